@@ -1,0 +1,192 @@
+"""The decision: state, factor, and why; and its JSON form (``schemas/decision.schema.json``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from fractions import Fraction
+
+from kquota.core.records import Hold
+from kquota.core.timestamps import format_utc
+
+SCHEMA_VERSION = 1
+FACTOR_DECIMALS = 6
+# A cluster of thousands of volumes must not make the file too large for its reader.
+MAX_LISTED = 64
+_UNIT = 10**FACTOR_DECIMALS
+
+
+class State(StrEnum):
+    """What producers may do; there are exactly these three."""
+
+    OPEN = "OPEN"
+    THROTTLE = "THROTTLE"
+    PAUSE = "PAUSE"
+
+    @staticmethod
+    def of_headroom(headroom: Fraction) -> State:
+        """Return the state for an exact headroom."""
+        if headroom >= 1:
+            return State.OPEN
+        return State.THROTTLE if headroom > 0 else State.PAUSE
+
+
+class FallbackAction(StrEnum):
+    """What to do while the state of a known broker can't be determined."""
+
+    PAUSE = "pause"
+    OPEN = "open"
+
+
+class Mode(StrEnum):
+    """Whether a decision is carried out or only reported."""
+
+    OBSERVE = "observe"
+    ENFORCE = "enforce"
+
+
+class Cause(StrEnum):
+    """Why producers are held back."""
+
+    SOFT = "soft"
+    HARD = "hard"
+    LATCHED = "latched"
+    FALLBACK = "fallback"
+    HOLD = "hold"
+    OWN = "own"
+
+
+class UndeterminedCause(StrEnum):
+    """Why the state of a broker, or (broker id None) of the cluster, is not known."""
+
+    MISSING = "missing"
+    STALE = "stale"
+    TOMBSTONE = "tombstone"
+    MALFORMED = "malformed"
+    FUTURE = "future"
+    FAILED = "failed"
+    INVALID_LIMIT = "invalid-limit"
+    TOPIC_REFUSED = "topic-refused"
+    NOT_READ = "not-read"
+    NO_BROKER_LIST = "no-broker-list"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that holds producers back."""
+
+    cause: Cause
+    headroom: Fraction
+    broker_id: int | None = None
+    volume: str | None = None
+
+    def to_document(self) -> dict[str, object]:
+        """Return the JSON form."""
+        return {
+            "broker_id": self.broker_id,
+            "volume": self.volume,
+            "cause": self.cause.value,
+            "headroom": written_factor(self.headroom),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Undetermined:
+    """A broker (or, with None, the cluster) whose state is not known."""
+
+    broker_id: int | None
+    cause: UndeterminedCause
+
+    def to_document(self) -> dict[str, object]:
+        """Return the JSON form."""
+        return {"broker_id": self.broker_id, "cause": self.cause.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the policy decided, with everything that led to it.
+
+    ``headroom`` is exact; ``reasons`` are sorted, the one that determines the factor first.
+    """
+
+    headroom: Fraction
+    reasons: tuple[Reason, ...]
+    undetermined: tuple[Undetermined, ...]
+    fallback: bool
+    hold: Hold | None
+    decided_at: datetime
+
+    @property
+    def state(self) -> State:
+        """The state, from the exact headroom."""
+        return State.of_headroom(self.headroom)
+
+    @property
+    def factor(self) -> float:
+        """The share of their rate that producers keep, as written: 6 decimals."""
+        return written_factor(self.headroom)
+
+
+def written_factor(headroom: Fraction) -> float:
+    """Round to 6 decimals, but never so that the state would read otherwise.
+
+    What is neither 0 nor 1 is written within 0.000001 … 0.999999.
+    """
+    if headroom <= 0:
+        return 0.0
+    if headroom >= 1:
+        return 1.0
+    millionths = min(max(round(headroom * _UNIT), 1), _UNIT - 1)
+    return float(Fraction(millionths, _UNIT))
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Until when a written decision holds; judged by the boot-time clock of one boot."""
+
+    valid_until: datetime
+    boot_id: str
+    valid_until_uptime_ms: int
+
+
+def decision_document(
+    decision: Decision,
+    *,
+    cluster_id: str | None = None,
+    broker_id: int | None = None,
+    sequence: int | None = None,
+    mode: Mode | None = None,
+    lease: Lease | None = None,
+) -> dict[str, object]:
+    """Return the decision file's JSON form; what only the agent knows is null without it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "cluster_id": cluster_id,
+        "broker_id": broker_id,
+        "sequence": sequence,
+        "mode": None if mode is None else mode.value,
+        "state": decision.state.value,
+        "factor": decision.factor,
+        "fallback": decision.fallback,
+        "hold": _hold_document(decision.hold),
+        "reasons": [reason.to_document() for reason in decision.reasons[:MAX_LISTED]],
+        "undetermined": [entry.to_document() for entry in decision.undetermined[:MAX_LISTED]],
+        "decided_at": format_utc(decision.decided_at),
+        "valid_until": None if lease is None else format_utc(lease.valid_until),
+        "boot_id": None if lease is None else lease.boot_id,
+        "valid_until_uptime_ms": None if lease is None else lease.valid_until_uptime_ms,
+    }
+
+
+def _hold_document(hold: Hold | None) -> Mapping[str, object] | None:
+    if hold is None:
+        return None
+    note = hold.note
+    return {
+        "action": hold.action.value,
+        "until": format_utc(note.until),
+        "reason": note.reason,
+        "actor": note.actor,
+    }

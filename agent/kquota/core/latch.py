@@ -1,0 +1,49 @@
+"""The hard-breach latch, kept by the broker that owns the volume and published with its record.
+
+A latch belongs to a volume id and to a pair of limits: it ends with a new volume or new limits.
+Because it is read back from the topic, hysteresis survives restarts and is the same for every reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+
+from kquota.core.usage import Volume, VolumeStatus
+
+
+def latch_volumes(
+    previous: Iterable[Volume], fresh: Iterable[Volume], release_margin: Fraction
+) -> tuple[Volume, ...]:
+    """Return the fresh volumes with their latches set, kept or released.
+
+    Args:
+        previous: the volumes as last published (or read back after a restart).
+        fresh: the volumes as just observed, without latches.
+        release_margin: headroom (0..1) above which a latch is released.
+    """
+    latched = [volume for volume in previous if volume.latched]
+    return tuple(_latch(volume, latched, release_margin) for volume in fresh)
+
+
+def _latch(volume: Volume, latched: list[Volume], release_margin: Fraction) -> Volume:
+    if volume.limits is None:
+        return volume
+    was_latched = any(_same(volume, other) for other in latched)
+    if volume.status is not VolumeStatus.OK:
+        # its figures are old, or no longer matter: nothing can be learnt from them
+        return replace(volume, latched=was_latched)
+    bounds = volume.limits.bounds(volume.capacity_bytes)
+    return replace(
+        volume,
+        latched=bounds.latched(volume.consumed_bytes, was_latched=was_latched, release_margin=release_margin),
+    )
+
+
+def _same(volume: Volume, other: Volume) -> bool:
+    if volume.limits != other.limits:
+        return False
+    if volume.volume_id is None and other.volume_id is None:
+        return volume.name == other.name
+    return volume.volume_id == other.volume_id

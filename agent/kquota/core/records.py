@@ -1,0 +1,213 @@
+"""What the records of the usage topic mean: key and value → one event.
+
+Keys: a broker id as decimal text (usage record), ``hold``, ``quarantine/<id>``, ``maintenance/<id>``.
+An absent value is a tombstone; keys nobody knows are ignored. No input raises.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json, printable
+from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
+from kquota.core.usage import MalformedRecord, UsageRecord, parse_usage
+
+RawValue = bytes | str | ParsedJson
+MAX_BROKER_ID = 2**31 - 1
+HOLD_KEY = "hold"
+_BROKER_KEY = re.compile(r"0|[1-9][0-9]{0,9}")
+_BROKER_ORDER_KEY = re.compile(r"(quarantine|maintenance)/(0|[1-9][0-9]{0,9})")
+
+
+class HoldAction(StrEnum):
+    """What an operator holds the cluster at."""
+
+    PAUSE = "pause"
+    OPEN = "open"
+
+
+class BrokerOrder(StrEnum):
+    """What an operator may say about one broker."""
+
+    QUARANTINE = "quarantine"  # no vote except on itself
+    MAINTENANCE = "maintenance"  # a planned stop: its record stays fresh
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Who ordered something, why, and until when it holds."""
+
+    until: datetime
+    reason: str
+    actor: str
+
+    def in_force(self, now: datetime) -> bool:
+        """Whether the order still holds; at ``until`` it has ended."""
+        return now < self.until
+
+    def to_document(self) -> dict[str, object]:
+        """Return the JSON form."""
+        return {"Until": format_utc(self.until), "Reason": self.reason, "Actor": self.actor}
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """An operator's hold on the whole cluster."""
+
+    action: HoldAction
+    note: Note
+
+    def to_document(self) -> dict[str, object]:
+        """Return the JSON form."""
+        return {"Action": self.action.value, **self.note.to_document()}
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEvent:
+    """A broker's well-formed usage record."""
+
+    broker_id: int
+    record: UsageRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneEvent:
+    """A broker's record was removed: it is decommissioned, or somebody wants it to look so."""
+
+    broker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedEvent:
+    """A record that must not be used; ``broker_id`` is None where it is an operator's."""
+
+    broker_id: int | None
+    key: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoldEvent:
+    """A hold was set, or (None) released."""
+
+    hold: Hold | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerOrderEvent:
+    """An order about one broker was given, or (None) withdrawn."""
+
+    order: BrokerOrder
+    broker_id: int
+    note: Note | None
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredEvent:
+    """A key that is not ours."""
+
+    key: str
+
+
+Event = UsageEvent | TombstoneEvent | MalformedEvent | HoldEvent | BrokerOrderEvent | IgnoredEvent
+
+
+def broker_key(broker_id: int) -> str:
+    """Return the key of a broker's usage record."""
+    return str(broker_id)
+
+
+def order_key(order: BrokerOrder, broker_id: int) -> str:
+    """Return the key of an order about one broker."""
+    return f"{order.value}/{broker_id}"
+
+
+def read_event(key: bytes | str | None, value: RawValue | None) -> Event:
+    """Say what a record of the topic means. Never raises, whatever the bytes are."""
+    text = _key_text(key)
+    if text is None:
+        return IgnoredEvent("" if key is None else printable(repr(key)))
+    broker_id = _broker_id(text)
+    if broker_id is not None:
+        return _usage_event(text, broker_id, value)
+    if text == HOLD_KEY:
+        return _hold_event(value)
+    match = _BROKER_ORDER_KEY.fullmatch(text)
+    if match and int(match[2]) <= MAX_BROKER_ID:
+        return _order_event(text, BrokerOrder(match[1]), int(match[2]), value)
+    return IgnoredEvent(printable(text))
+
+
+def _key_text(key: bytes | str | None) -> str | None:
+    if key is None or isinstance(key, str):
+        return key
+    try:
+        return key.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+
+
+def _broker_id(text: str) -> int | None:
+    if not _BROKER_KEY.fullmatch(text):
+        return None
+    number = int(text)
+    return number if number <= MAX_BROKER_ID else None
+
+
+def _usage_event(key: str, broker_id: int, value: RawValue | None) -> Event:
+    if value is None:
+        return TombstoneEvent(broker_id)
+    try:
+        return UsageEvent(broker_id, parse_usage(value))
+    except MalformedRecord as error:
+        return MalformedEvent(broker_id, key, printable(str(error)))
+
+
+def _hold_event(value: RawValue | None) -> Event:
+    if value is None:
+        return HoldEvent(None)
+    try:
+        document = _document(value)
+        action = document.get("Action")
+        if action not in set(HoldAction):
+            raise MalformedRecord(f"Action: {str(action)[:40]!r} is none of {', '.join(HoldAction)}")
+        return HoldEvent(Hold(HoldAction(str(action)), _note(document)))
+    except MalformedRecord as error:
+        return MalformedEvent(None, HOLD_KEY, printable(str(error)))
+
+
+def _order_event(key: str, order: BrokerOrder, broker_id: int, value: RawValue | None) -> Event:
+    if value is None:
+        return BrokerOrderEvent(order, broker_id, None)
+    try:
+        return BrokerOrderEvent(order, broker_id, _note(_document(value)))
+    except MalformedRecord as error:
+        return MalformedEvent(None, key, printable(str(error)))
+
+
+def _document(value: RawValue) -> dict[str, object]:
+    try:
+        document = parse_json(value)
+    except InvalidJson as error:
+        raise MalformedRecord(f"not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise MalformedRecord("the value: must be a JSON object")
+    return document
+
+
+def _note(document: dict[str, object]) -> Note:
+    """An order without an end is refused: what is forgotten must end by itself."""
+    try:
+        until = parse_utc(document.get("Until"))
+    except InvalidTimestamp as error:
+        raise MalformedRecord(f"Until: {error}") from None
+    texts = []
+    for key in ("Reason", "Actor"):
+        text = document.get(key, "")
+        if not isinstance(text, str):
+            raise MalformedRecord(f"{key}: must be a text of at most {MAX_TEXT} characters")
+        texts.append(printable(text))
+    return Note(until, texts[0], texts[1])

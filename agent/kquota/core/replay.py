@@ -1,0 +1,41 @@
+"""Replaying a situation: records in offset order, one JSON object a line (``kquota decide``).
+
+    {"key": "1", "timestamp_ms": 0, "value": {…} | null | "raw text"}
+
+A JSON null is a tombstone, a text is the value as it stood in the topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kquota.core.records import Event, read_event
+from kquota.core.strict_json import InvalidJson, ParsedJson, parse_json
+
+_MAX_LINE_BYTES = 8 * 1024 * 1024
+
+
+class InvalidReplay(ValueError):
+    """A line of the file that is no record; the text names the line."""
+
+
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """Yield the event of each line; empty lines are skipped.
+
+    Raises:
+        InvalidReplay: a line that is not of the form above.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield read_event(*_key_and_value(number, line))
+
+
+def _key_and_value(number: int, line: str) -> tuple[str, str | ParsedJson | None]:
+    try:
+        entry = parse_json(line, _MAX_LINE_BYTES)
+    except InvalidJson as error:
+        raise InvalidReplay(f"line {number}: not JSON: {error}") from None
+    if not isinstance(entry, dict) or "value" not in entry or not isinstance(entry.get("key"), str):
+        raise InvalidReplay(f'line {number}: must be an object with "key" (a text) and "value"')
+    value = entry["value"]
+    return entry["key"], value if value is None or isinstance(value, str) else ParsedJson(value)

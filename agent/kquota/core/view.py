@@ -1,0 +1,146 @@
+"""The cluster view: what the records read so far say about every broker (the fold).
+
+Per key the order of records is the topic's; the order of records of different brokers never matters.
+The view is a plain value in memory; the time is only used to forget what can't matter any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from kquota.core.records import (
+    BrokerOrder,
+    BrokerOrderEvent,
+    Event,
+    Hold,
+    HoldEvent,
+    IgnoredEvent,
+    MalformedEvent,
+    Note,
+    TombstoneEvent,
+    UsageEvent,
+)
+from kquota.core.usage import UsageRecord
+
+# Records from the future that are kept for a broker until their time has come.
+MAX_PENDING_RECORDS = 32
+
+
+class FoldResult(StrEnum):
+    """What became of a record; the label of the metric ``kquota_records_total``."""
+
+    USAGE = "usage"
+    FUTURE = "future"
+    TOMBSTONE = "tombstone"
+    OPERATOR = "operator"
+    MALFORMED = "malformed"
+    IGNORED = "ignored"
+
+
+class NoRecord(StrEnum):
+    """Why there is no usable record of a broker."""
+
+    MISSING = "missing"
+    TOMBSTONE = "tombstone"
+    MALFORMED = "malformed"
+    FUTURE = "future"
+
+
+@dataclass(slots=True)
+class BrokerHistory:
+    """The records of one broker that may still count, in offset order.
+
+    Only records newer (by offset) than the last one that is not from the future can ever count again,
+    so everything before it is dropped.
+    """
+
+    records: list[UsageRecord] = field(default_factory=list)
+    # what was seen last of a broker that has no record
+    last_event: NoRecord = NoRecord.MISSING
+
+    def add(self, record: UsageRecord, now: datetime, tolerance: timedelta) -> bool:
+        """Append a record; return whether it is from the future."""
+        is_future = record.snapshot_at - now > tolerance
+        # A later record that is no newer replaces all that are only "more in the future".
+        while self.records and self.records[-1].snapshot_at >= record.snapshot_at:
+            self.records.pop()
+        self.records.append(record)
+        self._forget(now, tolerance)
+        return is_future
+
+    def current(self, now: datetime, tolerance: timedelta) -> UsageRecord | None:
+        """Return the record with the highest offset that is not from the future."""
+        for record in reversed(self.records):
+            if record.snapshot_at - now <= tolerance:
+                return record
+        return None
+
+    def _forget(self, now: datetime, tolerance: timedelta) -> None:
+        present = [i for i, record in enumerate(self.records) if record.snapshot_at - now <= tolerance]
+        if present:
+            del self.records[: present[-1]]
+        # Of too many from the future the middle ones go: the one that counts today is kept.
+        while len(self.records) > MAX_PENDING_RECORDS + 1:
+            del self.records[1]
+
+
+@dataclass(slots=True)
+class ClusterView:
+    """Every broker's records, and the operators' orders."""
+
+    future_tolerance: timedelta
+    brokers: dict[int, BrokerHistory] = field(default_factory=dict)
+    hold: Hold | None = None
+    orders: dict[tuple[BrokerOrder, int], Note] = field(default_factory=dict)
+
+    def fold(self, event: Event, now: datetime) -> FoldResult:
+        """Take in one record; events of one key must come in offset order."""
+        match event:
+            case UsageEvent(broker_id, record):
+                history = self.brokers.setdefault(broker_id, BrokerHistory())
+                is_future = history.add(record, now, self.future_tolerance)
+                return FoldResult.FUTURE if is_future else FoldResult.USAGE
+            case TombstoneEvent(broker_id):
+                self.brokers[broker_id] = BrokerHistory(last_event=NoRecord.TOMBSTONE)
+                return FoldResult.TOMBSTONE
+            case MalformedEvent(broker_id):
+                if broker_id is not None:
+                    self.brokers.setdefault(broker_id, BrokerHistory()).last_event = NoRecord.MALFORMED
+                return FoldResult.MALFORMED
+            case HoldEvent(hold):
+                self.hold = hold
+            case BrokerOrderEvent(order, broker_id, None):
+                self.orders.pop((order, broker_id), None)
+            case BrokerOrderEvent(order, broker_id, note):
+                assert note is not None
+                self.orders[order, broker_id] = note
+            case IgnoredEvent():
+                return FoldResult.IGNORED
+        return FoldResult.OPERATOR
+
+    def fold_all(self, events: Iterable[Event], now: datetime) -> None:
+        """Take in many records."""
+        for event in events:
+            self.fold(event, now)
+
+    def record_of(self, broker_id: int, now: datetime) -> UsageRecord | NoRecord:
+        """Return the record that counts for a broker, or why there is none."""
+        history = self.brokers.get(broker_id)
+        if history is None:
+            return NoRecord.MISSING
+        record = history.current(now, self.future_tolerance)
+        if record is not None:
+            return record
+        return NoRecord.FUTURE if history.records else history.last_event
+
+    def hold_in_force(self, now: datetime) -> Hold | None:
+        """Return the hold that has not yet ended."""
+        return self.hold if self.hold is not None and self.hold.note.in_force(now) else None
+
+    def order_in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> Note | None:
+        """Return the order about a broker that has not yet ended."""
+        note = self.orders.get((order, broker_id))
+        return note if note is not None and note.in_force(now) else None
