@@ -1,0 +1,57 @@
+# `make demo` and `make test` set up everything they need on a fresh Debian 12 or 13.
+SHELL := /bin/sh
+PY := .venv/bin/python
+# Loop-mounted file systems need root, in the demo and in the tests.
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
+CALLBACK_JAR = callback/target/kquota-callback-$(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py).jar
+
+.PHONY: help
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+.PHONY: demo
+demo: deps callback ## A real three-broker Kafka whose small disk fills, protected (UNPROTECTED=1: without kquota)
+	$(AS_ROOT) .venv/bin/kquota demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
+
+.PHONY: test
+test: deps lint test-java test-python ## Everything that every change has to pass
+
+.PHONY: test-python
+test-python: deps callback
+	$(AS_ROOT) $(PY) -m pytest $(PYTEST_ARGS)
+
+.PHONY: test-unit
+test-unit: deps ## The tests that need neither Kafka nor root
+	$(PY) -m pytest tests/unit $(PYTEST_ARGS)
+
+.PHONY: test-java
+test-java: deps ## The callback's own tests
+	mvn -q -B -ntp -f callback/pom.xml verify
+
+.PHONY: lint
+lint: deps ## Style, types, and the direction of dependencies
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+.PHONY: callback
+callback: $(CALLBACK_JAR) ## Build the broker plug-in
+
+$(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/null)
+	tools/system-packages.sh
+	mvn -q -B -ntp -f callback/pom.xml package -DskipTests
+	touch $@
+
+.PHONY: deps
+deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides
+	@tools/system-packages.sh
+	@tools/virtual-environment.sh
+
+.PHONY: lock
+lock: deps ## Lock the Python requirements anew
+	tools/lock.sh
+
+.PHONY: clean
+clean: ## Remove what was built here
+	rm -rf .venv build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Installs what the make targets need from Debian and is missing here; says so and stops where it may not.
+set -eu
+
+missing=""
+need() { missing="$missing $1"; }
+
+# Asked for by what is needed, not by package name: a JDK or Python from elsewhere serves as well.
+command -v gcc >/dev/null || need gcc
+command -v pkg-config >/dev/null || need pkg-config
+pkg-config --exists libsystemd 2>/dev/null || need libsystemd-dev
+command -v python3 >/dev/null || need python3
+python3 -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
+python3 -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' \
+  2>/dev/null || need python3-dev
+command -v javac >/dev/null || need default-jdk-headless
+command -v mvn >/dev/null || need maven
+command -v mkfs.ext4 >/dev/null || [ -x /usr/sbin/mkfs.ext4 ] || need e2fsprogs
+command -v mkfs.xfs >/dev/null || [ -x /usr/sbin/mkfs.xfs ] || need xfsprogs
+command -v losetup >/dev/null || [ -x /usr/sbin/losetup ] || need mount
+command -v strace >/dev/null || need strace
+
+if [ -n "$missing" ]; then
+  line="apt-get install -y --no-install-recommends$missing"
+  if ! command -v apt-get >/dev/null; then
+    echo "kquota needs these Debian packages, or what they contain:$missing" >&2
+    exit 1
+  elif [ "$(id -u)" = 0 ]; then
+    as_root=""
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    as_root="sudo"
+  else
+    echo "Something is missing here. As root, run this one line, then the same make target again:" >&2
+    echo "  apt-get update && $line" >&2
+    exit 1
+  fi
+  echo "Installing from Debian:$missing"
+  $as_root apt-get update -q >/dev/null
+  # shellcheck disable=SC2086  # a list of words on purpose
+  $as_root env DEBIAN_FRONTEND=noninteractive $line >/dev/null
+fi
+
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+  echo "python3 is $(python3 -V 2>&1), kquota needs Python 3.11 or later" >&2
+  exit 1
+}
