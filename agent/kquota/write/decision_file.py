@@ -1,0 +1,50 @@
+"""The decision file: the lease that tells the broker's plug-in what to do with producers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from kquota.write.atomic import remove_leftovers, replace_file
+from kquota.write.safe_read import MAX_FILE_BYTES, Refusal, read_json_object
+
+__all__ = ["MAX_FILE_BYTES", "DecisionFile", "read"]
+
+# The broker's user, who is not the agent's, reads it.
+_MODE = 0o644
+
+
+class DecisionFile:
+    """The one writer of a decision file."""
+
+    def __init__(self, path: Path) -> None:
+        """Take over ``path``; what an earlier writer left half done there is removed.
+
+        Raises:
+            OSError: the leftovers of an earlier writer can't be removed.
+        """
+        self.path = path
+        remove_leftovers(path)
+
+    def write(self, document: Mapping[str, object]) -> None:
+        """Replace the file atomically by ``document`` as one line of JSON.
+
+        Raises:
+            OSError: with the path; the old file, and with it the old lease, is still there.
+            ValueError: the document is no JSON (NaN, an unknown type) or larger than readers accept.
+        """
+        data = json.dumps(document, allow_nan=False).encode() + b"\n"
+        if len(data) > MAX_FILE_BYTES:
+            raise ValueError(
+                f"a decision of {len(data)} bytes is larger than readers accept, {MAX_FILE_BYTES}"
+            )
+        replace_file(self.path, data, _MODE)
+
+
+def read(path: Path) -> dict[str, object] | Refusal:
+    """Read a decision file by the rules of the broker's plug-in; numbers with a fraction are Decimal.
+
+    The lease is not judged here: an expired decision is returned like any other.
+    """
+    return read_json_object(path, "decision file")

@@ -1,0 +1,93 @@
+"""What the agent remembers survives, and a broken memory loosens nothing."""
+
+import json
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kquota.write.agent_state import (
+    ActiveBrokers,
+    AgentState,
+    AgentStateFile,
+    EnforceGrant,
+    RememberedMount,
+)
+
+NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
+FULL = AgentState(
+    mounts={
+        "/data/1": RememberedMount("/data/1", "/dev/sda1", "0f3e-uuid"),
+        "/data/2": RememberedMount("/data/2", "tank/kafka"),
+    },
+    enforce_grant=EnforceGrant(NOW, "cluster", 3),
+    active_brokers=ActiveBrokers("cluster", (1, 2, 3), NOW),
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> AgentStateFile:
+    return AgentStateFile(tmp_path / "state.json")
+
+
+@pytest.mark.parametrize("state", [FULL, AgentState()])
+def test_what_is_saved_is_loaded(file: AgentStateFile, state: AgentState) -> None:
+    file.save(state)
+    assert AgentStateFile(file.path).load() == (state, None)
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+
+
+def test_a_first_start_is_nothing_wrong(file: AgentStateFile) -> None:
+    assert file.load() == (AgentState(), None)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\x00" * 100,
+        b'{"mounts": []}',
+        b'{"mounts": {"/data": {"mount_point": "/data"}}}',
+        b'{"enforce_grant": {"granted_at": "yesterday", "cluster_id": "c", "broker_id": 1}}',
+        b'{"enforce_grant": {"granted_at": "2026-11-20T10:15:30Z", "cluster_id": "c", "broker_id": true}}',
+        b'{"active_brokers": {"cluster_id": "c", "broker_ids": [-1], "seen_at": "2026-11-20T10:15:30Z"}}',
+        b'{"active_brokers": {"cluster_id": "c", "broker_ids": 7, "seen_at": "2026-11-20T10:15:30Z"}}',
+    ],
+)
+def test_a_broken_file_is_set_aside_and_grants_nothing(file: AgentStateFile, content: bytes) -> None:
+    file.path.write_bytes(content)
+    state, problem = file.load()
+    assert state == AgentState()
+    assert not state.grants_enforce("c", 1)
+    assert problem is not None
+    assert str(file.path) in problem
+    assert file.path.with_name("state.json.corrupt").read_bytes() == content
+    assert file.load() == (AgentState(), None), "reported once"
+
+
+def test_fields_of_a_later_version_are_ignored(file: AgentStateFile) -> None:
+    file.save(FULL)
+    document = json.loads(file.path.read_bytes())
+    document |= {"schema_version": 9, "colour": "blue"}
+    document["enforce_grant"]["by"] = "someone"
+    file.path.write_text(json.dumps(document))
+    assert file.load() == (FULL, None)
+
+
+def test_a_grant_is_for_one_broker_of_one_cluster() -> None:
+    state = AgentState().with_grant("cluster", 3, NOW)
+    assert state == AgentState(enforce_grant=EnforceGrant(NOW, "cluster", 3))
+    assert state.grants_enforce("cluster", 3)
+    assert not state.grants_enforce("cluster", 4)
+    assert not state.grants_enforce("another", 3)
+
+
+def test_an_unreadable_file_is_reported_and_kept(file: AgentStateFile) -> None:
+    file.path.mkdir()
+    state, problem = file.load()
+    assert state == AgentState()
+    assert problem is not None
+    assert "can't be read" in problem
