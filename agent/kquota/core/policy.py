@@ -150,8 +150,11 @@ def _voted_headroom(volume: Volume) -> Fraction | None:
     if not volume.votes:
         return None
     headroom = volume.headroom()
-    if volume.status is VolumeStatus.FAILED and headroom != 0:
-        return None  # old figures of a volume nobody can read must not speak for it, except as a breach
+    if volume.status is VolumeStatus.FAILED:
+        # Old figures of a volume nobody can read must not speak for it, except as a breach; a capacity
+        # of 0 says that there never were any figures.
+        known = volume.latched or volume.capacity_bytes > 0
+        return headroom if known and headroom == 0 else None
     return headroom
 
 
