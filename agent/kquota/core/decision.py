@@ -109,6 +109,9 @@ class Decision:
     """What the policy decided, with everything that led to it.
 
     ``headroom`` is exact; ``reasons`` are sorted, the one that determines the factor first.
+    ``fallback`` says that the fallback action decides: some state is not known, and nothing known is
+    worse than the action. With the action open and a known breach it is False, though
+    ``undetermined`` names who is not known.
     """
 
     headroom: Fraction

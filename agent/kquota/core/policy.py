@@ -83,13 +83,15 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
     undetermined.sort(key=lambda entry: (entry.broker_id is not None, entry.broker_id or 0, entry.cause))
     if hold is not None:
         return _held(hold, reasons, undetermined, situation, now)
-    if undetermined and settings.fallback_action is FallbackAction.PAUSE:
-        reasons.extend(Reason(Cause.FALLBACK, _ZERO, entry.broker_id) for entry in undetermined)
+    known_headroom = _smallest(reasons)
+    fallback_headroom = _ZERO if settings.fallback_action is FallbackAction.PAUSE else _ONE
+    if undetermined and fallback_headroom < 1:
+        reasons.extend(Reason(Cause.FALLBACK, fallback_headroom, entry.broker_id) for entry in undetermined)
     return Decision(
         headroom=_smallest(reasons),
         reasons=_sorted(reasons),
         undetermined=tuple(undetermined),
-        fallback=bool(undetermined),
+        fallback=bool(undetermined) and fallback_headroom <= known_headroom,
         hold=None,
         decided_at=now,
     )

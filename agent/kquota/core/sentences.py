@@ -49,7 +49,7 @@ def _because(decision: Decision) -> str:
     others = sum(1 for r in decision.reasons[1:] if r.cause not in (Cause.FALLBACK, Cause.HOLD))
     if others:
         text += f", and {others} more volume{'s' if others > 1 else ''} over a limit"
-    if decision.fallback:
+    if decision.undetermined:
         text += f"; besides, {_undetermined(decision.undetermined)}"
     return text
 

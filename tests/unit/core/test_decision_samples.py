@@ -1,0 +1,155 @@
+"""The golden decision files: what the core writes, and what the schema (and the plug-in) refuses."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from kquota.core.decision import (
+    Cause,
+    Decision,
+    Lease,
+    Mode,
+    Reason,
+    State,
+    Undetermined,
+    UndeterminedCause,
+    decision_document,
+)
+from kquota.core.records import Hold, HoldAction, Note
+from tests.unit.core.golden import complaints, refused_by_schema, samples
+
+NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
+LEASE = Lease(NOW + timedelta(seconds=30), "3c1c3a4e-9f0a-4f6e-8d5b-0f1f0c0d6a11", 123_456_789)
+CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
+NOTE = Note(NOW + timedelta(minutes=30), "moving the log dirs", "alice")
+
+
+def decided(
+    headroom: Fraction | int,
+    *reasons: Reason,
+    undetermined: tuple[Undetermined, ...] = (),
+    fallback: bool = False,
+    hold: Hold | None = None,
+) -> Decision:
+    return Decision(Fraction(headroom), reasons, undetermined, fallback, hold, NOW)
+
+
+def soft(headroom: Fraction, broker_id: int = 3, volume: str = "/dev/sdb1") -> Reason:
+    return Reason(Cause.SOFT, headroom, broker_id, volume)
+
+
+ZERO = Fraction(0)
+STALE_7 = Undetermined(7, UndeterminedCause.STALE)
+GOLDEN: dict[str, Decision] = {
+    "open": decided(1),
+    # fallback action open: broker 7 is not known, but what is known is worse and decides
+    "throttle": decided(Fraction(42, 100), soft(Fraction(42, 100)), undetermined=(STALE_7,)),
+    "throttle-with-the-smallest-factor": decided(Fraction(1, 10**9), soft(Fraction(1, 10**9))),
+    "throttle-with-the-largest-factor": decided(1 - Fraction(1, 10**9), soft(1 - Fraction(1, 10**9))),
+    "throttle-with-a-third": decided(
+        Fraction(1, 3), soft(Fraction(1, 3)), soft(Fraction(2, 3), 4, "/dev/sdc1")
+    ),
+    "throttle-own-look-ahead-of-the-record": decided(
+        Fraction(1, 4), Reason(Cause.OWN, Fraction(1, 4), 1, "/dev/sda1"), soft(Fraction(1, 2), 1, "/dev/sda1")
+    ),
+    "pause-over-the-hard-limit": decided(0, Reason(Cause.HARD, ZERO, 3, "/dev/sdb1")),
+    "pause-latched": decided(0, Reason(Cause.LATCHED, ZERO, 3, "/dev/sdb1")),
+    "pause-fallback-broker-missing": decided(
+        0,
+        Reason(Cause.FALLBACK, ZERO, 7),
+        undetermined=(Undetermined(7, UndeterminedCause.MISSING),),
+        fallback=True,
+    ),
+    "pause-fallback-cluster-not-known": decided(
+        0,
+        *(Reason(Cause.FALLBACK, ZERO) for _ in range(3)),
+        undetermined=tuple(
+            Undetermined(None, cause)
+            for cause in (
+                UndeterminedCause.NO_BROKER_LIST,
+                UndeterminedCause.NOT_READ,
+                UndeterminedCause.TOPIC_REFUSED,
+            )
+        ),
+        fallback=True,
+    ),
+    "pause-every-cause-of-an-undetermined-broker": decided(
+        0,
+        *(Reason(Cause.FALLBACK, ZERO, broker_id) for broker_id in range(1, 8)),
+        undetermined=tuple(
+            Undetermined(broker_id, cause)
+            for broker_id, cause in enumerate(
+                (
+                    UndeterminedCause.MISSING,
+                    UndeterminedCause.STALE,
+                    UndeterminedCause.TOMBSTONE,
+                    UndeterminedCause.MALFORMED,
+                    UndeterminedCause.FUTURE,
+                    UndeterminedCause.FAILED,
+                    UndeterminedCause.INVALID_LIMIT,
+                ),
+                start=1,
+            )
+        ),
+        fallback=True,
+    ),
+    "open-fallback-open": decided(1, undetermined=(STALE_7,), fallback=True),
+    "pause-held": decided(
+        0, Reason(Cause.HOLD, ZERO), undetermined=(STALE_7,), hold=Hold(HoldAction.PAUSE, NOTE)
+    ),
+    "open-held": decided(1, Reason(Cause.HOLD, Fraction(1)), hold=Hold(HoldAction.OPEN, NOTE)),
+    "pause-own-breach-outranks-a-hold-open": decided(
+        0,
+        Reason(Cause.HARD, ZERO, 1, "/dev/sda1"),
+        Reason(Cause.HOLD, Fraction(1)),
+        hold=Hold(HoldAction.OPEN, NOTE),
+    ),
+    "volume-name-beyond-ascii": decided(Fraction(1, 2), soft(Fraction(1, 2), 3, "/dev/mapper/größe „A“")),
+}
+OBSERVED = {"open", "pause-latched"}
+
+
+def document_of(name: str) -> dict[str, object]:
+    return decision_document(
+        GOLDEN[name],
+        cluster_id=CLUSTER_ID,
+        broker_id=1,
+        sequence=42,
+        mode=Mode.OBSERVE if name in OBSERVED else Mode.ENFORCE,
+        lease=LEASE,
+    )
+
+
+@pytest.mark.accepts("A1")
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_core_writes_exactly_the_golden_file(name: str) -> None:
+    text = next(path for path in samples("decision", "valid") if path.stem == name).read_text("utf-8")
+    assert json.loads(text) == document_of(name)
+
+
+@pytest.mark.parametrize("path", samples("decision", "valid"), ids=lambda path: path.stem)
+def test_the_schema_accepts_a_valid_file(path: Path) -> None:
+    assert complaints("decision", json.loads(path.read_text("utf-8"))) == []
+
+
+@pytest.mark.parametrize("path", samples("decision", "invalid"), ids=lambda path: path.stem)
+def test_the_schema_refuses_an_invalid_file(path: Path) -> None:
+    assert refused_by_schema("decision", path.read_text("utf-8"))
+
+
+@pytest.mark.accepts("A1")
+@pytest.mark.parametrize("state", State)
+def test_each_state_has_a_golden_file(state: State) -> None:
+    assert any(decision.state is state for decision in GOLDEN.values())
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_without_a_lease_it_is_an_offline_decision_and_no_decision_file(name: str) -> None:
+    document = decision_document(GOLDEN[name])
+    assert complaints("decision", document, "offline") == []
+    assert complaints("decision", document) != []
