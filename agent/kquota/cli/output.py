@@ -1,0 +1,22 @@
+"""What the commands print, and how they end with an error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import NoReturn
+
+import typer
+
+from kquota.cli import exit_codes
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document, indented."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def fail(message: str, exit_code: int = exit_codes.FAILED) -> NoReturn:
+    """Say what is wrong on standard error and end with the code."""
+    sys.stderr.write(f"kquota: {message}\n")
+    raise typer.Exit(exit_code)

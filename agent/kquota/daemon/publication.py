@@ -1,0 +1,61 @@
+"""When to publish: regularly, at once on a change of state, and soon when the factor moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kquota.core.decision import State
+from kquota.core.usage import UsageRecord
+
+# A factor that moved by less is not worth a message between two regular ones.
+FACTOR_STEP = Fraction(1, 100)
+FACTOR_GAP_SECONDS = 1.0
+
+_Signature = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class PublicationSchedule:
+    """Remembers what was published last; times are seconds of a monotonic clock."""
+
+    interval_seconds: float
+    _at_seconds: float | None = None
+    _signature: _Signature | None = None
+    _headroom: Fraction = Fraction(1)
+
+    def due(self, record: UsageRecord, applied_state: str | None, now_seconds: float) -> bool:
+        """Return whether this record should be published now."""
+        if self._at_seconds is None or now_seconds - self._at_seconds >= self.interval_seconds:
+            return True
+        if _signature(record, applied_state) != self._signature:
+            return True
+        moved = abs(_smallest_headroom(record) - self._headroom) >= FACTOR_STEP
+        return moved and now_seconds - self._at_seconds >= FACTOR_GAP_SECONDS
+
+    def published(self, record: UsageRecord, applied_state: str | None, now_seconds: float) -> None:
+        """Remember that this record was handed to the topic."""
+        self._at_seconds = now_seconds
+        self._signature = _signature(record, applied_state)
+        self._headroom = _smallest_headroom(record)
+
+    def force(self) -> None:
+        """Make the next record due at once."""
+        self._at_seconds = None
+
+
+def _signature(record: UsageRecord, applied_state: str | None) -> _Signature:
+    volumes = tuple(
+        (v.name, v.volume_id, v.status, v.role, v.latched, v.limits, _state(v.headroom()))
+        for v in record.volumes
+    )
+    return (record.hard, record.soft, applied_state, volumes)
+
+
+def _state(headroom: Fraction | None) -> State | None:
+    return None if headroom is None else State.of_headroom(headroom)
+
+
+def _smallest_headroom(record: UsageRecord) -> Fraction:
+    headrooms = (volume.headroom() for volume in record.volumes if volume.votes)
+    return min((h for h in headrooms if h is not None), default=Fraction(1))
