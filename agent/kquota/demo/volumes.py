@@ -1,0 +1,122 @@
+"""Real volumes of a wanted size: ext4 in a sparse file, loop-mounted. Needs root."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+MIB = 2**20
+SMALLEST_VOLUME_BYTES = 16 * MIB
+_LOOP_MAJOR = 7
+
+
+class VolumeUnavailable(Exception):
+    """A loop-mounted volume could not be made; the message says why."""
+
+
+@dataclass(frozen=True)
+class VolumeSpec:
+    """What to make: size of the file system's image, and the share reserved for root (ext4 `-m`)."""
+
+    size_bytes: int
+    reserved_percentage: int = 0
+
+    def __post_init__(self) -> None:
+        if self.size_bytes < SMALLEST_VOLUME_BYTES:
+            raise ValueError(
+                f"size_bytes: {self.size_bytes} is below the smallest ext4, {SMALLEST_VOLUME_BYTES}"
+            )
+
+
+@dataclass(frozen=True)
+class LoopVolume:
+    """A mounted ext4 of its own. It goes with the workspace it lies in."""
+
+    image: Path
+    mount_point: Path
+
+    @property
+    def device(self) -> str:
+        """The loop device behind the mount, e.g. `/dev/loop4`."""
+        return _run(
+            "findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", str(self.mount_point)
+        ).strip()
+
+    def capacity_bytes(self) -> int:
+        """What statvfs says is the size of the file system."""
+        status = os.statvfs(self.mount_point)
+        return status.f_blocks * status.f_frsize
+
+    def consumed_bytes(self) -> int:
+        """Capacity less what an ordinary user may still write."""
+        status = os.statvfs(self.mount_point)
+        return (status.f_blocks - status.f_bavail) * status.f_frsize
+
+    def fill(self, leave_bytes: int, name: str = "ballast") -> Path:
+        """Allocate a file beside the log dir so that `leave_bytes` stay free; returns it (unlink to undo)."""
+        status = os.statvfs(self.mount_point)
+        size_bytes = status.f_bavail * status.f_frsize - leave_bytes
+        if size_bytes <= 0:
+            raise ValueError(
+                f"leave_bytes: {self.mount_point} has {status.f_bavail * status.f_frsize} bytes free"
+            )
+        ballast = self.mount_point / name
+        with ballast.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size_bytes)
+        return ballast
+
+    def unmount(self, *, lazily: bool = False) -> None:
+        """Take it away (lazily: under the feet of its users); the directory stays, on the parent's disk."""
+        _run("umount", *(["--lazy"] if lazily else []), str(self.mount_point))
+
+    def mount(self) -> None:
+        """Mount it (again)."""
+        _mount(self.image, self.mount_point)
+
+
+def make_loop_volume(spec: VolumeSpec, image: Path, mount_point: Path) -> LoopVolume:
+    """Make the image, an ext4 in it, and mount that.
+
+    Raises:
+        VolumeUnavailable: not root, a tool is missing, or the kernel refuses.
+    """
+    if os.geteuid() != 0:
+        raise VolumeUnavailable(
+            "size-limited volumes are loop mounts, which need root: run it as root or with sudo"
+        )
+    for tool in ("mkfs.ext4", "mount", "umount", "findmnt", "losetup"):
+        if shutil.which(tool) is None:
+            raise VolumeUnavailable(f"{tool} is missing: apt-get install e2fsprogs util-linux mount")
+    with image.open("wb") as file:
+        file.truncate(spec.size_bytes)
+    # No lazy initialisation: a kernel thread that goes on writing would blur measurements.
+    options = "nodiscard,lazy_itable_init=0,lazy_journal_init=0"
+    _run("mkfs.ext4", "-q", "-F", "-m", str(spec.reserved_percentage), "-E", options, str(image))
+    mount_point.mkdir(parents=True)
+    _mount(image, mount_point)
+    return LoopVolume(image=image, mount_point=mount_point)
+
+
+def _mount(image: Path, mount_point: Path) -> None:
+    _ensure_free_loop_device()
+    # `loop` makes mount(8) attach the image with autoclear: unmounting detaches it, nothing is left to
+    # forget.
+    _run("mount", "-t", "ext4", "-o", "loop,noatime", str(image), str(mount_point))
+
+
+def _ensure_free_loop_device() -> None:
+    """Create the node of the next free loop device where no udev does (containers)."""
+    device = Path(_run("losetup", "--find").strip())
+    if not device.exists() and (number := re.fullmatch(r"/dev/loop(\d+)", str(device))):
+        os.mknod(device, 0o660 | 0o060000, os.makedev(_LOOP_MAJOR, int(number[1])))
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise VolumeUnavailable(f"{' '.join(command)}: {done.stderr.strip() or f'exit {done.returncode}'}")
+    return done.stdout

@@ -1,0 +1,185 @@
+"""One directory that owns everything a loopback cluster makes: processes, mounts, loop devices, files.
+
+What belongs to a workspace can be told from outside: its processes carry its path in their environment, its
+mounts and loop images lie below it. So one function, `clear`, ends all of it, whoever calls it:
+
+- the owner, when it leaves the `with` block, however it leaves it;
+- a janitor process, when the owner is gone without having done so (SIGKILL, SIGTERM, a second Ctrl-C);
+- the next owner, when even the janitor was killed: it clears workspaces whose lock nobody holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import psutil
+
+ENVIRONMENT_MARK = "KQUOTA_WORKSPACE"
+"""Environment variable that names the workspace a process belongs to."""
+
+MARKER = ".kquota-workspace.json"
+"""File in a workspace that makes it one; its owner holds a lock on it."""
+
+_PREFIX = "kquota-"
+_PATIENCE_SECONDS = 10.0
+
+
+def default_root() -> Path:
+    """Where workspaces are made: /var/tmp, because /tmp may be memory (KQUOTA_WORKSPACE_ROOT overrides)."""
+    return Path(os.environ.get("KQUOTA_WORKSPACE_ROOT", "/var/tmp"))
+
+
+class WorkspaceNotCleared(Exception):
+    """Something of a workspace could not be removed; the message names it."""
+
+
+class Workspace:
+    """A directory that is gone with all that was started and mounted in it when the `with` block ends.
+
+    With `keep`, the files stay for inspection; processes, mounts and loop devices still go.
+    """
+
+    def __init__(self, root: Path | None = None, *, keep: bool = False) -> None:
+        self.root = root if root is not None else default_root()
+        self.keep = keep
+        self.path = Path()
+        self._lock: IO[str] | None = None
+        self._janitor: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        clear_abandoned(self.root)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self.root)).resolve()
+        try:
+            # Locked before it has its name: nobody may ever find it without its lock while we live.
+            nameless = self.path / f"{MARKER}.new"
+            self._lock = nameless.open("w")
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            json.dump({"owner_pid": os.getpid()}, self._lock)
+            self._lock.flush()
+            nameless.rename(self.path / MARKER)
+            self._janitor = _start_janitor(self.path)
+        except BaseException:
+            shutil.rmtree(self.path)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._janitor is not None
+        assert self._janitor.stdin is not None
+        assert self._lock is not None
+        clear(self.path, keep_files=self.keep)  # if this is interrupted the janitor does it
+        self._lock.close()
+        self._janitor.stdin.close()
+        self._janitor.wait()
+
+    def environment(self) -> dict[str, str]:
+        """The environment that makes a process part of this workspace."""
+        return {**os.environ, ENVIRONMENT_MARK: str(self.path)}
+
+
+def clear(path: Path, *, keep_files: bool = False) -> None:
+    """End processes, unmount, detach loop devices and remove files of the workspace at `path`.
+
+    Raises:
+        WorkspaceNotCleared: something resisted for ten seconds; no file below a mount is ever removed.
+    """
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while remaining := _release(path):
+        if time.monotonic() > deadline:
+            raise WorkspaceNotCleared(f"{path}: could not release {', '.join(remaining)}")
+        time.sleep(0.05)
+    if keep_files:
+        (path / MARKER).unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path)
+
+
+def clear_abandoned(root: Path) -> list[Path]:
+    """Clear the workspaces below `root` that are ours and whose owner and janitor are both gone."""
+    cleared = []
+    for path in root.glob(f"{_PREFIX}*"):
+        marker = path / MARKER
+        try:
+            # Root may be world-writable: only a real directory of our own user is trusted to be a workspace.
+            if path.is_symlink() or path.stat().st_uid != os.getuid() or not marker.is_file():
+                continue
+            with marker.open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                clear(path)
+                cleared.append(path)
+        except (BlockingIOError, FileNotFoundError, PermissionError):
+            continue  # in use, cleared by someone else meanwhile, or not ours
+    return cleared
+
+
+def members(path: Path) -> list[psutil.Process]:
+    """The processes that carry the mark of the workspace at `path`, this one excepted."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.pid != os.getpid() and process.environ().get(ENVIRONMENT_MARK) == str(path):
+                found.append(process)
+        except psutil.Error:
+            continue  # ended meanwhile, a kernel thread, or another user's
+    return found
+
+
+def mounts_below(path: Path) -> list[Path]:
+    """Mount points below `path`, innermost first."""
+    mounted = [Path(partition.mountpoint) for partition in psutil.disk_partitions(all=True)]
+    return sorted((point for point in mounted if point.is_relative_to(path)), reverse=True)
+
+
+def loop_devices_below(path: Path) -> list[str]:
+    """Loop devices whose image lies below `path`, e.g. `/dev/loop3`."""
+    devices = []
+    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            image = backing.read_text().rstrip("\n").removesuffix(" (deleted)")
+        except OSError:
+            continue  # detached meanwhile
+        if Path(image).is_relative_to(path):
+            devices.append(f"/dev/{backing.parts[3]}")
+    return devices
+
+
+def _release(path: Path) -> list[str]:
+    """One attempt at ending what holds the workspace; returns what was still there before it."""
+    processes = members(path)
+    for process in processes:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(processes, timeout=1.0)
+    mounts = mounts_below(path)
+    for mount in mounts:
+        subprocess.run(["umount", str(mount)], check=False, capture_output=True)
+    loops = loop_devices_below(path)
+    for device in loops:  # those of our mounts detach by themselves
+        subprocess.run(["losetup", "--detach", device], check=False, capture_output=True)
+    return [*(f"process {process.pid}" for process in processes), *map(str, mounts), *loops]
+
+
+def _start_janitor(path: Path) -> subprocess.Popen[bytes]:
+    # A session of its own: a Ctrl-C at the terminal must not end the one who tidies up after it.
+    return subprocess.Popen(
+        [sys.executable, "-m", "kquota.demo.janitor", str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+    )
