@@ -1,0 +1,84 @@
+"""The status of the whole cluster as one document: what ``kquota status`` shows and prints as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kquota.core.decision import Decision, decision_document, written_factor
+from kquota.core.policy import Situation
+from kquota.core.records import BrokerOrder, Note
+from kquota.core.sentences import decision_sentence
+from kquota.core.timestamps import format_utc
+from kquota.core.usage import Volume
+from kquota.core.view import ClusterView, NoRecord
+
+SCHEMA_VERSION = 1
+
+
+def status_document(
+    view: ClusterView,
+    situation: Situation,
+    decision: Decision,
+    now: datetime,
+    *,
+    cluster_id: str | None = None,
+) -> dict[str, object]:
+    """Return brokers, volumes, limits in bytes, headroom, states and ages; ages in seconds."""
+    verdict = decision_document(decision, cluster_id=cluster_id)
+    undetermined = {entry.broker_id: entry.cause.value for entry in decision.undetermined}
+    ids = sorted((situation.active_brokers or frozenset()) | view.brokers.keys())
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "at": format_utc(now),
+        "cluster_id": cluster_id,
+        "sentence": decision_sentence(decision),
+        **{key: verdict[key] for key in ("state", "factor", "fallback", "hold", "reasons", "undetermined")},
+        "brokers": [
+            _broker(view, broker_id, situation, undetermined.get(broker_id), now) for broker_id in ids
+        ],
+    }
+
+
+def _broker(
+    view: ClusterView, broker_id: int, situation: Situation, undetermined: str | None, now: datetime
+) -> dict[str, object]:
+    record = view.record_of(broker_id, now)
+    known = None if isinstance(record, NoRecord) else record
+    active = situation.active_brokers
+    return {
+        "broker_id": broker_id,
+        "active": None if active is None else broker_id in active,
+        "joining": broker_id in situation.joining_brokers,
+        "undetermined": undetermined,
+        "quarantine": _note(view.order_in_force(BrokerOrder.QUARANTINE, broker_id, now)),
+        "maintenance": _note(view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now)),
+        "snapshot_at": None if known is None else format_utc(known.snapshot_at),
+        "age_seconds": None if known is None else round((now - known.snapshot_at).total_seconds(), 3),
+        "applied": None if known is None or known.applied is None else dict(known.applied),
+        "volumes": [] if known is None else [_volume(volume) for volume in known.volumes],
+    }
+
+
+def _volume(volume: Volume) -> dict[str, object]:
+    bounds = None if volume.limits is None else volume.limits.bounds(volume.capacity_bytes)
+    headroom = volume.headroom()
+    return {
+        "volume": volume.name,
+        "volume_id": volume.volume_id,
+        "log_dirs": list(volume.log_dirs),
+        "role": volume.role.value,
+        "status": volume.status.value,
+        "latched": volume.latched,
+        "capacity_bytes": volume.capacity_bytes,
+        "consumed_bytes": volume.consumed_bytes,
+        "soft_bytes": None if bounds is None else int(bounds.soft_bytes),
+        "hard_bytes": None if bounds is None else int(bounds.hard_bytes),
+        "headroom": None if headroom is None else written_factor(headroom),
+        "limits_problem": volume.limits_problem,
+    }
+
+
+def _note(note: Note | None) -> dict[str, object] | None:
+    if note is None:
+        return None
+    return {"until": format_utc(note.until), "reason": note.reason, "actor": note.actor}
