@@ -15,7 +15,8 @@ from fractions import Fraction
 # The largest size a record may speak of: a signed 64-bit integer, the proposal's "long".
 MAX_BYTES = 2**63 - 1
 # Where soft and hard are of different types and leave no throttle zone, a latched volume is released
-# this far (share of the capacity) below the hard limit.
+# this far (share of the capacity) below the hard limit; at most half way to an empty volume, or a hard
+# limit within that share of "empty" would never be released.
 NO_ZONE_RELEASE_SHARE = Fraction(1, 100)
 
 
@@ -118,7 +119,7 @@ class Limit:
 
 
 def number_text(number: Fraction) -> str:
-    """Return the number for people: integral, decimal, or with 6 decimals where it has no end."""
+    """Return the number for people: exact where it is integral, else with 10 significant digits."""
     return str(number.numerator) if number.denominator == 1 else f"{float(number):.10g}"
 
 
@@ -205,4 +206,5 @@ class Bounds:
         if self.has_throttle_zone:
             # a margin of 1 could never be exceeded: being back at the soft limit always releases
             return headroom < 1 and headroom <= release_margin
-        return consumed_bytes >= self.hard_bytes - NO_ZONE_RELEASE_SHARE * self.capacity_bytes
+        margin_bytes = min(NO_ZONE_RELEASE_SHARE * self.capacity_bytes, self.hard_bytes / 2)
+        return consumed_bytes >= self.hard_bytes - margin_bytes

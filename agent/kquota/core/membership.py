@@ -18,7 +18,9 @@ class Membership:
     _joined_at: dict[int, float] = field(default_factory=dict)
 
     def update(self, active: frozenset[int], now_seconds: float) -> None:
-        """Take in a list of active brokers."""
+        """Take in a list of active brokers; an empty one is no answer of a cluster, and is ignored."""
+        if not active:
+            return
         newcomers = frozenset() if self.active is None else active - self.active
         self._joined_at = {broker: at for broker, at in self._joined_at.items() if broker in active}
         self._joined_at.update(dict.fromkeys(newcomers, now_seconds))

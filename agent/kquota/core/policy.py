@@ -61,6 +61,10 @@ class Situation:
     own: UsageRecord | None = None
     cluster_causes: tuple[UndeterminedCause, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.own is not None and self.self_id is None:
+            raise ValueError("a broker's own look needs its self_id")
+
 
 def decide(view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime) -> Decision:
     """Decide what producers may do at ``now``."""
@@ -82,7 +86,7 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
     hold = view.hold_in_force(now)
     undetermined.sort(key=lambda entry: (entry.broker_id is not None, entry.broker_id or 0, entry.cause))
     if hold is not None:
-        return _held(hold, reasons, undetermined, situation, now)
+        return _held(hold, reasons, undetermined, situation.self_id, now)
     known_headroom = _smallest(reasons)
     fallback_headroom = _ZERO if settings.fallback_action is FallbackAction.PAUSE else _ONE
     if undetermined and fallback_headroom < 1:
@@ -173,10 +177,11 @@ def _judge_own(situation: Situation, reasons: list[Reason]) -> tuple[list[Reason
 
 
 def _held(
-    hold: Hold, reasons: list[Reason], undetermined: list[Undetermined], situation: Situation, now: datetime
+    hold: Hold, reasons: list[Reason], undetermined: list[Undetermined], self_id: int | None, now: datetime
 ) -> Decision:
     """Apply an operator's hold; only a hard breach of this broker's own disks outranks it."""
-    breaches = _own_breaches(reasons, situation)
+    # By the record or by the fresh look: a look that is better than the record must not loosen.
+    breaches = [r for r in reasons if self_id is not None and r.broker_id == self_id and r.headroom == 0]
     headroom = _ZERO if hold.action is HoldAction.PAUSE else _ONE
     reasons = [Reason(Cause.HOLD, headroom), *breaches]
     return Decision(
@@ -187,17 +192,6 @@ def _held(
         hold=hold,
         decided_at=now,
     )
-
-
-def _own_breaches(reasons: list[Reason], situation: Situation) -> list[Reason]:
-    if situation.self_id is None:
-        return []
-    breaches = [r for r in reasons if r.broker_id == situation.self_id and r.headroom == 0]
-    if situation.own is None:
-        return breaches
-    # the fresh look is the better witness of this broker's own disks
-    broken = {v.name for v in situation.own.volumes if _voted_headroom(v) == 0}
-    return [breach for breach in breaches if breach.volume in broken]
 
 
 def _smallest(reasons: Iterable[Reason]) -> Fraction:

@@ -172,9 +172,10 @@ def _hold_event(value: RawValue | None) -> Event:
     try:
         document = _document(value)
         action = document.get("Action")
-        if action not in set(HoldAction):
-            raise MalformedRecord(f"Action: {str(action)[:40]!r} is none of {', '.join(HoldAction)}")
-        return HoldEvent(Hold(HoldAction(str(action)), _note(document)))
+        if not isinstance(action, str) or action not in set(HoldAction):
+            found = repr(action[:40]) if isinstance(action, str) else "the value"
+            raise MalformedRecord(f"Action: {found} is none of {', '.join(HoldAction)}")
+        return HoldEvent(Hold(HoldAction(action), _note(document)))
     except MalformedRecord as error:
         return MalformedEvent(None, HOLD_KEY, printable(str(error)))
 

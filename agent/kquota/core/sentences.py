@@ -37,7 +37,7 @@ def _because(decision: Decision) -> str:
     if not decision.reasons:
         if decision.fallback:
             return f"the fallback action is open although {_undetermined(decision.undetermined)}"
-        return "every volume is below its soft limit"
+        return "no volume is over its soft limit"
     first = decision.reasons[0]
     if first.cause is Cause.FALLBACK:
         return f"fallback, because {_undetermined(decision.undetermined)}"

@@ -89,16 +89,23 @@ class BrokerHistory:
 
 @dataclass(slots=True)
 class ClusterView:
-    """Every broker's records, and the operators' orders."""
+    """Every broker's records, and the operators' orders.
+
+    With a ``cluster_id``, a usage record that names another cluster is malformed: somebody copied it here.
+    """
 
     future_tolerance: timedelta
     brokers: dict[int, BrokerHistory] = field(default_factory=dict)
     hold: Hold | None = None
     orders: dict[tuple[BrokerOrder, int], Note] = field(default_factory=dict)
+    cluster_id: str | None = None
 
     def fold(self, event: Event, now: datetime) -> FoldResult:
         """Take in one record; events of one key must come in offset order."""
         match event:
+            case UsageEvent(broker_id, record) if self._of_another_cluster(record):
+                self.brokers.setdefault(broker_id, BrokerHistory()).last_event = NoRecord.MALFORMED
+                return FoldResult.MALFORMED
             case UsageEvent(broker_id, record):
                 history = self.brokers.setdefault(broker_id, BrokerHistory())
                 is_future = history.add(record, now, self.future_tolerance)
@@ -120,6 +127,9 @@ class ClusterView:
             case IgnoredEvent():
                 return FoldResult.IGNORED
         return FoldResult.OPERATOR
+
+    def _of_another_cluster(self, record: UsageRecord) -> bool:
+        return None not in (self.cluster_id, record.cluster_id) and self.cluster_id != record.cluster_id
 
     def fold_all(self, events: Iterable[Event], now: datetime) -> None:
         """Take in many records."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.unit.core.golden import complaints, refused_by_schema, samples
 
 from kquota.core.decision import (
     Cause,
@@ -21,7 +22,6 @@ from kquota.core.decision import (
     decision_document,
 )
 from kquota.core.records import Hold, HoldAction, Note
-from tests.unit.core.golden import complaints, refused_by_schema, samples
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
 LEASE = Lease(NOW + timedelta(seconds=30), "3c1c3a4e-9f0a-4f6e-8d5b-0f1f0c0d6a11", 123_456_789)
@@ -55,7 +55,9 @@ GOLDEN: dict[str, Decision] = {
         Fraction(1, 3), soft(Fraction(1, 3)), soft(Fraction(2, 3), 4, "/dev/sdc1")
     ),
     "throttle-own-look-ahead-of-the-record": decided(
-        Fraction(1, 4), Reason(Cause.OWN, Fraction(1, 4), 1, "/dev/sda1"), soft(Fraction(1, 2), 1, "/dev/sda1")
+        Fraction(1, 4),
+        Reason(Cause.OWN, Fraction(1, 4), 1, "/dev/sda1"),
+        soft(Fraction(1, 2), 1, "/dev/sda1"),
     ),
     "pause-over-the-hard-limit": decided(0, Reason(Cause.HARD, ZERO, 3, "/dev/sdb1")),
     "pause-latched": decided(0, Reason(Cause.LATCHED, ZERO, 3, "/dev/sdb1")),
