@@ -1,0 +1,98 @@
+package org.kquota;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import org.kquota.applied.AppliedFile;
+import org.kquota.applied.AppliedState;
+import org.kquota.applied.OfflineLogDirs;
+import org.kquota.decision.DecisionFormat;
+import org.kquota.decision.State;
+import org.kquota.govern.Figures;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Tells the local agent what this broker applies, off the request path. */
+final class AppliedReport {
+    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
+
+    private final BrokerNode node;
+    private final AppliedFile file;
+    private final OfflineLogDirs offlineLogDirs = new OfflineLogDirs();
+    private List<String> lastOffline = List.of();
+    private boolean failing;
+    private long startedUptimeMs = -1;
+
+    AppliedReport(BrokerNode node) {
+        this.node = node;
+        this.file = new AppliedFile(node.config().appliedFile());
+    }
+
+    void write() {
+        try {
+            file.write(state().toJson());
+            if (failing) {
+                LOG.info("{} is written again", file.path());
+            }
+            failing = false;
+        } catch (IOException | RuntimeException | Error e) {
+            node.errors().count(Errors.Kind.APPLIED_FILE, e);
+            if (!failing) {
+                LOG.warn("{} cannot be written, so the agent cannot verify what is enforced: {}", file.path(), e.toString());
+            }
+            failing = true;
+        }
+    }
+
+    private AppliedState state() throws IOException {
+        long uptimeMs = node.bootClock().uptimeMs();
+        int nowSeconds = node.nowSeconds();
+        if (startedUptimeMs < 0) {
+            startedUptimeMs = uptimeMs - nowSeconds * 1000L;
+        }
+        Posture posture = node.now();
+        Figures figures = node.figures();
+        List<AppliedState.Exempt> exempt = node.exemptSeen().stream()
+            .map(seen -> new AppliedState.Exempt(seen.principal(), List.copyOf(seen.lastSeenSeconds().keySet()),
+                Math.max(0, uptimeMs - (nowSeconds - seen.latestSeconds()) * 1000L)))
+            .toList();
+        List<AppliedState.Error> errors = new ArrayList<>();
+        for (Errors.Kind kind : Errors.Kind.values()) {
+            Errors.Tally tally = node.errors().tally(kind);
+            errors.add(new AppliedState.Error(kind.name().toLowerCase(java.util.Locale.ROOT), tally.count(), tally.lastMessage()));
+        }
+        return new AppliedState(
+            AppliedState.SCHEMA_VERSION,
+            Version.TEXT,
+            List.of(DecisionFormat.SCHEMA_VERSION),
+            node.bootClock().bootId(),
+            uptimeMs,
+            ProcessHandle.current().pid(),
+            startedUptimeMs,
+            node.clusterId(),
+            node.config().nodeId(),
+            posture.decision() == null ? null : posture.decision().sequence(),
+            posture.lost(),
+            posture.mode(),
+            node.brokerMode(),
+            posture.state(),
+            posture.factor(),
+            posture.enforced() == State.OPEN ? AppliedState.Mechanism.NONE : AppliedState.Mechanism.GOVERNOR,
+            exempt,
+            offline(),
+            errors,
+            new AppliedState.GovernorFigures(figures.tagSets(), figures.observedRate(), figures.baselineRate(),
+                figures.poolObservedRate(), figures.poolLimit(), figures.muteSeconds()));
+    }
+
+    private List<String> offline() {
+        try {
+            lastOffline = offlineLogDirs.list();
+        } catch (IllegalStateException e) {
+            node.errors().count(Errors.Kind.LOG_DIRS, e);
+        }
+        return lastOffline;
+    }
+}

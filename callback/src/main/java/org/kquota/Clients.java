@@ -1,0 +1,44 @@
+package org.kquota;
+
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.utils.Sanitizer;
+import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.Tags;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** What is worked out once per principal, so that a request does not pay for it. */
+final class Clients {
+    private static final int MAX_CACHED = 10_000;
+
+    /** A principal's sanitized name, and its tags if it is exempt, or null. */
+    record Client(String principal, String sanitizedUser, Map<String, String> exemptTags) {
+    }
+
+    private final ExemptPrincipals exempt;
+    private final ConcurrentHashMap<KafkaPrincipal, Client> cache = new ConcurrentHashMap<>();
+
+    Clients(ExemptPrincipals exempt) {
+        this.exempt = exempt;
+    }
+
+    Client of(KafkaPrincipal principal) {
+        Client client = cache.get(principal);
+        if (client == null) {
+            client = resolve(principal);
+            if (cache.size() >= MAX_CACHED) {
+                cache.clear();
+            }
+            cache.put(principal, client);
+        }
+        return client;
+    }
+
+    private Client resolve(KafkaPrincipal principal) {
+        String user = Sanitizer.sanitize(principal.getName());
+        boolean isUser = KafkaPrincipal.USER_TYPE.equals(principal.getPrincipalType());
+        return new Client(principal.toString(), user,
+            exempt.contains(principal) ? Tags.exempt(isUser ? user : Sanitizer.sanitize(principal.toString())) : null);
+    }
+}

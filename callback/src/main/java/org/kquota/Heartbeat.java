@@ -1,0 +1,102 @@
+package org.kquota;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The plug-in's two threads for one node: one looks at the decision ten times a second, the other writes the report
+ * once a second or when asked. Apart, so that a directory that hangs cannot keep the decision from being read.
+ */
+final class Heartbeat implements AutoCloseable {
+    /** How often the decision file is read and the limits are looked at. */
+    static final long LOOK_MS = 100;
+    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
+    private static final long REPORT_MS = 1000;
+    private static final long JOIN_MS = 5000;
+
+    private final Runnable look;
+    private final Runnable report;
+    private final Semaphore reportWanted = new Semaphore(0);
+    private final Thread looker;
+    private final Thread reporter;
+    private volatile boolean closed;
+
+    Heartbeat(int nodeId, Runnable look, Runnable report) {
+        this.look = look;
+        this.report = report;
+        this.looker = daemon("kquota-decision-" + nodeId, this::lookLoop);
+        this.reporter = daemon("kquota-applied-" + nodeId, this::reportLoop);
+    }
+
+    void start() {
+        looker.start();
+        reporter.start();
+    }
+
+    /** Has the report written at once. */
+    void reportNow() {
+        reportWanted.release();
+    }
+
+    private void lookLoop() {
+        long due = System.nanoTime();
+        while (!closed) {
+            guarded(look);
+            due += TimeUnit.MILLISECONDS.toNanos(LOOK_MS);
+            long left = due - System.nanoTime();
+            if (left > 0) {
+                LockSupport.parkNanos(left);
+            } else {
+                // Held up, for example by a garbage collection: go on from here instead of catching up.
+                due = System.nanoTime();
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
+            }
+        }
+    }
+
+    private void reportLoop() {
+        while (!closed) {
+            guarded(report);
+            try {
+                if (reportWanted.tryAcquire(REPORT_MS, TimeUnit.MILLISECONDS)) {
+                    reportWanted.drainPermits();
+                }
+            } catch (InterruptedException e) {
+                // Only close() interrupts; the loop's condition tells.
+                Thread.interrupted();
+            }
+        }
+    }
+
+    private static void guarded(Runnable task) {
+        try {
+            task.run();
+        } catch (Throwable e) {
+            // These threads outlive whatever happens in a step; their steps count their own errors.
+            LOG.error("unexpected error on {}", Thread.currentThread().getName(), e);
+        }
+    }
+
+    private static Thread daemon(String name, Runnable body) {
+        Thread thread = new Thread(body, name);
+        thread.setDaemon(true);
+        return thread;
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        LockSupport.unpark(looker);
+        reporter.interrupt();
+        try {
+            looker.join(JOIN_MS);
+            reporter.join(JOIN_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+package org.kquota;
+
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Reconfigurable;
+import org.apache.kafka.common.metrics.Monitorable;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.quota.ClientQuotaCallback;
+import org.apache.kafka.server.quota.ClientQuotaEntity;
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.decision.BootClock;
+
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The broker plug-in: <code>client.quota.callback.class=org.kquota.KquotaCallback</code>. It keeps the quotas that were
+ * set with the standard tools as they are, and holds producers back while the local agent's decision says so.
+ *
+ * <p>No exception leaves it and no request thread waits in it: what goes wrong is counted, and the last safe value is
+ * used, so that an error never lifts a pause.
+ */
+public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Monitorable {
+    private static final int MAX_REMEMBERED = 10_000;
+
+    private final BootClock bootClock;
+    private final ResetFlags resetFlags = new ResetFlags();
+    private final Map<LimitKey, Double> lastLimits = new ConcurrentHashMap<>();
+    private volatile BrokerNode node;
+    private volatile Posture knownExpired;
+
+    private record LimitKey(ClientQuotaType type, Map<String, String> tags) {
+    }
+
+    /** As the broker builds it. */
+    public KquotaCallback() {
+        this(new BootClock());
+    }
+
+    /** With another clock for the lease. */
+    KquotaCallback(BootClock bootClock) {
+        this.bootClock = bootClock;
+    }
+
+    @Override
+    public void configure(Map<String, ?> properties) {
+        KquotaConfig config = new KquotaConfig(properties);
+        BrokerNode acquired = Nodes.acquire(config, bootClock);
+        acquired.join(resetFlags);
+        node = acquired;
+    }
+
+    @Override
+    public final Map<String, String> quotaMetricTags(ClientQuotaType type, KafkaPrincipal principal, String clientId) {
+        try {
+            return tags(type, principal, clientId);
+        } catch (Throwable e) {
+            node.errors().count(Errors.Kind.REQUEST, e);
+            return node.safeTags(type);
+        }
+    }
+
+    Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientId) {
+        return node.tags(type, principal, clientId);
+    }
+
+    @Override
+    public final Double quotaLimit(ClientQuotaType type, Map<String, String> tags) {
+        try {
+            Double limit = limit(type, tags);
+            remember(new LimitKey(type, tags), limit);
+            return limit;
+        } catch (Throwable e) {
+            node.errors().count(Errors.Kind.REQUEST, e);
+            return lastSafeLimit(type, tags);
+        }
+    }
+
+    Double limit(ClientQuotaType type, Map<String, String> tags) {
+        return node.limit(type, tags);
+    }
+
+    private void remember(LimitKey key, Double limit) {
+        if (limit == null) {
+            lastLimits.remove(key);
+        } else if (!limit.equals(lastLimits.get(key)) && lastLimits.size() < MAX_REMEMBERED) {
+            lastLimits.put(key, limit);
+        }
+    }
+
+    private Double lastSafeLimit(ClientQuotaType type, Map<String, String> tags) {
+        Double last = lastLimits.get(new LimitKey(type, tags));
+        Double safe = node.safeLimit(type);
+        if (last == null || safe == null) {
+            return last == null ? safe : last;
+        }
+        return Math.min(last, safe);
+    }
+
+    @Override
+    public final boolean quotaResetRequired(ClientQuotaType type) {
+        try {
+            return resetRequired(type);
+        } catch (Throwable e) {
+            node.errors().count(Errors.Kind.REQUEST, e);
+            return false;
+        }
+    }
+
+    boolean resetRequired(ClientQuotaType type) {
+        return resetFlags.take(type) || (type == ClientQuotaType.PRODUCE && leaseJustRanOut());
+    }
+
+    /** True once for a lease that ran out without the decision thread having noticed yet, or ever. */
+    private boolean leaseJustRanOut() {
+        Posture now = node.now();
+        if (now.lost() == null || Objects.equals(now, knownExpired)) {
+            return false;
+        }
+        knownExpired = now;
+        return true;
+    }
+
+    @Override
+    public final void updateQuota(ClientQuotaType type, ClientQuotaEntity entity, double newValue) {
+        try {
+            node.update(type, entity, newValue);
+        } catch (RuntimeException | Error e) {
+            node.errors().count(Errors.Kind.QUOTA_UPDATE, e);
+        }
+    }
+
+    @Override
+    public final void removeQuota(ClientQuotaType type, ClientQuotaEntity entity) {
+        try {
+            node.remove(type, entity);
+        } catch (RuntimeException | Error e) {
+            node.errors().count(Errors.Kind.QUOTA_UPDATE, e);
+        }
+    }
+
+    @Override
+    public final boolean updateClusterMetadata(Cluster cluster) {
+        try {
+            if (cluster.clusterResource() != null) {
+                node.clusterId(cluster.clusterResource().clusterId());
+            }
+        } catch (RuntimeException | Error e) {
+            node.errors().count(Errors.Kind.METADATA, e);
+        }
+        return false;
+    }
+
+    @Override
+    public Set<String> reconfigurableConfigs() {
+        return Set.of(KquotaConfig.MODE);
+    }
+
+    @Override
+    public void validateReconfiguration(Map<String, ?> properties) {
+        KquotaConfig.modeOf(properties);
+    }
+
+    @Override
+    public void reconfigure(Map<String, ?> properties) {
+        node.brokerMode(KquotaConfig.modeOf(properties));
+    }
+
+    @Override
+    public void withPluginMetrics(PluginMetrics metrics) {
+        NodeMetrics.register(metrics, node);
+    }
+
+    @Override
+    public void close() {
+        BrokerNode held = node;
+        if (held != null) {
+            held.leave(resetFlags);
+            Nodes.release(held);
+        }
+    }
+}

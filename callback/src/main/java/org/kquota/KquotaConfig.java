@@ -1,0 +1,198 @@
+package org.kquota;
+
+import org.apache.kafka.common.config.AbstractConfig;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.config.ConfigDef.Importance;
+import org.apache.kafka.common.config.ConfigDef.Range;
+import org.apache.kafka.common.config.ConfigDef.Type;
+import org.apache.kafka.common.config.ConfigDef.ValidString;
+import org.apache.kafka.common.config.ConfigException;
+import org.kquota.decision.Mode;
+import org.kquota.decision.State;
+import org.kquota.govern.GovernorSettings;
+import org.kquota.quota.ExemptPrincipals;
+
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** Every broker property of the plug-in, with its default, what is allowed and what it means. */
+public final class KquotaConfig extends AbstractConfig {
+    public static final String MODE = "kquota.mode";
+    public static final String DECISION_FILE = "kquota.decision.file";
+    public static final String APPLIED_FILE = "kquota.applied.file";
+    public static final String DECISION_LOST_ACTION = "kquota.decision.lost.action";
+    public static final String EXEMPT_PRINCIPALS = "kquota.exempt.principals";
+    public static final String TAG_SETS_MAX = "kquota.tag.sets.max";
+    public static final String MUTE_MIN_MS = "kquota.produce.mute.min.ms";
+    public static final String THROTTLE_MUTE_MAX_MS = "kquota.produce.throttle.mute.max.ms";
+    public static final String PAUSE_MUTE_MAX_MS = "kquota.produce.pause.mute.max.ms";
+    public static final String ARRIVAL_MIN_BYTES = "kquota.produce.arrival.min.bytes";
+    public static final String LIMIT_CHANGE_MIN_RATIO = "kquota.produce.limit.change.min.ratio";
+    public static final String BASELINE_SECONDS = "kquota.produce.baseline.seconds";
+    public static final String BASELINE_MIN_BYTES = "kquota.produce.baseline.min.bytes.per.second";
+    public static final String NEWCOMERS_MIN_RATIO = "kquota.produce.newcomers.min.ratio";
+
+    /** The plug-in's own properties; the table in callback/README.md is made from it. */
+    public static final ConfigDef DEFINITION = new ConfigDef()
+        .define(MODE, Type.STRING, Mode.OBSERVE.text(), ValidString.in(Mode.OBSERVE.text(), Mode.ENFORCE.text()), Importance.HIGH,
+            "observe: everything is computed and reported, no producer is held. enforce: producers are held, provided that the "
+                + "decision file says enforce too. Can be changed while the broker runs (kafka-configs --entity-type brokers).")
+        .define(DECISION_FILE, Type.STRING, "/run/kquota/decision.json", new AbsolutePath(), Importance.HIGH,
+            "The decision that the local agent writes. Accepted only as a regular file owned by root or by its directory's owner, "
+                + "where neither group nor others can write file or directory.")
+        .define(APPLIED_FILE, Type.STRING, "/run/kquota-broker/applied.json", new AbsolutePath(), Importance.MEDIUM,
+            "Where the plug-in reports what it applies, for the local agent. Its directory must exist and be writable by the broker's user.")
+        .define(DECISION_LOST_ACTION, Type.STRING, "pause", ValidString.in("pause", "open"), Importance.HIGH,
+            "What holds while the decision is lost: missing, refused, unreadable, for another cluster, broker or boot, or with its lease run out.")
+        .define(EXEMPT_PRINCIPALS, Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new Principals(), Importance.HIGH,
+            "Principals that are never held, as Type:name, separated by semicolons, for example User:CN=agent,O=x;User:admin. They have "
+                + "unlimited produce, fetch and request quotas above any other quota. The agent's principal and the brokers' own belong here. "
+                + "User:ANONYMOUS is refused.")
+        .define(TAG_SETS_MAX, Type.INT, 2000, Range.between(10, 1_000_000), Importance.LOW,
+            "How many metric tag sets without a configured quota are kept apart, for each quota type. Clients beyond it share one tag set.")
+        .define(MUTE_MIN_MS, Type.LONG, 1_000L, Range.between(100, 60_000), Importance.LOW,
+            "Shortest value of the mute the governor aims for, in milliseconds.")
+        .define(THROTTLE_MUTE_MAX_MS, Type.LONG, 5_000L, Range.between(100, 60_000), Importance.LOW,
+            "Longest mute of a connection the governor aims for in THROTTLE, in milliseconds.")
+        .define(PAUSE_MUTE_MAX_MS, Type.LONG, 10_000L, Range.between(100, 600_000), Importance.MEDIUM,
+            "Longest mute of a connection the governor aims for in PAUSE, in milliseconds: longer means less leaks in a pause, and producers "
+                + "resume later after it.")
+        .define(ARRIVAL_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(1_024, 1_073_741_824), Importance.LOW,
+            "Bytes that the governor always expects to arrive between two of its looks, per tag set. Too small makes mutes run away, larger leaks more in PAUSE.")
+        .define(LIMIT_CHANGE_MIN_RATIO, Type.DOUBLE, 0.01, Range.between(0.0, 0.5), Importance.LOW,
+            "A limit is changed only when it moves by more than this ratio.")
+        .define(BASELINE_SECONDS, Type.LONG, 10L, Range.between(1, 3_600), Importance.LOW,
+            "Time constant of the moving average that is a client's baseline, in seconds. Baselines are frozen when OPEN is left.")
+        .define(BASELINE_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(0, Long.MAX_VALUE), Importance.LOW,
+            "What all producers together are taken to have produced at least before THROTTLE, in bytes per second: the share of newcomers on a broker "
+                + "that knows no better, for example after its restart.")
+        .define(NEWCOMERS_MIN_RATIO, Type.DOUBLE, 0.05, Range.between(0.0, 1.0), Importance.LOW,
+            "Smallest share of the throttled total that clients without a baseline have together in THROTTLE.");
+
+    /** What the plug-in reads of the broker's own configuration, with Kafka's defaults. */
+    private static final ConfigDef BROKER = new ConfigDef()
+        .define("quota.window.num", Type.INT, 11, Range.atLeast(1), Importance.LOW, "")
+        .define("quota.window.size.seconds", Type.INT, 1, Range.atLeast(1), Importance.LOW, "")
+        .define("node.id", Type.INT, -1, Importance.LOW, "")
+        .define("broker.id", Type.INT, -1, Importance.LOW, "")
+        .define("process.roles", Type.LIST, List.of("broker"), Importance.LOW, "");
+
+    private final AbstractConfig broker;
+
+    /**
+     * @param properties the broker's properties
+     * @throws ConfigException if a property of the plug-in is missing or not allowed; names key, value and what is allowed
+     */
+    public KquotaConfig(Map<String, ?> properties) {
+        super(DEFINITION, properties, Map.of(), false);
+        broker = new AbstractConfig(BROKER, properties, Map.of(), false);
+        if (getLong(MUTE_MIN_MS) > Math.min(getLong(THROTTLE_MUTE_MAX_MS), getLong(PAUSE_MUTE_MAX_MS))) {
+            throw new ConfigException(MUTE_MIN_MS, getLong(MUTE_MIN_MS),
+                "allowed is at most " + THROTTLE_MUTE_MAX_MS + " and " + PAUSE_MUTE_MAX_MS);
+        }
+        if (nodeId() < 0 && isBroker()) {
+            throw new ConfigException("node.id", nodeId(), "allowed is an id of 0 or more; the decision file names the broker by it");
+        }
+    }
+
+    public Mode mode() {
+        return Mode.of(getString(MODE));
+    }
+
+    /**
+     * The mode in a changed set of broker properties.
+     *
+     * @throws ConfigException if it is not allowed
+     */
+    public static Mode modeOf(Map<String, ?> properties) {
+        Object value = properties.get(MODE);
+        Map<String, Object> only = value == null ? Map.of() : Map.of(MODE, value);
+        ConfigDef.ConfigKey key = DEFINITION.configKeys().get(MODE);
+        return Mode.of((String) new ConfigDef().define(key).parse(only).get(MODE));
+    }
+
+    public Path decisionFile() {
+        return Path.of(getString(DECISION_FILE));
+    }
+
+    public Path appliedFile() {
+        return Path.of(getString(APPLIED_FILE));
+    }
+
+    /** The state while the decision is lost: PAUSE or OPEN. */
+    public State lostState() {
+        return State.valueOf(getString(DECISION_LOST_ACTION).toUpperCase(Locale.ROOT));
+    }
+
+    public ExemptPrincipals exemptPrincipals() {
+        return ExemptPrincipals.parse(getString(EXEMPT_PRINCIPALS));
+    }
+
+    public int maxTagSets() {
+        return getInt(TAG_SETS_MAX);
+    }
+
+    /** The id of this node, or a negative number on a node that names none. */
+    public int nodeId() {
+        int nodeId = broker.getInt("node.id");
+        return nodeId >= 0 ? nodeId : broker.getInt("broker.id");
+    }
+
+    /** Whether this node serves producers; a controller-only node does not. */
+    public boolean isBroker() {
+        return broker.getList("process.roles").contains("broker") || broker.getList("process.roles").isEmpty();
+    }
+
+    public GovernorSettings governor() {
+        int windowSeconds = broker.getInt("quota.window.size.seconds");
+        return new GovernorSettings(
+            (double) windowSeconds * broker.getInt("quota.window.num"),
+            getLong(MUTE_MIN_MS) / 1e3,
+            getLong(THROTTLE_MUTE_MAX_MS) / 1e3,
+            getLong(PAUSE_MUTE_MAX_MS) / 1e3,
+            getLong(ARRIVAL_MIN_BYTES),
+            getDouble(LIMIT_CHANGE_MIN_RATIO),
+            getLong(BASELINE_SECONDS),
+            getLong(BASELINE_MIN_BYTES),
+            getDouble(NEWCOMERS_MIN_RATIO));
+    }
+
+    private static final class AbsolutePath implements ConfigDef.Validator {
+        @Override
+        public void ensureValid(String name, Object value) {
+            try {
+                Path path = Path.of((String) value);
+                if (path.isAbsolute() && path.getParent() != null) {
+                    return;
+                }
+            } catch (InvalidPathException e) {
+                // Said below.
+            }
+            throw new ConfigException(name, value, "allowed is the absolute path of a file");
+        }
+
+        @Override
+        public String toString() {
+            return "absolute path of a file";
+        }
+    }
+
+    private static final class Principals implements ConfigDef.Validator {
+        @Override
+        public void ensureValid(String name, Object value) {
+            try {
+                ExemptPrincipals.parse((String) value);
+            } catch (IllegalArgumentException e) {
+                throw new ConfigException(name, value, e.getMessage());
+            }
+        }
+
+        @Override
+        public String toString() {
+            return "at least one Type:name, separated by semicolons, without User:ANONYMOUS";
+        }
+    }
+}

@@ -1,0 +1,56 @@
+package org.kquota;
+
+import org.apache.kafka.common.metrics.Gauge;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.kquota.decision.Mode;
+
+import java.util.LinkedHashMap;
+import java.util.function.ToDoubleFunction;
+
+/** The plug-in's metrics, as the broker's plug-in metrics API carries them. */
+enum NodeMetrics {
+    STATE("state", "What is decided: 0 OPEN, 1 THROTTLE, 2 PAUSE.", node -> node.now().state().ordinal()),
+    FACTOR("factor", "Throttle factor in [0, 1].", node -> node.now().factor()),
+    ENFORCING("enforcing", "1 if the decision is enforced, 0 if it is only observed.",
+        node -> node.now().mode() == Mode.ENFORCE ? 1 : 0),
+    DECISION_LOST("decision-lost", "1 while there is no decision under a running lease.", node -> node.now().lost() == null ? 0 : 1),
+    LEASE_SECONDS("decision-lease-seconds", "Time until the decision's lease runs out, in seconds; 0 while the decision is lost.",
+        node -> {
+            Posture now = node.now();
+            return now.lost() == null ? Math.max(0, (now.deadlineNanos() - System.nanoTime()) / 1e9) : 0;
+        }),
+    ERRORS("errors-total", "Errors inside the plug-in since the broker started.", node -> node.errors().total()),
+    TAG_SETS("tag-sets", "Metric tag sets kept apart, all quota types together.", BrokerNode::tagSetCount),
+    PRODUCE_RATE("produce-byte-rate", "What all producers that are not exempt produce, in bytes per second.",
+        node -> node.figures().observedRate()),
+    BASELINE_RATE("baseline-byte-rate", "What they produced before they were throttled, in bytes per second.",
+        node -> node.figures().baselineRate()),
+    POOL_LIMIT("pool-limit-byte-rate", "Limit of the clients' shared pool in THROTTLE and PAUSE, in bytes per second; 0 in OPEN.",
+        node -> node.figures().poolLimit() == null ? 0 : node.figures().poolLimit());
+
+    private final String metricName;
+    private final String description;
+    private final ToDoubleFunction<BrokerNode> value;
+
+    NodeMetrics(String metricName, String description, ToDoubleFunction<BrokerNode> value) {
+        this.metricName = metricName;
+        this.description = description;
+        this.value = value;
+    }
+
+    String metricName() {
+        return metricName;
+    }
+
+    String description() {
+        return description;
+    }
+
+    /** Registers all of them; the broker adds its own tags and removes them with the plug-in. */
+    static void register(PluginMetrics metrics, BrokerNode node) {
+        for (NodeMetrics metric : values()) {
+            metrics.addMetric(metrics.metricName(metric.metricName, metric.description, new LinkedHashMap<>()),
+                (Gauge<Double>) (config, now) -> metric.value.applyAsDouble(node));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+package org.kquota;
+
+import org.kquota.decision.Decision;
+import org.kquota.decision.Mode;
+import org.kquota.decision.State;
+
+/**
+ * What the request threads go by, immutable. A request thread that finds the lease over uses {@link #afterLease}
+ * itself: it needs no other thread to be alive.
+ *
+ * @param state         OPEN, THROTTLE or PAUSE, as decided or for lack of a decision
+ * @param factor        throttle factor in [0, 1]
+ * @param mode          the mode in force: enforce only if the file and the broker property say so
+ * @param decision      the decision behind it, or null while the decision is lost
+ * @param lost          why the decision is lost, one sentence, or null
+ * @param deadlineNanos end of the lease on System.nanoTime(); meaningless while the decision is lost
+ * @param afterLease    what holds when the lease has run out, or null while the decision is lost
+ */
+record Posture(State state, double factor, Mode mode, Decision decision, String lost, long deadlineNanos, Posture afterLease) {
+
+    static Posture lost(State action, Mode mode, String reason) {
+        return new Posture(action, action == State.OPEN ? 1.0 : 0.0, mode, null, reason, 0, null);
+    }
+
+    static Posture decided(Decision decision, Mode mode, long deadlineNanos, State lostAction) {
+        return new Posture(decision.state(), decision.factor(), mode, decision, null, deadlineNanos,
+            lost(lostAction, mode, "the decision's lease ran out"));
+    }
+
+    /** What holds at that moment of System.nanoTime(). */
+    Posture at(long nanos) {
+        return afterLease != null && nanos - deadlineNanos > 0 ? afterLease : this;
+    }
+
+    /** The state that producers feel: OPEN where nothing is enforced. */
+    State enforced() {
+        return mode == Mode.ENFORCE ? state : State.OPEN;
+    }
+
+    /** Whether a reader of the log would call this the same situation. */
+    boolean sameSituation(Posture other) {
+        return state == other.state && mode == other.mode && (lost == null) == (other.lost == null);
+    }
+
+    /** One sentence for the log. */
+    String sentence() {
+        String what = switch (state) {
+            case OPEN -> "OPEN: producers are not held";
+            case THROTTLE -> String.format(java.util.Locale.ROOT, "THROTTLE: producers are slowed down to %.1f %%", factor * 100);
+            case PAUSE -> "PAUSE: producers are stopped";
+        };
+        String why = lost == null ? "decision " + decision.sequence() + (decision.fallback() ? ", a fallback for lack of data" : "")
+            : "the decision is lost: " + lost;
+        return what + (mode == Mode.OBSERVE && state != State.OPEN ? ", but only observed" : "") + " (" + why + ")";
+    }
+}

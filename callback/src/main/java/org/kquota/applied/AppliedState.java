@@ -1,0 +1,116 @@
+package org.kquota.applied;
+
+import com.fasterxml.jackson.annotation.JsonProperty;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectReader;
+import com.fasterxml.jackson.databind.annotation.JsonNaming;
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import org.kquota.decision.Mode;
+import org.kquota.decision.State;
+
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * The content of the applied-state file: what this broker applies, for the local agent. schemas/applied.schema.json
+ * is its contract.
+ *
+ * @param schemaVersion          version of this format
+ * @param pluginVersion          version of the plug-in
+ * @param decisionSchemaVersions schema versions of the decision file that the plug-in was written for
+ * @param bootId                 boot in which it was written
+ * @param writtenUptimeMs        when, milliseconds since boot
+ * @param pid                    the broker's process
+ * @param startedUptimeMs        when the plug-in started, milliseconds since boot
+ * @param clusterId              the broker's cluster, or null while it does not know it
+ * @param brokerId               node id
+ * @param sequence               sequence of the decision in force, or null while the decision is lost
+ * @param lost                   why the decision is lost, one sentence, or null
+ * @param mode                   the mode in force
+ * @param brokerMode             the broker property kquota.mode
+ * @param state                  OPEN, THROTTLE or PAUSE, as decided or for lack of a decision
+ * @param factor                 throttle factor in [0, 1]
+ * @param mechanism              what holds producers now: nothing, or the governor
+ * @param exempt                 exempt principals seen in the last ten minutes
+ * @param offlineLogDirs         log dirs that the broker has taken offline
+ * @param errors                 all kinds of errors, counted since the plug-in started
+ * @param governor               the governor's figures
+ */
+@JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+public record AppliedState(
+        int schemaVersion,
+        String pluginVersion,
+        List<Integer> decisionSchemaVersions,
+        String bootId,
+        long writtenUptimeMs,
+        long pid,
+        long startedUptimeMs,
+        String clusterId,
+        int brokerId,
+        Long sequence,
+        String lost,
+        Mode mode,
+        Mode brokerMode,
+        State state,
+        double factor,
+        Mechanism mechanism,
+        List<Exempt> exempt,
+        List<String> offlineLogDirs,
+        List<Error> errors,
+        GovernorFigures governor) {
+
+    public static final int SCHEMA_VERSION = 1;
+
+    private static final ObjectMapper MAPPER = new ObjectMapper()
+        .enable(com.fasterxml.jackson.databind.SerializationFeature.INDENT_OUTPUT)
+        .addMixIn(Mode.class, LowerCase.class)
+        .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+        .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
+    private static final ObjectReader READER = MAPPER.readerFor(AppliedState.class)
+        .with(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
+        .with(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES);
+
+    /** What holds producers. */
+    public enum Mechanism {
+        @JsonProperty("none") NONE,
+        @JsonProperty("governor") GOVERNOR
+    }
+
+    /** The spelling of a mode in files. */
+    private enum LowerCase {
+        @JsonProperty("observe") OBSERVE,
+        @JsonProperty("enforce") ENFORCE
+    }
+
+    /** An exempt principal as Type:name, its client ids seen lately, and when it was last seen, milliseconds since boot. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record Exempt(String principal, List<String> clientIds, long lastSeenUptimeMs) {
+    }
+
+    /** A kind of error, how often, and its last message or null. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record Error(String kind, long count, String lastMessage) {
+    }
+
+    /** The governor's figures; rates in bytes per second. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record GovernorFigures(int tagSets, double observedByteRate, double baselineByteRate, double poolByteRate,
+                                  Double poolLimitByteRate, Double poolMuteSeconds) {
+    }
+
+    /** The file's bytes. */
+    public byte[] toJson() throws JsonProcessingException {
+        return MAPPER.writeValueAsBytes(this);
+    }
+
+    /**
+     * The state in these bytes.
+     *
+     * @throws IOException if they are no applied state
+     */
+    public static AppliedState fromJson(byte[] json) throws IOException {
+        return READER.readValue(json);
+    }
+}

@@ -1,0 +1,52 @@
+package org.kquota.govern;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/**
+ * The throttle factor of the last W seconds since OPEN was left. One history serves all tag sets, because each one's
+ * target is the factor times a constant of its own.
+ */
+final class FactorHistory {
+    private final double windowSeconds;
+    private final Deque<Piece> pieces = new ArrayDeque<>();
+
+    FactorHistory(double windowSeconds) {
+        this.windowSeconds = windowSeconds;
+    }
+
+    /** OPEN: nothing to remember. */
+    void clear() {
+        pieces.clear();
+    }
+
+    /** This factor held for so long, until now. */
+    void add(double factor, double seconds) {
+        pieces.addLast(new Piece(factor, seconds));
+        double excess = covered() - windowSeconds;
+        while (excess > 0) {
+            Piece oldest = pieces.removeFirst();
+            if (oldest.seconds > excess) {
+                pieces.addFirst(new Piece(oldest.factor, oldest.seconds - excess));
+            }
+            excess -= oldest.seconds;
+        }
+    }
+
+    /** The share of the window that lies before OPEN was left, in [0, 1]. */
+    double shareBefore() {
+        return Math.max(0, 1 - covered() / windowSeconds);
+    }
+
+    /** The factor's integral since OPEN was left, divided by the whole window. */
+    double weightedFactor() {
+        return pieces.stream().mapToDouble(piece -> piece.factor * piece.seconds).sum() / windowSeconds;
+    }
+
+    private double covered() {
+        return pieces.stream().mapToDouble(Piece::seconds).sum();
+    }
+
+    private record Piece(double factor, double seconds) {
+    }
+}

@@ -1,0 +1,200 @@
+package org.kquota.govern;
+
+import org.kquota.decision.State;
+import org.kquota.quota.StockQuotas;
+import org.kquota.quota.TagSet;
+import org.kquota.quota.TagSets;
+import org.kquota.quota.Tags;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.OptionalDouble;
+
+/**
+ * Sets the produce limits that make the throttle factor true, a step at a time. It looks at the broker's own rates and
+ * writes limits into the tag sets; it never sees a request. Used by one thread.
+ */
+public final class Governor {
+    /** A client that produced less than this had nothing to throttle: it counts as a newcomer. Bytes per second. */
+    static final double BASELINE_FROM = 1024;
+
+    private final GovernorSettings settings;
+    private final StockQuotas quotas;
+    private final TagSets tagSets;
+    private final ProduceRates rates;
+    private final FactorHistory history;
+    private final Map<TagSet, Meter> meters = new HashMap<>();
+    private final Meter paused = new Meter(new TagSet(Tags.PAUSED));
+    private final Meter newcomers = new Meter(new TagSet(Tags.NEWCOMERS));
+
+    private State state = State.OPEN;
+    private double inStateSeconds;
+    private double baselineTotal;
+    private boolean changed;
+    private Double poolMuteSeconds;
+
+    public Governor(GovernorSettings settings, StockQuotas quotas, TagSets tagSets, ProduceRates rates) {
+        this.settings = settings;
+        this.quotas = quotas;
+        this.tagSets = tagSets;
+        this.rates = rates;
+        this.history = new FactorHistory(settings.windowSeconds());
+        this.baselineTotal = settings.baselineMinBytes();
+        // What holds if this governor never gets to look: little more than one arrival per window.
+        double unseen = GovernorLaw.limit(0, 0, settings.windowSeconds(), 2 * settings.arrivalMinBytes(), settings.pauseMuteMaxSeconds());
+        paused.tagSet().limit(unseen);
+        newcomers.tagSet().limit(unseen);
+    }
+
+    /** The pool that all clients share in PAUSE. */
+    public TagSet paused() {
+        return paused.tagSet();
+    }
+
+    /** The pool that clients without a baseline share in THROTTLE. */
+    public TagSet newcomers() {
+        return newcomers.tagSet();
+    }
+
+    /**
+     * One step.
+     *
+     * @param next    the state in force; OPEN where nothing is enforced
+     * @param factor  the throttle factor in [0, 1]
+     * @param seconds time since the last step
+     * @return whether a limit that is in force changed
+     */
+    public boolean step(State next, double factor, double seconds) {
+        changed = false;
+        poolMuteSeconds = null;
+        look(seconds);
+        if (next != state) {
+            enter(next);
+        }
+        inStateSeconds += seconds;
+        switch (next) {
+            case OPEN -> open(seconds);
+            case THROTTLE -> throttle(factor, seconds);
+            case PAUSE -> pause(seconds);
+        }
+        return changed;
+    }
+
+    /** What to report after a step. */
+    public Figures figures() {
+        double observed = paused.observed() + newcomers.observed();
+        for (Meter meter : meters.values()) {
+            observed += meter.observed();
+        }
+        Meter pool = state == State.PAUSE ? paused : newcomers;
+        return new Figures(meters.size(), observed, state == State.OPEN ? baselines() : baselineTotal, pool.observed(),
+            state == State.OPEN ? null : (Double) pool.tagSet().limit(), poolMuteSeconds);
+    }
+
+    private void look(double seconds) {
+        for (TagSet tagSet : tagSets.all()) {
+            meters.computeIfAbsent(tagSet, Meter::new);
+        }
+        meters.computeIfAbsent(tagSets.overflow(), Meter::new);
+        meters.keySet().removeIf(tagSet -> {
+            boolean gone = tagSet != tagSets.overflow()
+                && tagSets.find(tagSet.tags().get(Tags.USER), tagSet.tags().get(Tags.CLIENT_ID)) != tagSet;
+            if (gone) {
+                rates.forget(tagSet.tags());
+            }
+            return gone;
+        });
+        meters.values().forEach(meter -> observe(meter, seconds));
+        observe(paused, seconds);
+        observe(newcomers, seconds);
+    }
+
+    private void observe(Meter meter, double seconds) {
+        OptionalDouble rate = rates.bytesPerSecond(meter.tagSet().tags());
+        meter.observe(rate.orElse(0), seconds, settings.windowSeconds());
+    }
+
+    private void enter(State next) {
+        if (state == State.OPEN) {
+            baselineTotal = Math.max(baselines(), settings.baselineMinBytes());
+            for (Meter meter : meters.values()) {
+                meter.freeze();
+                meter.tagSet().hasBaseline(meter.baseline() >= BASELINE_FROM);
+            }
+        }
+        if (next == State.OPEN) {
+            history.clear();
+        }
+        state = next;
+        inStateSeconds = 0;
+        changed = true;
+    }
+
+    private void open(double seconds) {
+        boolean rateIsOurDoing = inStateSeconds < settings.windowSeconds();
+        for (Meter meter : meters.values()) {
+            if (rateIsOurDoing && meter.tagSet().hasBaseline()) {
+                meter.learnUpwards(seconds, settings.baselineSeconds());
+            } else {
+                meter.learn(seconds, settings.baselineSeconds());
+            }
+            set(meter.tagSet(), TagSet.NO_LIMIT);
+        }
+    }
+
+    private void throttle(double factor, double seconds) {
+        history.add(factor, seconds);
+        double observedKnown = 0;
+        for (Meter meter : meters.values()) {
+            Double quota = quotas.limit(meter.tagSet().tags());
+            if (meter.tagSet().hasBaseline()) {
+                observedKnown += meter.observed();
+                govern(meter, factor, meter.baseline(), quota, meter.beforeThrottle());
+            } else if (quota != null) {
+                // A newcomer with a quota keeps its own tags, or its quota would not hold.
+                double unscaled = Math.min(quota, baselineTotal);
+                govern(meter, factor, unscaled, quota, factor * unscaled);
+            }
+        }
+        double target = GovernorLaw.newcomersTarget(factor, baselineTotal, observedKnown, settings.newcomersMinRatio());
+        double muteSeconds = throttleMuteSeconds(newcomers, target);
+        poolMuteSeconds = muteSeconds;
+        set(newcomers.tagSet(), GovernorLaw.limit(target, newcomers.observed(), settings.windowSeconds(), arrival(newcomers), muteSeconds));
+    }
+
+    private void govern(Meter meter, double factor, double unscaled, Double quota, double before) {
+        double bound = quota == null ? Double.POSITIVE_INFINITY : quota;
+        double target = GovernorLaw.target(factor, unscaled, bound);
+        double average = history.shareBefore() * before + history.weightedFactor() * Math.min(unscaled, bound);
+        double limit = GovernorLaw.limit(average, meter.observed(), settings.windowSeconds(), arrival(meter),
+            throttleMuteSeconds(meter, target));
+        // The quota itself is the operator's and mutes as in any broker: a throttle never gives more than that.
+        set(meter.tagSet(), Math.min(limit, bound));
+    }
+
+    private void pause(double seconds) {
+        history.add(0, seconds);
+        double muteSeconds = GovernorLaw.pauseMuteSeconds(inStateSeconds, settings.muteMinSeconds(), settings.pauseMuteMaxSeconds());
+        poolMuteSeconds = muteSeconds;
+        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), arrival(paused), muteSeconds));
+    }
+
+    private double throttleMuteSeconds(Meter meter, double target) {
+        return GovernorLaw.throttleMuteSeconds(meter.arrivalBytes(), target, settings.muteMinSeconds(), settings.throttleMuteMaxSeconds());
+    }
+
+    private double arrival(Meter meter) {
+        return Math.max(settings.arrivalMinBytes(), meter.arrivalBytes());
+    }
+
+    private double baselines() {
+        return meters.values().stream().mapToDouble(Meter::baseline).sum();
+    }
+
+    private void set(TagSet tagSet, double limit) {
+        if (GovernorLaw.hasMoved(tagSet.limit(), limit, settings.limitChangeMinRatio())) {
+            tagSet.limit(limit);
+            changed = true;
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package org.kquota.quota;
+
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Which exempt principals have been seen lately, and under which client ids: the proof for the local agent that the
+ * broker does not hold it. Bounded; the client ids seen longest ago give way.
+ */
+public final class ExemptSeen {
+    private static final int MAX_CLIENT_IDS = 256;
+
+    private final Map<String, Map<String, Integer>> lastSeen = new ConcurrentHashMap<>();
+
+    /** Notes a request of an exempt principal at that second; cheap unless the client id is new. */
+    public void note(String principal, String clientId, int seconds) {
+        Map<String, Integer> clientIds = lastSeen.get(principal);
+        if (clientIds == null) {
+            clientIds = lastSeen.computeIfAbsent(principal, key -> new ConcurrentHashMap<>());
+        }
+        Integer before = clientIds.get(clientId);
+        if (before != null && before == seconds) {
+            return;
+        }
+        if (before == null && clientIds.size() >= MAX_CLIENT_IDS) {
+            clientIds.entrySet().stream().min(Comparator.comparing(Map.Entry::getValue))
+                .map(Map.Entry::getKey).ifPresent(clientIds::remove);
+        }
+        clientIds.put(clientId, seconds);
+    }
+
+    /** Forgets the client ids that were not seen since that second. */
+    public void forgetUnseenSince(int seconds) {
+        lastSeen.values().forEach(clientIds -> clientIds.values().removeIf(last -> last < seconds));
+    }
+
+    /** The principals with a client id seen lately, in order of their names. */
+    public List<Seen> list() {
+        return new TreeMap<>(lastSeen).entrySet().stream()
+            .map(entry -> new Seen(entry.getKey(), new TreeMap<>(entry.getValue())))
+            .filter(seen -> !seen.lastSeenSeconds().isEmpty())
+            .toList();
+    }
+
+    /** An exempt principal, and its client ids with the second each was last seen. */
+    public record Seen(String principal, Map<String, Integer> lastSeenSeconds) {
+        public int latestSeconds() {
+            return lastSeenSeconds.values().stream().mapToInt(Integer::intValue).max().orElse(0);
+        }
+    }
+}

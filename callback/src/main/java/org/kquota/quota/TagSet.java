@@ -1,0 +1,59 @@
+package org.kquota.quota;
+
+import java.util.Map;
+
+/**
+ * The clients that share one set of metric tags, and so one limit. The governor's figures are written by its thread
+ * only; the request threads read {@link #limit()} and {@link #hasBaseline()}, and write {@link #touch}.
+ */
+public final class TagSet {
+    /** The limit of a tag set that the governor does not hold. */
+    public static final double NO_LIMIT = Double.POSITIVE_INFINITY;
+
+    private final Map<String, String> tags;
+    private volatile int lastTouchSeconds;
+    private volatile double limit = NO_LIMIT;
+    private volatile boolean hasBaseline;
+
+    public TagSet(Map<String, String> tags) {
+        this.tags = tags;
+    }
+
+    public Map<String, String> tags() {
+        return tags;
+    }
+
+    /** A request used these tags at that second. */
+    public void touch(int seconds) {
+        if (lastTouchSeconds != seconds) {
+            lastTouchSeconds = seconds;
+        }
+    }
+
+    public int lastTouchSeconds() {
+        return lastTouchSeconds;
+    }
+
+    /** The governor's limit in bytes per second, or {@link #NO_LIMIT}. */
+    public double limit() {
+        return limit;
+    }
+
+    public void limit(double bytesPerSecond) {
+        limit = bytesPerSecond;
+    }
+
+    /** Whether these clients were producing when OPEN was left. */
+    public boolean hasBaseline() {
+        return hasBaseline;
+    }
+
+    public void hasBaseline(boolean known) {
+        hasBaseline = known;
+    }
+
+    @Override
+    public String toString() {
+        return tags.toString();
+    }
+}

@@ -1,0 +1,58 @@
+package org.kquota.quota;
+
+import org.kquota.quota.StockQuotas.Pair;
+
+import java.util.Collection;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The tag sets of one quota type. A broker without quotas records nothing per client; with a callback it always does,
+ * so the number of tag sets without a quota is bounded: clients beyond the bound share one. Those with a quota are the
+ * operator's choice and always have their own.
+ */
+public final class TagSets {
+    private final StockQuotas quotas;
+    private final int max;
+    private final ConcurrentHashMap<Pair, TagSet> sets = new ConcurrentHashMap<>();
+    private final TagSet overflow = new TagSet(Tags.OVERFLOW);
+
+    public TagSets(StockQuotas quotas, int max) {
+        this.quotas = quotas;
+        this.max = max;
+    }
+
+    /** The tag set of a client; the same object for all clients that share a quota. */
+    public TagSet of(String sanitizedUser, String clientId) {
+        Pair pair = quotas.meteredAs(sanitizedUser, clientId);
+        TagSet known = sets.get(pair);
+        if (known != null) {
+            return known;
+        }
+        if (sets.size() >= max && quotas.limit(pair.user(), pair.clientId()) == null) {
+            return overflow;
+        }
+        return sets.computeIfAbsent(pair, key -> new TagSet(Tags.of(key.user(), key.clientId())));
+    }
+
+    /** The tag set of these tags, or null. */
+    public TagSet find(String user, String clientId) {
+        return Tags.OVERFLOW.get(Tags.USER).equals(user) ? overflow : sets.get(new Pair(user, clientId));
+    }
+
+    public Collection<TagSet> all() {
+        return sets.values();
+    }
+
+    public TagSet overflow() {
+        return overflow;
+    }
+
+    public int size() {
+        return sets.size();
+    }
+
+    /** Forgets what no request used since that second; Kafka's own sensors live an hour. */
+    public void forgetUnusedSince(int seconds) {
+        sets.values().removeIf(set -> set.lastTouchSeconds() < seconds);
+    }
+}
