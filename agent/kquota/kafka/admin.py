@@ -1,0 +1,236 @@
+"""The Admin client: requests whose failures are values, and what a topic, a broker or the cluster is like."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names are not marked as exported
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from kquota.kafka.client import RotatingClient
+from kquota.kafka.config import ClientProperties, Role
+from kquota.kafka.credentials import ClientCertificate
+from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """The unfenced brokers that have the listener we came in by. `controller_id` is who the brokers name as
+    such (with KRaft any broker, since clients have no business with the controllers)."""
+
+    broker_ids: frozenset[int]
+    cluster_id: str | None
+    controller_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """A topic as the brokers describe it. `replication_factor` is the smallest of its partitions;
+    `leaderless` are the partitions without a leader at the moment."""
+
+    name: str
+    topic_id: str
+    partitions: frozenset[int]
+    replication_factor: int
+    leaderless: frozenset[int]
+
+
+class Pending(Generic[T]):
+    """A request under way. Its outcome is a value: what was asked for, or a KafkaFailure; it never raises."""
+
+    def __init__(
+        self, future: Future[Any] | KafkaFailure, finish: Callable[[Future[Any]], T | KafkaFailure]
+    ) -> None:
+        self._future = future
+        self._finish = finish
+
+    def done(self) -> bool:
+        """Whether result() would return at once."""
+        return isinstance(self._future, KafkaFailure) or self._future.done()
+
+    def result(self) -> T | KafkaFailure:
+        """Wait for the outcome, no longer than the connection's request timeout and a second."""
+        return self._future if isinstance(self._future, KafkaFailure) else self._finish(self._future)
+
+
+class AdminConnection:
+    """One Admin client for all of the agent's questions to the cluster. Safe to use from several threads.
+
+    Raises ConfigurationError for properties that librdkafka refuses; everything later is a value.
+    """
+
+    def __init__(
+        self,
+        properties: ClientProperties,
+        *,
+        request_timeout_seconds: float = 5.0,
+        on_failure: Callable[[KafkaFailure], None] | None = None,
+    ) -> None:
+        self._timeout_seconds = request_timeout_seconds
+        self._client = RotatingClient(AdminClient, properties, Role.ADMIN, on_failure=on_failure)
+
+    def client_certificate(self) -> ClientCertificate | None:
+        """Our own certificate as it is on disk now (when it expires …)."""
+        return self._client.client_certificate()
+
+    def describe_cluster(self) -> Pending[ClusterFacts]:
+        """Ask which brokers are active."""
+        return self._ask(
+            lambda client: client.describe_cluster(request_timeout=self._timeout_seconds),
+            _cluster_facts,
+            Operation.DESCRIBE,
+        )
+
+    def describe_topic(self, name: str) -> Pending[TopicFacts]:
+        """Ask for a topic's id, partitions and replicas; a missing topic is a failure of kind
+        topic-missing.
+        """
+        return self._ask(
+            lambda client: client.describe_topics(
+                TopicCollection([name]), request_timeout=self._timeout_seconds
+            )[name],
+            _topic_facts,
+            Operation.DESCRIBE,
+            name,
+        )
+
+    def topic_settings(self, name: str) -> Pending[Mapping[str, str]]:
+        """Ask for a topic's settings in force, by name; needs the permission describe-configs."""
+        return self._settings(ConfigResource(ResourceType.TOPIC, name), name)
+
+    def broker_settings(self, broker_id: int) -> Pending[Mapping[str, str]]:
+        """Ask broker `broker_id` itself for its settings in force; needs describe-configs on the cluster.
+
+        Settings that the broker holds secret are left out.
+        """
+        return self._settings(ConfigResource(ResourceType.BROKER, str(broker_id)), None)
+
+    def create_topic(
+        self, name: str, *, partitions: int, replication_factor: int, settings: Mapping[str, str]
+    ) -> Pending[None]:
+        """Ask for a topic to be created. That it exists already is success: many agents ask at once."""
+        topic = NewTopic(name, partitions, replication_factor, config=dict(settings))
+        return self._ask(
+            lambda client: client.create_topics(
+                [topic], operation_timeout=self._timeout_seconds, request_timeout=self._timeout_seconds
+            )[name],
+            lambda _nothing: None,
+            Operation.CREATE,
+            name,
+            accept=KafkaError.TOPIC_ALREADY_EXISTS,
+        )
+
+    def end_offset(self, topic: str, partition: int) -> Pending[int]:
+        """Ask for the offset that the next record of a partition will get."""
+        asked = TopicPartition(topic, partition)
+        return self._ask(
+            lambda client: client.list_offsets(
+                {asked: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+                request_timeout=self._timeout_seconds,
+            )[asked],
+            lambda found: int(found.offset),
+            Operation.DESCRIBE,
+            topic,
+        )
+
+    def serve(self) -> None:
+        """Deliver the client's errors and log lines; called by whoever asks regularly."""
+        self._client.refresh()
+        client = self._client.current()
+        if client is not None:
+            client.poll(0)
+
+    def close(self) -> None:
+        """End the client; requests under way fail."""
+        self._client.close()
+
+    def _settings(self, resource: ConfigResource, topic: str | None) -> Pending[Mapping[str, str]]:
+        return self._ask(
+            lambda client: client.describe_configs([resource], request_timeout=self._timeout_seconds)[
+                resource
+            ],
+            _plain_settings,
+            Operation.DESCRIBE_CONFIGS,
+            topic,
+        )
+
+    def _ask(
+        self,
+        start: Callable[[AdminClient], Future[Any]],
+        read: Callable[[Any], Any],
+        operation: Operation,
+        topic: str | None = None,
+        accept: int | None = None,
+    ) -> Pending[Any]:
+        self._client.refresh()
+        client = self._client.current()
+        if client is None:
+            return Pending(self._client.problem or _closed(operation, topic), _never)
+
+        def finish(future: Future[Any]) -> Any:
+            try:
+                answer = future.result(self._timeout_seconds + 1.0)
+            except (FutureTimeoutError, KafkaException) as error:
+                client.poll(0)
+                if isinstance(error, KafkaException):
+                    cause = error.args[0]
+                else:
+                    cause = KafkaError(KafkaError._TIMED_OUT, "no answer")
+                if accept is not None and cause.code() == accept:
+                    return None
+                return self._failure(cause, operation, topic)
+            self._client.errors.contact()
+            return read(answer)
+
+        try:
+            return Pending(start(client), finish)
+        except KafkaException as error:
+            return Pending(self._failure(error.args[0], operation, topic), _never)
+
+    def _failure(self, error: KafkaError, operation: Operation, topic: str | None) -> KafkaFailure:
+        certificate = self._client.client_certificate()
+        failure = classify(error, operation=operation, topic=topic, certificate=certificate)
+        return self._client.errors.explain(failure)
+
+
+def _never(_future: Future[Any]) -> KafkaFailure:
+    raise AssertionError("a request that was never sent has no answer")
+
+
+def _closed(operation: Operation, topic: str | None) -> KafkaFailure:
+    return KafkaFailure(Kind.OTHER, "The connection to the cluster is closed.", operation, topic)
+
+
+def _cluster_facts(answer: Any) -> ClusterFacts:
+    return ClusterFacts(
+        broker_ids=frozenset(node.id for node in answer.nodes),
+        cluster_id=answer.cluster_id,
+        controller_id=None if answer.controller is None else answer.controller.id,
+    )
+
+
+def _topic_facts(answer: Any) -> TopicFacts:
+    partitions: Sequence[Any] = answer.partitions
+    return TopicFacts(
+        name=answer.name,
+        topic_id=str(answer.topic_id),
+        partitions=frozenset(partition.id for partition in partitions),
+        replication_factor=min((len(partition.replicas) for partition in partitions), default=0),
+        leaderless=frozenset(
+            partition.id for partition in partitions if partition.leader is None or partition.leader.id < 0
+        ),
+    )
+
+
+def _plain_settings(answer: Any) -> Mapping[str, str]:
+    return {name: entry.value for name, entry in answer.items() if entry.value is not None}

@@ -1,0 +1,212 @@
+"""Building librdkafka clients, listening to their errors, and building them anew when their credentials are
+rotated.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from kquota.kafka.config import ClientProperties, ConfigurationError, Role
+from kquota.kafka.credentials import FILE_PROPERTIES, ClientCertificate, CredentialFiles
+from kquota.kafka.errors import KafkaFailure, Kind, classify
+
+_LIBRDKAFKA = logging.getLogger("kquota.kafka.librdkafka")
+
+CREDENTIALS_LOOK_SECONDS = 1.0
+"""How often a client in use looks whether its credential files were replaced."""
+
+_RECENT_SECONDS = 15.0
+_KINDS_WITH_A_CAUSE_BEHIND = frozenset({Kind.TIMEOUT, Kind.UNREACHABLE, Kind.OTHER})
+
+C = TypeVar("C")
+
+
+class _QuietLog:
+    """librdkafka's log lines as debug records: what matters among them arrives again as an error,
+    classified.
+    """
+
+    def log(self, _level: int, message: str, *arguments: object) -> None:
+        _LIBRDKAFKA.debug(message, *arguments)
+
+
+class ErrorWatch:
+    """The errors a client meets outside of any request (its `error_cb`), and the cause behind requests that
+    time out.
+
+    A request on a connection that cannot be had only times out; why the connection cannot be had is told
+    here. Safe to use from several threads.
+    """
+
+    def __init__(
+        self,
+        certificate: Callable[[], ClientCertificate | None] = lambda: None,
+        on_failure: Callable[[KafkaFailure], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._certificate = certificate
+        self._on_failure = on_failure
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: tuple[float, KafkaFailure] | None = None
+        self._all_down = False
+
+    def on_error(self, error: KafkaError) -> None:
+        """librdkafka's `error_cb`."""
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            with self._lock:
+                self._all_down = True
+            return
+        failure = classify(error, certificate=self._certificate())
+        self.note(failure)
+        if self._on_failure is not None:
+            self._on_failure(failure)
+
+    def note(self, failure: KafkaFailure) -> None:
+        """Remember a failure of the connection."""
+        if failure.is_connection:
+            with self._lock:
+                self._connection = (self._clock(), failure)
+
+    def contact(self) -> None:
+        """The cluster has answered: earlier failures explain nothing any more."""
+        with self._lock:
+            self._connection = None
+            self._all_down = False
+
+    @property
+    def all_brokers_down(self) -> bool:
+        """Whether librdkafka has lost every broker since the last answer."""
+        with self._lock:
+            return self._all_down
+
+    def explain(self, failure: KafkaFailure) -> KafkaFailure:
+        """`failure`, or the recent failure of the connection that is behind it."""
+        if failure.kind not in _KINDS_WITH_A_CAUSE_BEHIND:
+            return failure
+        with self._lock:
+            connection = self._connection
+        if connection is None or self._clock() - connection[0] > _RECENT_SECONDS:
+            return failure
+        cause = connection[1]
+        return replace(cause, operation=failure.operation, topic=failure.topic)
+
+
+class RotatingClient(Generic[C]):
+    """A librdkafka client that is built anew when its credential files change.
+
+    `build` makes the client from a complete configuration, `retire` ends the one that was replaced.
+    A configuration that librdkafka refuses raises ConfigurationError in the constructor. Credential files
+    that cannot be used (absent, half written, key and certificate of different pairs) are no reason to give
+    up: the client in use stays, `problem` says why, and the files are looked at again.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[dict[str, Any]], C],
+        properties: ClientProperties,
+        role: Role,
+        own: Mapping[str, str] | None = None,
+        *,
+        retire: Callable[[C], None] = lambda _client: None,
+        on_failure: Callable[[KafkaFailure], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._files = CredentialFiles(properties)
+        self.errors = ErrorWatch(self._files.client_certificate, on_failure, clock)
+        self._build = build
+        self._retire = retire
+        self._clock = clock
+        self._configuration: dict[str, Any] = {
+            **properties.for_role(role, own),
+            "error_cb": self.errors.on_error,
+            "logger": _QuietLog(),
+        }
+        self._lock = threading.Lock()
+        self._client: C | None = None
+        self._closed = False
+        self._generation = 0
+        self._problem: KafkaFailure | None = None
+        self._stamps = self._files.stamps()
+        self._looked_at = clock()
+        self._rebuild()
+
+    @property
+    def generation(self) -> int:
+        """How many clients have been built; a change means a new client that knows nothing of the earlier
+        one's state.
+        """
+        with self._lock:
+            return self._generation
+
+    @property
+    def problem(self) -> KafkaFailure | None:
+        """Why the credential files as they are now cannot be used, or None."""
+        with self._lock:
+            return self._problem
+
+    def client_certificate(self) -> ClientCertificate | None:
+        """Our own certificate as it is on disk now."""
+        return self._files.client_certificate()
+
+    def current(self) -> C | None:
+        """The client to use now; None when none could be built yet (see `problem`), or after close()."""
+        with self._lock:
+            return self._client
+
+    def refresh(self) -> None:
+        """Build a new client if the credential files were replaced. Looks once a second at most, so call it
+        often.
+
+        The client that is replaced is retired in the calling thread.
+        """
+        retired: C | None = None
+        with self._lock:
+            now = self._clock()
+            if self._closed or now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
+                return
+            self._looked_at = now
+            stamps = self._files.stamps()
+            if stamps != self._stamps or self._client is None:
+                self._stamps = stamps
+                retired = self._rebuild()
+        if retired is not None:
+            self._retire(retired)
+
+    def close(self) -> None:
+        """End the client. Further calls of current() return None."""
+        with self._lock:
+            self._closed = True
+            client, self._client = self._client, None
+        if client is not None:
+            self._retire(client)
+
+    def _rebuild(self) -> C | None:
+        """Build a client; returns the one it replaces, if any."""
+        try:
+            client = self._build(dict(self._configuration))
+        except KafkaException as error:
+            text = error.args[0].str()
+            if self._generation == 0 and not _is_about_credential_files(text):
+                raise ConfigurationError(f"kafka: {text}") from None
+            self._problem = KafkaFailure(
+                Kind.AUTHENTICATION,
+                f"The credential files cannot be used ({text}): mend them, they are read again.",
+                code=error.args[0].name(),
+                detail=text,
+            )
+            self.errors.note(self._problem)
+            return None
+        retired, self._client = self._client, client
+        self._generation += 1
+        self._problem = None
+        return retired
+
+
+def _is_about_credential_files(text: str) -> bool:
+    return "mandatory" not in text and any(name in text for name in FILE_PROPERTIES)

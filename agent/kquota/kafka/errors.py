@@ -1,0 +1,240 @@
+"""What went wrong at Kafka: a closed set of kinds, each with one sentence for people.
+
+The same sentence goes to the journal and to `kquota status`; the kind is the label of the error counters.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from confluent_kafka import KafkaError
+
+from kquota.kafka.credentials import ClientCertificate
+
+
+class Kind(StrEnum):
+    """Why a request to Kafka failed. The values are metric labels: they never change their meaning."""
+
+    UNREACHABLE = "unreachable"
+    AUTHENTICATION = "authentication"
+    CERTIFICATE_EXPIRED = "certificate-expired"
+    CERTIFICATE_UNTRUSTED = "certificate-untrusted"
+    ACL_DENIED = "acl-denied"
+    TOPIC_MISSING = "topic-missing"
+    TOPIC_REFUSED = "topic-refused"
+    TIMEOUT = "timeout"
+    TOO_LARGE = "too-large"
+    OTHER = "other"
+
+
+class Operation(StrEnum):
+    """The ACL operation that a request needs (on the topic, or on the cluster where no topic is named)."""
+
+    READ = "read"
+    WRITE = "write"
+    DESCRIBE = "describe"
+    DESCRIBE_CONFIGS = "describe-configs"
+    CREATE = "create"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaFailure:
+    """A failed request, as a value.
+
+    `sentence` is for people: what failed, for which broker, topic or operation, and what to do.
+    `code` is librdkafka's or the broker's name of the error, `detail` its own text.
+    """
+
+    kind: Kind
+    sentence: str
+    operation: Operation | None = None
+    topic: str | None = None
+    broker: str | None = None
+    code: str = ""
+    detail: str = ""
+
+    @property
+    def is_connection(self) -> bool:
+        """Whether the connection itself failed, so that no request of any kind can succeed."""
+        return self.kind in _CONNECTION_KINDS
+
+
+_CONNECTION_KINDS = frozenset(
+    {Kind.UNREACHABLE, Kind.AUTHENTICATION, Kind.CERTIFICATE_EXPIRED, Kind.CERTIFICATE_UNTRUSTED}
+)
+
+_KIND_OF_CODE: dict[int, Kind] = {
+    KafkaError._TRANSPORT: Kind.UNREACHABLE,
+    KafkaError._RESOLVE: Kind.UNREACHABLE,
+    KafkaError._ALL_BROKERS_DOWN: Kind.UNREACHABLE,
+    KafkaError._UNKNOWN_BROKER: Kind.UNREACHABLE,
+    KafkaError.NETWORK_EXCEPTION: Kind.UNREACHABLE,
+    KafkaError.BROKER_NOT_AVAILABLE: Kind.UNREACHABLE,
+    KafkaError._SSL: Kind.CERTIFICATE_UNTRUSTED,
+    KafkaError._AUTHENTICATION: Kind.AUTHENTICATION,
+    KafkaError.SASL_AUTHENTICATION_FAILED: Kind.AUTHENTICATION,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: Kind.AUTHENTICATION,
+    KafkaError.ILLEGAL_SASL_STATE: Kind.AUTHENTICATION,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: Kind.ACL_DENIED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: Kind.ACL_DENIED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED: Kind.ACL_DENIED,
+    KafkaError._UNKNOWN_TOPIC: Kind.TOPIC_MISSING,
+    KafkaError._UNKNOWN_PARTITION: Kind.TOPIC_MISSING,
+    KafkaError.UNKNOWN_TOPIC_OR_PART: Kind.TOPIC_MISSING,
+    KafkaError.UNKNOWN_TOPIC_ID: Kind.TOPIC_MISSING,
+    KafkaError.INCONSISTENT_TOPIC_ID: Kind.TOPIC_MISSING,
+    KafkaError.POLICY_VIOLATION: Kind.TOPIC_REFUSED,
+    KafkaError.INVALID_CONFIG: Kind.TOPIC_REFUSED,
+    KafkaError.INVALID_PARTITIONS: Kind.TOPIC_REFUSED,
+    KafkaError.INVALID_REPLICATION_FACTOR: Kind.TOPIC_REFUSED,
+    KafkaError.INVALID_REPLICA_ASSIGNMENT: Kind.TOPIC_REFUSED,
+    KafkaError.TOPIC_EXCEPTION: Kind.TOPIC_REFUSED,
+    KafkaError._TIMED_OUT: Kind.TIMEOUT,
+    KafkaError._TIMED_OUT_QUEUE: Kind.TIMEOUT,
+    KafkaError._MSG_TIMED_OUT: Kind.TIMEOUT,
+    KafkaError.REQUEST_TIMED_OUT: Kind.TIMEOUT,
+    KafkaError.MSG_SIZE_TOO_LARGE: Kind.TOO_LARGE,
+    KafkaError.INVALID_MSG_SIZE: Kind.TOO_LARGE,
+    KafkaError.RECORD_LIST_TOO_LARGE: Kind.TOO_LARGE,
+}
+
+# librdkafka names the broker at the start of its texts: "ssl://host:9093/1: Connect to … failed"
+# ("bootstrap" for no id).
+_BROKER_IN_TEXT = re.compile(r"(?:^|\s)(?:[a-z_]+://)?(?P<broker>[^/\s]+:\d+)/(?:bootstrap|-?\d+)\b")
+_STATE_IN_TEXT = re.compile(r"\s*\(after \d+ms in state \w+[^)]*\)")
+_SSL_SOURCE_IN_TEXT = re.compile(r"error:[0-9A-F]+:SSL routines::?")
+
+# A Java broker answers an expired client certificate with alert 46 (certificate unknown) and one of a foreign
+# authority with 42 (bad certificate); other TLS servers use the exact alerts of RFC 8446.
+_PEER_SAYS_EXPIRED = re.compile(r"alert certificate expired")
+_PEER_REFUSES_CERTIFICATE = re.compile(
+    r"alert (?:bad certificate|certificate unknown|certificate required|certificate revoked"
+    r"|unsupported certificate|unknown ca|handshake failure|access denied)"
+)
+_WE_REFUSE_CERTIFICATE = re.compile(
+    r"certificate verify failed|certificate could not be verified|hostname mismatch"
+)
+_WE_SAY_EXPIRED = re.compile(r"certificate (?:has )?expired")
+
+
+def classify(
+    error: KafkaError,
+    *,
+    operation: Operation | None = None,
+    topic: str | None = None,
+    certificate: ClientCertificate | None = None,
+    now: datetime | None = None,
+) -> KafkaFailure:
+    """The KafkaFailure for `error`, met while doing `operation` on `topic`.
+
+    `certificate` is the client certificate in use: brokers do not say whether they refused it because it
+    has expired, so its own validity decides. `now` defaults to the wall clock.
+    """
+    text = error.str()
+    found = _BROKER_IN_TEXT.search(text)
+    broker = found["broker"] if found else None
+    kind = _kind(error.code(), text, certificate, now or datetime.now(UTC))
+    return KafkaFailure(
+        kind=kind,
+        sentence=_sentence(kind, _plain(text), operation, topic, broker, certificate),
+        operation=operation,
+        topic=topic,
+        broker=broker,
+        code=error.name(),
+        detail=text,
+    )
+
+
+def _kind(code: int, text: str, certificate: ClientCertificate | None, now: datetime) -> Kind:
+    kind = _KIND_OF_CODE.get(code, Kind.OTHER)
+    if kind not in _CONNECTION_KINDS:
+        return kind
+    if _PEER_SAYS_EXPIRED.search(text) or _WE_SAY_EXPIRED.search(text):
+        return Kind.CERTIFICATE_EXPIRED
+    if _PEER_REFUSES_CERTIFICATE.search(text):
+        expired = certificate is not None and certificate.has_expired(now)
+        return Kind.CERTIFICATE_EXPIRED if expired else Kind.CERTIFICATE_UNTRUSTED
+    if _WE_REFUSE_CERTIFICATE.search(text):
+        return Kind.CERTIFICATE_UNTRUSTED
+    # A TLS error that is not about a certificate (a listener without TLS, no common protocol) is no matter
+    # of trust.
+    return Kind.UNREACHABLE if kind is Kind.CERTIFICATE_UNTRUSTED else kind
+
+
+def _plain(text: str) -> str:
+    """librdkafka's text without the broker, the state of the connection and OpenSSL's numbers."""
+    text = _BROKER_IN_TEXT.sub("", text, count=1)
+    text = _STATE_IN_TEXT.sub("", text)
+    return _SSL_SOURCE_IN_TEXT.sub("", text).strip(" :")
+
+
+def _sentence(
+    kind: Kind,
+    plain: str,
+    operation: Operation | None,
+    topic: str | None,
+    broker: str | None,
+    certificate: ClientCertificate | None,
+) -> str:
+    if kind in _CONNECTION_KINDS:
+        return _connection_sentence(kind, plain, broker, certificate)
+    asked = f"{operation or 'request'}{f' of topic {topic}' if topic else ''}"
+    match kind:
+        case Kind.ACL_DENIED:
+            where = f"topic {topic}" if topic else "the cluster"
+            return (
+                f"The cluster denied {operation or 'the request'} on {where}: "
+                f"give the agent's principal the {operation or 'missing'} permission by an ACL."
+            )
+        case Kind.TOPIC_MISSING:
+            return (
+                f"Topic {topic or 'of the request'} does not exist ({plain}): "
+                "it is created by an agent that may, or by hand with the documented settings."
+            )
+        case Kind.TOPIC_REFUSED:
+            return (
+                f"The cluster refused the settings of topic {topic or 'of the request'} ({plain}): "
+                "create it by hand with the documented settings."
+            )
+        case Kind.TIMEOUT:
+            return (
+                f"The {asked} was not answered in time ({plain}): "
+                "the broker hangs, is overloaded or cannot be reached."
+            )
+        case Kind.TOO_LARGE:
+            return f"The {asked} was refused as too large ({plain}): see max.message.bytes of the topic."
+        case _:
+            return f"The {asked} failed ({plain})."
+
+
+def _connection_sentence(
+    kind: Kind, plain: str, broker: str | None, certificate: ClientCertificate | None
+) -> str:
+    at = f"Broker {broker}" if broker else "The cluster"
+    theirs = f"broker {broker}" if broker else "the cluster"
+    ours = f"the client certificate {certificate.path}" if certificate else "the client certificate"
+    refused_ours = "alert" in plain
+    match kind:
+        case Kind.AUTHENTICATION:
+            return f"{at} refused the login ({plain}): check the credentials of the kafka section."
+        case Kind.CERTIFICATE_EXPIRED if refused_ours:
+            when = f" at {certificate.not_after:%Y-%m-%dT%H:%M:%SZ}" if certificate else ""
+            return f"{at} refused {ours}: it expired{when}; renew it, the files are read again by themselves."
+        case Kind.CERTIFICATE_EXPIRED:
+            return f"The certificate of {theirs} has expired: renew it there."
+        case Kind.CERTIFICATE_UNTRUSTED if refused_ours:
+            return (
+                f"{at} refused {ours} ({plain}): "
+                "an authority that the broker's truststore holds must have signed it, and it must be valid."
+            )
+        case Kind.CERTIFICATE_UNTRUSTED:
+            return (
+                f"The certificate of {theirs} could not be verified ({plain}): it has expired, "
+                "is for another host name, or ssl.ca.location does not hold its authority."
+            )
+        case _:
+            return (
+                f"{at} cannot be reached ({plain}): check that it runs, "
+                "and kafka.bootstrap.servers, security.protocol and the way there."
+            )

@@ -1,0 +1,177 @@
+"""Looking at our topics on the cluster, again and again, and creating them where they are absent."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from kquota.kafka.admin import AdminConnection, TopicFacts
+from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.publish.topics import (
+    TopicContract,
+    TopicVerdict,
+    Verdict,
+    judge,
+    partitions_for,
+    replicas_for,
+)
+
+_LOG = logging.getLogger(__name__)
+
+
+class TopicCheck:
+    """Looks at one topic, and creates it where it is absent and `create` allows it.
+
+    Replication factor and partition count follow from the number of brokers at the moment of creation and
+    stay. So the same set of brokers must have been seen for `settle_seconds` before a topic is created:
+    while a whole cluster starts, the first look may show one broker of many.
+    """
+
+    def __init__(
+        self,
+        admin: AdminConnection,
+        contract: TopicContract,
+        *,
+        create: bool = True,
+        settle_seconds: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._admin = admin
+        self._contract = contract
+        self._create = create
+        self._settle_seconds = settle_seconds
+        self._clock = clock
+        self._seen: tuple[frozenset[int], float] | None = None
+
+    def look(self) -> TopicVerdict:
+        """Look once, and create the topic if need be. Blocks for some request timeouts at most."""
+        name = self._contract.name
+        cluster = self._admin.describe_cluster().result()
+        if isinstance(cluster, KafkaFailure):
+            return self._unknown(cluster)
+        settled = self._settled(cluster.broker_ids)
+        facts = self._admin.describe_topic(name).result()
+        created = False
+        if isinstance(facts, KafkaFailure):
+            if facts.kind is not Kind.TOPIC_MISSING:
+                return self._unknown(facts)
+            if not self._create:
+                return TopicVerdict(name, Verdict.ABSENT, facts.sentence, failure=facts)
+            if not settled:
+                return TopicVerdict(
+                    name,
+                    Verdict.ABSENT,
+                    f"Topic {name} does not exist; it is created once the same brokers have been seen "
+                    f"for {self._settle_seconds:g} s.",
+                    failure=facts,
+                )
+            failure = self._create_for(len(cluster.broker_ids))
+            if failure is not None:
+                return failure
+            created = True
+            facts = self._wait_for_topic()
+            if isinstance(facts, KafkaFailure):
+                return self._unknown(facts)
+        settings = self._admin.topic_settings(name).result()
+        if isinstance(settings, KafkaFailure):
+            return self._unknown(settings, facts.topic_id)
+        return judge(self._contract, facts, settings, len(cluster.broker_ids), created=created)
+
+    def _settled(self, brokers: frozenset[int]) -> bool:
+        now = self._clock()
+        if self._seen is None or self._seen[0] != brokers:
+            self._seen = (brokers, now)
+        return bool(brokers) and now - self._seen[1] >= self._settle_seconds
+
+    def _create_for(self, brokers: int) -> TopicVerdict | None:
+        failure = self._admin.create_topic(
+            self._contract.name,
+            partitions=partitions_for(brokers),
+            replication_factor=replicas_for(brokers),
+            settings=self._contract.settings,
+        ).result()
+        if failure is None:
+            return None
+        if failure.kind is Kind.TOPIC_REFUSED:
+            return TopicVerdict(self._contract.name, Verdict.ABSENT, failure.sentence, failure=failure)
+        return TopicVerdict(
+            self._contract.name,
+            Verdict.ABSENT if failure.kind is Kind.ACL_DENIED else Verdict.UNKNOWN,
+            f"Topic {self._contract.name} does not exist and could not be created: {failure.sentence}",
+            failure=failure,
+        )
+
+    def _wait_for_topic(self) -> TopicFacts | KafkaFailure:
+        """The broker asked may learn of the new topic a little later than the controller that made it."""
+        deadline = self._clock() + 5.0
+        while True:
+            facts = self._admin.describe_topic(self._contract.name).result()
+            if not isinstance(facts, KafkaFailure) or facts.kind is not Kind.TOPIC_MISSING:
+                return facts
+            if self._clock() >= deadline:
+                return facts
+            time.sleep(0.1)
+
+    def _unknown(self, failure: KafkaFailure, topic_id: str | None = None) -> TopicVerdict:
+        asked = "settings" if failure.operation is Operation.DESCRIBE_CONFIGS else "state"
+        return TopicVerdict(
+            self._contract.name,
+            Verdict.UNKNOWN,
+            f"The {asked} of topic {self._contract.name} cannot be learnt: {failure.sentence}",
+            topic_id=topic_id,
+            failure=failure,
+        )
+
+
+class TopicWatch:
+    """Looks at topics regularly in a thread of its own, so that a deletion, a new creation or a changed
+    cleanup.policy is seen. Every verdict goes to `sink`. An absent or unknown topic is looked at every
+    second.
+    """
+
+    def __init__(
+        self,
+        checks: Sequence[TopicCheck],
+        sink: Callable[[TopicVerdict], None],
+        *,
+        interval_seconds: float = 10.0,
+        retry_seconds: float = 1.0,
+    ) -> None:
+        self._checks = tuple(checks)
+        self._sink = sink
+        self._interval_seconds = interval_seconds
+        self._retry_seconds = retry_seconds
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kquota-topics", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def look_now(self) -> None:
+        """Look at once, for instance after a record was refused because the topic is missing."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """Stop looking; waits two seconds at most for a request under way."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(2.0)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.clear()
+            verdicts = []
+            for check in self._checks:
+                if self._stop.is_set():
+                    return
+                verdict = check.look()
+                verdicts.append(verdict)
+                try:
+                    self._sink(verdict)
+                except Exception:
+                    _LOG.exception("the receiver of the topics' verdicts failed")
+            restless = any(verdict.status in (Verdict.ABSENT, Verdict.UNKNOWN) for verdict in verdicts)
+            self._wake.wait(self._retry_seconds if restless else self._interval_seconds)

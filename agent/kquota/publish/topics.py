@@ -1,0 +1,222 @@
+"""The usage and the history topic: what they must be like, and how a topic that is there compares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from kquota.kafka.admin import TopicFacts
+from kquota.kafka.errors import KafkaFailure, Kind
+
+USAGE_TOPIC = "__kquota_volume_usage"
+HISTORY_TOPIC = "__kquota_history"
+
+BROKERS_PER_PARTITION = 50
+DESIRED_REPLICAS = 3
+MAX_RECORD_BYTES = 1_048_576
+"""Largest record of either topic. At some 300 bytes a volume there is room for 3,000 volumes."""
+
+_MINUTE_MS = 60_000
+_DAY_MS = 86_400_000
+_UNLIMITED = "-1"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicContract:
+    """What a topic must be like. `cleanup_policy` decides whether it is accepted, `settings` are for its
+    creation.
+    """
+
+    name: str
+    cleanup_policy: str
+    settings: Mapping[str, str]
+
+
+def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
+    """The compacted topic of usage records.
+
+    A new agent reads all of it before it decides, so it is kept as small as its live keys: segments are
+    short (only a closed segment is compacted) and compacted as soon as a tenth of the log is dirty.
+    """
+    return TopicContract(
+        name,
+        "compact",
+        MappingProxyType(
+            {
+                "cleanup.policy": "compact",
+                "min.insync.replicas": "1",
+                # 50 brokers write about 20 kB/s to a partition: a segment closes after some minutes; a
+                # small cluster's by time. So at most a few MiB lie before a starting agent.
+                "segment.bytes": str(4 * 1_048_576),
+                "segment.ms": str(30 * _MINUTE_MS),
+                "min.cleanable.dirty.ratio": "0.1",
+                # How long a tombstone can be read: longer than any agent takes from the first record to the
+                # last.
+                "delete.retention.ms": str(_DAY_MS),
+                "max.message.bytes": str(MAX_RECORD_BYTES),
+                # The broker's clock, not the agent's: a record of an agent whose clock is wrong must not be
+                # refused (message.timestamp.after.max.ms) nor keep a segment open. Freshness is judged by
+                # SnapshotAt.
+                "message.timestamp.type": "LogAppendTime",
+                # Losing the newest records to an unclean leader would bring back verdicts that were taken
+                # back.
+                "unclean.leader.election.enable": "false",
+                "compression.type": "producer",
+            }
+        ),
+    )
+
+
+def history_topic(
+    name: str = HISTORY_TOPIC, *, retention_seconds: int = 7 * 86_400, retention_bytes: int = 1_073_741_824
+) -> TopicContract:
+    """The history topic: bounded in time and in bytes a partition, whichever comes first.
+
+    It lies on the very disks that kquota guards; whoever wants to keep more reads it away.
+    """
+    return TopicContract(
+        name,
+        "delete",
+        MappingProxyType(
+            {
+                "cleanup.policy": "delete",
+                "min.insync.replicas": "1",
+                "retention.ms": str(retention_seconds * 1000),
+                "retention.bytes": str(retention_bytes),
+                # Retention removes whole segments: an eighth of the bound is the most that it can be
+                # overdrawn by.
+                "segment.bytes": str(max(1_048_576, min(64 * 1_048_576, retention_bytes // 8))),
+                "segment.ms": str(_DAY_MS),
+                "max.message.bytes": str(MAX_RECORD_BYTES),
+                "message.timestamp.type": "LogAppendTime",
+                "unclean.leader.election.enable": "false",
+                "compression.type": "producer",
+            }
+        ),
+    )
+
+
+class Verdict(StrEnum):
+    """What came of looking at a topic."""
+
+    OK = "ok"
+    CREATED = "created"
+    REFUSED = "refused"
+    ABSENT = "absent"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicVerdict:
+    """Whether a topic may be used. REFUSED: it must not be read or written. UNKNOWN: it could not be looked
+    at (see `failure`), so the last verdict stands. `problems` are settings that are worse than they should
+    be, one sentence each.
+    """
+
+    topic: str
+    status: Verdict
+    sentence: str
+    problems: tuple[str, ...] = ()
+    topic_id: str | None = None
+    partitions: int | None = None
+    replication_factor: int | None = None
+    failure: KafkaFailure | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the topic is there and as it must be."""
+        return self.status in (Verdict.OK, Verdict.CREATED)
+
+
+def partitions_for(brokers: int) -> int:
+    """How many partitions a topic gets when it is created in a cluster of `brokers`: one for each 50."""
+    return max(1, -(-brokers // BROKERS_PER_PARTITION))
+
+
+def replicas_for(brokers: int) -> int:
+    """The replication factor in a cluster of `brokers`."""
+    return max(1, min(DESIRED_REPLICAS, brokers))
+
+
+def judge(
+    contract: TopicContract,
+    facts: TopicFacts,
+    settings: Mapping[str, str],
+    brokers: int,
+    *,
+    created: bool = False,
+) -> TopicVerdict:
+    """Compare a topic with its contract; `brokers` is the number of active brokers."""
+    policy = settings.get("cleanup.policy", "")
+    if {part.strip() for part in policy.split(",")} != {contract.cleanup_policy}:
+        sentence = (
+            f"Topic {contract.name} is refused: its cleanup.policy is {policy or 'unknown'} and must be exactly "
+            f"{contract.cleanup_policy}; set it, or delete the topic and let it be created again."
+        )
+        return TopicVerdict(
+            contract.name,
+            Verdict.REFUSED,
+            sentence,
+            topic_id=facts.topic_id,
+            partitions=len(facts.partitions),
+            replication_factor=facts.replication_factor,
+            failure=KafkaFailure(Kind.TOPIC_REFUSED, sentence, topic=contract.name),
+        )
+    problems = tuple(_problems(contract, facts, settings, brokers))
+    status = Verdict.CREATED if created else Verdict.OK
+    if problems:
+        sentence = f"Topic {contract.name} is used, but: {' '.join(problems)}"
+    else:
+        sentence = (
+            f"Topic {contract.name} {'was created' if created else 'is as it should be'} "
+            f"({len(facts.partitions)} partitions, {facts.replication_factor} replicas)."
+        )
+    return TopicVerdict(
+        contract.name,
+        status,
+        sentence,
+        problems,
+        facts.topic_id,
+        len(facts.partitions),
+        facts.replication_factor,
+    )
+
+
+def _problems(
+    contract: TopicContract, facts: TopicFacts, settings: Mapping[str, str], brokers: int
+) -> list[str]:
+    problems = []
+    desired = replicas_for(brokers)
+    if facts.replication_factor < desired:
+        problems.append(
+            f"It has {facts.replication_factor} replicas where {desired} are wanted: "
+            "add some with kafka-reassign-partitions."
+        )
+    in_sync = _number(settings.get("min.insync.replicas"))
+    if in_sync is not None and in_sync > 1:
+        problems.append(
+            f"min.insync.replicas is {in_sync}: with fewer brokers up nothing can be published; set it to 1."
+        )
+    if settings.get("unclean.leader.election.enable") == "true":
+        problems.append(
+            "unclean.leader.election.enable is true: records can be lost silently; set it to false."
+        )
+    largest = _number(settings.get("max.message.bytes"))
+    if largest is not None and largest > 2 * MAX_RECORD_BYTES:
+        problems.append(
+            f"max.message.bytes is {largest}: every agent must hold such a record in memory; "
+            f"set {MAX_RECORD_BYTES}."
+        )
+    if contract.cleanup_policy == "delete":
+        unbounded = [name for name in ("retention.ms", "retention.bytes") if settings.get(name) == _UNLIMITED]
+        problems.extend(f"{name} is unlimited: it fills the disks it reports on." for name in unbounded)
+    if facts.leaderless:
+        problems.append(f"{len(facts.leaderless)} of its partitions have no leader.")
+    return problems
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
