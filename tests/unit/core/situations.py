@@ -1,0 +1,104 @@
+"""Short ways to say what a cluster looks like, for the tests beside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from kquota.core.decision import Decision, FallbackAction, UndeterminedCause
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import read_event
+from kquota.core.timestamps import format_utc
+from kquota.core.usage import UsageRecord, usage_from_document
+from kquota.core.view import ClusterView
+
+NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
+STALENESS = timedelta(seconds=60)
+TOLERANCE = timedelta(seconds=30)
+GB = 10**9
+
+# Soft at 20 GB free, hard at 10 GB free: the figures of the acceptance statements, on 100 GB.
+SOFT_20_GB = {"type": "MinFreeBytes", "level": 20 * GB}
+HARD_10_GB = {"type": "MinFreeBytes", "level": 10 * GB}
+
+Value = Mapping[str, object] | bytes | None
+Record = tuple[str | bytes | None, Value]
+
+
+def limit(type_name: str, level: object) -> dict[str, object]:
+    return {"type": type_name, "level": level}
+
+
+def free(gigabytes: object, name: str = "/dev/sda1", **fields: object) -> dict[str, object]:
+    """Return a volume of 100 GB with so much free, by the limits above at headroom (free - 10) / 10."""
+    consumed = (100 - Fraction(str(gigabytes))) * GB
+    assert consumed.denominator == 1
+    return {"VolumeName": name, "Capacity": 100 * GB, "Consumed": consumed.numerator, **fields}
+
+
+def usage(*volumes: Mapping[str, object], age_seconds: float = 1, **fields: object) -> dict[str, object]:
+    """Return a usage record whose snapshot is so old at NOW."""
+    return {
+        "SchemaVersion": 1,
+        "SnapshotAt": format_utc(NOW - timedelta(seconds=age_seconds)),
+        "HardLimit": HARD_10_GB,
+        "SoftLimit": SOFT_20_GB,
+        "Volumes": list(volumes),
+        **fields,
+    }
+
+
+def order(seconds_left: float = 60, **fields: object) -> dict[str, object]:
+    """Return the value of a hold, quarantine or maintenance that ends so long after NOW."""
+    return {
+        "Until": format_utc(NOW + timedelta(seconds=seconds_left)),
+        "Reason": "a test",
+        "Actor": "alice",
+        **fields,
+    }
+
+
+def raw(value: Value) -> bytes | None:
+    return value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
+
+
+def fold(*records: Record, now: datetime = NOW, cluster_id: str | None = None) -> ClusterView:
+    view = ClusterView(TOLERANCE, cluster_id=cluster_id)
+    view.fold_all((read_event(key, raw(value)) for key, value in records), now)
+    return view
+
+
+def decided(
+    *records: Record,
+    active: Iterable[int] | None = None,
+    joining: Iterable[int] = (),
+    self_id: int | None = None,
+    own: UsageRecord | None = None,
+    fallback: str = "pause",
+    causes: tuple[UndeterminedCause, ...] = (),
+    now: datetime = NOW,
+) -> Decision:
+    """Fold the records and decide at ``now``; unless told otherwise, who has a record is active."""
+    view = fold(*records, now=now)
+    if active is None:
+        active = view.brokers
+    situation = Situation(frozenset(active), frozenset(joining), self_id, own, causes)
+    return decide(view, situation, PolicySettings(FallbackAction(fallback), STALENESS), now)
+
+
+def own_look(*volumes: Mapping[str, object]) -> UsageRecord:
+    return usage_from_document(usage(*volumes, age_seconds=0))
+
+
+def verdict(decision: Decision) -> tuple[str, Fraction]:
+    return decision.state.value, decision.headroom
+
+
+def causes(decision: Decision) -> list[tuple[int | None, str]]:
+    return [(entry.broker_id, entry.cause.value) for entry in decision.undetermined]
+
+
+def reasons(decision: Decision) -> list[tuple[int | None, str | None, str]]:
+    return [(reason.broker_id, reason.volume, reason.cause.value) for reason in decision.reasons]
