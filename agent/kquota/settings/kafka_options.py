@@ -1,0 +1,163 @@
+"""The ``kafka:`` section: librdkafka's own dotted names, passed untouched.
+
+Two things are kept from operators: the names on which the agent's correctness rests, and the sight of
+secrets in anything that is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import PlainSerializer, PlainValidator
+
+from kquota.settings.problems import REDACTED, Allowed, Finding, refuse, show
+
+_GROUP = "the agent reads every partition itself and joins no group"
+_DELIVERY = "usage records are acknowledged by all in-sync replicas and never queued past their interval"
+_KEYED = "readers find a broker's records by the partition that Kafka's own partitioner gives its key"
+OWNED_NAMES: Mapping[str, str] = {
+    "acks": _DELIVERY,
+    "request.required.acks": _DELIVERY,
+    "message.timeout.ms": _DELIVERY,
+    "delivery.timeout.ms": _DELIVERY,
+    "enable.idempotence": _DELIVERY,
+    "transactional.id": _DELIVERY,
+    "partitioner": _KEYED,
+    "allow.auto.create.topics": "the agent creates its topics with the settings they need",
+    "auto.commit.enable": _GROUP,
+    "auto.commit.interval.ms": _GROUP,
+    "enable.auto.commit": _GROUP,
+    "enable.auto.offset.store": _GROUP,
+    "group.id": _GROUP,
+    "group.instance.id": _GROUP,
+    "group.protocol": _GROUP,
+    "group.remote.assignor": _GROUP,
+    "partition.assignment.strategy": _GROUP,
+    "auto.offset.reset": "the agent reads the topic from its beginning",
+    "enable.partition.eof": "the agent must know when it has read the whole topic",
+    "isolation.level": "nothing in the agent's topics is transactional",
+    "client.id": "it names the broker and the role: kquota-<node id>-<role>",
+}
+
+_SECRET_PARTS = ("password", "passphrase", "secret", "private.key", "key.pem")
+SECRET_REFERENCE = "the absolute path of a file, or the name of a systemd credential (LoadCredential=)"
+# paths and file names that only sound like secrets
+_HARMLESS_ENDS = (".location", ".file", ".path", ".url")
+
+
+def is_secret(name: str) -> bool:
+    """Return whether the value under this librdkafka name must never be shown."""
+    name = name.lower()
+    if name == "sasl.oauthbearer.config":  # carries whole tokens
+        return True
+    return any(part in name for part in _SECRET_PARTS) and not name.endswith(_HARMLESS_ENDS)
+
+
+class KafkaOptions(Mapping[str, str]):
+    """librdkafka settings by name; their text form hides secrets."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"KafkaOptions({self.redacted()!r})"
+
+    def redacted(self) -> dict[str, str]:
+        """Return the settings with the values of secrets replaced."""
+        return {name: REDACTED if is_secret(name) else value for name, value in self._values.items()}
+
+    def secret_values(self) -> frozenset[str]:
+        """Return the values that must never be shown."""
+        return frozenset(value for name, value in self._values.items() if is_secret(name))
+
+
+def _read_options(value: object) -> KafkaOptions:
+    if isinstance(value, KafkaOptions):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError
+    findings: list[Finding] = []
+    options: dict[str, str] = {}
+    for name, setting in value.items():
+        finding = _owned(str(name)) or _no_scalar(str(name), setting)
+        if finding is None:
+            options[str(name)] = _scalar_text(setting)
+        else:
+            findings.append(finding)
+    if not any(options.get(name) for name in ("bootstrap.servers", "metadata.broker.list")):
+        findings.append(
+            Finding(
+                ("bootstrap.servers",),
+                "is missing",
+                "host:port of one or more brokers, separated by commas: the listener for internal clients",
+            )
+        )
+    if findings:
+        refuse(findings)
+    return KafkaOptions(options)
+
+
+def _owned(name: str) -> Finding | None:
+    reason = OWNED_NAMES.get(name)
+    if reason is None:
+        return None
+    return Finding((name,), f"is set by kquota itself ({reason})", "leave it out")
+
+
+def _no_scalar(name: str, value: object) -> Finding | None:
+    if isinstance(value, str | bool | int | float | Decimal):
+        return None
+    shown = REDACTED if is_secret(name) else show(value)
+    return Finding((name,), f"is {shown}", "a text, a number, true or false", shown)
+
+
+def _scalar_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _read_references(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise ValueError
+    findings: list[Finding] = []
+    for name, reference in value.items():
+        owned = _owned(str(name))
+        if owned is not None:
+            findings.append(owned)
+        elif not isinstance(reference, str) or not _is_reference(reference):
+            findings.append(Finding.of_value((str(name),), reference, SECRET_REFERENCE))
+    if findings:
+        refuse(findings)
+    return {str(name): reference for name, reference in value.items()}
+
+
+def _is_reference(reference: str) -> bool:
+    if "\0" in reference:
+        return False
+    is_credential = reference not in ("", ".", "..") and "/" not in reference
+    return is_credential or reference.startswith("/")
+
+
+KafkaSection = Annotated[
+    KafkaOptions,
+    PlainValidator(_read_options),
+    PlainSerializer(KafkaOptions.redacted, return_type=dict[str, str]),
+    Allowed("a mapping of librdkafka's names to texts, numbers, true or false"),
+]
+KafkaSecretsSection = Annotated[
+    dict[str, str],
+    PlainValidator(_read_references),
+    Allowed(f"a mapping of librdkafka's names to, each, {SECRET_REFERENCE}"),
+]

@@ -1,0 +1,225 @@
+"""The layers of the configuration: the YAML file below, the environment above it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from pydantic.fields import FieldInfo
+from pydantic_settings import EnvSettingsSource
+from pydantic_settings.exceptions import SettingsError as MalformedVariable
+
+from kquota.settings.model import Settings
+from kquota.settings.problems import Problem, SettingsError
+
+ENV_PREFIX = "KQUOTA_"
+_DELIMITER = "__"
+# Variables of the command line that share the prefix.
+RESERVED_VARIABLES = frozenset({"KQUOTA_CONFIG"})
+_MAX_FILE_BYTES = 1024 * 1024
+
+
+class _ExactLoader(yaml.SafeLoader):
+    """YAML with decimal numbers kept exact and double keys refused."""
+
+
+def _construct_decimal(loader: _ExactLoader, node: yaml.ScalarNode) -> object:
+    try:
+        return Decimal(str(node.value).replace("_", ""))
+    except InvalidOperation:  # .inf, .nan and base 60
+        return loader.construct_yaml_float(node)
+
+
+def _construct_mapping(loader: _ExactLoader, node: yaml.MappingNode) -> dict[object, object]:
+    loader.flatten_mapping(node)
+    mapping: dict[object, object] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        try:
+            twice = key in mapping
+        except TypeError:
+            raise yaml.constructor.ConstructorError(
+                None, None, "a key is no text", key_node.start_mark
+            ) from None
+        if twice:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {key!r} is there twice", key_node.start_mark
+            )
+        mapping[key] = loader.construct_object(value_node, deep=True)
+    return mapping
+
+
+_ExactLoader.add_constructor("tag:yaml.org,2002:float", _construct_decimal)
+_ExactLoader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
+
+
+class FileLayer:
+    """What the YAML file says."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        """Parse ``text``, the content of ``path``.
+
+        Raises:
+            SettingsError: it is no YAML mapping.
+        """
+        self._path = path
+        try:
+            loader = _ExactLoader(text)
+            self._root: Any = loader.get_single_node()
+            document: object = {} if self._root is None else loader.construct_document(self._root)
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            raise SettingsError([_no_yaml(path, error)]) from None
+        if document is None:
+            document = {}
+        if not isinstance(document, dict):
+            raise SettingsError(
+                [Problem(str(path), "", None, "holds no mapping", "keys with values, in YAML")]
+            )
+        self.document: dict[str, Any] = {str(key): value for key, value in document.items()}
+        if isinstance(self.document.get("kafka"), dict):
+            self.document["kafka"] |= self._kafka_as_written()
+
+    def _kafka_as_written(self) -> dict[str, str]:
+        """Return librdkafka's settings that YAML takes for numbers or dates, as text: 010 is a password."""
+        sections = [value for key, value in self._root.value if key.value == "kafka"]
+        return {
+            key.value: value.value
+            for key, value in sections[0].value
+            if value.tag.rpartition(":")[2] in ("int", "float", "timestamp")
+        }
+
+    def source_of(self, location: Sequence[str]) -> str:
+        """Return the file, with the line of the key or else of the nearest section around it."""
+        node: yaml.Node | None = self._root
+        line = None
+        for name in location:
+            pairs = node.value if isinstance(node, yaml.MappingNode) else []
+            found = next((pair for pair in pairs if pair[0].value == name), None)
+            if found is None:
+                break
+            line, node = found[0].start_mark.line + 1, found[1]
+        return str(self._path) if line is None else f"{self._path} line {line}"
+
+
+def read_text(path: Path) -> str:
+    """Read the configuration file.
+
+    Raises:
+        SettingsError: it can't be read, is too large or is not UTF-8.
+    """
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(_MAX_FILE_BYTES + 1)
+    except OSError as error:
+        wrong = f"can't be read: {error.strerror}"
+        raise SettingsError([Problem(str(path), "", None, wrong, "a YAML file the agent may read")]) from None
+    if len(raw) > _MAX_FILE_BYTES:
+        raise SettingsError([Problem(str(path), "", None, "is too large", f"{_MAX_FILE_BYTES} bytes")])
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        wrong = f"is not UTF-8 text (byte {error.start})"
+        raise SettingsError([Problem(str(path), "", None, wrong, "YAML in UTF-8")]) from None
+
+
+def _no_yaml(path: Path, error: Exception) -> Problem:
+    mark = getattr(error, "problem_mark", None)
+    where = str(path) if mark is None else f"{path} line {mark.line + 1} column {mark.column + 1}"
+    what = (
+        getattr(error, "problem", None) or "it is nested too deeply or holds characters YAML does not allow"
+    )
+    return Problem(where, "", None, f"is not usable YAML: {what}", "YAML")
+
+
+class _EnvironmentSource(EnvSettingsSource):
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        super().__init__(Settings)
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return {name.lower(): None if text == "null" else text for name, text in self._environ.items()}
+
+    def explode_env_vars(
+        self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]
+    ) -> dict[str, Any]:
+        if field_name not in ("kafka", "kafka_secrets"):
+            return super().explode_env_vars(field_name, field, env_vars)
+        # Names of variables can't hold dots and librdkafka's hold no underscores. The values stay text: a
+        # password such as 1e5 is no number.
+        prefix = f"{ENV_PREFIX}{field_name}{_DELIMITER}".lower()
+        return {
+            name.removeprefix(prefix).replace("_", "."): text
+            for name, text in env_vars.items()
+            if name.startswith(prefix)
+        }
+
+
+class EnvironmentLayer:
+    """What the variables ``KQUOTA_A__B`` say."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """Take the variables with our prefix; ``problems`` holds those that are for no key.
+
+        Raises:
+            SettingsError: the value of a variable should be JSON and is not.
+        """
+        self.variables = {
+            name: text
+            for name, text in environ.items()
+            if name.startswith(ENV_PREFIX) and name not in RESERVED_VARIABLES
+        }
+        known = [name.upper() for name in Settings.model_fields]
+        self.problems = tuple(
+            Problem(
+                f"environment variable {name}",
+                "",
+                None,
+                "is for no key",
+                f"{ENV_PREFIX} and one of {', '.join(known)}",
+            )
+            for name in self.variables
+            if name.removeprefix(ENV_PREFIX).split(_DELIMITER)[0] not in known
+        )
+        try:
+            self.document: dict[str, Any] = _EnvironmentSource(self.variables)()
+        except MalformedVariable as error:
+            key = str(error).split('"')[1] if '"' in str(error) else ""
+            wrong = "is set in the environment to something that is no JSON"
+            raise SettingsError(
+                [
+                    Problem(
+                        "the environment",
+                        key,
+                        None,
+                        wrong,
+                        'JSON, such as {"type": "MinFreePercentage", "level": 5}',
+                    )
+                ]
+            ) from None
+
+    def source_of(self, location: Sequence[str]) -> str | None:
+        """Return the variable that gave this key, or None where it is not from the environment."""
+        node: object = self.document
+        for name in location:
+            if not isinstance(node, dict) or name not in node:
+                return None
+            node = node[name]
+        for length in range(len(location), 0, -1):
+            parts = [name.replace(".", "_") for name in location[:length]]
+            variable = ENV_PREFIX + _DELIMITER.join(parts).upper()
+            if variable in self.variables:
+                return f"environment variable {variable}"
+        return "the environment"
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``below`` with what ``above`` says; mappings in both are merged key by key."""
+    result = dict(below)
+    for key, value in above.items():
+        under = result.get(key)
+        both = isinstance(value, Mapping) and isinstance(under, Mapping)
+        result[key] = merged(cast("Mapping[str, Any]", under), value) if both else value
+    return result

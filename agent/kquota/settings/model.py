@@ -1,0 +1,263 @@
+"""The configuration as a model: every key of ``agent.yml``, its unit (in the name) and its default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from kquota.core.decision import FallbackAction, Mode
+from kquota.core.limits import InvalidLimit, Limit, LimitPair, check_pair
+from kquota.settings.kafka_options import KafkaOptions, KafkaSecretsSection, KafkaSection, is_secret
+from kquota.settings.problems import REDACTED, Allowed, Finding, refuse
+from kquota.settings.values import (
+    AbsolutePath,
+    Boolean,
+    Bytes,
+    FallbackValue,
+    Hours,
+    LimitOrNone,
+    LimitValue,
+    Listen,
+    ListenAddress,
+    LogLevel,
+    LogLevelValue,
+    ModeValue,
+    MountPoint,
+    NodeId,
+    Partitions,
+    Ratio,
+    ReplicationFactor,
+    Seconds,
+    SecondsOrZero,
+    TopicName,
+    exact,
+)
+
+# Kafka's default of broker.session.timeout.ms is 9 s. Twice that leaves the controller time to fence a
+# dead host before its silence counts as "undetermined" and holds the whole cluster.
+SAFE_STALENESS_SECONDS = 18
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_default(cls, value: Any) -> Any:
+        # "topics:" with every key below it commented out
+        return {} if value is None else value
+
+
+class BrokerSection(_Section):
+    """The broker beside the agent."""
+
+    server_properties: AbsolutePath
+    node_id: NodeId = None
+
+
+class UsageTopicSection(_Section):
+    """The compacted topic of usage records."""
+
+    name: TopicName = "__kquota_volume_usage"
+    partitions: Partitions = None
+    replication_factor: ReplicationFactor = None
+
+
+class HistoryTopicSection(_Section):
+    """The bounded topic of history records."""
+
+    name: TopicName = "__kquota_history"
+    partitions: Partitions = None
+    replication_factor: ReplicationFactor = None
+    retention_hours: Hours = 720
+    retention_bytes: Bytes = 1_073_741_824
+
+
+class TopicsSection(_Section):
+    """The agent's topics; ``create`` says whether a missing one is created."""
+
+    create: Boolean = True
+    usage: UsageTopicSection = UsageTopicSection()
+    history: HistoryTopicSection = HistoryTopicSection()
+
+
+class VolumeLimitsSection(_Section):
+    """Limits of one volume; what is left out is the broker's."""
+
+    hard: LimitOrNone = None
+    soft: LimitOrNone = None
+
+
+class LimitsSection(_Section):
+    """Limits of this broker, and per volume (by mount point) where they differ."""
+
+    hard: LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 5})
+    soft: LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 15})
+    volumes: Annotated[
+        dict[MountPoint, VolumeLimitsSection], Allowed("a mapping of mount points to hard and soft")
+    ] = {}
+
+    @model_validator(mode="after")
+    def _soft_is_below_hard(self) -> Self:
+        reached_first = "a soft limit that is reached before the hard one"
+        pairs = {("soft",): (self.soft, self.hard)} | {
+            ("volumes", mount_point): (own.soft or self.soft, own.hard or self.hard)
+            for mount_point, own in self.volumes.items()
+            if own.soft or own.hard
+        }
+        findings = []
+        for key, (soft, hard) in pairs.items():
+            try:
+                check_pair(soft, hard)
+            except InvalidLimit as error:
+                findings.append(Finding(key, f"is out of order: {error}", reached_first))
+        if findings:
+            refuse(findings)
+        return self
+
+    def pair(self, mount_point: str) -> LimitPair:
+        """Return the limits that hold for the volume mounted there."""
+        own = self.volumes.get(mount_point) or VolumeLimitsSection()
+        return LimitPair(soft=own.soft or self.soft, hard=own.hard or self.hard)
+
+
+class MetricsSection(_Section):
+    """Where the agent's Prometheus endpoint listens."""
+
+    listen: Listen = ListenAddress("127.0.0.1", 9464)
+
+
+class LogSection(_Section):
+    """What is logged."""
+
+    level: LogLevelValue = LogLevel.INFO
+
+
+class Settings(BaseSettings):
+    """The whole configuration, valid and frozen.
+
+    Building one by hand takes the keys of ``agent.yml`` and asks neither file nor environment; see
+    :func:`kquota.settings.load` for those.
+    """
+
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix="KQUOTA_",
+        env_nested_delimiter="__",
+        env_parse_none_str="null",
+    )
+
+    broker: BrokerSection
+    kafka: KafkaSection
+    kafka_secrets: KafkaSecretsSection = {}
+    topics: TopicsSection = TopicsSection()
+    limits: LimitsSection = LimitsSection()
+    release_margin_ratio: Ratio = Field(default_factory=lambda: exact("0.1"))
+    mode: ModeValue = Mode.OBSERVE
+    fallback_action: FallbackValue = FallbackAction.PAUSE
+    interval_seconds: Seconds = 5.0
+    sample_interval_seconds: Seconds = 0.2
+    staleness_seconds: Seconds = 60.0
+    join_grace_seconds: SecondsOrZero = 60.0
+    future_tolerance_seconds: SecondsOrZero = 30.0
+    lease_seconds: Seconds = 30.0
+    hang_seconds: Seconds = 5.0
+    brokers_interval_seconds: Seconds = 1.0
+    history_interval_seconds: Seconds = 30.0
+    decision_file: AbsolutePath = Path("/run/kquota/decision.json")
+    applied_file: AbsolutePath = Path("/run/kquota-broker/applied.json")
+    state_dir: AbsolutePath = Path("/var/lib/kquota")
+    metrics: MetricsSection = MetricsSection()
+    log: LogSection = LogSection()
+
+    _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def settings_customise_sources(  # noqa: D102 - pydantic-settings' hook
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+    @model_validator(mode="after")
+    def _keys_fit_together(self) -> Self:
+        findings = [
+            *self._longer("staleness_seconds", "interval_seconds", "or every record would be stale"),
+            *self._longer(
+                "lease_seconds", "interval_seconds", "or the lease would run out between two decisions"
+            ),
+            *self._longer("lease_seconds", "hang_seconds", "or a hung volume would let the lease run out"),
+            *self._longer("staleness_seconds", "hang_seconds", "or a hung volume would make records stale"),
+        ]
+        if self.sample_interval_seconds > self.interval_seconds:
+            findings.append(
+                Finding.of_value(
+                    ("sample_interval_seconds",),
+                    f"{self.sample_interval_seconds:g}",
+                    f"at most interval_seconds, {self.interval_seconds:g}",
+                )
+            )
+        if self.topics.usage.name == self.topics.history.name:
+            findings.append(
+                Finding.of_value(
+                    ("topics", "history", "name"),
+                    self.topics.history.name,
+                    "another name than topics.usage.name",
+                )
+            )
+        findings += [
+            Finding(("kafka_secrets", name), "is also set under kafka", "one of the two")
+            for name in self.kafka_secrets
+            if name in self.kafka
+        ]
+        if findings:
+            refuse(findings)
+        return self
+
+    def _longer(self, key: str, than: str, why: str) -> list[Finding]:
+        value, bound = getattr(self, key), getattr(self, than)
+        if value > bound:
+            return []
+        return [Finding((key,), f"is {value:g}", f"more than {than}, {bound:g}: {why}", f"{value:g}")]
+
+    def librdkafka(self) -> KafkaOptions:
+        """Return what the operator chose for every Kafka client, secrets from files included."""
+        return KafkaOptions({**self.kafka, **self._secrets})
+
+    def secret_values(self) -> frozenset[str]:
+        """Return every value that must not be shown or logged."""
+        return self.librdkafka().secret_values() | frozenset(self._secrets.values())
+
+    def redacted(self) -> dict[str, Any]:
+        """Return the configuration in the shape of ``agent.yml``, fit for showing: JSON types, no secrets."""
+        document = self.model_dump(mode="json")
+        document["kafka"] |= {name: REDACTED for name in self._secrets if is_secret(name)}
+        return document
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return, in sentences, what is allowed but seldom meant."""
+        found = []
+        if self.staleness_seconds <= SAFE_STALENESS_SECONDS:
+            found.append(
+                f"staleness_seconds is {self.staleness_seconds:g}: it must be well above the cluster's"
+                " broker.session.timeout.ms (default 9000), or the death of one host holds the whole cluster;"
+                f" {SAFE_STALENESS_SECONDS} or less suits only clusters with a shorter session timeout"
+            )
+        if self.fallback_action is FallbackAction.OPEN:
+            found.append(
+                "fallback_action is open: while a broker's state can't be determined, its disks may run full"
+            )
+        if self.metrics.listen.host not in ("127.0.0.1", "::1", "localhost"):
+            found.append(
+                f"metrics.listen is {self.metrics.listen}: the endpoint has no authentication and is"
+                " reachable from other hosts"
+            )
+        return tuple(found)

@@ -1,0 +1,87 @@
+"""What is wrong with a configuration, in sentences an operator can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Never
+
+from pydantic_core import PydanticCustomError
+
+REDACTED = "[redacted]"
+_MAX_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Mark of a field: in words, which values it takes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong: where, which key (dotted path), what about it, and what is allowed there.
+
+    ``value`` is the refused value as shown to people, redacted where it is secret, or None where there
+    is none to show (a missing or unknown key).
+    """
+
+    source: str
+    key: str
+    value: str | None
+    wrong: str
+    allowed: str
+
+    def __str__(self) -> str:
+        subject = f"{self.source}: {self.key}" if self.key else f"{self.source}:"
+        return f"{subject} {self.wrong}; allowed: {self.allowed}"
+
+
+class SettingsError(Exception):
+    """A configuration that can't be used; ``problems`` holds everything that is wrong with it."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check of several keys found: a key below the checked place, and what is wrong there."""
+
+    key: tuple[str, ...]
+    wrong: str
+    allowed: str
+    value: str | None = None
+
+    @staticmethod
+    def of_value(key: Sequence[str], value: object, allowed: str) -> Finding:
+        """Return the finding that ``key`` has a value that is not allowed."""
+        shown = show(value)
+        return Finding(tuple(key), f"is {shown}", allowed, shown)
+
+
+_FINDINGS = "kquota_findings"
+
+
+def refuse(findings: Iterable[Finding]) -> Never:
+    """Refuse a value from within a validator, for all these reasons at once."""
+    raise PydanticCustomError(_FINDINGS, "refused", {"findings": list(findings)})
+
+
+def findings_of(error: object) -> list[Finding]:
+    """Return what :func:`refuse` was given, from one entry of a ValidationError; else nothing."""
+    if not isinstance(error, dict) or error.get("type") != _FINDINGS:
+        return []
+    return list(error["ctx"]["findings"])
+
+
+def show(value: object) -> str:
+    """Return a value as a sentence quotes it: text in quotes, everything else as YAML writes it."""
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return shown if len(shown) <= _MAX_SHOWN else shown[:_MAX_SHOWN] + "…"

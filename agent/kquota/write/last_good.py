@@ -1,0 +1,125 @@
+"""The last good configuration: what a bad file at a reload or restart is answered with.
+
+Kept in the state directory, readable by the agent alone, since the text may hold secrets. Secrets given
+by the environment are not kept; they are taken from the environment of the day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from kquota.core.strict_json import InvalidJson, parse_json
+from kquota.settings.kafka_options import is_secret
+from kquota.settings.layers import ENV_PREFIX, RESERVED_VARIABLES, read_text
+from kquota.settings.load import load_text
+from kquota.settings.model import Settings
+from kquota.settings.problems import SettingsError
+from kquota.write.atomic import replace_file
+
+FILE_NAME = "last-good-agent.json"
+_MODE = 0o600
+_MAX_BYTES = 4 * 1024 * 1024
+_STATE_DIR_LINE = re.compile(r"""^state_dir:[ \t]*["']?(/[^"'#\s]*)""", re.MULTILINE)
+
+_log = logging.getLogger(__name__)
+
+
+def load_or_last_good(path: Path, environ: Mapping[str, str]) -> tuple[Settings, SettingsError | None]:
+    """Load the configuration, or where it is bad the last good one.
+
+    Returns the settings to run with, and what is wrong with the configuration of now, if anything. A good
+    configuration is remembered in its ``state_dir``; that this fails is logged and no error.
+
+    Raises:
+        SettingsError: it is bad, and there is no last good one (a first start).
+    """
+    text = ""
+    try:
+        text = read_text(path)
+        settings = load_text(text, path, environ)
+    except SettingsError as error:
+        last_good = _recall(_state_dir(text, environ), path, environ)
+        if last_good is None:
+            raise
+        return last_good, error
+    _remember(settings.state_dir, path, text, environ)
+    return settings, None
+
+
+def _state_dir(text: str, environ: Mapping[str, str]) -> Path:
+    """Return where the last good configuration should be, although this one can't be understood."""
+    line = _STATE_DIR_LINE.search(text)
+    named = (
+        environ.get(f"{ENV_PREFIX}STATE_DIR")
+        or (line[1] if line else None)
+        or environ.get("STATE_DIRECTORY", "").split(":")[0]  # set by systemd's StateDirectory=
+    )
+    return Path(named or str(Settings.model_fields["state_dir"].default))
+
+
+def _remember(state_dir: Path, path: Path, text: str, environ: Mapping[str, str]) -> None:
+    document = {
+        "schema_version": 1,
+        "path": str(path),
+        "sha256": _digest(text),
+        "text": text,
+        "environment": {
+            name: value
+            for name, value in environ.items()
+            if name.startswith(ENV_PREFIX)
+            and name not in RESERVED_VARIABLES
+            and not _holds_secret(name, value)
+        },
+    }
+    file = state_dir / FILE_NAME
+    data = json.dumps(document, indent=1).encode() + b"\n"
+    try:
+        if file.is_file() and file.read_bytes() == data:
+            return
+        replace_file(file, data, _MODE)
+    except OSError as error:
+        _log.warning("the good configuration can't be remembered in %s: %s", file, error.strerror)
+
+
+def _recall(state_dir: Path, path: Path, environ: Mapping[str, str]) -> Settings | None:
+    """Return the last good configuration, under today's environment or else under that of its own day."""
+    try:
+        raw = (state_dir / FILE_NAME).read_bytes()
+        document = parse_json(raw, _MAX_BYTES)
+    except (OSError, InvalidJson):
+        return None
+    if not isinstance(document, dict):
+        return None
+    text, variables = document.get("text"), document.get("environment")
+    if (
+        not isinstance(text, str)
+        or document.get("path") != str(path)
+        or document.get("sha256") != _digest(text)
+    ):
+        return None
+    own_day = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(ENV_PREFIX) or _holds_secret(name, value)
+    } | {str(name): str(value) for name, value in (variables.items() if isinstance(variables, dict) else ())}
+    for day in (environ, own_day):
+        try:
+            return load_text(text, path, day)
+        except SettingsError:
+            continue
+    return None
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    if name.removeprefix(ENV_PREFIX) == "KAFKA":  # the whole section as JSON
+        return is_secret(value.replace('"', " "))
+    return name.startswith(f"{ENV_PREFIX}KAFKA__") and is_secret(name.replace("_", "."))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

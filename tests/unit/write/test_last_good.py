@@ -1,0 +1,110 @@
+"""A bad configuration after a good start is answered with the last good one."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from kquota.core.decision import Mode
+from kquota.settings import SettingsError
+from kquota.write.last_good import FILE_NAME, load_or_last_good
+
+pytestmark = pytest.mark.accepts("F34")
+
+SECRET = "hunter2-very-secret"
+
+
+class Place:
+    """A configuration file and a state directory of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.file, self.state = root / "agent.yml", root / "state"
+        self.state.mkdir()
+
+    def configure(self, more: str = "") -> None:
+        self.file.write_text(
+            "broker: {server_properties: /etc/kafka/server.properties}\n"
+            f"kafka: {{bootstrap.servers: 'localhost:9093'}}\nstate_dir: {self.state}\n{more}"
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_first_start_with_a_bad_file_fails(place: Place) -> None:
+    place.configure("mode: maybe\n")
+    with pytest.raises(SettingsError, match="mode is 'maybe'"):
+        load_or_last_good(place.file, {})
+    assert list(place.state.iterdir()) == []
+
+
+@pytest.mark.parametrize("bad", ["mode: maybe\n", "mode: [", "colour: blue\n"])
+def test_a_bad_file_later_is_reported_and_the_last_good_one_kept(place: Place, bad: str) -> None:
+    place.configure("mode: enforce\n")
+    good, nothing = load_or_last_good(place.file, {})
+    assert nothing is None
+    place.configure(bad)
+    for _ in range(2):
+        settings, error = load_or_last_good(place.file, {})
+        assert settings == good
+        assert error is not None
+        assert str(place.file) in str(error)
+    place.configure("mode: observe\n")
+    settings, nothing = load_or_last_good(place.file, {})
+    assert (settings.mode, nothing) == (Mode.OBSERVE, None)
+
+
+def test_a_file_that_vanished_too(place: Place) -> None:
+    place.configure()
+    good, _ = load_or_last_good(place.file, {"STATE_DIRECTORY": str(place.state)})
+    place.file.unlink()
+    settings, error = load_or_last_good(place.file, {"STATE_DIRECTORY": f"{place.state}:/other"})
+    assert settings == good
+    assert "No such file" in str(error)
+
+
+def test_a_bad_variable_is_answered_with_the_variables_of_the_good_day(place: Place) -> None:
+    place.configure()
+    load_or_last_good(place.file, {"KQUOTA_MODE": "enforce"})
+    settings, error = load_or_last_good(place.file, {"KQUOTA_MODE": "maybe"})
+    assert settings.mode is Mode.ENFORCE
+    assert "KQUOTA_MODE" in str(error)
+
+
+def test_the_memory_is_for_the_agent_alone_and_secrets_of_the_environment_are_not_in_it(place: Place) -> None:
+    place.configure()
+    environ = {"KQUOTA_KAFKA__SASL_PASSWORD": SECRET, "KQUOTA_MODE": "enforce"}
+    load_or_last_good(place.file, environ)
+    file = place.state / FILE_NAME
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert SECRET not in file.read_text()
+    place.configure("mode: maybe\n")
+    settings, _ = load_or_last_good(place.file, environ | {"KQUOTA_MODE": "x"})
+    assert settings.librdkafka()["sasl.password"] == SECRET
+
+
+def test_a_damaged_memory_is_no_memory(place: Place) -> None:
+    place.configure()
+    load_or_last_good(place.file, {})
+    file = place.state / FILE_NAME
+    document = json.loads(file.read_text())
+    place.configure("mode: maybe\n")
+    for damage in ({"text": document["text"] + "mode: enforce\n"}, {"path": "/etc/other.yml"}, {"text": 7}):
+        file.write_text(json.dumps(document | damage))
+        with pytest.raises(SettingsError):
+            load_or_last_good(place.file, {})
+    for content in ("", "[]", "{"):
+        file.write_text(content)
+        with pytest.raises(SettingsError):
+            load_or_last_good(place.file, {})
+
+
+def test_that_nothing_can_be_remembered_is_logged(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    place.state.rmdir()
+    place.configure()
+    _, error = load_or_last_good(place.file, {})
+    assert error is None
+    assert "can't be remembered" in caplog.text
