@@ -24,7 +24,7 @@ public final class DecisionFormat {
     /** The schema version this class was written for. */
     public static final int SCHEMA_VERSION = 1;
 
-    private static final int MAX_TEXT = 256;
+    private static final int MAX_TEXT = 1024;
 
     private static final ObjectMapper MAPPER = new ObjectMapper(JsonFactory.builder()
             .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
