@@ -1,0 +1,79 @@
+"""What tells one volume from another, now and at the next start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+from kquota.observe.mountinfo import Mount
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeIdentity:
+    """A volume as it is known beyond one look at it: JSON-able, to be remembered for each log dir.
+
+    ``volume_id`` is the file system's UUID where there is one, else made of type, source and mount point.
+    """
+
+    volume_id: str
+    name: str
+    mount_point: str
+    fs_type: str
+    source: str
+    fs_uuid: str | None
+
+    def is_same(self, other: VolumeIdentity, *, mount_point: str) -> bool:
+        """Tell whether ``other``, seen at ``mount_point``, is the same file system.
+
+        Device names and numbers change from boot to boot, so UUIDs decide wherever both are known; a file
+        system without one is the same if type, source and mount point are.
+        """
+        if self.fs_uuid is not None and other.fs_uuid is not None:
+            return self.fs_uuid == other.fs_uuid
+        return (self.fs_type, self.source, self.mount_point) == (other.fs_type, other.source, mount_point)
+
+    def __str__(self) -> str:
+        """Describe the volume for a message."""
+        uuid = f", fs uuid {self.fs_uuid}" if self.fs_uuid else ""
+        return f"{self.source} at {self.mount_point} ({self.fs_type}{uuid})"
+
+
+def identify(mount: Mount, fs_uuid: str | None) -> VolumeIdentity:
+    """Identify the volume that a mount shows.
+
+    A source that names no device or data set of its own (tmpfs, overlay) would not be unique within a
+    broker, so its name carries the mount point; ZFS data sets are unique even without a slash.
+    """
+    is_specific = "/" in mount.source or mount.fs_type == "zfs"
+    source = mount.source or mount.fs_type
+    return VolumeIdentity(
+        volume_id=fs_uuid or f"{mount.fs_type}:{source}@{mount.mount_point}",
+        name=source if is_specific else f"{source}@{mount.mount_point}",
+        mount_point=mount.mount_point,
+        fs_type=mount.fs_type,
+        source=source,
+        fs_uuid=fs_uuid,
+    )
+
+
+def remembered_to_json(remembered: Mapping[str, VolumeIdentity]) -> dict[str, dict[str, str | None]]:
+    """Return what is to be stored: log dir → identity of its volume."""
+    return {log_dir: asdict(identity) for log_dir, identity in remembered.items()}
+
+
+def remembered_from_json(value: object) -> dict[str, VolumeIdentity]:
+    """Read what ``remembered_to_json`` gave; unknown fields are ignored. Raises ValueError."""
+    if not isinstance(value, Mapping):
+        raise ValueError("remembered volumes: must be an object of log dir → volume")
+    remembered = {}
+    for log_dir, entry in value.items():
+        if not isinstance(log_dir, str) or not isinstance(entry, Mapping):
+            raise ValueError(f"remembered volumes: {log_dir!r} must be an object")
+        values: dict[str, str | None] = {}
+        for field in fields(VolumeIdentity):
+            item = entry.get(field.name)
+            if not isinstance(item, str) and not (item is None and field.name == "fs_uuid"):
+                raise ValueError(f"remembered volumes: {log_dir}: {field.name} = {item!r} must be text")
+            values[field.name] = item
+        remembered[log_dir] = VolumeIdentity(**values)  # type: ignore[arg-type]  # checked field by field above
+    return remembered

@@ -1,0 +1,268 @@
+"""Sampling of log dirs that a hung file system can't hang.
+
+A process of its own does the looking (``probe_process.py``); here is its owner, which never touches the
+disks. If that process dies it is started again; if it can't be killed, because the kernel holds one of
+its threads in a disk request, it is abandoned, and only so many may be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import IO, Self
+from uuid import UUID
+
+from kquota.observe import probe_process
+
+# The probe answers within a millisecond; this long is waited once, then never until it has answered.
+_ANSWER_WAIT_SECONDS = 0.25
+_RESTART_PAUSE_SECONDS = 1.0
+_EXIT_WAIT_SECONDS = 0.5
+# One slow answer is no silence, however long the agent itself was stopped in between.
+_SILENT_LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirLook:
+    """The latest look at one log dir.
+
+    ``waiting_seconds`` is how long the present look has had no answer (0 while all is well).
+    ``failed_step`` ("open" or "statvfs") and ``failed_errno`` tell of a look that failed. The rest is from
+    the last look that succeeded at ``sampled_at_monotonic`` (None: none yet): the id of the mount that
+    answered, the file system's capacity, the bytes available to an unprivileged user, the errno of listing
+    the directory (0: listed), and the file system's UUID where the kernel tells it.
+    """
+
+    log_dir: str
+    waiting_seconds: float = 0.0
+    failed_step: str | None = None
+    failed_errno: int = 0
+    sampled_at_monotonic: float | None = None
+    mount_id: int = 0
+    capacity_bytes: int = 0
+    available_bytes: int = 0
+    list_errno: int = 0
+    fs_uuid: str | None = None
+
+
+class LogDirSampler:
+    """Samples log dirs every ``interval_seconds`` in a process of its own.
+
+    ``hang_seconds`` is how long that process may leave requests unanswered before it is replaced, and
+    ``abandoned_limit`` how many processes that can't be killed may be left behind before none is started.
+    """
+
+    def __init__(
+        self,
+        log_dirs: Sequence[str],
+        *,
+        interval_seconds: float = 0.2,
+        hang_seconds: float = 5.0,
+        abandoned_limit: int = 4,
+    ) -> None:
+        if interval_seconds <= 0 or hang_seconds <= 0:
+            raise ValueError(f"interval ({interval_seconds} s) and hang ({hang_seconds} s) must be above 0")
+        self._hang_seconds = hang_seconds
+        self._interval_seconds = interval_seconds
+        self._abandoned_limit = abandoned_limit
+        self._looks = {log_dir: LogDirLook(log_dir) for log_dir in log_dirs}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed: list[subprocess.Popen[bytes]] = []
+        self._buffer = b""
+        self._asked_at: float | None = None
+        self._answered_at = time.monotonic()
+        self._unanswered_looks = 0
+        self._started_at: float | None = None
+        self.restarts = 0
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the probe process; does nothing while there is one. Raises OSError if none can be started."""
+        if self._process is not None:
+            return
+        command = [sys.executable, "-I", "-S", probe_process.__file__, str(self._interval_seconds)]
+        # The process must not hold the agent's own directory busy, nor its environment's secrets.
+        process = subprocess.Popen(
+            [*command, *self._looks],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            cwd="/",
+            env={},
+            start_new_session=True,
+        )
+        for pipe in _pipes(process):
+            os.set_blocking(pipe.fileno(), False)
+        self._process, self._buffer, self._asked_at = process, b"", None
+        self._started_at = time.monotonic()
+
+    @property
+    def process_id(self) -> int | None:
+        """The probe process's id, or None while there is none."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def abandoned(self) -> int:
+        """How many killed processes are still held by the kernel."""
+        self._killed = [process for process in self._killed if process.poll() is None]
+        return len(self._killed)
+
+    @property
+    def silence(self) -> str | None:
+        """Why no sample can be trusted at all, or None: the probe process itself doesn't answer."""
+        if (
+            self._unanswered_looks < _SILENT_LOOKS
+            or time.monotonic() - self._answered_at < self._hang_seconds
+        ):
+            return None
+        if self._process is None and self.abandoned >= self._abandoned_limit:
+            return f"no probe process: {self.abandoned} earlier ones are held by disks that don't answer"
+        return f"the probe process has not answered for {self._hang_seconds:g} s"
+
+    def latest(self) -> Mapping[str, LogDirLook]:
+        """Return the latest look at each log dir; never waits for a disk (0.25 s at the very most).
+
+        Starts the probe process again where it has died or gone silent.
+        """
+        answered = self._process is not None and self._exchange(self._process)
+        if answered:
+            self._answered_at, self._unanswered_looks = time.monotonic(), 0
+        else:
+            self._unanswered_looks += 1
+            self._revive()
+        return dict(self._looks)
+
+    def replace(self) -> None:
+        """Give up the present process, for instance for threads that wait in a file system no longer mounted.
+
+        Does nothing where that would leave more processes behind than allowed.
+        """
+        if self._process is not None and self.abandoned < self._abandoned_limit:
+            self._abandon(self._process)
+            self._process = None
+            # What the old process was waiting for is no longer known; the new one finds out.
+            self._looks = {name: replace(look, waiting_seconds=0.0) for name, look in self._looks.items()}
+            self._revive()
+
+    def close(self) -> None:
+        """End the probe process; returns soon even where the kernel holds it (see ``abandoned``)."""
+        process, self._process = self._process, None
+        if process is not None:
+            _pipes(process)[0].close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_EXIT_WAIT_SECONDS)
+            self._abandon(process)
+        for killed in self._killed:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                killed.wait(_EXIT_WAIT_SECONDS)
+
+    def _abandon(self, process: subprocess.Popen[bytes]) -> None:
+        for pipe in _pipes(process):
+            pipe.close()
+        if process.poll() is None:
+            process.kill()
+            self._killed.append(process)
+
+    def _revive(self) -> None:
+        """Start a process where there is none, and replace one that is dead or silent, not too often."""
+        now = time.monotonic()
+        process = self._process
+        if process is not None:
+            dead = process.poll() is not None
+            silent = (
+                self._asked_at is not None
+                and now - self._asked_at >= self._hang_seconds
+                and self._unanswered_looks >= _SILENT_LOOKS
+            )
+            if not dead and not silent:
+                return
+            self._abandon(process)
+            self._process = None
+        if self._started_at is not None and now - self._started_at < _RESTART_PAUSE_SECONDS:
+            return
+        if self.abandoned < self._abandoned_limit:
+            self.restarts += 1
+            self._started_at = now
+            # No memory, no process slots: the next look tries again, and silence is reported meanwhile.
+            with contextlib.suppress(OSError):
+                self.start()
+
+    def _exchange(self, process: subprocess.Popen[bytes]) -> bool:
+        """Ask for the state, unless that has been asked already, and read the answer if it is there."""
+        question, answers = _pipes(process)
+        wait_seconds = 0.0
+        try:
+            if self._asked_at is None:
+                os.write(question.fileno(), b"?")
+                self._asked_at = time.monotonic()
+                wait_seconds = _ANSWER_WAIT_SECONDS
+            deadline = time.monotonic() + wait_seconds
+            while not self._buffer.endswith(b"end\n"):
+                left = max(0.0, deadline - time.monotonic())
+                if not select.select([answers], [], [], left)[0]:
+                    return False
+                part = os.read(answers.fileno(), 1 << 16)
+                if not part:
+                    return False
+                self._buffer += part
+            answer, self._buffer, self._asked_at = self._buffer, b"", None
+            self._take(answer)
+        except (OSError, ValueError):
+            # A broken pipe, or an answer of another form: this process is of no use any more.
+            process.kill()
+            return False
+        return True
+
+    def _take(self, answer: bytes) -> None:
+        lines = answer.decode("ascii").splitlines()[:-1]
+        looks = {}
+        for line, (log_dir, before) in zip(lines, self._looks.items(), strict=True):
+            looks[log_dir] = _parse_look(line, before)
+        self._looks = looks
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise TypeError("the probe process has been started without pipes")
+    return process.stdin, process.stdout
+
+
+def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
+    """Read one line of the probe's answer; what it has not found out yet stays as it was ``before``."""
+    _, waited, sampled, step, failed, mount_id, capacity, available, listed, uuid = line.split(" ")
+    look = LogDirLook(
+        log_dir=before.log_dir,
+        waiting_seconds=int(waited) * probe_process.TICK_SECONDS,
+        failed_step=None if step == "-" else step,
+        failed_errno=int(failed),
+        sampled_at_monotonic=int(sampled) / 1e9,
+        mount_id=int(mount_id),
+        capacity_bytes=int(capacity),
+        available_bytes=int(available),
+        list_errno=int(listed),
+        fs_uuid=None if uuid == "-" else str(UUID(uuid)),
+    )
+    if int(sampled):
+        return look
+    return replace(
+        before,
+        waiting_seconds=look.waiting_seconds,
+        # A process just started knows no errors yet: neither may it wipe those of the one before.
+        failed_step=look.failed_step or before.failed_step,
+        failed_errno=look.failed_errno or before.failed_errno,
+    )

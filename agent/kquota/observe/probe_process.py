@@ -1,0 +1,207 @@
+"""The program that looks at log dirs, in a process of its own because a hung disk hangs who asks it.
+
+Run by ``probe.py`` as ``python -I -S probe_process.py INTERVAL_SECONDS LOG_DIR …``; it uses the
+standard library alone and imports little, to stay small. One thread looks at all log dirs every interval,
+as long as they answer; one that doesn't keeps that thread to itself, and another one takes over the rest
+(a thread for each log dir from the start would cost several times as much in wake-ups). The main thread
+never touches a file system: it answers each byte on stdin with one line per
+log dir and a line ``end``, and exits when stdin ends, that is when its parent closes it or dies.
+
+A line: index, ticks waited for an unfinished look, time of the last look that got figures (CLOCK_MONOTONIC,
+nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available (bytes), errno
+of listing the directory, file system UUID or ``-``.
+"""
+
+import _thread
+import errno
+import fcntl
+import os
+import select
+import sys
+import time
+
+# A look that takes longer than a tick is reported as so many ticks. Ticks, not a clock: when the whole
+# machine or this process was stopped, no disk is to blame.
+TICK_SECONDS = 0.25
+# The full look (listing, UUID) is made every so many seconds; the figures at every interval.
+FULL_LOOK_SECONDS = 1.0
+# A look that takes so many ticks is left alone with its thread.
+PATIENCE_TICKS = 2
+# _IOR(0x15, 0, struct { u8 length; u8 uuid[16]; }): needs no privileges, Linux 6.9 and later.
+FS_IOC_GETFSUUID = 0x80111500
+
+
+class LogDir:
+    """The last look at one log dir. Written by its own thread, read by the main thread."""
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+        self.busy_since_tick: int | None = None
+        self.uuid = "-"
+        self.list_errno = 0
+        self.mount_id = 0
+        self.identity: tuple[int, int, int] | None = None
+        self.full_look_at = 0.0
+        # One tuple, replaced as a whole: the main thread never sees half a look.
+        self.result: tuple[int, str, int, int, int, int, int, str] = (0, "-", 0, 0, 0, 0, 0, "-")
+
+    def look(self) -> None:
+        """Look once; an error ends up in the result, and the figures of the last good look stay."""
+        step = "open"
+        try:
+            # O_PATH asks for no right to read the directory; the descriptor pins one mount, so figures
+            # and mount id belong together whatever is mounted or unmounted meanwhile.
+            handle = os.open(self.path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                step = "statvfs"
+                figures = os.fstatvfs(handle)
+                identity = (figures.f_fsid, figures.f_blocks, figures.f_files)
+                full = identity != self.identity or time.monotonic() - self.full_look_at >= FULL_LOOK_SECONDS
+                if full:
+                    self.full_look(handle)
+                    self.identity = identity
+            finally:
+                os.close(handle)
+            self.result = (
+                time.monotonic_ns(),
+                "-",
+                0,
+                self.mount_id,
+                figures.f_blocks * figures.f_frsize,
+                figures.f_bavail * figures.f_frsize,
+                self.list_errno,
+                self.uuid,
+            )
+        except OSError as error:
+            self.identity = None
+            self.result = (self.result[0], step, error.errno or errno.EIO, *self.result[3:])
+
+    def full_look(self, handle: int) -> None:
+        """Read the mount id, list one entry (a dead file system refuses), ask for the UUID."""
+        fdinfo = os.open(f"/proc/self/fdinfo/{handle}", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for line in os.read(fdinfo, 4096).split(b"\n"):
+                if line.startswith(b"mnt_id:"):
+                    self.mount_id = int(line[7:])
+        finally:
+            os.close(fdinfo)
+        self.list_errno, self.uuid = 0, "-"
+        try:
+            # The same directory by its descriptor: the path could lead elsewhere by now.
+            readable = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                with os.scandir(readable) as entries:
+                    next(entries, None)
+                self.uuid = filesystem_uuid(readable)
+            finally:
+                os.close(readable)
+        except OSError as error:
+            self.list_errno = error.errno or errno.EIO
+        self.full_look_at = time.monotonic()
+
+
+def filesystem_uuid(handle: int) -> str:
+    """Return the UUID as hexadecimal digits, or ``-`` where the kernel or the file system has none."""
+    try:
+        answer = fcntl.ioctl(handle, FS_IOC_GETFSUUID, bytes(17))
+    except OSError:
+        return "-"
+    return answer[1:17].hex() if answer[0] == 16 and any(answer[1:17]) else "-"
+
+
+class Watcher:
+    """A thread's share of the log dirs; the main thread may take all but the present one away."""
+
+    def __init__(self, log_dirs: list[LogDir]) -> None:
+        self.log_dirs = log_dirs
+        self.present: LogDir | None = None
+
+
+class Probe:
+    """All log dirs, who watches them, and the count of ticks."""
+
+    def __init__(self, interval_seconds: float, paths: list[bytes]) -> None:
+        self.interval_seconds = interval_seconds
+        self.log_dirs = [LogDir(path) for path in paths]
+        self.watchers: list[Watcher] = []
+        self.tick = 0
+
+    def watch_all(self, log_dirs: list[LogDir]) -> None:
+        """Start a thread that looks at these log dirs in turn, every interval."""
+        watcher = Watcher(log_dirs)
+        self.watchers.append(watcher)
+        _thread.start_new_thread(self.watch, (watcher,))
+
+    def watch(self, watcher: Watcher) -> None:
+        """Look for ever (a thread's body)."""
+        while True:
+            for log_dir in watcher.log_dirs:
+                log_dir.busy_since_tick = self.tick
+                watcher.present = log_dir
+                log_dir.look()
+                watcher.present = None
+                log_dir.busy_since_tick = None
+                if len(watcher.log_dirs) == 1:
+                    break
+            time.sleep(self.interval_seconds)
+
+    def hand_over(self) -> None:
+        """Give the other log dirs of a thread that is kept waiting to a new one.
+
+        A thread that comes back at this very moment looks once more at another's log dir: no harm.
+        """
+        for watcher in list(self.watchers):
+            present = watcher.present
+            since = None if present is None else present.busy_since_tick
+            others = [log_dir for log_dir in watcher.log_dirs if log_dir is not present]
+            if present is not None and since is not None and others and self.tick - since >= PATIENCE_TICKS:
+                watcher.log_dirs = [present]
+                self.watch_all(others)
+
+    def answer(self) -> bytes:
+        """Return the lines that describe all log dirs."""
+        lines = []
+        for index, log_dir in enumerate(self.log_dirs):
+            since = log_dir.busy_since_tick
+            waited = 0 if since is None else self.tick - since
+            lines.append(" ".join(map(str, (index, waited, *log_dir.result))))
+        return "\n".join([*lines, "end\n"]).encode()
+
+    def serve(self) -> None:
+        """Answer stdin until it ends."""
+        next_tick = time.monotonic() + TICK_SECONDS
+        while True:
+            ready, _, _ = select.select([0], [], [], max(0.0, next_tick - time.monotonic()))
+            now = time.monotonic()
+            if now >= next_tick:
+                # One tick however late: see TICK_SECONDS.
+                self.tick += 1
+                next_tick = now + TICK_SECONDS
+                self.hand_over()
+            if ready:
+                asked = os.read(0, 64)
+                if not asked:
+                    return
+                left = memoryview(self.answer())
+                while left:
+                    left = left[os.write(1, left) :]
+
+
+def main() -> None:
+    """Run until stdin ends."""
+    _thread.stack_size(256 * 1024)
+    probe = Probe(float(sys.argv[1]), [os.fsencode(path) for path in sys.argv[2:]])
+    try:
+        probe.watch_all(probe.log_dirs)
+        probe.serve()
+    except BrokenPipeError:
+        pass
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        os._exit(1)
+    # Not sys.exit(): the interpreter would tidy up beside threads that a disk may hold.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

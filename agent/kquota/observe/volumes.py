@@ -1,0 +1,267 @@
+"""From looks at log dirs to volumes: which file system each directory is on, and whether it can be judged.
+
+Pure: everything that was seen comes in as arguments. The rule above all others: figures count only for the
+file system that is remembered for a log dir. A directory left behind by a mount that is gone is on the
+root file system, whose free space says nothing about the volume.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kquota.observe.identity import VolumeIdentity, identify
+from kquota.observe.mountinfo import Mount, MountTable
+from kquota.observe.observation import Failure, Observation, Role, VolumeObservation
+from kquota.observe.probe import LogDirLook
+from kquota.observe.server_properties import BrokerProperties
+
+_ERRNO_REASONS = {
+    errno.ENOENT: "does not exist",
+    errno.ENOTDIR: "is not a directory",
+    errno.EACCES: "permission denied",
+    errno.ELOOP: "is a loop of symbolic links",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Capacity and consumed bytes of a volume, and when they were sampled (CLOCK_MONOTONIC, seconds)."""
+
+    capacity_bytes: int
+    consumed_bytes: int
+    sampled_at_monotonic: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """An observation, and what it adds to the caller's memory.
+
+    ``found`` is the volume of each log dir that was seen on the volume expected there, or seen for the first
+    time; ``figures`` are those of this observation's volumes, by volume id, the last known ones included.
+    """
+
+    observation: Observation
+    found: Mapping[str, VolumeIdentity]
+    figures: Mapping[str, Figures]
+
+
+@dataclass(slots=True)
+class _Volume:
+    identity: VolumeIdentity
+    log_dirs: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    figures: list[Figures] = field(default_factory=list)
+
+
+def resolve(
+    properties: BrokerProperties,
+    looks: Mapping[str, LogDirLook],
+    mounts: MountTable,
+    remembered: Mapping[str, VolumeIdentity],
+    *,
+    device_uuids: Mapping[str, str] | None = None,
+    last_known: Mapping[str, Figures] | None = None,
+    hang_seconds: float = 5.0,
+    silence: str | None = None,
+) -> Resolution:
+    """Resolve log dirs to volumes.
+
+    ``looks`` are by configured path; ``remembered`` is the volume each log dir was on when last found;
+    ``device_uuids`` are by "major:minor", for file systems whose UUID the looks don't tell; ``last_known``
+    is by volume id. A look without an answer for ``hang_seconds`` is a failure. ``silence`` says that no
+    look can be trusted, and why. Several log dirs on one file system are one volume.
+    """
+    last_known = last_known or {}
+    log_dirs = [str(path) for path in properties.directories]
+    mount_by_dir: dict[str, Mount] = {}
+    failure_by_dir: dict[str, str] = {}
+    for log_dir in log_dirs:
+        answer = _judge_look(looks.get(log_dir) or LogDirLook(log_dir), mounts, hang_seconds)
+        if isinstance(answer, Mount):
+            mount_by_dir[log_dir] = answer
+        else:
+            failure_by_dir[log_dir] = answer
+    identities, warnings = _identify_devices(log_dirs, mount_by_dir, looks, device_uuids or {}, mounts)
+
+    volumes: dict[str, _Volume] = {}
+    found_now: dict[str, Mount] = {}
+    for log_dir in log_dirs:
+        mount, expected = mount_by_dir.get(log_dir), remembered.get(log_dir)
+        if mount is None:
+            identity = expected or _presumed_identity(log_dir, mounts, identities)
+            volume = volumes.setdefault(identity.volume_id, _Volume(identity))
+            volume.failures.append(Failure(log_dir, f"{log_dir}: {failure_by_dir[log_dir]}"))
+        elif expected is not None and not _is_expected(expected, mount, identities[mount.device]):
+            volume = volumes.setdefault(expected.volume_id, _Volume(expected))
+            volume.failures.append(Failure(log_dir, _gone(log_dir, expected, mount, identities, mounts)))
+        else:
+            identity = identities[mount.device]
+            volume = volumes.setdefault(identity.volume_id, _Volume(identity))
+            volume.identity = identity
+            found_now[log_dir] = mount
+            _take_look(volume, looks[log_dir], mount, warnings)
+            if mounts.is_root(mount):
+                warnings.append(f"{log_dir} is on the root file system: a full log dir there stops the host")
+        volume.log_dirs.append(log_dir)
+
+    observed, figures = [], {}
+    for volume, name in zip(volumes.values(), _unique_names(volumes.values()), strict=True):
+        newest = max(volume.figures, key=lambda one: one.sampled_at_monotonic or 0.0, default=None)
+        known = newest or last_known.get(volume.identity.volume_id)
+        if known is not None:
+            figures[volume.identity.volume_id] = known
+        if silence is not None:
+            volume.failures.append(Failure(None, silence))
+        observed.append(_observe(volume, name, _role(volume, properties), known))
+    found = {
+        log_dir: replace(
+            identities[mount.device], name=_name_of(log_dir, observed), mount_point=mount.mount_point
+        )
+        for log_dir, mount in found_now.items()
+    }
+    return Resolution(Observation(tuple(observed), tuple(warnings)), found, figures)
+
+
+def _judge_look(look: LogDirLook, mounts: MountTable, hang_seconds: float) -> Mount | str:
+    """Return the mount that answered, or why the log dir can't be judged."""
+    if look.waiting_seconds >= hang_seconds:
+        return f"no answer from the file system for {hang_seconds:g} s"
+    if look.failed_step is not None:
+        if look.failed_errno in _ERRNO_REASONS:
+            return _ERRNO_REASONS[look.failed_errno]
+        return f"{look.failed_step} failed: {_errno_text(look.failed_errno)}"
+    if look.sampled_at_monotonic is None:
+        return "not sampled yet"
+    return mounts.by_id.get(look.mount_id) or "its mount is changing"
+
+
+def _errno_text(number: int) -> str:
+    return f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
+
+
+def _take_look(volume: _Volume, look: LogDirLook, mount: Mount, warnings: list[str]) -> None:
+    """Add what a look at the expected file system says."""
+    log_dir = look.log_dir
+    if mount.fault is not None:
+        volume.failures.append(Failure(None, mount.fault))
+    if look.list_errno == errno.EACCES:
+        # The figures are right without it; only an error that the disk gives to readers goes unseen.
+        warnings.append(f"{log_dir} can't be listed (permission denied): errors of its disk may go unseen")
+    elif look.list_errno:
+        reason = f"{log_dir}: can't be listed: {_errno_text(look.list_errno)}"
+        volume.failures.append(Failure(log_dir, reason))
+    if look.capacity_bytes <= 0:
+        volume.failures.append(Failure(log_dir, f"{log_dir}: the file system reports no capacity"))
+        return
+    available_bytes = min(look.available_bytes, look.capacity_bytes)
+    volume.figures.append(
+        Figures(look.capacity_bytes, look.capacity_bytes - available_bytes, look.sampled_at_monotonic)
+    )
+
+
+def _identify_devices(
+    log_dirs: Iterable[str],
+    mount_by_dir: Mapping[str, Mount],
+    looks: Mapping[str, LogDirLook],
+    device_uuids: Mapping[str, str],
+    mounts: MountTable,
+) -> tuple[dict[str, VolumeIdentity], list[str]]:
+    """Identify each file system of the mount table that matters, by "major:minor"."""
+    shown: dict[str, Mount] = {}
+    uuids: dict[str, str] = {}
+    for log_dir in log_dirs:
+        mount = mount_by_dir.get(log_dir)
+        if mount is None:
+            continue
+        best = min(shown.get(mount.device, mount), mount, key=lambda one: (len(one.root), one.mount_point))
+        shown[mount.device] = best
+        if (uuid := looks[log_dir].fs_uuid or device_uuids.get(mount.device)) is not None:
+            uuids[mount.device] = uuid
+    for log_dir in log_dirs:
+        presumed = None if log_dir in mount_by_dir else mounts.mount_of(log_dir)
+        if presumed is not None and presumed.device not in shown:
+            shown[presumed.device] = presumed
+            if (uuid := device_uuids.get(presumed.device)) is not None:
+                uuids[presumed.device] = uuid
+    warnings = []
+    for uuid in sorted(set(uuids.values())):
+        twins = [device for device in shown if uuids.get(device) == uuid]
+        if len(twins) > 1:
+            places = " and ".join(shown[device].mount_point for device in twins)
+            warnings.append(f"the file systems at {places} have the same UUID {uuid}: one is a copy")
+            for device in twins:
+                del uuids[device]
+    return {device: identify(mount, uuids.get(device)) for device, mount in shown.items()}, warnings
+
+
+def _presumed_identity(
+    log_dir: str, mounts: MountTable, identities: Mapping[str, VolumeIdentity]
+) -> VolumeIdentity:
+    """Name a volume for a log dir that has never been seen: the mount its path lies on, but never the root's.
+
+    A path on the root file system may be a symbolic link, or wait for its mount.
+    """
+    mount = mounts.mount_of(log_dir)
+    if mount is not None and not mounts.is_root(mount):
+        return identities[mount.device]
+    return VolumeIdentity(f"unknown@{log_dir}", log_dir, log_dir, "unknown", "unknown", None)
+
+
+def _is_expected(expected: VolumeIdentity, mount: Mount, present: VolumeIdentity) -> bool:
+    return expected.is_same(present, mount_point=mount.mount_point)
+
+
+def _gone(
+    log_dir: str,
+    expected: VolumeIdentity,
+    mount: Mount,
+    identities: Mapping[str, VolumeIdentity],
+    mounts: MountTable,
+) -> str:
+    root = ", the root file system" if mounts.is_root(mount) else ""
+    return (
+        f"the mount of {expected} is gone; {log_dir} is now on {identities[mount.device]}{root} "
+        "(kquota volumes --accept, if that is meant)"
+    )
+
+
+def _role(volume: _Volume, properties: BrokerProperties) -> Role:
+    data = {str(path) for path in properties.log_dirs}
+    return "data" if data & set(volume.log_dirs) else "metadata"
+
+
+def _observe(volume: _Volume, name: str, role: Role, known: Figures | None) -> VolumeObservation:
+    return VolumeObservation(
+        name=name,
+        volume_id=volume.identity.volume_id,
+        mount_point=volume.identity.mount_point,
+        fs_type=volume.identity.fs_type,
+        log_dirs=tuple(volume.log_dirs),
+        role=role,
+        capacity_bytes=None if known is None else known.capacity_bytes,
+        consumed_bytes=None if known is None else known.consumed_bytes,
+        sampled_at_monotonic=None if known is None else known.sampled_at_monotonic,
+        failures=tuple(dict.fromkeys(volume.failures)),
+    )
+
+
+def _unique_names(volumes: Iterable[_Volume]) -> list[str]:
+    """Name the volumes by their source, with mount point, and if need be id, where that is not unique."""
+    identities = [volume.identity for volume in volumes]
+    names = [identity.name for identity in identities]
+    for suffixes in (
+        [f"@{identity.mount_point}" for identity in identities],
+        [f"#{identity.volume_id}" for identity in identities],
+    ):
+        names = [
+            name + suffix if names.count(name) > 1 else name
+            for name, suffix in zip(names, suffixes, strict=True)
+        ]
+    return names
+
+
+def _name_of(log_dir: str, volumes: Iterable[VolumeObservation]) -> str:
+    return next(volume.name for volume in volumes if log_dir in volume.log_dirs)
