@@ -42,6 +42,10 @@ class ChildProcess:
                 start_new_session=True,
             )
 
+    def __del__(self) -> None:
+        if hasattr(self, "popen"):
+            self.popen.poll()  # one that ended with its workspace needs no "still running" warning
+
     @property
     def pid(self) -> int:
         """Process id."""

@@ -32,6 +32,8 @@ MARKER = ".kquota-workspace.json"
 
 _PREFIX = "kquota-"
 _PATIENCE_SECONDS = 10.0
+_CLEAN_LOOKS = 3
+"""A process in the middle of an exec has no environment for a moment: one clean look proves nothing."""
 
 
 def default_root() -> Path:
@@ -96,10 +98,13 @@ def clear(path: Path, *, keep_files: bool = False) -> None:
         WorkspaceNotCleared: something resisted for ten seconds; no file below a mount is ever removed.
     """
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while remaining := _release(path):
+    clean_looks = 0
+    while clean_looks < _CLEAN_LOOKS:
+        remaining = _release(path)
+        clean_looks = 0 if remaining else clean_looks + 1
         if time.monotonic() > deadline:
             raise WorkspaceNotCleared(f"{path}: could not release {', '.join(remaining)}")
-        time.sleep(0.05)
+        time.sleep(0.02)
     if keep_files:
         (path / MARKER).unlink(missing_ok=True)
     else:
@@ -163,7 +168,7 @@ def _release(path: Path) -> list[str]:
             process.kill()
         except psutil.NoSuchProcess:
             continue
-    psutil.wait_procs(processes, timeout=1.0)
+    _await_end(processes)
     mounts = mounts_below(path)
     for mount in mounts:
         subprocess.run(["umount", str(mount)], check=False, capture_output=True)
@@ -171,6 +176,21 @@ def _release(path: Path) -> list[str]:
     for device in loops:  # those of our mounts detach by themselves
         subprocess.run(["losetup", "--detach", device], check=False, capture_output=True)
     return [*(f"process {process.pid}" for process in processes), *map(str, mounts), *loops]
+
+
+def _await_end(processes: list[psutil.Process]) -> None:
+    """Wait a second at most until they are gone or zombies; reaping a child is up to who started it."""
+    deadline = time.monotonic() + 1.0
+    for process in processes:
+        while _runs(process) and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _start_janitor(path: Path) -> subprocess.Popen[bytes]:
