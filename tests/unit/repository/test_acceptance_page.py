@@ -1,0 +1,117 @@
+"""The page statement → tests, from end to end on a small repository, and this repository's own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.unit.repository.tree import REPOSITORY
+from tools.acceptance.__main__ import main
+from tools.acceptance.statements import InvalidStatements, read_sections
+
+STATEMENTS = """\
+sources: {kip-13: "KIP-13, Quotas", ours: kquota itself}
+sections:
+  - title: Client quotas
+    source: kip-13
+    statements:
+      B1: {statement: "There is a delay.", decided: "Two seconds."}
+      B2: {statement: "There is none.", source: ours}
+"""
+PROOF = """\
+import pytest
+
+
+@pytest.mark.accepts("B1")
+def test_delay(): ...
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "tests/unit").mkdir(parents=True)
+    (tmp_path / "docs/acceptance.yml").write_text(STATEMENTS)
+    (tmp_path / "tests/unit/test_delay.py").write_text(PROOF)
+    return tmp_path
+
+
+def page(repository: Path) -> str:
+    return (repository / "docs/acceptance.md").read_text()
+
+
+def test_the_page_links_each_statement_to_its_tests(repository, capsys):
+    assert main([], repository) == 0
+    rows = [line for line in page(repository).splitlines() if line.startswith("| B")]
+    assert rows == [
+        "| B1 | There is a delay. *Decided:* Two seconds. "
+        "| proven by 1 test: [unit/test_delay.py](../tests/unit/test_delay.py): `test_delay` |",
+        "| B2 | There is none. (kquota itself) | planned |",
+    ]
+    assert capsys.readouterr().out == "1 of 2 statements are proven by tests.\nPlanned: B2\n"
+
+
+def test_tags_of_java_tests_count_as_well(repository):
+    java = repository / "callback/src/test/java/org/kquota/DelayTest.java"
+    java.parent.mkdir(parents=True)
+    java.write_text('class DelayTest {\n  @Test\n  @Tag("B1")\n  @Tag("B2")\n  void delays() {}\n}\n')
+    assert main([], repository) == 0
+    assert "2 of 2 statements" in page(repository)
+    assert "proven by 2 tests: [callback/src/test/java/org/kquota/DelayTest.java]" in page(repository)
+
+
+def test_a_page_that_the_tests_have_overtaken_is_stale(repository, capsys):
+    assert main(["--check"], repository) == 1
+    assert main([], repository) == 0
+    fresh = page(repository)
+    assert main(["--check"], repository) == 0
+    (repository / "tests/unit/test_delay.py").write_text(PROOF.replace('"B1"', '"B1", "B2"'))
+    assert main(["--check"], repository) == 1
+    assert "is stale" in capsys.readouterr().err
+    assert page(repository) == fresh
+
+
+def test_a_mark_with_an_unknown_id_fails_and_names_its_place(repository, capsys):
+    (repository / "tests/unit/test_delay.py").write_text(PROOF.replace("B1", "B3"))
+    assert main([], repository) == 1
+    assert "tests/unit/test_delay.py:4: B3 is no statement of docs/acceptance.yml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("B2:", "b2:"), "b2: an id is a capital letter and a number"),
+        (("source: ours", "source: mine"), "B2: source 'mine' is none of kip-13, ours"),
+        (("decided:", "reading:"), "B1: reading is no known key"),
+        (('"There is none."', '""'), "B2.statement: must be a line of text"),
+        (('"There is none."', '"a | b"'), "B2.statement: must be a line of text"),
+        (("sections:", "parts:"), "parts is no known key"),
+        (("title: Client quotas", "title: ["), "no YAML"),
+    ],
+)
+def test_a_bad_list_of_statements_is_refused_with_its_place(repository, change, problem, capsys):
+    assert change[0] in STATEMENTS
+    (repository / "docs/acceptance.yml").write_text(STATEMENTS.replace(*change))
+    assert main([], repository) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_statement_may_stand_only_once(repository):
+    twice = STATEMENTS + STATEMENTS[STATEMENTS.index("  - title") :]
+    (repository / "docs/acceptance.yml").write_text(twice)
+    with pytest.raises(InvalidStatements, match="B1, B2: stated twice"):
+        read_sections(repository / "docs/acceptance.yml")
+
+
+def test_the_page_of_this_repository_is_fresh_and_every_mark_known(capsys):
+    result = main(["--check"], REPOSITORY)
+    assert result == 0, capsys.readouterr().err
+
+
+def test_the_freshness_of_this_repository_is_really_looked_at(tmp_path):
+    for name in ("docs", "tests"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(REPOSITORY / "callback/src/test", tmp_path / "callback/src/test")
+    (tmp_path / "tests/unit/test_added.py").write_text(PROOF)
+    assert main(["--check"], tmp_path) == 1

@@ -1,0 +1,80 @@
+"""What holds for every source file."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.unit.repository.tree import REPOSITORY, shown, source_files
+
+MAX_LINES = 400
+CODE = ("*.py", "*.java", "*.sh")
+# Written so that this file does not contain them itself.
+FORBIDDEN = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX|HA" + r"CK)\b")
+# A way around a test that does not hold: a test is repaired or removed, never kept and left out.
+SKIPS = re.compile(r"\bpytest\.(skip|importorskip|xfail|mark\.(skip|skipif|xfail))\b|@Disabled\b")
+ADDRESS = re.compile(
+    r"https?://|--(extra-)?index-url|--find-links|--trusted-host|\bgit\+|\bfile:", re.IGNORECASE
+)
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [shown(path) for path in paths]
+
+
+def lines_with(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
+    return [
+        f"{shown(path)}:{number}: {line.strip()}"
+        for path in paths
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def shell_scripts() -> list[Path]:
+    candidates = source_files("*.sh", "run", "post*", "pre*")
+    return [path for path in candidates if path.read_bytes().startswith((b"#!/bin/sh", b"#!/usr/bin/env sh"))]
+
+
+def test_a_file_can_be_read_at_a_sitting():
+    lengths = {shown(path): len(path.read_text("utf-8").splitlines()) for path in source_files(*CODE)}
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_nothing_is_left_to_be_done_in_a_comment():
+    assert lines_with(FORBIDDEN, source_files(*CODE, "*.md", "*.yml", "*.yaml", "*.toml", "Makefile")) == []
+
+
+def test_no_test_is_left_out():
+    tests = [path for path in source_files("*.py", "*.java") if "test" in shown(path).lower()]
+    assert lines_with(SKIPS, [path for path in tests if path != Path(__file__)]) == []
+
+
+@pytest.mark.parametrize("script", shell_scripts(), ids=shown)
+def test_a_shell_script_parses(script):
+    result = subprocess.run(["/bin/sh", "-n", script], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_shell_scripts_are_found():
+    assert {".ci/run", "tools/lock.sh"} <= set(names(shell_scripts()))
+
+
+def locks() -> list[Path]:
+    return [path for path in source_files("*.txt") if path.parent == REPOSITORY / "requirements"]
+
+
+def test_lock_files_name_no_address():
+    assert lines_with(ADDRESS, locks()) == []
+
+
+@pytest.mark.parametrize("lock", locks(), ids=shown)
+def test_each_locked_requirement_has_its_version_and_hashes(lock):
+    entries = re.sub(r"\\\n", " ", lock.read_text("utf-8"))
+    requirements = [line for line in entries.splitlines() if line.strip() and not line.startswith("#")]
+    assert requirements
+    assert [
+        line for line in requirements if not re.match(r"[A-Za-z0-9._\[\]-]+==\S+ .*--hash=sha256:", line)
+    ] == []

@@ -1,0 +1,24 @@
+"""There is one version, the Python package's, and everything else agrees with it."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from tests.unit.repository.tree import REPOSITORY
+
+import kquota
+
+POM = {"pom": "http://maven.apache.org/POM/4.0.0"}
+
+
+def test_the_plug_in_has_the_package_s_version():
+    project = ElementTree.parse(REPOSITORY / "callback/pom.xml").getroot()
+    assert project.findtext("pom:version", namespaces=POM) == kquota.__version__
+
+
+def test_the_change_log_has_a_section_for_the_version():
+    text = (REPOSITORY / "CHANGELOG.md").read_text("utf-8")
+    sections = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - (unreleased|\d{4}-\d{2}-\d{2})$", text, re.MULTILINE)
+    assert sections
+    assert sections[0][0] == kquota.__version__

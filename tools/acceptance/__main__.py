@@ -1,0 +1,48 @@
+"""``python -m tools.acceptance``: write docs/acceptance.md, or with --check see whether it is fresh."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tools.acceptance.collect import collect_marks
+from tools.acceptance.page import proofs_by_statement, render_page, unproven
+from tools.acceptance.statements import InvalidStatements, all_statements, read_sections
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> int:
+    """Run; return 0 when all is well, 1 for a bad mark or a stale page, 2 for a bad list of statements."""
+    parser = argparse.ArgumentParser(prog="python -m tools.acceptance", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when the page is stale")
+    check: bool = parser.parse_args(arguments).check
+
+    page_path = repository / "docs/acceptance.md"
+    try:
+        sections = read_sections(repository / "docs/acceptance.yml")
+    except (InvalidStatements, OSError) as error:
+        print(f"acceptance.yml: {error}", file=sys.stderr)
+        return 2
+    known_ids = frozenset(statement.id for statement in all_statements(sections))
+    marks = collect_marks(repository, known_ids)
+    proofs = proofs_by_statement(marks.good)
+    page = render_page(sections, proofs)
+    missing = unproven(sections, proofs)
+
+    print(f"{len(known_ids) - len(missing)} of {len(known_ids)} statements are proven by tests.")
+    if missing:
+        print(f"Planned: {', '.join(missing)}")
+    for bad in marks.bad:
+        print(bad, file=sys.stderr)
+    stale = not page_path.is_file() or page_path.read_text("utf-8") != page
+    if stale and check:
+        print("docs/acceptance.md is stale: run `make acceptance`.", file=sys.stderr)
+    elif stale:
+        page_path.write_text(page, "utf-8")
+    return 1 if marks.bad or (stale and check) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
