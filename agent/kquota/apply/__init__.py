@@ -1,0 +1,1 @@
+"""Apply: what the plug-in inside the broker says it does with the decision."""

@@ -23,15 +23,6 @@ _SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedMount:
-    """The volume that a log dir was last seen on."""
-
-    mount_point: str
-    volume_name: str
-    volume_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class EnforceGrant:
     """That this agent was once verified to be exempt on its broker, and may start enforcing."""
 
@@ -51,9 +42,12 @@ class ActiveBrokers:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """Everything remembered; the empty state is a first start's."""
+    """Everything remembered; the empty state is a first start's.
 
-    mounts: Mapping[str, RememberedMount] = field(default_factory=dict)  # by log dir
+    ``remembered_volumes`` is by log dir; its content is the business of ``kquota.observe``.
+    """
+
+    remembered_volumes: Mapping[str, object] = field(default_factory=dict)
     enforce_grant: EnforceGrant | None = None
     active_brokers: ActiveBrokers | None = None
 
@@ -121,14 +115,7 @@ def _to_document(state: AgentState) -> dict[str, object]:
     grant, active = state.enforce_grant, state.active_brokers
     return {
         "schema_version": _SCHEMA_VERSION,
-        "mounts": {
-            log_dir: {
-                "mount_point": mount.mount_point,
-                "volume_name": mount.volume_name,
-                "volume_id": mount.volume_id,
-            }
-            for log_dir, mount in state.mounts.items()
-        },
+        "remembered_volumes": dict(state.remembered_volumes),
         "enforce_grant": None
         if grant is None
         else {
@@ -148,22 +135,11 @@ def _to_document(state: AgentState) -> dict[str, object]:
 
 def _from_document(document: object) -> AgentState:
     top = _mapping(document, "the document")
-    mounts = _mapping(top.get("mounts", {}), "mounts")
     grant, active = top.get("enforce_grant"), top.get("active_brokers")
     return AgentState(
-        mounts={log_dir: _mount(mount, f"mounts.{log_dir}") for log_dir, mount in mounts.items()},
+        remembered_volumes=_mapping(top.get("remembered_volumes", {}), "remembered_volumes"),
         enforce_grant=None if grant is None else _grant(_mapping(grant, "enforce_grant")),
         active_brokers=None if active is None else _active(_mapping(active, "active_brokers")),
-    )
-
-
-def _mount(value: object, key: str) -> RememberedMount:
-    mount = _mapping(value, key)
-    volume_id = mount.get("volume_id")
-    return RememberedMount(
-        mount_point=_text(mount, "mount_point", key),
-        volume_name=_text(mount, "volume_name", key),
-        volume_id=None if volume_id is None else _text(mount, "volume_id", key),
     )
 
 

@@ -12,15 +12,11 @@ from kquota.write.agent_state import (
     AgentState,
     AgentStateFile,
     EnforceGrant,
-    RememberedMount,
 )
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
 FULL = AgentState(
-    mounts={
-        "/data/1": RememberedMount("/data/1", "/dev/sda1", "0f3e-uuid"),
-        "/data/2": RememberedMount("/data/2", "tank/kafka"),
-    },
+    remembered_volumes={"/data/1": {"mount_point": "/data", "fs_uuid": None}},
     enforce_grant=EnforceGrant(NOW, "cluster", 3),
     active_brokers=ActiveBrokers("cluster", (1, 2, 3), NOW),
 )
@@ -49,8 +45,7 @@ def test_a_first_start_is_nothing_wrong(file: AgentStateFile) -> None:
         b"{",
         b"[]",
         b"\x00" * 100,
-        b'{"mounts": []}',
-        b'{"mounts": {"/data": {"mount_point": "/data"}}}',
+        b'{"remembered_volumes": []}',
         b'{"enforce_grant": {"granted_at": "yesterday", "cluster_id": "c", "broker_id": 1}}',
         b'{"enforce_grant": {"granted_at": "2026-11-20T10:15:30Z", "cluster_id": "c", "broker_id": true}}',
         b'{"active_brokers": {"cluster_id": "c", "broker_ids": [-1], "seen_at": "2026-11-20T10:15:30Z"}}',
