@@ -1,6 +1,5 @@
 package org.kquota;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import org.kquota.applied.AppliedFile;
 import org.kquota.applied.AppliedState;
 import org.kquota.applied.OfflineLogDirs;
@@ -11,8 +10,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /** Tells the local agent what this broker applies, off the request path. */
 final class AppliedReport {
@@ -28,6 +30,22 @@ final class AppliedReport {
     AppliedReport(BrokerNode node) {
         this.node = node;
         this.file = new AppliedFile(node.config().appliedFile());
+    }
+
+    /**
+     * What all producers produced, in bytes per second, as a report from before the broker's restart says; 0 without
+     * one. It keeps producers that are all newcomers now from starting at next to nothing.
+     */
+    static double rememberedBaseline(KquotaConfig config) {
+        try {
+            AppliedState before = AppliedState.fromJson(Files.readAllBytes(config.appliedFile()));
+            return before.brokerId() == config.nodeId() ? before.governor().baselineByteRate() : 0;
+        } catch (NoSuchFileException e) {
+            return 0;
+        } catch (IOException | RuntimeException e) {
+            LOG.info("{} of an earlier run cannot be read, its baseline is forgotten: {}", config.appliedFile(), e.toString());
+            return 0;
+        }
     }
 
     void write() {
@@ -61,7 +79,7 @@ final class AppliedReport {
         List<AppliedState.Error> errors = new ArrayList<>();
         for (Errors.Kind kind : Errors.Kind.values()) {
             Errors.Tally tally = node.errors().tally(kind);
-            errors.add(new AppliedState.Error(kind.name().toLowerCase(java.util.Locale.ROOT), tally.count(), tally.lastMessage()));
+            errors.add(new AppliedState.Error(kind.name().toLowerCase(Locale.ROOT), tally.count(), tally.lastMessage()));
         }
         return new AppliedState(
             AppliedState.SCHEMA_VERSION,

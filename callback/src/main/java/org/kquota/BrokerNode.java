@@ -70,7 +70,7 @@ final class BrokerNode implements AutoCloseable {
             tagSets.put(type, new TagSets(quotas.get(type), config.maxTagSets()));
         }
         this.governor = new Governor(config.governor(), quotas.get(ClientQuotaType.PRODUCE), tagSets.get(ClientQuotaType.PRODUCE),
-            new JmxProduceRates());
+            new JmxProduceRates(), AppliedReport.rememberedBaseline(config));
         if (config.isBroker()) {
             this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, System::nanoTime, config.nodeId());
             this.posture = Posture.lost(config.lostState(), brokerMode, "it has not been read yet");

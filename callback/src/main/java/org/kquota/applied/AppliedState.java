@@ -3,10 +3,13 @@ package org.kquota.applied;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.MapperFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectReader;
-import com.fasterxml.jackson.databind.annotation.JsonNaming;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.SerializationFeature;
+import com.fasterxml.jackson.databind.annotation.JsonNaming;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 
@@ -63,19 +66,46 @@ public record AppliedState(
 
     public static final int SCHEMA_VERSION = 1;
 
-    private static final ObjectMapper MAPPER = new ObjectMapper()
-        .enable(com.fasterxml.jackson.databind.SerializationFeature.INDENT_OUTPUT)
+    private static final ObjectMapper MAPPER = JsonMapper.builder()
+        .enable(SerializationFeature.INDENT_OUTPUT)
         .addMixIn(Mode.class, LowerCase.class)
         .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-        .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
+        .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
+        .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
+        .build();
     private static final ObjectReader READER = MAPPER.readerFor(AppliedState.class)
         .with(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
         .with(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES);
 
+    /** Refuses what contradicts itself, so that it can neither be written nor read. */
+    public AppliedState {
+        check(schemaVersion >= 1, "schema_version is at least 1");
+        check(brokerId >= 0 && writtenUptimeMs >= 0 && startedUptimeMs >= 0 && pid >= 1, "ids and uptimes are not negative");
+        check((lost == null) == (sequence != null), "a decision is lost, or there is its sequence");
+        check(state == State.OPEN ? factor == 1 : state == State.PAUSE ? factor == 0 : factor > 0 && factor < 1,
+            "the factor is 1 in OPEN, 0 in PAUSE and between them in THROTTLE");
+        check(lost == null || state != State.THROTTLE, "a lost decision is answered with PAUSE or OPEN");
+        check(mode == Mode.OBSERVE || brokerMode == Mode.ENFORCE, "enforce is in force only if the broker property says so");
+        check(mechanism == Mechanism.NONE || (mode == Mode.ENFORCE && state != State.OPEN),
+            "nothing holds producers in OPEN or in observe mode");
+        check(bootId != null && pluginVersion != null && governor != null, "boot_id, plugin_version and governor are there");
+        decisionSchemaVersions = List.copyOf(decisionSchemaVersions);
+        exempt = List.copyOf(exempt);
+        offlineLogDirs = List.copyOf(offlineLogDirs);
+        errors = List.copyOf(errors);
+    }
+
+    private static void check(boolean holds, String rule) {
+        if (!holds) {
+            throw new IllegalArgumentException("an applied state contradicts itself: " + rule);
+        }
+    }
+
     /** What holds producers. */
     public enum Mechanism {
         @JsonProperty("none") NONE,
-        @JsonProperty("governor") GOVERNOR
+        @JsonProperty("governor") GOVERNOR,
+        @JsonProperty("fence") FENCE
     }
 
     /** The spelling of a mode in files. */
@@ -87,6 +117,10 @@ public record AppliedState(
     /** An exempt principal as Type:name, its client ids seen lately, and when it was last seen, milliseconds since boot. */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record Exempt(String principal, List<String> clientIds, long lastSeenUptimeMs) {
+        public Exempt {
+            check(principal.indexOf(':') > 0, "a principal is Type:name");
+            clientIds = List.copyOf(clientIds);
+        }
     }
 
     /** A kind of error, how often, and its last message or null. */

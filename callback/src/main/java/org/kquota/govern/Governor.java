@@ -17,6 +17,8 @@ import java.util.OptionalDouble;
 public final class Governor {
     /** A client that produced less than this had nothing to throttle: it counts as a newcomer. Bytes per second. */
     static final double BASELINE_FROM = 1024;
+    /** For so long after the start, what the broker took in before its restart counts too. */
+    private static final double REMEMBERED_SECONDS = 60;
 
     private final GovernorSettings settings;
     private final StockQuotas quotas;
@@ -30,16 +32,22 @@ public final class Governor {
     private State state = State.OPEN;
     private double inStateSeconds;
     private double baselineTotal;
+    private double sinceStartSeconds;
+    private final double rememberedTotal;
     private boolean changed;
     private Double poolMuteSeconds;
 
-    public Governor(GovernorSettings settings, StockQuotas quotas, TagSets tagSets, ProduceRates rates) {
+    /**
+     * @param rememberedTotal what all producers produced before this broker's restart, bytes per second; 0 if unknown
+     */
+    public Governor(GovernorSettings settings, StockQuotas quotas, TagSets tagSets, ProduceRates rates, double rememberedTotal) {
         this.settings = settings;
         this.quotas = quotas;
         this.tagSets = tagSets;
         this.rates = rates;
         this.history = new FactorHistory(settings.windowSeconds());
-        this.baselineTotal = settings.baselineMinBytes();
+        this.rememberedTotal = rememberedTotal;
+        this.baselineTotal = Math.max(settings.baselineMinBytes(), rememberedTotal);
         // What holds if this governor never gets to look: little more than one arrival per window.
         double unseen = GovernorLaw.limit(0, 0, settings.windowSeconds(), 2 * settings.arrivalMinBytes(), settings.pauseMuteMaxSeconds());
         paused.tagSet().limit(unseen);
@@ -72,6 +80,7 @@ public final class Governor {
             enter(next);
         }
         inStateSeconds += seconds;
+        sinceStartSeconds += seconds;
         switch (next) {
             case OPEN -> open(seconds);
             case THROTTLE -> throttle(factor, seconds);
@@ -116,7 +125,8 @@ public final class Governor {
 
     private void enter(State next) {
         if (state == State.OPEN) {
-            baselineTotal = Math.max(baselines(), settings.baselineMinBytes());
+            baselineTotal = Math.max(Math.max(baselines(), settings.baselineMinBytes()),
+                sinceStartSeconds < REMEMBERED_SECONDS ? rememberedTotal : 0);
             for (Meter meter : meters.values()) {
                 meter.freeze();
                 meter.tagSet().hasBaseline(meter.baseline() >= BASELINE_FROM);

@@ -12,11 +12,13 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class ExemptSeen {
     private static final int MAX_CLIENT_IDS = 256;
+    private static final int MAX_LENGTH = 256;
 
     private final Map<String, Map<String, Integer>> lastSeen = new ConcurrentHashMap<>();
 
     /** Notes a request of an exempt principal at that second; cheap unless the client id is new. */
-    public void note(String principal, String clientId, int seconds) {
+    public void note(String principal, String fullClientId, int seconds) {
+        String clientId = fullClientId.length() <= MAX_LENGTH ? fullClientId : fullClientId.substring(0, MAX_LENGTH);
         Map<String, Integer> clientIds = lastSeen.get(principal);
         if (clientIds == null) {
             clientIds = lastSeen.computeIfAbsent(principal, key -> new ConcurrentHashMap<>());
