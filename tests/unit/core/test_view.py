@@ -1,0 +1,160 @@
+"""The fold: of all that a broker said, the one record that counts."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from tests.unit.core.situations import NOW, TOLERANCE, Value, fold, free, order, raw, usage
+
+from kquota.core.records import BrokerOrder, MalformedEvent, read_event
+from kquota.core.usage import UsageRecord
+from kquota.core.view import MAX_PENDING_RECORDS, ClusterView, FoldResult, NoRecord
+
+
+def gigabytes_free(found: UsageRecord | NoRecord) -> int | NoRecord:
+    if isinstance(found, NoRecord):
+        return found
+    return (found.volumes[0].capacity_bytes - found.volumes[0].consumed_bytes) // 10**9
+
+
+def counting(*values: Value, now: datetime = NOW) -> int | NoRecord:
+    """Return which record of broker 1 counts at ``now``, by its free gigabytes."""
+    return gigabytes_free(fold(*(("1", value) for value in values)).record_of(1, now))
+
+
+FUTURE = usage(free(70), age_seconds=-31)
+MALFORMED = b"{}"
+
+
+@pytest.mark.accepts("A16", "A31")
+@pytest.mark.parametrize(
+    ("values", "counts"),
+    [
+        ([], NoRecord.MISSING),
+        ([usage(free(50))], 50),
+        ([usage(free(50)), usage(free(60))], 60),
+        # by offset, not by SnapshotAt
+        ([usage(free(50), age_seconds=1), usage(free(60), age_seconds=500)], 60),
+        ([usage(free(50)), MALFORMED], 50),
+        ([usage(free(50)), FUTURE], 50),
+        ([usage(free(50)), FUTURE, MALFORMED], 50),
+        ([FUTURE, usage(free(50))], 50),
+        ([MALFORMED], NoRecord.MALFORMED),
+        ([FUTURE], NoRecord.FUTURE),
+        ([None], NoRecord.TOMBSTONE),
+        ([usage(free(50)), None], NoRecord.TOMBSTONE),
+        ([usage(free(50)), None, MALFORMED], NoRecord.MALFORMED),
+        ([usage(free(50)), None, FUTURE], NoRecord.FUTURE),
+        ([None, usage(free(50))], 50),
+        ([usage(free(50)), b"null"], 50),
+    ],
+)
+def test_the_last_record_that_is_well_formed_and_not_from_the_future_counts(
+    values: list[Value], counts: int | NoRecord
+) -> None:
+    assert counting(*values) == counts
+
+
+@pytest.mark.accepts("A31", "F7")
+@pytest.mark.parametrize(
+    ("ahead", "trusted"),
+    [
+        (TOLERANCE, True),
+        (TOLERANCE + timedelta(milliseconds=1), False),
+        (timedelta(hours=1), False),
+        (timedelta(0), True),
+    ],
+)
+def test_a_snapshot_exactly_at_the_tolerance_is_not_from_the_future(ahead: timedelta, trusted: bool) -> None:
+    value = usage(free(70), age_seconds=-ahead.total_seconds())
+    assert counting(value) == (70 if trusted else NoRecord.FUTURE)
+
+
+@pytest.mark.accepts("A31", "F7")
+def test_a_record_from_the_future_counts_once_its_time_has_come() -> None:
+    values = usage(free(50)), FUTURE
+    assert counting(*values) == 50
+    assert counting(*values, now=NOW + timedelta(seconds=1)) == 70
+
+
+@pytest.mark.accepts("A31", "F7")
+def test_of_several_from_the_future_each_counts_from_its_own_time_on() -> None:
+    values = [usage(free(50)), *(usage(free(60 + i), age_seconds=-100 * i) for i in (1, 2, 3))]
+    found = [counting(*values, now=NOW + timedelta(seconds=100 * i)) for i in range(4)]
+    assert found == [50, 61, 62, 63]
+
+
+@pytest.mark.accepts("F6", "F7")
+def test_a_flood_from_the_future_is_bounded_and_displaces_nothing_that_counts() -> None:
+    flood = [usage(free(60), age_seconds=-1000 - i) for i in range(10 * MAX_PENDING_RECORDS)]
+    view = fold(*(("1", value) for value in (usage(free(50)), *flood)))
+    assert gigabytes_free(view.record_of(1, NOW)) == 50
+    assert len(view.brokers[1].records) <= MAX_PENDING_RECORDS + 1
+
+
+@pytest.mark.accepts("F6")
+def test_records_that_can_never_count_again_are_forgotten() -> None:
+    view = fold(*(("1", usage(free(50), age_seconds=100 - i)) for i in range(100)))
+    assert len(view.brokers[1].records) == 1
+
+
+@pytest.mark.accepts("A31", "F5")
+def test_each_record_is_counted_as_what_it_was() -> None:
+    view = ClusterView(TOLERANCE)
+    records: list[tuple[str, Value, FoldResult]] = [
+        ("1", usage(free(50)), FoldResult.USAGE),
+        ("1", FUTURE, FoldResult.FUTURE),
+        ("1", MALFORMED, FoldResult.MALFORMED),
+        ("1", None, FoldResult.TOMBSTONE),
+        ("01", None, FoldResult.IGNORED),
+        ("hold", order(Action="pause"), FoldResult.OPERATOR),
+        ("hold", b"x", FoldResult.MALFORMED),
+        ("quarantine/1", order(), FoldResult.OPERATOR),
+        ("maintenance/1", None, FoldResult.OPERATOR),
+    ]
+    for key, value, result in records:
+        assert view.fold(read_event(key, raw(value)), NOW) is result
+
+
+def test_a_malformed_order_leaves_the_one_before_in_force() -> None:
+    view = fold(("hold", order(Action="pause")), ("hold", b"x"), ("quarantine/1", order()))
+    view.fold(MalformedEvent(None, "quarantine/1", "garbled"), NOW)
+    assert view.hold_in_force(NOW) is not None
+    assert view.order_in_force(BrokerOrder.QUARANTINE, 1, NOW) is not None
+    assert view.brokers == {}  # an order is no news of the broker
+
+
+def test_an_order_has_ended_exactly_at_its_until() -> None:
+    view = fold(("hold", order(5, Action="open")), ("maintenance/2", order(5)))
+    for seconds, in_force in ((4.999, True), (5, False), (6, False)):
+        now = NOW + timedelta(seconds=seconds)
+        assert (view.hold_in_force(now) is not None) is in_force
+        assert (view.order_in_force(BrokerOrder.MAINTENANCE, 2, now) is not None) is in_force
+
+
+def test_an_order_about_one_broker_is_of_its_kind_and_its_broker() -> None:
+    view = fold(("quarantine/2", order()))
+    assert view.order_in_force(BrokerOrder.MAINTENANCE, 2, NOW) is None
+    assert view.order_in_force(BrokerOrder.QUARANTINE, 1, NOW) is None
+
+
+@pytest.mark.accepts("A31")
+def test_a_record_copied_from_another_cluster_is_malformed() -> None:
+    ours, others = usage(free(50), ClusterId="ours"), usage(free(60), ClusterId="others")
+    view = fold(("1", ours), ("1", others), ("2", others), ("3", usage(free(70))), cluster_id="ours")
+    assert [gigabytes_free(view.record_of(broker, NOW)) for broker in (1, 2, 3)] == [
+        50,
+        NoRecord.MALFORMED,
+        70,
+    ]
+    assert view.fold(read_event("1", raw(others)), NOW) is FoldResult.MALFORMED
+    # offline, nobody knows which cluster it is
+    assert gigabytes_free(fold(("1", ours), ("1", others)).record_of(1, NOW)) == 60
+
+
+@pytest.mark.accepts("A26", "F9")
+def test_records_of_a_topic_that_was_created_anew_wipe_no_other_broker() -> None:
+    view = fold(("1", usage(free(5), age_seconds=5000)), ("2", usage(free(50))))
+    view.fold(read_event("2", raw(usage(free(40)))), NOW)  # offset 0 of the new topic
+    assert [gigabytes_free(view.record_of(broker, NOW)) for broker in (1, 2)] == [5, 40]
