@@ -45,7 +45,9 @@ _SMALL_AND_QUICK = {
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
     "controlled.shutdown.enable": "true",
-    "broker.session.timeout.ms": "9000",
+    # A node that comes back is let in when its last session has run out.
+    "broker.session.timeout.ms": "6000",
+    "broker.heartbeat.interval.ms": "1000",
     "replica.fetch.wait.max.ms": "200",
 }
 
