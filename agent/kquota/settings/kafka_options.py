@@ -14,32 +14,30 @@ from pydantic import PlainSerializer, PlainValidator
 
 from kquota.settings.problems import REDACTED, Allowed, Finding, refuse, show
 
-_GROUP = "the agent reads every partition itself and joins no group"
-_DELIVERY = "usage records are acknowledged by all in-sync replicas and never queued past their interval"
-_KEYED = "readers find a broker's records by the partition that Kafka's own partitioner gives its key"
-OWNED_NAMES: Mapping[str, str] = {
-    "acks": _DELIVERY,
-    "request.required.acks": _DELIVERY,
-    "message.timeout.ms": _DELIVERY,
-    "delivery.timeout.ms": _DELIVERY,
-    "enable.idempotence": _DELIVERY,
-    "transactional.id": _DELIVERY,
-    "partitioner": _KEYED,
-    "allow.auto.create.topics": "the agent creates its topics with the settings they need",
-    "auto.commit.enable": _GROUP,
-    "auto.commit.interval.ms": _GROUP,
-    "enable.auto.commit": _GROUP,
-    "enable.auto.offset.store": _GROUP,
-    "group.id": _GROUP,
-    "group.instance.id": _GROUP,
-    "group.protocol": _GROUP,
-    "group.remote.assignor": _GROUP,
-    "partition.assignment.strategy": _GROUP,
-    "auto.offset.reset": "the agent reads the topic from its beginning",
-    "enable.partition.eof": "the agent must know when it has read the whole topic",
-    "isolation.level": "nothing in the agent's topics is transactional",
-    "client.id": "it names the broker and the role: kquota-<node id>-<role>",
+_OWNED: Mapping[str, str] = {
+    "usage records are acknowledged by all in-sync replicas and never queued past their interval": """
+        acks request.required.acks request.timeout.ms message.timeout.ms delivery.timeout.ms retries
+        message.send.max.retries enable.idempotence enable.gapless.guarantee transactional.id max.in.flight
+        max.in.flight.requests.per.connection linger.ms queue.buffering.max.ms queue.buffering.max.messages
+        queue.buffering.max.kbytes batch.num.messages compression.codec compression.type
+        delivery.report.only.error""",
+    "readers find a broker's records by the partition that Kafka's own partitioner gives its key": """
+        partitioner partitioner_cb""",
+    "the agent reads every partition itself, from its beginning, and joins no group": """
+        group.id group.instance.id group.protocol group.remote.assignor partition.assignment.strategy
+        rebalance_cb consume_cb auto.commit.enable auto.commit.interval.ms enable.auto.commit
+        enable.auto.offset.store auto.offset.reset enable.partition.eof isolation.level""",
+    "the agent's memory is bounded whatever the topic holds": """
+        fetch.error.backoff.ms fetch.max.bytes fetch.message.max.bytes fetch.wait.max.ms
+        max.partition.fetch.bytes message.max.bytes receive.message.max.bytes queued.min.messages
+        queued.max.messages.kbytes""",
+    "the agent creates its topics with the settings they need": "allow.auto.create.topics",
+    "it names the broker and the role: kquota-<node id>-<role>": "client.id",
+    "the agent listens to it itself": """
+        background_event_cb dr_cb dr_msg_cb error_cb log.queue log_cb logger on_delivery stats_cb
+        statistics.interval.ms throttle_cb""",
 }
+OWNED_NAMES: Mapping[str, str] = {name: why for why, names in _OWNED.items() for name in names.split()}
 
 _SECRET_PARTS = ("password", "passphrase", "secret", "private.key", "key.pem")
 SECRET_REFERENCE = "the absolute path of a file, or the name of a systemd credential (LoadCredential=)"

@@ -1,0 +1,64 @@
+"""Tell systemd how the agent is (sd_notify); nothing where nobody listens."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Mapping
+
+from systemd import daemon
+
+_log = logging.getLogger("kquota")
+
+
+class Notifier:
+    """The agent's side of Type=notify; without NOTIFY_SOCKET every call does nothing."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """Read from the environment whether systemd wants to be told, and petted how often."""
+        self._listening = bool(environ.get("NOTIFY_SOCKET"))
+        self.watchdog_seconds = _watchdog_seconds(environ)
+
+    def ready(self, sentence: str) -> None:
+        """Start-up, or a reload, is complete."""
+        self._tell(f"READY=1\nSTATUS={_one_line(sentence)}")
+
+    def cycle_completed(self, sentence: str) -> None:
+        """Pet the watchdog and show the cycle's sentence: call it after completed cycles only."""
+        watchdog = "WATCHDOG=1\n" if self.watchdog_seconds is not None else ""
+        self._tell(f"{watchdog}STATUS={_one_line(sentence)}")
+
+    def status(self, sentence: str) -> None:
+        """Show a sentence in ``systemctl status``."""
+        self._tell(f"STATUS={_one_line(sentence)}")
+
+    def reloading(self) -> None:
+        """A reload begins; ``ready`` ends it."""
+        now_usec = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        self._tell(f"RELOADING=1\nMONOTONIC_USEC={now_usec}")
+
+    def stopping(self, sentence: str) -> None:
+        """The agent is about to end."""
+        self._tell(f"STOPPING=1\nSTATUS={_one_line(sentence)}")
+
+    def _tell(self, state: str) -> None:
+        if not self._listening:
+            return
+        try:
+            daemon.notify(state)
+        except OSError as error:  # systemd itself restarts; it asks again by the watchdog
+            _log.debug("systemd could not be told: %s", error.strerror)
+
+
+def _watchdog_seconds(environ: Mapping[str, str]) -> float | None:
+    """Return after how long a silence systemd kills this process; None: never."""
+    microseconds = environ.get("WATCHDOG_USEC", "")
+    meant_for = environ.get("WATCHDOG_PID")
+    if not microseconds.isascii() or not microseconds.isdigit() or meant_for not in (None, str(os.getpid())):
+        return None
+    return int(microseconds) / 1_000_000 or None
+
+
+def _one_line(sentence: str) -> str:
+    return " ".join(sentence.split())
