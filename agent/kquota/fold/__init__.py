@@ -1,0 +1,1 @@
+"""Folding: reading the usage topic, and handing every record over."""

@@ -58,13 +58,16 @@ class ErrorWatch:
 
     def on_error(self, error: KafkaError) -> None:
         """librdkafka's `error_cb`."""
+        failure = classify(error, certificate=self._certificate())
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             with self._lock:
                 self._all_down = True
-            return
-        failure = classify(error, certificate=self._certificate())
-        self.note(failure)
-        if self._on_failure is not None:
+                # Which broker, and why, was told just before.
+                failure = self._connection[1] if self._connection is not None else failure
+        else:
+            self.note(failure)
+        # What is said of a topic here is said again to whoever uses it.
+        if self._on_failure is not None and failure.is_connection:
             self._on_failure(failure)
 
     def note(self, failure: KafkaFailure) -> None:

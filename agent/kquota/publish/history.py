@@ -2,7 +2,6 @@
 way.
 """
 
-import logging
 import threading
 import time
 from collections import deque
@@ -10,15 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, Message
 
-from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
-from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
-from kquota.publish.delivery import DeliveryTally, PublicationState
-from kquota.publish.publisher import PRODUCER_PROPERTIES
-
-_LOG = logging.getLogger(__name__)
+from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.publish.delivery import PublicationState
+from kquota.publish.producer import TopicProducer
 
 _UNDER_WAY_RECORDS = 200
 _RECORD_TIMEOUT_MS = 20_000
@@ -52,28 +48,17 @@ class HistoryPublisher:
         on_failure: Callable[[KafkaFailure], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._topic = topic
         self._max_buffered_bytes = max_buffered_bytes
-        self._on_failure = on_failure
         self._clock = clock
-        self._tally = DeliveryTally()
-        self._client: RotatingClient[Producer] = RotatingClient(
-            Producer,
-            properties,
-            Role.HISTORY,
-            {
-                **PRODUCER_PROPERTIES,
-                # Nobody waits for history: a second of records goes in one compressed batch. lz4 is part of
-                # every librdkafka and of every Kafka client that reads it.
-                "linger.ms": "1000",
-                "compression.type": "lz4",
-                "message.timeout.ms": str(_RECORD_TIMEOUT_MS),
-                "request.timeout.ms": str(_RECORD_TIMEOUT_MS // 2),
-            },
-            retire=_retire,
-            on_failure=self._report,
-            clock=clock,
-        )
+        own = {
+            # Nobody waits for history: a second of records goes in one compressed batch. lz4 is part of every
+            # librdkafka and of every Kafka client that reads it.
+            "linger.ms": "1000",
+            "compression.type": "lz4",
+            "message.timeout.ms": str(_RECORD_TIMEOUT_MS),
+            "request.timeout.ms": str(_RECORD_TIMEOUT_MS // 2),
+        }
+        self._producer = TopicProducer(properties, Role.HISTORY, topic, own, on_failure, clock)
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._buffer: deque[_HistoryRecord] = deque()
@@ -81,14 +66,14 @@ class HistoryPublisher:
         self._bytes = 0
         self._number = 0
         self._hold_until = clock()
-        self._stopped = False
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kquota-history", daemon=True)
         self._thread.start()
 
     def publish(self, key: bytes, value: bytes) -> None:
         """Take a record for publication. Returns at once; drops the oldest records when there is no room."""
         with self._lock:
-            if self._stopped:
+            if self._stopped.is_set():
                 return
             self._number += 1
             self._buffer.append(_HistoryRecord(self._number, key, value))
@@ -109,7 +94,7 @@ class HistoryPublisher:
 
     def state(self) -> PublicationState:
         """Connection status, counters and the last error."""
-        return self._tally.state()
+        return self._producer.tally.state()
 
     def buffered(self) -> int:
         """How many records are not delivered yet."""
@@ -118,89 +103,80 @@ class HistoryPublisher:
 
     def close(self) -> None:
         """Give up what is not delivered and end the connection, within two seconds."""
-        with self._lock:
-            self._stopped = True
+        self._stopped.set()
+        with self._changed:
             self._changed.notify_all()
         if threading.current_thread() is not self._thread:
-            self._thread.join(_POLL_SECONDS + 1.0)
-        self._client.close()
+            self._thread.join(2.0)
+        self._producer.close()
 
     def _make_room(self) -> None:
         while self._bytes > self._max_buffered_bytes and self._buffer:
             oldest = self._buffer.popleft()
             self._bytes -= len(oldest.key) + len(oldest.value)
-            self._tally.dropped()
+            self._producer.tally.dropped()
 
     def _run(self) -> None:
-        generation = self._client.generation
-        while not self._stopped:
-            self._client.refresh()
-            if self._client.generation != generation:
-                generation = self._client.generation
+        generation = self._producer.generation
+        while not self._stopped.is_set():
+            with self._changed:
+                if not self._under_way and not self._buffer:
+                    self._changed.wait(_POLL_SECONDS)
+                idle = not self._under_way and not self._buffer
+            self._hand_over()
+            self._producer.poll(0 if idle else _POLL_SECONDS)
+            if self._producer.generation != generation:
+                # The new client knows nothing of what was under way in the old one.
+                generation = self._producer.generation
                 with self._lock:
                     self._take_back(sorted(self._under_way))
-            client = self._client.current()
-            if client is None:
-                time.sleep(_POLL_SECONDS)
-                continue
-            self._hand_over(client)
-            with self._changed:
-                if not self._under_way and not self._buffer and not self._stopped:
-                    self._changed.wait(_POLL_SECONDS)
-            client.poll(_POLL_SECONDS if self._under_way else 0)
 
-    def _hand_over(self, client: Producer) -> None:
+    def _hand_over(self) -> None:
+        failure: KafkaFailure | None = None
         with self._lock:
             if self._clock() < self._hold_until:
                 return
-            while self._buffer and len(self._under_way) < _UNDER_WAY_RECORDS:
+            while failure is None and self._buffer and len(self._under_way) < _UNDER_WAY_RECORDS:
                 record = self._buffer.popleft()
                 self._under_way[record.number] = record
-                try:
-                    client.produce(
-                        self._topic,
-                        key=record.key,
-                        value=record.value,
-                        on_delivery=partial(self._finished, record.number),
-                    )
-                except (KafkaException, BufferError) as error:
-                    cause = error.args[0] if isinstance(error, KafkaException) else None
-                    self._settle(record.number, cause or KafkaError(KafkaError._QUEUE_FULL))
-                    return
+                failure = self._producer.produce(
+                    record.key, record.value, (), partial(self._finished, record.number)
+                )
+                if failure is not None:
+                    self._settle(record.number, failure)
+        if failure is not None:
+            self._producer.report(failure)
 
     def _finished(self, number: int, error: KafkaError | None, _message: Message) -> None:
+        failure: KafkaFailure | None = None
         with self._changed:
+            if number not in self._under_way:
+                return
             if error is None:
-                record = self._under_way.pop(number, None)
-                if record is not None:
-                    self._bytes -= len(record.key) + len(record.value)
-                self._client.errors.contact()
-                self._tally.delivered(self._clock())
-                failure = None
+                self._forget(number)
+                self._producer.delivered()
             else:
-                failure = self._settle(number, error)
+                failure = self._producer.failure(error)
+                self._settle(number, failure)
             self._changed.notify_all()
         if failure is not None:
-            self._report(failure)
+            self._producer.report(failure)
 
-    def _settle(self, number: int, error: KafkaError) -> KafkaFailure | None:
-        """A record was not delivered: it goes back to its place in the buffer, or is dropped; the caller
-        has the lock.
+    def _settle(self, number: int, failure: KafkaFailure) -> None:
+        """An undelivered record goes back to its place in the buffer, or is dropped; the caller has the
+        lock.
         """
-        if number not in self._under_way:
-            return None
-        certificate = self._client.client_certificate()
-        failure = classify(error, operation=Operation.WRITE, topic=self._topic, certificate=certificate)
-        failure = self._client.errors.explain(failure)
-        self._tally.failed(failure, self._clock())
+        self._producer.failed(failure)
         if failure.kind is Kind.TOO_LARGE:
-            record = self._under_way.pop(number)
-            self._bytes -= len(record.key) + len(record.value)
-            self._tally.dropped()
+            self._forget(number)
+            self._producer.tally.dropped()
         else:
             self._take_back([number])
             self._hold_until = self._clock() + _PAUSE_AFTER_FAILURE_SECONDS
-        return failure
+
+    def _forget(self, number: int) -> None:
+        record = self._under_way.pop(number)
+        self._bytes -= len(record.key) + len(record.value)
 
     def _take_back(self, numbers: list[int]) -> None:
         """Put records back among the waiting, by age; the caller has the lock."""
@@ -209,15 +185,3 @@ class HistoryPublisher:
         if len(self._buffer) > 1 and self._buffer[0].number > self._buffer[1].number:
             self._buffer = deque(sorted(self._buffer, key=lambda record: record.number))
         self._make_room()
-
-    def _report(self, failure: KafkaFailure) -> None:
-        if self._on_failure is None or self._stopped:
-            return
-        try:
-            self._on_failure(failure)
-        except Exception:
-            _LOG.exception("the receiver of publication errors failed")
-
-
-def _retire(client: Producer) -> None:
-    client.purge(in_queue=True, in_flight=True, blocking=False)

@@ -5,13 +5,12 @@
 import time
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, Message
 
-from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
-from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
+from kquota.kafka.errors import KafkaFailure
 from kquota.publish.delivery import Headers
-from kquota.publish.publisher import PRODUCER_PROPERTIES
+from kquota.publish.producer import TopicProducer
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,39 +34,22 @@ def publish_operator_record(
 
     `headers` say who, when and why. Raises ConfigurationError for properties that librdkafka refuses.
     """
-    client: RotatingClient[Producer] = RotatingClient(
-        Producer,
-        properties,
-        Role.ADMIN,
-        {
-            **PRODUCER_PROPERTIES,
-            "linger.ms": "0",
-            "message.timeout.ms": str(max(1000, int(timeout_seconds * 1000))),
-        },
-    )
-    producer = client.current()
-    if producer is None:
-        return client.problem or KafkaFailure(Kind.OTHER, "The producer could not be built.")
+    own = {"linger.ms": "0", "message.timeout.ms": str(max(1000, int(timeout_seconds * 1000)))}
+    producer = TopicProducer(properties, Role.ADMIN, topic, own)
     outcome: list[Published | KafkaError] = []
 
     def finished(error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            outcome.append(error)
+        partition, offset = message.partition(), message.offset()
+        if error is None and partition is not None and offset is not None:
+            outcome.append(Published(topic, partition, offset))
         else:
-            outcome.append(Published(topic, message.partition() or 0, message.offset() or 0))
+            outcome.append(error or KafkaError(KafkaError._FAIL))
 
-    try:
-        producer.produce(topic, key=key, value=value, headers=list(headers), on_delivery=finished)
-    except KafkaException as error:
-        outcome.append(error.args[0])
+    failure = producer.produce(key, value, headers, finished)
+    if failure is not None:
+        return failure
     deadline = time.monotonic() + timeout_seconds + 1.0
     while not outcome and time.monotonic() < deadline:
         producer.poll(0.2)
     result = outcome[0] if outcome else KafkaError(KafkaError._TIMED_OUT, "no answer")
-    if isinstance(result, Published):
-        return result
-    producer.poll(0)
-    failure = classify(
-        result, operation=Operation.WRITE, topic=topic, certificate=client.client_certificate()
-    )
-    return client.errors.explain(failure)
+    return result if isinstance(result, Published) else producer.failure(result)

@@ -150,8 +150,9 @@ def judge(
     policy = settings.get("cleanup.policy", "")
     if {part.strip() for part in policy.split(",")} != {contract.cleanup_policy}:
         sentence = (
-            f"Topic {contract.name} is refused: its cleanup.policy is {policy or 'unknown'} and must be exactly "
-            f"{contract.cleanup_policy}; set it, or delete the topic and let it be created again."
+            f"Topic {contract.name} is refused: its cleanup.policy is {policy or 'unknown'}, "
+            f"and must be exactly {contract.cleanup_policy}; "
+            "set it, or delete the topic and let it be created again."
         )
         return TopicVerdict(
             contract.name,

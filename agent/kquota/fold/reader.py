@@ -1,0 +1,347 @@
+"""Reading the usage topic: all of it from the beginning, then whatever comes, without a consumer group."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import cast
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    TIMESTAMP_NOT_AVAILABLE,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from kquota.fold.progress import ReadingProgress
+from kquota.fold.questions import TopicQuestions
+from kquota.fold.records import (
+    CaughtUp,
+    PartitionsChanged,
+    ReaderEvent,
+    ReaderState,
+    ReadingFailed,
+    ReadingRecovered,
+    TopicRecord,
+    TopicRestarted,
+)
+from kquota.fold.troubles import Source, Troubles
+from kquota.kafka.admin import AdminConnection, TopicFacts
+from kquota.kafka.client import RotatingClient
+from kquota.kafka.config import ClientProperties, Role
+from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
+
+_LOG = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.25
+_RECORDS_A_STEP = 1000
+_RETRY_SECONDS = 1.0
+_PROBE_TIMEOUT_SECONDS = 0.3
+_LARGEST_RESPONSE_BYTES = 256 * 1_048_576
+
+_READER_PROPERTIES = {
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "enable.partition.eof": "true",
+    # An offset that is not there means another topic or a log that was cut: never silently another position.
+    "auto.offset.reset": "error",
+    "isolation.level": "read_uncommitted",
+    # The broker answers as soon as there is a record, so waiting long costs no latency and spares the
+    # processor.
+    "fetch.wait.max.ms": "500",
+    "fetch.error.backoff.ms": "200",
+    # The topic is small by its settings; these bound what an ill-set one can take: some records ahead per
+    # partition.
+    "queued.min.messages": "1000",
+    "queued.max.messages.kbytes": "4096",
+    "fetch.message.max.bytes": "1048576",
+    "fetch.max.bytes": "4194304",
+    # A broker sends the first record of a fetch whatever its size. Refusing the response would mean meeting
+    # it again for ever, so it is taken in, handed over and forgotten.
+    "receive.message.max.bytes": str(_LARGEST_RESPONSE_BYTES),
+}
+
+
+class TopicReader:
+    """Hands every record of `topic` to `sink` at once, in offset order by partition, from a thread of its
+    own.
+
+    Also hands over ReaderEvents, in order with the records: TopicRestarted comes before the first record of
+    a new topic. Nothing ends the thread but close(). Raises ConfigurationError for properties that
+    librdkafka refuses.
+
+    `admin` is asked every `topic_interval_seconds` for the topic's id and partitions: a topic that was
+    deleted and created again is known by its id, even when its offsets have grown past the old ones.
+    """
+
+    def __init__(
+        self,
+        properties: ClientProperties,
+        topic: str,
+        admin: AdminConnection,
+        sink: Callable[[TopicRecord | ReaderEvent], None],
+        *,
+        topic_interval_seconds: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._topic = topic
+        self._questions = TopicQuestions(admin, topic, topic_interval_seconds, clock)
+        self._sink = sink
+        self._clock = clock
+        self._client: RotatingClient[Consumer] = RotatingClient(
+            Consumer,
+            properties,
+            Role.READER,
+            # librdkafka demands a group's name; the group is neither joined nor committed to.
+            {**_READER_PROPERTIES, "group.id": properties.client_id(Role.READER)},
+            retire=Consumer.close,
+            on_failure=self._connection_failed,
+            clock=clock,
+        )
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._progress = ReadingProgress()
+        self._generation = 0
+        self._topic_id: str | None = None
+        self._former_ids: set[str] = set()
+        self._out_of_order: str | None = None
+        self._caught_up = False
+        self._connected = False
+        self._records = 0
+        self._troubles = Troubles()
+        self._probe_due = clock()
+        self._thread = threading.Thread(target=self._run, name="kquota-reader", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def state(self) -> ReaderState:
+        """The reader as it is now."""
+        with self._lock:
+            return ReaderState(
+                caught_up=self._caught_up,
+                connected=self._connected,
+                topic_id=self._topic_id,
+                positions=self._progress.positions,
+                behind=self._progress.behind,
+                records=self._records,
+                last_failure=self._troubles.last,
+            )
+
+    def close(self) -> None:
+        """Stop reading, within two seconds."""
+        self._stop.set()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join(2.0)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._step()
+            except Exception:
+                # A mistake here must not end the reading: what is lost then is noticed by nobody but as
+                # staleness.
+                _LOG.exception("reading topic %s failed unexpectedly; it goes on", self._topic)
+                self._stop.wait(_RETRY_SECONDS)
+        self._client.close()
+
+    def _step(self) -> None:
+        self._client.refresh()
+        self._follow_topic()
+        consumer = self._client.current()
+        if consumer is None:
+            if self._client.problem is not None:
+                self._failed(Source.CONNECTION, self._client.problem)
+            self._stop.wait(_POLL_SECONDS)
+            return
+        if self._client.generation != self._generation:
+            self._generation = self._client.generation
+            self._assign(consumer)
+        self._follow_ends()
+        self._probe(consumer)
+        # Served one by one: a batch would be held back until it is full or its time is over.
+        message = consumer.poll(_POLL_SECONDS)
+        left = _RECORDS_A_STEP
+        while message is not None and left and not self._stop.is_set():
+            self._take(message)
+            left -= 1
+            message = consumer.poll(0) if left else None
+
+    def _take(self, message: Message) -> None:
+        error = message.error()
+        partition, offset = message.partition(), message.offset()
+        if error is not None:
+            self._take_error(error, partition, offset)
+            return
+        if partition is None or offset is None:
+            return
+        with self._lock:
+            if partition not in self._progress.partitions:
+                return
+            self._progress.read(partition, offset)
+            self._records += 1
+        kind, timestamp_ms = message.timestamp()
+        self._hand_over(
+            TopicRecord(
+                partition,
+                offset,
+                None if kind == TIMESTAMP_NOT_AVAILABLE else timestamp_ms,
+                message.key(),
+                message.value(),
+                _headers(message),
+            )
+        )
+        self._read_something()
+
+    def _take_error(self, error: KafkaError, partition: int | None, offset: int | None) -> None:
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:
+            if partition is not None and offset is not None:
+                with self._lock:
+                    self._progress.reached_end(partition, offset)
+            self._read_something()
+            return
+        if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            # librdkafka looks for the coordinator of the group that we do not use.
+            return
+        if code in (
+            KafkaError._AUTO_OFFSET_RESET,
+            KafkaError.OFFSET_OUT_OF_RANGE,
+            KafkaError._LOG_TRUNCATION,
+        ):
+            # What it means is known when the topic has been looked at again.
+            self._out_of_order = error.str()
+            self._questions.look_soon()
+        failure = self._failure(error)
+        if failure.kind is Kind.TOPIC_MISSING:
+            self._questions.look_soon()
+        self._failed(Source.FETCH, failure)
+
+    def _follow_topic(self) -> None:
+        found = self._questions.facts()
+        if isinstance(found, KafkaFailure):
+            self._failed(Source.DESCRIBE, found)
+        elif found is not None:
+            self._succeeded(Source.DESCRIBE)
+            self._follow(found)
+
+    def _follow(self, facts: TopicFacts) -> None:
+        """Adapt what is read to what the topic is now."""
+        if facts.topic_id in self._former_ids:
+            # A broker that has not yet heard of the new topic.
+            return
+        restarted: TopicRestarted | None = None
+        with self._lock:
+            if self._topic_id is not None and facts.topic_id != self._topic_id:
+                restarted = TopicRestarted(facts.topic_id, "the topic was deleted and created again")
+                self._former_ids.add(self._topic_id)
+            elif self._out_of_order is not None and self._progress.positions:
+                restarted = TopicRestarted(facts.topic_id, self._out_of_order)
+            again = restarted is not None or self._out_of_order is not None
+            self._topic_id = facts.topic_id
+            self._out_of_order = None
+            if again:
+                self._progress.restart()
+                self._questions.forget_ends()
+            new = self._progress.begin(facts.partitions)
+        if restarted is not None:
+            self._hand_over(restarted)
+        if new:
+            self._hand_over(PartitionsChanged(len(facts.partitions)))
+            consumer = self._client.current()
+            if consumer is not None:
+                self._generation = self._client.generation
+                self._assign(consumer)
+
+    def _assign(self, consumer: Consumer) -> None:
+        """Read every partition from where it has been read to, or from its beginning."""
+        positions = self._progress.positions
+        partitions = sorted(self._progress.partitions)
+        if not partitions:
+            return
+        try:
+            consumer.assign(
+                [TopicPartition(self._topic, p, positions.get(p, OFFSET_BEGINNING)) for p in partitions]
+            )
+        except KafkaException as error:
+            self._generation = 0
+            self._failed(Source.FETCH, self._failure(error.args[0]))
+
+    def _follow_ends(self) -> None:
+        ends = self._questions.ends(self._progress.ends_unknown())
+        with self._lock:
+            for partition, end in ends.items():
+                self._progress.end_is(partition, end)
+        self._tell_caught_up()
+
+    def _tell_caught_up(self) -> None:
+        with self._lock:
+            if self._caught_up or not self._progress.partitions or self._progress.behind:
+                return
+            self._caught_up = True
+            records = self._records
+        self._hand_over(CaughtUp(records))
+
+    def _probe(self, consumer: Consumer) -> None:
+        """While the connection is down and nothing arrives, ask a leader something small, to see when it is
+        back.
+        """
+        if Source.CONNECTION not in self._troubles or self._clock() < self._probe_due:
+            return
+        self._probe_due = self._clock() + _RETRY_SECONDS
+        for partition in sorted(self._progress.partitions)[:1]:
+            asked = TopicPartition(self._topic, partition)
+            try:
+                consumer.get_watermark_offsets(asked, timeout=_PROBE_TIMEOUT_SECONDS, cached=False)
+            except KafkaException:
+                return
+            self._client.errors.contact()
+            self._succeeded(Source.CONNECTION)
+
+    def _failure(self, error: KafkaError) -> KafkaFailure:
+        certificate = self._client.client_certificate()
+        failure = classify(error, operation=Operation.READ, topic=self._topic, certificate=certificate)
+        return self._client.errors.explain(failure)
+
+    def _connection_failed(self, failure: KafkaFailure) -> None:
+        # One broker of several that cannot be reached keeps nobody from reading the others' partitions.
+        if failure.kind is not Kind.UNREACHABLE or self._client.errors.all_brokers_down:
+            self._failed(Source.CONNECTION, failure)
+
+    def _failed(self, source: Source, failure: KafkaFailure) -> None:
+        with self._lock:
+            if source is Source.CONNECTION:
+                self._connected = False
+            tell = self._troubles.failed(source, failure, self._clock())
+        if tell:
+            self._hand_over(ReadingFailed(failure))
+
+    def _read_something(self) -> None:
+        self._client.errors.contact()
+        self._succeeded(Source.FETCH, Source.CONNECTION)
+        self._tell_caught_up()
+
+    def _succeeded(self, *sources: Source) -> None:
+        with self._lock:
+            if Source.CONNECTION in sources:
+                self._connected = True
+            recovered = self._troubles.succeeded(*sources)
+        if recovered:
+            self._hand_over(ReadingRecovered())
+
+    def _hand_over(self, what: TopicRecord | ReaderEvent) -> None:
+        if self._stop.is_set():
+            return
+        try:
+            self._sink(what)
+        except Exception:
+            _LOG.exception("the receiver of the records failed")
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
+    return tuple((name, value) for name, value in headers)

@@ -1,0 +1,85 @@
+"""What the reader of the usage topic hands over: records as they are, and events about the reading itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kquota.kafka.errors import KafkaFailure
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecord:
+    """One record, uninterpreted. `value` None is a tombstone. `timestamp_ms` is the record's own (epoch,
+    None for none) and says nothing about the freshness of what it holds.
+    """
+
+    partition: int
+    offset: int
+    timestamp_ms: int | None
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRestarted:
+    """The topic is a new one, or its offsets have gone back: everything is read again from its beginning,
+    and the offsets of what follows do not compare with those of what came before. It takes back nothing of
+    what was read.
+    """
+
+    topic_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """Every partition has been read up to where it ended when the reading began. Told once."""
+
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsChanged:
+    """The number of partitions is known, or has grown."""
+
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingFailed:
+    """Something keeps the reader from reading; it goes on trying. Told again at most once a second while it
+    lasts.
+    """
+
+    failure: KafkaFailure
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRecovered:
+    """What kept the reader from reading is over."""
+
+
+ReaderEvent = TopicRestarted | CaughtUp | PartitionsChanged | ReadingFailed | ReadingRecovered
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderState:
+    """The reader at one moment.
+
+    `caught_up` stays true once it is: from then on the age of the records tells. `positions`: the next
+    offset to be read, by partition. `behind`: partitions not yet read to where they ended when their
+    reading began.
+    """
+
+    caught_up: bool
+    connected: bool
+    topic_id: str | None
+    positions: Mapping[int, int]
+    behind: frozenset[int]
+    records: int
+    last_failure: KafkaFailure | None
+
+    @property
+    def last_error(self) -> str | None:
+        """The sentence of the failure that lasts, or None."""
+        return None if self.last_failure is None else self.last_failure.sentence

@@ -1,0 +1,139 @@
+"""What the publishers share: a producer for one topic that tells what became of its records."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from kquota.kafka.client import RotatingClient
+from kquota.kafka.config import ClientProperties, Role
+from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
+from kquota.publish.delivery import DeliveryTally, Headers
+from kquota.publish.topics import MAX_RECORD_BYTES
+
+_LOG = logging.getLogger(__name__)
+
+PRODUCER_PROPERTIES = {
+    "acks": "all",
+    "partitioner": "murmur2",
+    # Room for the key, the headers and the batch around a record of the largest size.
+    "message.max.bytes": str(MAX_RECORD_BYTES + 65_536),
+    # One request at a time keeps a retried snapshot from landing behind a newer one, without the producer
+    # ids and the further round trips of idempotence: a snapshot that lands twice does no harm.
+    "max.in.flight.requests.per.connection": "1",
+    "enable.idempotence": "false",
+}
+"""What every producer of kquota is set to."""
+
+
+class TopicProducer:
+    """A librdkafka producer for one topic, built anew when its credentials are rotated.
+
+    `on_failure` gets every failure of the connection and those that are reported; it never ends the caller.
+    Raises ConfigurationError for properties that librdkafka refuses.
+    """
+
+    def __init__(
+        self,
+        properties: ClientProperties,
+        role: Role,
+        topic: str,
+        own: Mapping[str, str],
+        on_failure: Callable[[KafkaFailure], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.tally = DeliveryTally()
+        self._topic = topic
+        self._on_failure = on_failure
+        self._clock = clock
+        self._client: RotatingClient[Producer] = RotatingClient(
+            Producer,
+            properties,
+            role,
+            {**PRODUCER_PROPERTIES, **own},
+            retire=_retire,
+            on_failure=self._connection_failed,
+            clock=clock,
+        )
+
+    @property
+    def generation(self) -> int:
+        """Changes with every new client; records under way in an earlier one are never reported."""
+        return self._client.generation
+
+    @property
+    def current(self) -> Producer | None:
+        """The client, or None while its credential files cannot be used."""
+        return self._client.current()
+
+    def poll(self, seconds: float) -> None:
+        """Take up rotated credentials, and serve reports of deliveries for up to `seconds`."""
+        self._client.refresh()
+        client = self._client.current()
+        if client is not None:
+            client.poll(seconds)
+        else:
+            time.sleep(seconds)
+
+    def produce(
+        self, key: bytes, value: bytes | None, headers: Headers, on_delivery: Callable[..., Any]
+    ) -> KafkaFailure | None:
+        """Hand a record to librdkafka; the failure when it does not even take it."""
+        client = self._client.current()
+        if client is None:
+            return self._client.problem or KafkaFailure(
+                Kind.OTHER, "The connection to the cluster is closed.", Operation.WRITE, self._topic
+            )
+        try:
+            client.produce(self._topic, key=key, value=value, headers=list(headers), on_delivery=on_delivery)
+        except KafkaException as error:
+            return self.failure(error.args[0])
+        except BufferError:
+            return self.failure(KafkaError(KafkaError._QUEUE_FULL))
+        return None
+
+    def purge_unsent(self) -> None:
+        """Call back records that have not left; they are reported as purged."""
+        client = self._client.current()
+        if client is not None:
+            client.purge(in_queue=True, in_flight=False, blocking=False)
+
+    def delivered(self) -> None:
+        """A record was delivered."""
+        self._client.errors.contact()
+        self.tally.delivered(self._clock())
+
+    def failed(self, failure: KafkaFailure) -> None:
+        """A record was not delivered."""
+        self.tally.failed(failure, self._clock())
+
+    def failure(self, error: KafkaError) -> KafkaFailure:
+        """`error` in plain words, with the broken connection behind it where there is one."""
+        certificate = self._client.client_certificate()
+        failure = classify(error, operation=Operation.WRITE, topic=self._topic, certificate=certificate)
+        return self._client.errors.explain(failure)
+
+    def report(self, failure: KafkaFailure) -> None:
+        """Tell the receiver of failures; call it without locks."""
+        if self._on_failure is None:
+            return
+        try:
+            self._on_failure(failure)
+        except Exception:
+            _LOG.exception("the receiver of publication errors failed")
+
+    def close(self) -> None:
+        """End the client; what it still holds is given up without reports."""
+        self._client.close()
+
+    def _connection_failed(self, failure: KafkaFailure) -> None:
+        # One broker of several that cannot be reached is not the connection lost: records tell in time.
+        if failure.kind is not Kind.UNREACHABLE or self._client.errors.all_brokers_down:
+            self.tally.disconnected(failure, self._clock())
+            self.report(failure)
+
+
+def _retire(client: Producer) -> None:
+    client.purge(in_queue=True, in_flight=True, blocking=False)
