@@ -1,0 +1,105 @@
+"""A disk that never answers holds up nobody else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.integration.observe.conftest import HANG_SECONDS, HangingDisk, MakeDisk, MakeWatch, eventually
+
+MakeHangingDisk = Callable[..., HangingDisk]
+
+
+@pytest.mark.accepts("A28", "F4")
+def test_a_hung_volume_fails_while_its_neighbours_are_sampled_on(
+    make_disk: MakeDisk, make_hanging_disk: MakeHangingDisk, make_watch: MakeWatch
+) -> None:
+    hanging, healthy = make_hanging_disk("1"), make_disk("2")
+    watch = make_watch(hanging.mount_point, healthy.log_dir())
+    known = watch.volumes[0]
+    assert (known.status, known.capacity_bytes, known.consumed_bytes) == ("ok", 4_096_000, 1_638_400)
+    hanging.hang()
+    longest_look_seconds = 0.0
+
+    def hangs() -> bool:
+        nonlocal longest_look_seconds
+        started = time.monotonic()
+        status = watch.volumes[0].status
+        longest_look_seconds = max(longest_look_seconds, time.monotonic() - started)
+        return status == "failed"
+
+    eventually(hangs)
+    assert watch.reason() == f"{hanging.mount_point}: no answer from the file system for {HANG_SECONDS:g} s"
+    assert longest_look_seconds < HANG_SECONDS
+    hung = watch.volumes[0]
+    assert (hung.capacity_bytes, hung.consumed_bytes) == (known.capacity_bytes, known.consumed_bytes)
+    sampled = watch.volumes[1].sampled_at_monotonic or 0
+    eventually(lambda: (watch.volumes[1].sampled_at_monotonic or 0) > sampled + HANG_SECONDS)
+    assert watch.volumes[1].status == "ok"
+
+    # The process is held by the kernel: closing abandons it, and it is gone once the disk lets go.
+    started = time.monotonic()
+    watch.watch.sampler.close()
+    assert time.monotonic() - started < 10 * HANG_SECONDS
+    assert watch.watch.sampler.abandoned == 1
+    hanging.die()
+    eventually(lambda: watch.watch.sampler.abandoned == 0)
+
+
+@pytest.mark.accepts("F4")
+def test_a_volume_that_hangs_from_the_start_is_named_by_its_mount(
+    make_disk: MakeDisk, make_hanging_disk: MakeHangingDisk, make_watch: MakeWatch
+) -> None:
+    hanging, healthy = make_hanging_disk("1", "hang"), make_disk("2")
+    watch = make_watch(hanging.mount_point, healthy.log_dir(), ready=False)
+    eventually(lambda: "no answer" in watch.reason() and watch.volumes[1].status == "ok")
+    assert watch.volumes[0].mount_point == str(hanging.mount_point)
+    assert watch.volumes[0].capacity_bytes is None
+
+
+@pytest.mark.accepts("F4")
+def test_a_volume_recovers_when_the_hung_disk_is_replaced_on_its_mount_point(
+    make_disk: MakeDisk, make_hanging_disk: MakeHangingDisk, make_watch: MakeWatch
+) -> None:
+    hanging, disk = make_hanging_disk("1"), make_disk("2")
+    watch = make_watch(hanging.mount_point)
+    hanging.hang()
+    eventually(lambda: "no answer" in watch.reason())
+    disk.mount_onto(hanging.mount_point)
+    eventually(lambda: "is gone" in watch.reason() and disk.uuid in watch.reason())
+    watch.watch.accept()
+    assert (watch.volume.status, watch.volume.volume_id) == ("ok", disk.uuid)
+    assert watch.watch.sampler.abandoned == 1
+
+
+@pytest.mark.accepts("F17")
+def test_a_dead_server_is_an_error_with_its_name(
+    make_hanging_disk: MakeHangingDisk, make_watch: MakeWatch
+) -> None:
+    hanging = make_hanging_disk("1")
+    watch = make_watch(hanging.mount_point)
+    hanging.die()
+    eventually(lambda: "ENOTCONN" in watch.reason())
+    assert watch.volume.capacity_bytes == 4_096_000
+
+
+def test_only_so_many_processes_are_left_behind(
+    make_hanging_disk: MakeHangingDisk, make_watch: MakeWatch, tmp_path: Path
+) -> None:
+    hanging = make_hanging_disk("1", "hang")
+    watch = make_watch(hanging.mount_point, tmp_path, ready=False)
+    sampler = watch.watch.sampler
+    for _ in range(10):
+        eventually(lambda: "no answer" in watch.reason())
+        sampler.replace()
+        if sampler.abandoned == 4:
+            break
+    assert sampler.abandoned == 4
+    last = sampler.process_id
+    sampler.replace()
+    assert sampler.process_id == last
+    eventually(lambda: watch.volumes[1].status == "ok")
+    hanging.die()
+    eventually(lambda: sampler.abandoned == 0)
