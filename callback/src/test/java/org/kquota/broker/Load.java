@@ -1,0 +1,92 @@
+package org.kquota.broker;
+
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/** A producer that sends at a steady rate where it can, and notes when how many bytes were acknowledged. */
+final class Load implements AutoCloseable {
+    private static final int RECORD_BYTES = 10_000;
+
+    private final KafkaProducer<byte[], byte[]> producer;
+    private final Thread thread;
+    private final AtomicLong failed = new AtomicLong();
+    private final List<Long> acknowledgedAt = new ArrayList<>();
+    private volatile boolean closed;
+
+    Load(LiveBroker broker, String user, String clientId, String topic, double bytesPerSecond) {
+        producer = broker.producer(user, clientId);
+        thread = new Thread(() -> run(topic, bytesPerSecond), "load-" + clientId);
+        thread.start();
+    }
+
+    private void run(String topic, double bytesPerSecond) {
+        long gapNanos = (long) (RECORD_BYTES / bytesPerSecond * 1e9);
+        long due = System.nanoTime();
+        byte[] value = new byte[RECORD_BYTES];
+        while (!closed) {
+            producer.send(new ProducerRecord<>(topic, value), (metadata, error) -> {
+                if (error != null) {
+                    failed.incrementAndGet();
+                } else {
+                    synchronized (acknowledgedAt) {
+                        acknowledgedAt.add(System.nanoTime());
+                    }
+                }
+            });
+            due = Math.max(due + gapNanos, System.nanoTime() - 100_000_000L);
+            long left = due - System.nanoTime();
+            if (left > 0) {
+                LockSupport.parkNanos(left);
+            }
+        }
+    }
+
+    long failed() {
+        return failed.get();
+    }
+
+    /** Bytes acknowledged between two moments of System.nanoTime(). */
+    long bytes(long fromNanos, long toNanos) {
+        synchronized (acknowledgedAt) {
+            return acknowledgedAt.stream().filter(at -> at - fromNanos >= 0 && at - toNanos < 0).count() * RECORD_BYTES;
+        }
+    }
+
+    /** Bytes per second acknowledged between two moments. */
+    double rate(long fromNanos, long toNanos) {
+        return bytes(fromNanos, toNanos) / ((toNanos - fromNanos) / 1e9);
+    }
+
+    /** The longest time without an acknowledgement between two moments, in seconds. */
+    double longestSilence(long fromNanos, long toNanos) {
+        long longest = 0;
+        long last = fromNanos;
+        synchronized (acknowledgedAt) {
+            for (long at : acknowledgedAt) {
+                if (at - fromNanos >= 0 && at - toNanos < 0) {
+                    longest = Math.max(longest, at - last);
+                    last = at;
+                }
+            }
+        }
+        return Math.max(longest, toNanos - last) / 1e9;
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        thread.interrupt();
+        producer.close(Duration.ZERO);
+        try {
+            thread.join(5000);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,34 @@
+package org.kquota.quota;
+
+import org.apache.kafka.common.utils.Time;
+
+import java.util.function.Supplier;
+
+/** A clock that moves when the test says so. */
+final class ManualTime implements Time {
+    private long milliseconds = 1_700_000_000_000L;
+
+    void advance(long byMilliseconds) {
+        milliseconds += byMilliseconds;
+    }
+
+    @Override
+    public long milliseconds() {
+        return milliseconds;
+    }
+
+    @Override
+    public long nanoseconds() {
+        return milliseconds * 1_000_000;
+    }
+
+    @Override
+    public void sleep(long ms) {
+        advance(ms);
+    }
+
+    @Override
+    public void waitObject(Object object, Supplier<Boolean> condition, long deadlineMs) {
+        throw new UnsupportedOperationException("nothing waits in these tests");
+    }
+}
