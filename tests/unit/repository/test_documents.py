@@ -55,5 +55,5 @@ def test_every_decision_has_the_parts_that_a_reader_looks_for():
 def test_every_make_target_that_a_document_names_exists():
     targets = set(TARGET.findall((REPOSITORY / "Makefile").read_text("utf-8")))
     for name in ("README.md", "CONTRIBUTING.md", "docs/architecture.md"):
-        named = set(re.findall(r"\bmake ([a-z][a-z-]*)", (REPOSITORY / name).read_text("utf-8")))
+        named = set(re.findall(r"(?m)(?:^|`)make ([a-z][a-z-]*)", (REPOSITORY / name).read_text("utf-8")))
         assert named - targets == set(), name

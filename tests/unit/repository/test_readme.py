@@ -1,0 +1,71 @@
+"""The figures in README.md are those of the code, and its example adds up."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from tests.unit.repository.tree import REPOSITORY
+
+from kquota.settings.model import Settings
+
+README = (REPOSITORY / "README.md").read_text("utf-8")
+BROKER_PROPERTIES = (REPOSITORY / "callback/src/main/java/org/kquota/KquotaConfig.java").read_text("utf-8")
+
+
+def default(key: str) -> object:
+    return Settings.model_fields[key].get_default(call_default_factory=True)
+
+
+def broker_default(constant: str) -> int:
+    found = re.search(rf"define\({constant}, Type\.\w+, ([0-9_]+)L?,", BROKER_PROPERTIES)
+    assert found, constant
+    return int(found[1].replace("_", ""))
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("lease_seconds", "The decision is a lease of {:g} s"),
+        ("staleness_seconds", "until that is stale ({:g} s)"),
+        ("metrics", "metrics on `{.listen}`"),
+        ("decision_file", "from `{}`"),
+        ("applied_file", "`{}`"),
+    ],
+)
+def test_a_default_in_the_text_is_the_default_of_the_settings(key, sentence):
+    assert sentence.format(default(key)) in README
+
+
+def test_the_default_limits_are_those_of_the_settings():
+    limits = default("limits")
+    assert {limits.hard.type, limits.soft.type} == {"MinFreePercentage"}
+    assert f"hard at {limits.hard.level} % free and soft at {limits.soft.level} % free" in README
+    assert f"a reserve of {limits.hard.level * 10} GB" in README
+    assert f"a zone of {(limits.soft.level - limits.hard.level) * 10} GB" in README
+
+
+def test_the_example_of_sizing_adds_up():
+    window, reaction, mute, hour = 11, 2, broker_default("PAUSE_MUTE_MAX_MS") / 1000, 3600
+    share = 3 / 9 * 2
+    rate = share * 300e6
+    arrival = max(broker_default("ARRIVAL_MIN_BYTES"), 100 * 100e3)
+    burst = rate * (reaction + window / 2)
+    requests = share * 3 * 100 * 100e3
+    leak = arrival * (16 + hour * (2 / mute + 1 / window))
+    leak_of_all = share * 3 * leak
+    for line in (
+        f"a       = 3 / 9 · 2                       = {share:.2f}",
+        f"r       = 0.67 · 300 MB/s                 = {rate / 1e6:.0f} MB/s",
+        f"burst   = 200 MB/s · (2 + 5.5) s          = {burst / 1e9:.1f} GB",
+        f"request = 0.67 · 3 · 100 · 100 kB         = {requests / 1e9:.2f} GB",
+        f"leak    = 10 MB · (16 + 3600 · {2 / mute + 1 / window:.3f})     = {leak / 1e9:.1f} GB per broker",
+        f"        → 0.67 · 3 · 10.6 GB              = {leak_of_all / 1e9:.1f} GB on the fullest volume",
+        f"reserve ≥ 1.5 + 0.02 + 21.3               = {(burst + requests + leak_of_all) / 1e9:.1f} GB",
+        f"zone    ≥ e · 200 MB/s · (2 + 5.5 + 1) s  = {math.e * rate * 8.5 / 1e9:.1f} GB",
+        f"zone    = 200 MB/s · 600 s                = {rate * 600 / 1e9:.0f} GB",
+    ):
+        assert line in README
+    assert 2 < (50e9 - burst - requests) / (leak_of_all / hour) / hour < 3  # "more than two hours"
+    assert 100e9 / rate == pytest.approx(500)  # "to 37 % in 500 s"
