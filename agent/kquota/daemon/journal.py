@@ -66,7 +66,7 @@ class Journal:
     """Takes over the process's logging until it is closed; whatever any library logs goes the same way."""
 
     def __init__(self, environ: Mapping[str, str], level: str = "INFO", stream: TextIO | None = None) -> None:
-        """Log to journald where ``stream`` (standard error by default) is connected to it, else to ``stream``."""
+        """Log to journald where ``stream`` (default: standard error) leads there, else to the stream."""
         stream = stream or sys.stderr
         self.to_journald = _is_journal(stream, environ)
         self._annotations = _Annotations()

@@ -1,0 +1,234 @@
+"""Metrics of the present: values that are replaced as a whole, and their rendering at a scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from kquota.core.decision import State
+from kquota.core.usage import VolumeStatus
+
+_VOLUME_LABELS = ("volume", "mount_point", "role")
+
+
+PRESENT_NAMES = frozenset(
+    {
+        "kquota_build_info",
+        "kquota_broker_info",
+        "kquota_connected",
+        "kquota_config_last_good",
+        "kquota_rival_agent",
+        "kquota_last_cycle_timestamp_seconds",
+        "kquota_state",
+        "kquota_throttle_factor_ratio",
+        "kquota_fallback",
+        "kquota_undetermined",
+        "kquota_hold_active",
+        "kquota_decision_sequence",
+        "kquota_enforcing",
+        "kquota_volume_capacity_bytes",
+        "kquota_volume_consumed_bytes",
+        "kquota_volume_headroom_ratio",
+        "kquota_volume_latched",
+        "kquota_volume_status",
+        "kquota_applied_known",
+        "kquota_applied_verified",
+        "kquota_applied_state",
+        "kquota_applied_factor_ratio",
+        "kquota_applied_sequence",
+        "kquota_applied_mechanism",
+        "kquota_applied_errors_total",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSample:
+    """One volume of this broker; a figure is None where it is not known."""
+
+    volume: str
+    mount_point: str
+    role: str  # data | metadata
+    status: str  # ok | offline | failed
+    capacity_bytes: int | None = None
+    consumed_bytes: int | None = None
+    headroom_ratio: float | None = None
+    latched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionSample:
+    """What was decided; ``undetermined`` holds (broker id or None for the cluster, cause)."""
+
+    state: str
+    factor: float
+    fallback: bool
+    undetermined: Sequence[tuple[int | None, str]]
+    hold: str | None  # pause | open
+    sequence: int
+    enforcing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedSample:
+    """What the broker's plug-in says it does; ``verified`` is whether it was seen to exempt this agent."""
+
+    state: str
+    factor: float
+    sequence: int | None
+    verified: bool
+    mechanism: str
+    errors: Mapping[str, int] = field(default_factory=dict)  # by kind, since the plug-in's start
+
+
+class Present(Collector):
+    """The present as values, rendered at a scrape; each attribute is replaced whole."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.identity: tuple[str, str] | None = None
+        self.volumes: tuple[VolumeSample, ...] = ()
+        self.decision: DecisionSample | None = None
+        self.applied: AppliedSample | None = None
+        self.connected = False
+        self.last_good = False
+        self.rival = False
+        self.last_cycle_seconds: float | None = None
+
+    def describe(self) -> Iterable[Metric]:
+        """Return the names, so that no other metric can take one of them."""
+        return [Metric(name, "", "unknown") for name in sorted(PRESENT_NAMES)]
+
+    def collect(self) -> Iterator[Metric]:
+        """Render the present."""
+        yield InfoMetricFamily("kquota_build", "The agent's version.", {"version": self.version})
+        if self.identity is not None:
+            broker, cluster_id = self.identity
+            yield InfoMetricFamily(
+                "kquota_broker",
+                "The broker this agent is for.",
+                {"broker": broker, "cluster_id": cluster_id},
+            )
+        yield _gauge("kquota_connected", "Whether the publisher is connected to the cluster.", self.connected)
+        yield _gauge(
+            "kquota_config_last_good",
+            "Whether the configuration in force is the last good one because the present one is bad.",
+            self.last_good,
+        )
+        yield _gauge("kquota_rival_agent", "Whether another agent claims to be this broker's.", self.rival)
+        if self.last_cycle_seconds is not None:
+            yield _gauge(
+                "kquota_last_cycle_timestamp_seconds", "When the last cycle ended.", self.last_cycle_seconds
+            )
+        if self.decision is not None:
+            yield from _decision_metrics(self.decision)
+        yield from _volume_metrics(self.volumes)
+        yield from _applied_metrics(self.applied)
+
+
+def _gauge(name: str, documentation: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, documentation, value=float(value))
+
+
+def _one_of(
+    name: str, documentation: str, label: str, choices: Iterable[str], chosen: str
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, documentation, labels=[label])
+    for choice in choices:
+        family.add_metric([str(choice)], float(choice == chosen))
+    return family
+
+
+def _decision_metrics(decision: DecisionSample) -> Iterator[Metric]:
+    yield _one_of(
+        "kquota_state", "What is decided: 1 for the state in force.", "state", State, decision.state
+    )
+    yield _gauge(
+        "kquota_throttle_factor_ratio", "What is left to producers: 1 all, 0 nothing.", decision.factor
+    )
+    yield _gauge(
+        "kquota_fallback",
+        "Whether the fallback action applies because the state of a broker is not known.",
+        decision.fallback,
+    )
+    undetermined = GaugeMetricFamily(
+        "kquota_undetermined",
+        "1 for each broker whose state is not known, and why; an empty broker is the whole cluster.",
+        labels=["broker", "cause"],
+    )
+    for broker_id, cause in decision.undetermined:
+        undetermined.add_metric(["" if broker_id is None else str(broker_id), str(cause)], 1.0)
+    yield undetermined
+    yield _one_of(
+        "kquota_hold_active",
+        "1 for the hold an operator has set.",
+        "action",
+        ("pause", "open"),
+        decision.hold or "",
+    )
+    yield _gauge("kquota_decision_sequence", "Sequence of the decision written last.", decision.sequence)
+    yield _gauge("kquota_enforcing", "Whether decisions are enforced, not only observed.", decision.enforcing)
+
+
+def _volume_metrics(volumes: Sequence[VolumeSample]) -> Iterator[Metric]:
+    def family(name: str, documentation: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(name, documentation, labels=_VOLUME_LABELS)
+
+    capacity = family("kquota_volume_capacity_bytes", "Size of the volume.")
+    consumed = family(
+        "kquota_volume_consumed_bytes",
+        "What is not available to the broker's user, reserved blocks included.",
+    )
+    headroom = family(
+        "kquota_volume_headroom_ratio", "What is left between soft (1) and hard limit (0), latch included."
+    )
+    latched = family("kquota_volume_latched", "Whether a hard breach holds on until the release margin.")
+    status = GaugeMetricFamily(
+        "kquota_volume_status", "1 for the status of the volume.", labels=[*_VOLUME_LABELS, "status"]
+    )
+    for sample in volumes:
+        labels = [sample.volume, sample.mount_point, sample.role]
+        for metric, value in (
+            (capacity, sample.capacity_bytes),
+            (consumed, sample.consumed_bytes),
+            (headroom, sample.headroom_ratio),
+        ):
+            if value is not None:
+                metric.add_metric(labels, float(value))
+        latched.add_metric(labels, float(sample.latched))
+        for choice in VolumeStatus:
+            status.add_metric([*labels, choice.value], float(choice == sample.status))
+    yield from (capacity, consumed, headroom, latched, status)
+
+
+def _applied_metrics(applied: AppliedSample | None) -> Iterator[Metric]:
+    yield _gauge(
+        "kquota_applied_known", "Whether the broker's plug-in says what it does.", applied is not None
+    )
+    yield _gauge(
+        "kquota_applied_verified",
+        "Whether the plug-in was seen to exempt this agent, so that enforcing is safe.",
+        applied is not None and applied.verified,
+    )
+    if applied is None:
+        return
+    yield _one_of("kquota_applied_state", "What the plug-in applies.", "state", State, applied.state)
+    yield _gauge("kquota_applied_factor_ratio", "The throttle factor the plug-in applies.", applied.factor)
+    if applied.sequence is not None:
+        yield _gauge("kquota_applied_sequence", "Sequence of the decision in force.", applied.sequence)
+    yield _one_of(
+        "kquota_applied_mechanism",
+        "What holds producers.",
+        "mechanism",
+        ("none", "governor", "fence"),
+        applied.mechanism,
+    )
+    errors = CounterMetricFamily(
+        "kquota_applied_errors", "Errors of the plug-in since it started.", labels=["kind"]
+    )
+    for kind, count in sorted(applied.errors.items()):
+        errors.add_metric([kind], float(count))
+    yield errors
