@@ -8,6 +8,7 @@ import typer
 
 import kquota
 from kquota.cli.decide import decide
+from kquota.cli.run import run
 
 app = typer.Typer(
     name="kquota",
@@ -34,6 +35,7 @@ def _options(
     """Keep the disks of an Apache Kafka cluster from running full."""
 
 
+app.command()(run)
 app.command()(decide)
 
 

@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import datetime
 from fractions import Fraction
 
 from kquota.core.latch import latch_volumes
-from kquota.core.limits import InvalidLimit, Limit, LimitPair
 from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
 from kquota.observe.observation import VolumeObservation
-
-
-@dataclass(frozen=True, slots=True)
-class VolumeLimits:
-    """Limits of one mount point; None where the broker's own hold."""
-
-    hard: Limit | None = None
-    soft: Limit | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LimitSettings:
-    """The limits of this broker, with overrides by mount point."""
-
-    hard: Limit
-    soft: Limit
-    volumes: Mapping[str, VolumeLimits]
-
-    def pair(self, mount_point: str) -> tuple[LimitPair, VolumeLimits]:
-        """Return the limits that hold at a mount point, and its own.
-
-        Raises:
-            InvalidLimit: soft is not below hard; configuration is refused for it beforehand.
-        """
-        own = self.volumes.get(mount_point, VolumeLimits())
-        return LimitPair(own.soft or self.soft, own.hard or self.hard), own
+from kquota.settings.model import LimitsSection, VolumeLimitsSection
 
 
 def own_record(
     observed: Iterable[VolumeObservation],
-    limits: LimitSettings,
+    limits: LimitsSection,
     previous: Iterable[Volume],
     *,
     release_margin: Fraction,
@@ -72,18 +45,13 @@ def without_throttle_zone(record: UsageRecord) -> tuple[Volume, ...]:
     )
 
 
-def _volume(observed: VolumeObservation, limits: LimitSettings) -> Volume:
-    problem, pair, own = None, None, VolumeLimits()
-    try:
-        pair, own = limits.pair(observed.mount_point)
-    except InvalidLimit as error:
-        problem = str(error)
+def _volume(observed: VolumeObservation, limits: LimitsSection) -> Volume:
+    own = limits.volumes.get(observed.mount_point) or VolumeLimitsSection()
     return Volume(
         name=observed.name,
         capacity_bytes=observed.capacity_bytes or 0,
         consumed_bytes=observed.consumed_bytes or 0,
-        limits=pair,
-        limits_problem=problem,
+        limits=limits.pair(observed.mount_point),
         volume_id=observed.volume_id,
         log_dirs=tuple(str(path) for path in observed.log_dirs),
         status=VolumeStatus(observed.status),

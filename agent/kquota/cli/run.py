@@ -1,0 +1,22 @@
+"""``kquota run``: the agent."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT_CONFIG = Path("/etc/kquota/agent.yml")
+ConfigOption = Annotated[Path, typer.Option("--config", help="The agent's configuration.")]
+
+
+def run(config: ConfigOption = DEFAULT_CONFIG) -> None:
+    """Run the agent, as its systemd unit does.
+
+    Exit codes: 0 after SIGTERM, 78 for a bad configuration (at the first start), 1 for other failures.
+    """
+    from kquota.daemon.daemon import run as run_daemon  # noqa: PLC0415 - kept out of the other commands' start
+
+    raise typer.Exit(run_daemon(config.absolute(), os.environ))

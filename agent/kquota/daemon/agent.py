@@ -1,0 +1,161 @@
+"""The agent put together: its Kafka side, its local side, and the cycle between them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from kquota.daemon.clocks import Clocks, JumpDetector, Moment
+from kquota.daemon.cycle import Cycle, CycleReport, CycleSettings
+from kquota.daemon.history import HistoryRecorder
+from kquota.daemon.journal import Entry, MessageId
+from kquota.daemon.kafka_side import KafkaSide
+from kquota.daemon.local_side import LocalSide
+from kquota.daemon.measurements import measure
+from kquota.daemon.metrics import AgentMetrics
+from kquota.daemon.narrator import Narrator
+from kquota.kafka.errors import Kind
+from kquota.observe.server_properties import BrokerProperties
+from kquota.publish.documents import to_json
+from kquota.settings.model import Settings
+from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
+
+_STATE_FILE = "state.json"
+_FIRST_LOOK_SECONDS = 2.0
+_GOODBYE_SECONDS = 1.0
+
+
+class Agent:
+    """One broker's agent, from start to close; ``run_cycle`` is called for ever by the daemon."""
+
+    def __init__(self, settings: Settings, properties: BrokerProperties, metrics: AgentMetrics) -> None:
+        """Start the clients and the sampling.
+
+        Raises:
+            ConfigurationError: librdkafka refuses a property.
+            OSError: a directory of ours can't be used.
+        """
+        self._clocks = Clocks()
+        self._jumps = JumpDetector()
+        self._metrics = metrics
+        self._state_file = AgentStateFile(settings.state_dir / _STATE_FILE)
+        state, self._state_problem = self._state_file.load()
+        self.broker_id = (
+            settings.broker.node_id if settings.broker.node_id is not None else properties.node_id
+        )
+        self._narrator = Narrator(self.broker_id)
+        self._connect(settings, properties, state)
+        grant = state.enforce_grant
+        granted_for = grant.cluster_id if grant is not None and grant.broker_id == self.broker_id else None
+        self._cycle = Cycle(
+            CycleSettings.of(settings, self.broker_id),
+            self._local,
+            self._clocks.now(),
+            granted_for=granted_for,
+        )
+        self._history = HistoryRecorder(
+            self.broker_id, self._cycle.instance_id, settings.history_interval_seconds
+        )
+
+    def reconfigure(self, settings: Settings, properties: BrokerProperties) -> None:
+        """Go on with other settings: new clients, the same view of the cluster.
+
+        Raises:
+            ConfigurationError, OSError: as at the start; the agent then goes on as it was.
+        """
+        kafka, local = self._kafka, self._local
+        self._connect(settings, properties, local.state)
+        _close(kafka, local)
+        self._cycle.configure(CycleSettings.of(settings, self.broker_id), self._local)
+        self._history.sample_interval_seconds = settings.history_interval_seconds
+
+    def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
+        """Wait for news, at most one sampling interval, then run a cycle; return what is to be told."""
+        arrivals = self._kafka.gather(self._wait_seconds)
+        moment = self._clocks.now()
+        started_seconds = time.monotonic()
+        report = self._cycle.run(moment, arrivals, self._kafka.knowledge.news(moment.monotonic_seconds))
+        for document in self._history.record(report):
+            self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
+        self._remember_brokers(report)
+        entries = [*self._narrator.tell(report), *self._tell_around(moment)]
+        measure(report, self._metrics)
+        self._metrics.cycle_completed(time.monotonic() - started_seconds, moment.wall.timestamp())
+        return report, entries
+
+    def close(self) -> None:
+        """End sampling and clients."""
+        _close(self._kafka, self._local)
+
+    def _connect(self, settings: Settings, properties: BrokerProperties, state: AgentState) -> None:
+        """Build and start both sides; on an error everything stays as it was."""
+        known = state.active_brokers
+        kafka = KafkaSide(settings, self.broker_id, None if known is None else known.cluster_id)
+        try:
+            local = LocalSide(
+                settings,
+                replace(properties, node_id=self.broker_id),
+                self._state_file,
+                state,
+                kafka.usage.publish,
+                kafka.client_id_prefix,
+            )
+        except OSError:
+            kafka.close()
+            raise
+        self._kafka, self._local = kafka, local
+        self._publication_errors: Counter[Kind] = Counter()
+        self._wait_seconds = settings.sample_interval_seconds
+        kafka.start()
+        local.wait_for_volumes(_FIRST_LOOK_SECONDS)
+
+    def _remember_brokers(self, report: CycleReport) -> None:
+        ids, cluster_id = report.news.active_brokers, report.news.cluster_id
+        if ids is None or cluster_id is None:
+            return
+        self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
+        self._metrics.identified(self.broker_id, cluster_id)
+
+    def _tell_around(self, moment: Moment) -> Iterator[Entry]:
+        """Yield what the edges have to say, beside the cycle itself."""
+        knowledge, publication = self._kafka.knowledge, self._kafka.usage.state()
+        self._metrics.connected(publication.connected)
+        tell = self._narrator.trouble
+        for subject in ("reader", "brokers", "own broker", *(f"topic {name}" for name in knowledge.topics)):
+            yield from tell(subject, knowledge.troubles.get(subject), MessageId.KAFKA_TROUBLE)
+        failure = None if publication.connected else publication.last_failure
+        yield from tell("publish", None if failure is None else failure.sentence, MessageId.PUBLISH_FAILED)
+        yield from tell("state file", self._state_trouble(), MessageId.STATE_FILE_BROKEN)
+        self._count_failures(publication.errors)
+        for reason in knowledge.drain_restarts():
+            sentence = f"the usage topic is read again from its beginning: {reason}"
+            yield Entry(logging.WARNING, sentence, MessageId.KAFKA_TROUBLE)
+        jump_seconds = self._jumps.jump_seconds(moment)
+        if jump_seconds:
+            self._metrics.clock_jumped()
+            sentence = f"the wall clock jumped by {jump_seconds:+.1f} s; leases are not affected"
+            yield Entry(logging.WARNING, sentence, MessageId.CLOCK_JUMPED)
+
+    def _count_failures(self, publication_errors: Mapping[Kind, int]) -> None:
+        knowledge = self._kafka.knowledge
+        for kind in knowledge.drain_errors().elements():
+            self._metrics.kafka_failed(kind)
+        for _ in range(knowledge.drain_read_failures()):
+            self._metrics.read_failed()
+        for kind in (Counter(publication_errors) - self._publication_errors).elements():
+            self._metrics.publish_failed(kind)
+        self._publication_errors = Counter(publication_errors)
+
+    def _state_trouble(self) -> str | None:
+        problems = [self._state_problem, *self._local.problems.values()]
+        return "; ".join(problem for problem in problems if problem) or None
+
+
+def _close(kafka: KafkaSide, local: LocalSide) -> None:
+    """End both sides; what was handed over is delivered if that takes no longer than a second."""
+    local.close()
+    kafka.usage.flush(_GOODBYE_SECONDS)
+    kafka.close()

@@ -1,0 +1,390 @@
+"""One cycle of the agent: observe → publish → fold → decide → write → apply.
+
+This is the whole agent between its edges: it owns what is remembered from cycle to cycle (view,
+membership, latches, schedules), and reaches Kafka, the volumes and the files only through ``Ports``.
+It never sleeps and never waits.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from fractions import Fraction
+from typing import Protocol
+
+from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.apply.verification import Verification
+from kquota.core.decision import Decision, Lease, Mode, UndeterminedCause, decision_document
+from kquota.core.membership import Membership
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import BrokerOrder, MalformedEvent, TombstoneEvent, UsageEvent, read_event
+from kquota.core.sentences import decision_sentence
+from kquota.core.usage import UsageRecord, Volume
+from kquota.core.view import ClusterView, NoRecord
+from kquota.daemon.clocks import Moment
+from kquota.daemon.enforcement import Enforcement, enforcement
+from kquota.daemon.orders import Headers, OrderNews, order_news
+from kquota.daemon.own_record import own_record
+from kquota.daemon.publication import PublicationSchedule
+from kquota.observe.observation import Observation
+from kquota.settings.model import LimitsSection, Settings
+
+# An agent that has just started waits this long for the topic before it decides without it: an
+# earlier instance's lease, if there was one, covers the gap, and a restart is no reason to flap.
+START_PATIENCE_SECONDS = 15.0
+# The decision is written anew at least this often, though nothing changed: the lease runs on.
+REWRITE_SECONDS = 5.0
+APPLIED_SECONDS = 1.0
+# A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
+CONTRADICTION_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class CycleSettings:
+    """What the configuration says about a cycle."""
+
+    broker_id: int
+    limits: LimitsSection
+    policy: PolicySettings
+    wanted_mode: Mode
+    release_margin: Fraction
+    interval_seconds: float
+    join_grace_seconds: float
+    future_tolerance: timedelta
+    lease_seconds: float
+
+    @staticmethod
+    def of(settings: Settings, broker_id: int) -> CycleSettings:
+        """Take what a cycle needs from the configuration."""
+        return CycleSettings(
+            broker_id=broker_id,
+            limits=settings.limits,
+            policy=PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds)),
+            wanted_mode=settings.mode,
+            release_margin=settings.release_margin_ratio,
+            interval_seconds=settings.interval_seconds,
+            join_grace_seconds=settings.join_grace_seconds,
+            future_tolerance=timedelta(seconds=settings.future_tolerance_seconds),
+            lease_seconds=settings.lease_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A record of the usage topic, as it arrived."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNews:
+    """What the Kafka side knows by now, beside the records.
+
+    ``topic_refused`` says why the usage topic can't be used. ``asked_own_broker`` is whether this
+    broker itself has lately answered a request of ours.
+    """
+
+    cluster_id: str | None = None
+    active_brokers: frozenset[int] | None = None
+    caught_up: bool = False
+    topic_refused: str | None = None
+    asked_own_broker: bool = False
+
+
+class Ports(Protocol):
+    """The edges of a cycle. None of these calls may block or raise for an expected failure."""
+
+    def observe(self, moment: Moment) -> Observation | None:
+        """Return the freshest look at the volumes; None before the first."""
+
+    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
+        """Hand the record to the usage topic."""
+
+    def write(self, document: Mapping[str, object]) -> str | None:
+        """Write the decision file; return what went wrong."""
+
+    def applied(self, moment: Moment) -> tuple[AppliedState | AppliedUnknown, Verification]:
+        """Read the plug-in's applied-state file."""
+
+    def remember_grant(self, cluster_id: str, moment: Moment) -> None:
+        """Persist that this broker was verified to exempt us."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleReport:
+    """What one cycle saw and did, for the journal, the status, the metrics and the history.
+
+    ``decision`` is None while the agent still waits for its first look at the cluster.
+    """
+
+    moment: Moment
+    sentence: str
+    decision: Decision | None
+    enforcement: Enforcement
+    own: UsageRecord | None
+    observation: Observation | None
+    applied: AppliedState | AppliedUnknown | None
+    news: ClusterNews
+    verified: bool = False
+    folded: Counter[str] = field(default_factory=Counter)
+    malformed: tuple[str, ...] = ()
+    orders: tuple[OrderNews, ...] = ()
+    rival_instance: str | None = None
+    sequence: int = 0
+    published: bool = False
+    written: bool = False
+    write_error: str | None = None
+
+
+class Cycle:
+    """The agent's memory, and the six steps in their order."""
+
+    def __init__(
+        self, settings: CycleSettings, ports: Ports, started: Moment, *, granted_for: str | None = None
+    ) -> None:
+        """Begin with an empty view; ``granted_for`` is the cluster id that enforcing was granted for."""
+        self.instance_id = str(uuid.uuid4())
+        self.view = ClusterView(settings.future_tolerance)
+        self._membership = Membership(settings.join_grace_seconds)
+        self._schedule = PublicationSchedule(settings.interval_seconds)
+        self._settings = settings
+        self._ports = ports
+        self._started = started
+        self._granted_for = granted_for
+        self._previous: tuple[Volume, ...] = ()
+        self._read_once = False
+        self._usage_sequence = 0
+        self._decision_sequence = 0
+        self._decides = False
+        self._written: tuple[object, ...] | None = None
+        self._written_at_seconds = 0.0
+        self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
+        self._applied_at_seconds = 0.0
+        self._contradicted_since_seconds: float | None = None
+
+    def configure(self, settings: CycleSettings, ports: Ports) -> None:
+        """Go on with other settings; what was learnt about the cluster stays."""
+        self._settings, self._ports = settings, ports
+        self.view.future_tolerance = settings.future_tolerance
+        self._membership.grace_seconds = settings.join_grace_seconds
+        self._schedule.interval_seconds = settings.interval_seconds
+        self._schedule.force()
+        self._applied = None
+
+    def run(self, moment: Moment, arrivals: Sequence[Arrival], news: ClusterNews) -> CycleReport:
+        """Run the six steps once."""
+        observation, own = self._observe(moment, news)
+        published = self._publish(own, moment, news)
+        fold = self._fold(arrivals, moment, news)
+        decision = self._decide(own, moment, news)
+        enforced = self._enforcement(moment, news)
+        written, write_error = self._write(decision, enforced, moment, news)
+        return CycleReport(
+            moment=moment,
+            sentence=self._sentence(decision, enforced, news),
+            decision=decision,
+            enforcement=enforced,
+            own=own,
+            observation=observation,
+            applied=None if self._applied is None else self._applied[0],
+            news=news,
+            verified=self._applied is not None and self._applied[1].verified,
+            folded=fold.results,
+            malformed=tuple(fold.malformed),
+            orders=tuple(fold.orders),
+            rival_instance=fold.rival,
+            sequence=self._decision_sequence,
+            published=published,
+            written=written,
+            write_error=write_error,
+        )
+
+    def _observe(self, moment: Moment, news: ClusterNews) -> tuple[Observation | None, UsageRecord | None]:
+        observation = self._ports.observe(moment)
+        if observation is None or not observation.volumes:
+            return observation, None
+        settings = self._settings
+        own = own_record(
+            observation.volumes,
+            settings.limits,
+            self._previous,
+            release_margin=settings.release_margin,
+            snapshot_at=moment.wall,
+            cluster_id=news.cluster_id,
+            instance_id=self.instance_id,
+        )
+        self._previous = own.volumes
+        return observation, own
+
+    def _publish(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> bool:
+        # Not before the topic was read: our own last record there says which breaches are latched.
+        if own is None or not self._read_once or news.topic_refused is not None:
+            return False
+        applied = self._applied[0] if self._applied is not None else None
+        known = applied if isinstance(applied, AppliedState) else None
+        state = None if known is None else known.state
+        if not self._schedule.due(own, state, moment.monotonic_seconds):
+            return False
+        self._usage_sequence += 1
+        self._ports.publish(
+            replace(own, sequence=self._usage_sequence), None if known is None else known.to_usage_document()
+        )
+        self._schedule.published(own, state, moment.monotonic_seconds)
+        return True
+
+    def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> _Fold:
+        fold = _Fold()
+        for arrival in arrivals:
+            event = read_event(arrival.key, arrival.value)
+            fold.results[self.view.fold(event, moment.wall).value] += 1
+            if self._read_once:  # what was ordered before this agent started is no news
+                order = order_news(event, arrival.headers)
+                fold.orders += () if order is None else (order,)
+            match event:
+                case TombstoneEvent(broker_id) if broker_id == self._settings.broker_id:
+                    self._schedule.force()  # we are alive, whoever says otherwise
+                case UsageEvent(broker_id, record) if broker_id == self._settings.broker_id:
+                    if record.instance_id != self.instance_id and record.snapshot_at > self._started.wall:
+                        fold.rival = record.instance_id or "unknown"
+                case MalformedEvent(_, key, problem):
+                    fold.malformed.append(f"the record of key {key} can't be used: {problem}")
+        if news.caught_up and not self._read_once:
+            self._read_once = True
+            self._recall_latches(moment)
+        if news.active_brokers is not None:
+            self._membership.update(news.active_brokers, moment.monotonic_seconds)
+        return fold
+
+    def _recall_latches(self, moment: Moment) -> None:
+        record = self.view.record_of(self._settings.broker_id, moment.wall)
+        if not isinstance(record, NoRecord):
+            self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
+
+    def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
+        situation = Situation(
+            active_brokers=self._membership.active,
+            joining_brokers=self._membership.joining(moment.monotonic_seconds),
+            self_id=self._settings.broker_id,
+            own=own,
+            cluster_causes=tuple(self._cluster_causes(news)),
+        )
+        decision = decide(self.view, situation, self._settings.policy, moment.wall)
+        self._decides = self._decides or self._may_decide(decision, own, moment, news)
+        return decision if self._decides else None
+
+    def _cluster_causes(self, news: ClusterNews) -> list[UndeterminedCause]:
+        causes = []
+        if news.topic_refused is not None:
+            causes.append(UndeterminedCause.TOPIC_REFUSED)
+        elif not self._read_once:
+            causes.append(UndeterminedCause.NOT_READ)
+        return causes
+
+    def _may_decide(
+        self, decision: Decision, own: UsageRecord | None, moment: Moment, news: ClusterNews
+    ) -> bool:
+        """Return whether the first decision need not wait any longer."""
+        if self._read_once and self._membership.active is not None and own is not None:
+            return self._started_fresh(decision, moment)
+        own_breach = own is not None and any(v.votes and v.headroom() == 0 for v in own.volumes)
+        waited = moment.monotonic_seconds - self._started.monotonic_seconds
+        return own_breach or news.topic_refused is not None or waited >= START_PATIENCE_SECONDS
+
+    def _started_fresh(self, decision: Decision, moment: Moment) -> bool:
+        """Wait for the echo of our own first record: without it we would be undetermined to ourselves."""
+        own_id = self._settings.broker_id
+        waited = moment.monotonic_seconds - self._started.monotonic_seconds
+        return waited >= START_PATIENCE_SECONDS or all(u.broker_id != own_id for u in decision.undetermined)
+
+    def _enforcement(self, moment: Moment, news: ClusterNews) -> Enforcement:
+        """Look at what the plug-in applied (the last stage of the flow, fed back)."""
+        now = moment.monotonic_seconds
+        if self._applied is None or now - self._applied_at_seconds >= APPLIED_SECONDS:
+            self._applied = self._ports.applied(moment)
+            self._applied_at_seconds = now
+        verification = self._applied[1]
+        granted = self._granted_for is not None and news.cluster_id in (None, self._granted_for)
+        result = enforcement(
+            self._settings.wanted_mode,
+            granted=granted,
+            verified=verification.verified and news.cluster_id is not None,
+            contradicted=self._contradicted(verification.contradicted and news.asked_own_broker, now),
+            sentence=verification.sentence,
+        )
+        if result.newly_granted and news.cluster_id is not None:
+            self._ports.remember_grant(news.cluster_id, moment)
+            self._granted_for = news.cluster_id
+        return result
+
+    def _contradicted(self, contradicted: bool, now_seconds: float) -> bool:
+        if not contradicted:
+            self._contradicted_since_seconds = None
+            return False
+        if self._contradicted_since_seconds is None:
+            self._contradicted_since_seconds = now_seconds
+        return now_seconds - self._contradicted_since_seconds >= CONTRADICTION_SECONDS
+
+    def _write(
+        self, decision: Decision | None, enforced: Enforcement, moment: Moment, news: ClusterNews
+    ) -> tuple[bool, str | None]:
+        cluster_id = news.cluster_id or self._granted_for
+        if decision is None:
+            return False, None
+        if cluster_id is None:
+            return False, "the decision file is not written: the cluster's id is not known yet"
+        content = (
+            decision.headroom,
+            decision.reasons,
+            decision.undetermined,
+            decision.hold,
+            enforced.mode,
+            cluster_id,
+        )
+        age_seconds = moment.monotonic_seconds - self._written_at_seconds
+        if content == self._written and age_seconds < min(REWRITE_SECONDS, self._settings.lease_seconds / 3):
+            return False, None
+        self._decision_sequence += 1
+        end = moment.boot.later(self._settings.lease_seconds)
+        lease = Lease(
+            moment.wall + timedelta(seconds=self._settings.lease_seconds), end.boot_id, end.uptime_ms
+        )
+        document = decision_document(
+            decision,
+            cluster_id=cluster_id,
+            broker_id=self._settings.broker_id,
+            sequence=self._decision_sequence,
+            mode=enforced.mode,
+            lease=lease,
+        )
+        error = self._ports.write(document)
+        if error is None:
+            self._written, self._written_at_seconds = content, moment.monotonic_seconds
+        return error is None, error
+
+    def _sentence(self, decision: Decision | None, enforced: Enforcement, news: ClusterNews) -> str:
+        if decision is None:
+            return "STARTING: waiting for the first look at the cluster"
+        sentence = decision_sentence(decision)
+        if news.topic_refused is not None:
+            sentence += f" ({news.topic_refused})"
+        return f"{sentence} [{enforced.sentence}]"
+
+    def quarantined(self, moment: Moment) -> bool:
+        """Return whether an operator has taken this broker's vote."""
+        order = self.view.order_in_force(BrokerOrder.QUARANTINE, self._settings.broker_id, moment.wall)
+        return order is not None
+
+
+@dataclass(slots=True)
+class _Fold:
+    """What one cycle's records were."""
+
+    results: Counter[str] = field(default_factory=Counter)
+    malformed: list[str] = field(default_factory=list)
+    orders: list[OrderNews] = field(default_factory=list)
+    rival: str | None = None

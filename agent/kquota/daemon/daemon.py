@@ -1,0 +1,184 @@
+"""The daemon: signals, configuration, the endless loop of cycles, and the exit code.
+
+Runs under systemd (Type=notify) and in a terminal alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import kquota
+from kquota.daemon.agent import Agent
+from kquota.daemon.journal import Entry, Journal, MessageId
+from kquota.daemon.metrics import AgentMetrics
+from kquota.daemon.metrics_server import MetricsServer
+from kquota.daemon.notify import Notifier
+from kquota.kafka.config import ConfigurationError
+from kquota.observe.server_properties import (
+    BrokerProperties,
+    BrokerPropertiesError,
+    read_broker_properties,
+)
+from kquota.settings.model import Settings
+from kquota.settings.problems import SettingsError
+from kquota.write.last_good import load_or_last_good
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_CONFIGURATION = 78  # EX_CONFIG; the unit has RestartPreventExitStatus=78
+# A cycle that fails again and again is a defect that only a new process may get over.
+MAX_FAILED_CYCLES = 20
+_FAILED_CYCLE_PAUSE_SECONDS = 0.5
+
+_CONFIGURATION_ERRORS = (SettingsError, BrokerPropertiesError, ConfigurationError)
+
+
+def run(config: Path, environ: Mapping[str, str]) -> int:
+    """Run the agent until SIGTERM or SIGINT; return the exit code."""
+    journal = Journal(environ)
+    try:
+        return _Daemon(config, environ, journal).run()
+    except _CONFIGURATION_ERRORS as error:
+        journal.write([Entry(logging.ERROR, str(error), MessageId.CONFIGURATION_REFUSED)])
+        return EXIT_CONFIGURATION
+    except OSError as error:
+        sentence = f"the agent can't start: {error}"
+        journal.write([Entry(logging.ERROR, sentence, MessageId.CYCLE_FAILED)])
+        return EXIT_FAILED
+    finally:
+        journal.close()
+
+
+class _Daemon:
+    """One run of the process."""
+
+    def __init__(self, config: Path, environ: Mapping[str, str], journal: Journal) -> None:
+        self._config, self._environ, self._journal = config, environ, journal
+        self._notifier = Notifier(environ)
+        self._metrics = AgentMetrics(kquota.__version__)
+        self._server: MetricsServer | None = None
+        self._listening: object = None
+        self._stop = self._reload = False
+        self._ready = False
+
+    def run(self) -> int:
+        with self._signals():
+            settings, properties = self._configure()
+            agent = Agent(settings, properties, self._metrics)
+            self._journal.configure(
+                settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
+            )
+            sentence = f"kquota {kquota.__version__} started for broker {agent.broker_id}"
+            self._tell(logging.INFO, sentence, MessageId.STARTED)
+            try:
+                return self._loop(agent)
+            finally:
+                self._notifier.stopping("the agent stops; its last decision holds until the lease ends")
+                agent.close()
+                self._stop_serving()
+                self._tell(
+                    logging.INFO, "stopped; the last decision holds until its lease ends", MessageId.STOPPING
+                )
+
+    def _loop(self, agent: Agent) -> int:
+        failed_cycles = 0
+        while not self._stop:
+            if self._reload:
+                self._reload = False
+                self._reconfigure(agent)
+            try:
+                report, entries = agent.run_cycle()
+            except Exception:
+                failed_cycles += 1
+                self._metrics.cycle_failed()
+                logging.getLogger("kquota").exception(
+                    "a cycle failed; the last decision holds until its lease ends"
+                )
+                if failed_cycles >= MAX_FAILED_CYCLES:
+                    return EXIT_FAILED
+                time.sleep(_FAILED_CYCLE_PAUSE_SECONDS)
+                continue
+            failed_cycles = 0
+            self._journal.write(entries)
+            if report.decision is not None and not self._ready:
+                self._ready = True
+                self._notifier.ready(report.sentence)
+            self._notifier.cycle_completed(report.sentence)
+        return EXIT_OK
+
+    def _configure(self) -> tuple[Settings, BrokerProperties]:
+        """Read the configuration, or the last good one in place of a bad one.
+
+        Raises:
+            SettingsError: it is bad and there never was a good one.
+            BrokerPropertiesError: server.properties can't be used.
+        """
+        settings, error = load_or_last_good(self._config, self._environ)
+        if error is not None:
+            self._metrics.config_reload_failed()
+            text = f"the configuration is bad, the last good one is used: {error}"
+            self._tell(logging.ERROR, text, MessageId.CONFIGURATION_REFUSED)
+        self._metrics.running_last_good_config(error is not None)
+        for warning in settings.warnings():
+            self._tell(logging.WARNING, warning, MessageId.CONFIGURATION_WARNING)
+        properties = read_broker_properties(settings.broker.server_properties)
+        self._serve(settings)
+        return settings, properties
+
+    def _reconfigure(self, agent: Agent) -> None:
+        """Take over a changed configuration; a bad one changes nothing."""
+        self._notifier.reloading()
+        try:
+            settings, properties = self._configure()
+            agent.reconfigure(settings, properties)
+        except (*_CONFIGURATION_ERRORS, OSError) as error:
+            self._metrics.config_reload_failed()
+            text = f"the configuration stays as it is: {error}"
+            self._tell(logging.ERROR, text, MessageId.CONFIGURATION_REFUSED)
+        else:
+            self._journal.configure(
+                settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
+            )
+            self._tell(logging.INFO, "the configuration was read again", MessageId.CONFIGURATION_LOADED)
+        self._notifier.ready("the configuration was read again")
+
+    def _serve(self, settings: Settings) -> None:
+        """Serve metrics where they are to be served; an agent without metrics still protects the disks."""
+        if self._listening == settings.metrics.listen:
+            return
+        self._stop_serving()
+        try:
+            self._server = MetricsServer(settings.metrics.listen, self._metrics.registry)
+            self._listening = settings.metrics.listen
+        except OSError as error:
+            self._tell(logging.ERROR, f"metrics are not served: {error}", MessageId.CONFIGURATION_REFUSED)
+
+    def _stop_serving(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        self._server = self._listening = None
+
+    def _tell(self, level: int, sentence: str, message_id: MessageId) -> None:
+        self._journal.write([Entry(level, sentence, message_id)])
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        def stop(_number: int, _frame: FrameType | None) -> None:
+            self._stop = True
+
+        def reload(_number: int, _frame: FrameType | None) -> None:
+            self._reload = True
+
+        wanted = {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: reload}
+        before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,93 @@
+"""History records: every transition and order at once, and a sample of usage and decision now and then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kquota.core.decision import MAX_LISTED, Decision, Mode, State
+from kquota.core.timestamps import format_utc
+from kquota.core.usage import usage_to_document
+from kquota.daemon.cycle import CycleReport
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(slots=True)
+class HistoryRecorder:
+    """Makes the documents of one agent's history (``schemas/history.schema.json``)."""
+
+    broker_id: int
+    instance_id: str
+    sample_interval_seconds: float
+    _sampled_at_seconds: float | None = None
+    _state: State | None = None
+    _sequences: Counter[str] = field(default_factory=Counter)
+
+    def record(self, report: CycleReport) -> Iterator[dict[str, object]]:
+        """Yield the records of a cycle; none while cluster or decision are not known."""
+        cluster_id = report.news.cluster_id
+        if cluster_id is None:
+            return
+        if self._writes_orders(report):
+            for order in report.orders:
+                yield self._envelope("operator", cluster_id, report.moment.wall, order.body)
+        decision = report.decision
+        if decision is None:
+            return
+        now = report.moment.monotonic_seconds
+        due = (
+            self._sampled_at_seconds is None or now - self._sampled_at_seconds >= self.sample_interval_seconds
+        )
+        before, self._state = self._state, decision.state
+        changed = before is not None and before is not decision.state
+        if not (due or changed):
+            return
+        if due:
+            self._sampled_at_seconds = now
+        if report.own is not None:
+            body = usage_to_document(report.own)
+            yield self._envelope("usage", cluster_id, report.own.snapshot_at, body)
+        body = _decision_body(decision, report.enforcement.mode, report.sentence)
+        if changed and before is not None:
+            body["PreviousState"] = before.value
+        yield self._envelope("decision", cluster_id, decision.decided_at, body)
+
+    def _writes_orders(self, report: CycleReport) -> bool:
+        """Every agent reads an order; the first of the active brokers writes it down."""
+        return bool(report.news.active_brokers) and min(report.news.active_brokers or ()) == self.broker_id
+
+    def _envelope(
+        self, kind: str, cluster_id: str, at: datetime, body: Mapping[str, object]
+    ) -> dict[str, object]:
+        self._sequences[kind] += 1
+        return {
+            "SchemaVersion": SCHEMA_VERSION,
+            "Kind": kind,
+            "ClusterId": cluster_id,
+            "BrokerId": self.broker_id,
+            "InstanceId": self.instance_id,
+            "Sequence": self._sequences[kind],
+            "At": format_utc(at),
+            "Body": dict(body),
+        }
+
+
+def _decision_body(decision: Decision, mode: Mode, sentence: str) -> dict[str, object]:
+    return {
+        "State": decision.state.value,
+        "Factor": decision.factor,
+        "Fallback": decision.fallback,
+        "Mode": mode.value,
+        "Reasons": [_capitalised(reason.to_document()) for reason in decision.reasons[:MAX_LISTED]],
+        "Undetermined": [_capitalised(entry.to_document()) for entry in decision.undetermined[:MAX_LISTED]],
+        "Hold": None if decision.hold is None else decision.hold.to_document(),
+        "Sentence": sentence,
+    }
+
+
+def _capitalised(document: Mapping[str, object]) -> dict[str, object]:
+    """Return a decision file's entry with the topics' spelling of keys: broker_id → BrokerId."""
+    return {"".join(part.capitalize() for part in key.split("_")): value for key, value in document.items()}

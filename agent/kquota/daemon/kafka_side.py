@@ -1,0 +1,221 @@
+"""The Kafka side of the agent: its clients, and what they have said so far.
+
+The clients work in threads of their own and put events in one queue; only the thread that runs the
+cycles takes them out, so nothing here needs a lock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+
+from kquota.daemon.cycle import Arrival, ClusterNews
+from kquota.fold.reader import TopicReader
+from kquota.fold.records import (
+    CaughtUp,
+    PartitionsChanged,
+    ReadingFailed,
+    ReadingRecovered,
+    TopicRecord,
+    TopicRestarted,
+)
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
+from kquota.kafka.config import ClientProperties
+from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.publish.history import HistoryPublisher
+from kquota.publish.publisher import UsagePublisher
+from kquota.publish.topic_check import TopicCheck, TopicWatch
+from kquota.publish.topics import TopicVerdict, Verdict, history_topic, usage_topic
+from kquota.settings.model import Settings
+
+# Records of a long backlog are folded in portions, so that decisions and the watchdog go on between.
+MAX_EVENTS_A_CYCLE = 5000
+_ASKED_WITHIN_SECONDS = 15.0
+
+KafkaEvent = (
+    TopicRecord
+    | TopicRestarted
+    | CaughtUp
+    | PartitionsChanged
+    | ReadingFailed
+    | ReadingRecovered
+    | BrokerList
+    | BrokerListFailed
+    | OwnBroker
+    | OwnBrokerFailed
+    | TopicVerdict
+    | KafkaFailure
+)
+
+
+@dataclass(slots=True)
+class KafkaKnowledge:
+    """What the Kafka clients have said so far.
+
+    ``troubles`` are sentences by subject, for people; ``errors`` counts failures by kind.
+    """
+
+    usage_topic: str
+    cluster_id: str | None = None
+    active_brokers: frozenset[int] | None = None
+    caught_up: bool = False
+    restarts: list[str] = field(default_factory=list)
+    partitions: int | None = None
+    topics: dict[str, TopicVerdict] = field(default_factory=dict)
+    own_broker: Mapping[str, str] | None = None
+    own_broker_answered_at_seconds: float | None = None
+    troubles: dict[str, str] = field(default_factory=dict)
+    errors: Counter[Kind] = field(default_factory=Counter)
+    read_failures: int = 0
+
+    def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
+        """Take in one event; a record of the usage topic comes back as an arrival."""
+        match event:
+            case TopicRecord():
+                return Arrival(event.key, event.value, event.headers)
+            case CaughtUp():
+                self.caught_up = True
+            case ReadingFailed():
+                self.read_failures += 1
+                self._failed("reader", event.failure)
+            case ReadingRecovered():
+                self._trouble("reader", None)
+            case BrokerList():
+                self.active_brokers, self.cluster_id = event.ids, event.cluster_id or self.cluster_id
+                self._trouble("brokers", None)
+            case BrokerListFailed():
+                self._failed("brokers", event.failure)
+            case OwnBroker():
+                self.own_broker, self.own_broker_answered_at_seconds = event.settings, event.at_monotonic
+                self._trouble("own broker", None)
+            case OwnBrokerFailed():
+                if event.failure.kind is Kind.ACL_DENIED:  # it answered, and has seen who we are
+                    self.own_broker_answered_at_seconds = event.at_monotonic
+                self._failed("own broker", event.failure)
+            case TopicVerdict():
+                self._take_verdict(event)
+            case KafkaFailure():
+                self.errors[event.kind] += 1
+            case TopicRestarted():
+                self.restarts.append(event.reason)
+            case PartitionsChanged():
+                self.partitions = event.partitions
+        return None
+
+    def news(self, now_seconds: float) -> ClusterNews:
+        """Return what a cycle needs of it."""
+        refused = self.topics.get(self.usage_topic)
+        answered = self.own_broker_answered_at_seconds
+        return ClusterNews(
+            cluster_id=self.cluster_id,
+            active_brokers=self.active_brokers,
+            caught_up=self.caught_up,
+            topic_refused=refused.sentence if refused and refused.status is Verdict.REFUSED else None,
+            asked_own_broker=answered is not None and now_seconds - answered <= _ASKED_WITHIN_SECONDS,
+        )
+
+    def drain_errors(self) -> Counter[Kind]:
+        """Return the failures since the last call, by kind."""
+        errors, self.errors = self.errors, Counter()
+        return errors
+
+    def drain_read_failures(self) -> int:
+        """Return how often the topic could not be read since the last call."""
+        failures, self.read_failures = self.read_failures, 0
+        return failures
+
+    def drain_restarts(self) -> list[str]:
+        """Return why the topic was read again from its beginning, for each time since the last call."""
+        restarts, self.restarts = self.restarts, []
+        return restarts
+
+    def _take_verdict(self, verdict: TopicVerdict) -> None:
+        if verdict.status is not Verdict.UNKNOWN or verdict.topic not in self.topics:
+            self.topics[verdict.topic] = verdict
+        worth_telling = not verdict.usable or bool(verdict.problems)
+        self._trouble(f"topic {verdict.topic}", verdict.sentence if worth_telling else None)
+        if verdict.failure is not None:
+            self.errors[verdict.failure.kind] += 1
+
+    def _failed(self, subject: str, failure: KafkaFailure) -> None:
+        self.errors[failure.kind] += 1
+        self._trouble(subject, failure.sentence)
+
+    def _trouble(self, subject: str, sentence: str | None) -> None:
+        if sentence is None:
+            self.troubles.pop(subject, None)
+        else:
+            self.troubles[subject] = sentence
+
+
+class KafkaSide:
+    """All Kafka clients of the agent, started and closed together."""
+
+    def __init__(self, settings: Settings, broker_id: int, cluster_id: str | None) -> None:
+        """Build the clients.
+
+        Raises:
+            ConfigurationError: librdkafka refuses a property; the text names it.
+        """
+        properties = ClientProperties(settings.librdkafka(), broker_id)
+        topics = settings.topics
+        self.client_id_prefix = f"kquota-{broker_id}-"
+        self.inbox: SimpleQueue[KafkaEvent] = SimpleQueue()
+        self.knowledge = KafkaKnowledge(topics.usage.name, cluster_id)
+        self.admin = AdminConnection(properties, on_failure=self.inbox.put)
+        self.usage = UsagePublisher(
+            properties,
+            topics.usage.name,
+            interval_seconds=settings.interval_seconds,
+            on_failure=self.inbox.put,
+        )
+        self.history = HistoryPublisher(properties, topics.history.name, on_failure=self.inbox.put)
+        self.reader = TopicReader(properties, topics.usage.name, self.admin, self.inbox.put)
+        self._brokers = ActiveBrokers(
+            self.admin,
+            self.inbox.put,
+            own_broker_id=broker_id,
+            brokers_interval_seconds=settings.brokers_interval_seconds,
+        )
+        history = history_topic(
+            topics.history.name,
+            retention_seconds=topics.history.retention_hours * 3600,
+            retention_bytes=topics.history.retention_bytes,
+        )
+        self._topics = TopicWatch(
+            [
+                TopicCheck(self.admin, usage_topic(topics.usage.name), create=topics.create),
+                TopicCheck(self.admin, history, create=topics.create),
+            ],
+            self.inbox.put,
+        )
+
+    def start(self) -> None:
+        """Begin to read, to ask and to look."""
+        self.reader.start()
+        self._brokers.start()
+        self._topics.start()
+
+    def gather(self, timeout_seconds: float) -> list[Arrival]:
+        """Wait for events, at most so long; return the records among them, in order."""
+        arrivals: list[Arrival] = []
+        deadline = time.monotonic() + timeout_seconds
+        for _ in range(MAX_EVENTS_A_CYCLE):
+            left = deadline - time.monotonic()
+            try:
+                event = self.inbox.get(timeout=left) if not arrivals and left > 0 else self.inbox.get_nowait()
+            except Empty:
+                break
+            arrival = self.knowledge.take(event)
+            if arrival is not None:
+                arrivals.append(arrival)
+        return arrivals
+
+    def close(self) -> None:
+        """End every client, within some seconds."""
+        for part in (self._topics, self._brokers, self.reader, self.usage, self.history, self.admin):
+            part.close()

@@ -1,0 +1,129 @@
+"""The local side of the agent: this broker's volumes and the files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from kquota.apply.applied_state import AppliedState, AppliedUnknown, read_applied_state
+from kquota.apply.verification import Verification, verify
+from kquota.core.records import broker_key
+from kquota.core.usage import UsageRecord, usage_to_document
+from kquota.daemon.clocks import Moment
+from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
+from kquota.observe.observation import Observation, with_offline
+from kquota.observe.server_properties import BrokerProperties
+from kquota.observe.volume_watch import VolumeWatch
+from kquota.publish.documents import to_json
+from kquota.settings.model import Settings
+from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
+from kquota.write.decision_file import DecisionFile
+
+Publish = Callable[[bytes, bytes], None]
+
+
+class LocalSide:
+    """The edges of a cycle on this machine (the ``Ports`` of :mod:`kquota.daemon.cycle`).
+
+    ``problems`` are sentences about files of our own that can't be written, by subject.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        properties: BrokerProperties,
+        state_file: AgentStateFile,
+        state: AgentState,
+        publish: Publish,
+        client_id_prefix: str,
+    ) -> None:
+        """Open what is written and begin to look at the volumes.
+
+        Raises:
+            OSError: the decision file's directory can't be used, or no process can be started.
+        """
+        self.problems: dict[str, str] = {}
+        self._settings = settings
+        self._properties = properties
+        self._state_file, self._state = state_file, state
+        self._publish = publish
+        self._client_id_prefix = client_id_prefix
+        self._decision_file = DecisionFile(settings.decision_file)
+        self._offline_log_dirs: tuple[str, ...] = ()
+        self._volumes = VolumeWatch(
+            properties,
+            remembered=_remembered(state, self.problems),
+            interval_seconds=settings.sample_interval_seconds,
+            hang_seconds=settings.hang_seconds,
+        )
+        self._volumes.start()
+
+    def wait_for_volumes(self, timeout_seconds: float) -> None:
+        """Wait until every log dir has been looked at once, or the time is over."""
+        self._volumes.wait_for_samples(timeout_seconds)
+
+    def observe(self, _moment: Moment) -> Observation:
+        """Look at the volumes, and remember what was found."""
+        observation = self._volumes.observe()
+        remembered = remembered_to_json(self._volumes.remembered)
+        if remembered != self._state.remembered_volumes:
+            self._remember(replace(self._state, remembered_volumes=remembered))
+        return with_offline(observation, self._offline_log_dirs)
+
+    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
+        """Publish this broker's record."""
+        value = to_json(usage_to_document(record, applied=applied))
+        self._publish(broker_key(self._properties.node_id).encode(), value)
+
+    def write(self, document: Mapping[str, object]) -> str | None:
+        """Write the decision file; return what went wrong."""
+        try:
+            self._decision_file.write(document)
+        except (OSError, ValueError) as error:
+            return f"the decision file {self._settings.decision_file} can't be written: {error}"
+        return None
+
+    def applied(self, moment: Moment) -> tuple[AppliedState | AppliedUnknown, Verification]:
+        """Read what the plug-in applies; log dirs that it reports offline stay so until it is heard again."""
+        applied = read_applied_state(
+            self._settings.applied_file, moment.boot, broker_id=self._properties.node_id
+        )
+        if isinstance(applied, AppliedState):
+            self._offline_log_dirs = applied.offline_log_dirs
+        return applied, verify(applied, self._client_id_prefix, moment.boot)
+
+    def remember_grant(self, cluster_id: str, moment: Moment) -> None:
+        """Persist that this broker was seen to exempt us."""
+        self._remember(self._state.with_grant(cluster_id, self._properties.node_id, moment.wall))
+
+    def remember_brokers(self, brokers: ActiveBrokers) -> None:
+        """Persist the active brokers where they changed."""
+        known = self._state.active_brokers
+        if known is None or (known.cluster_id, known.broker_ids) != (brokers.cluster_id, brokers.broker_ids):
+            self._remember(replace(self._state, active_brokers=brokers))
+
+    @property
+    def state(self) -> AgentState:
+        """What is remembered across restarts."""
+        return self._state
+
+    def close(self) -> None:
+        """End the sampling."""
+        self._volumes.close()
+
+    def _remember(self, state: AgentState) -> None:
+        self._state = state
+        try:
+            self._state_file.save(state)
+        except OSError as error:
+            self.problems["state file"] = f"the state file {self._state_file.path} can't be written: {error}"
+        else:
+            self.problems.pop("state file", None)
+
+
+def _remembered(state: AgentState, problems: dict[str, str]) -> dict[str, VolumeIdentity]:
+    try:
+        return remembered_from_json(state.remembered_volumes)
+    except ValueError as error:
+        problems["remembered volumes"] = f"{error}; the mounts found now are taken as expected"
+        return {}

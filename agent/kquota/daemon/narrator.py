@@ -1,0 +1,119 @@
+"""What is worth telling people about a cycle: transitions and troubles once, sameness only when debugging."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from kquota.apply.applied_state import AppliedUnknown
+from kquota.core.decision import Decision, State
+from kquota.core.sentences import undetermined_sentence
+from kquota.daemon.cycle import CycleReport
+from kquota.daemon.journal import Entry, MessageId
+
+_STATE_LEVELS = {State.OPEN: logging.INFO, State.THROTTLE: logging.WARNING, State.PAUSE: logging.WARNING}
+
+
+@dataclass(slots=True)
+class Narrator:
+    """Compares each cycle with what was told last."""
+
+    broker_id: int
+    _decision: Decision | None = None
+    _enforcement: str = ""
+    _troubles: dict[str, str] = field(default_factory=dict)
+
+    def tell(self, report: CycleReport) -> list[Entry]:
+        """Return the journal entries of a cycle, the transition first."""
+        entries = [*self._transition(report), *self._enforced(report), *self._folded(report)]
+        entries += self._trouble("write", report.write_error, MessageId.DECISION_NOT_WRITTEN)
+        entries += self._trouble("topic", report.news.topic_refused, MessageId.TOPIC_REFUSED)
+        entries += self._volumes(report)
+        return entries
+
+    def trouble(self, subject: str, sentence: str | None, message_id: MessageId) -> list[Entry]:
+        """Tell a trouble when it begins or changes, and when it is over (None)."""
+        return self._trouble(subject, sentence, message_id)
+
+    def _transition(self, report: CycleReport) -> list[Entry]:
+        decision, before = report.decision, self._decision
+        if decision is None:
+            return []
+        self._decision = decision
+        fields = {
+            "KQUOTA_STATE": decision.state.value,
+            "KQUOTA_FACTOR": f"{decision.factor:.6f}",
+            "KQUOTA_REASON": report.sentence,
+        }
+        if before is not None and _told(before) == _told(decision):
+            return [Entry(logging.DEBUG, report.sentence, MessageId.CYCLE, fields)]
+        message_id = MessageId.STATE_CHANGED
+        level = _STATE_LEVELS[decision.state]
+        if before is not None and before.state is decision.state:
+            level = min(level, logging.INFO)
+        entries = [Entry(level, report.sentence, message_id, fields)]
+        known = set() if before is None else set(before.undetermined)
+        for entry in decision.undetermined:
+            if entry not in known:
+                sentence = undetermined_sentence(entry)
+                entries.append(Entry(logging.WARNING, sentence, MessageId.UNDETERMINED, fields))
+        return entries
+
+    def _enforced(self, report: CycleReport) -> list[Entry]:
+        sentence = report.enforcement.sentence
+        if report.decision is None or sentence == self._enforcement:
+            return []
+        self._enforcement = sentence
+        refused = "refused" in sentence or "unverified" in sentence
+        level = logging.WARNING if refused else logging.INFO
+        return [Entry(level, f"mode: {sentence}", MessageId.MODE_CHANGED, {})]
+
+    def _folded(self, report: CycleReport) -> list[Entry]:
+        entries = [
+            Entry(logging.WARNING, sentence, MessageId.RECORD_MALFORMED, {})
+            for sentence in report.malformed[:5]
+        ]
+        entries += [Entry(logging.WARNING, o.sentence, MessageId.OPERATOR_ORDER, {}) for o in report.orders]
+        rival = report.rival_instance
+        if rival is not None:
+            sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
+            entries += self._trouble("rival", sentence, MessageId.RIVAL_AGENT)
+        return entries
+
+    def _volumes(self, report: CycleReport) -> list[Entry]:
+        if report.observation is None:
+            return []
+        entries = []
+        for volume in report.observation.volumes:
+            sentence = (
+                None if volume.reason is None else f"volume {volume.name} is {volume.status}: {volume.reason}"
+            )
+            entries += self._trouble(f"volume {volume.name}", sentence, MessageId.VOLUME_TROUBLE)
+        warnings = "; ".join(report.observation.warnings) or None
+        entries += self._trouble("volumes", warnings, MessageId.VOLUME_TROUBLE)
+        if isinstance(report.applied, AppliedUnknown):
+            entries += self._trouble(
+                "applied", report.applied.reason, MessageId.APPLIED_UNKNOWN, logging.INFO
+            )
+        else:
+            entries += self._trouble("applied", None, MessageId.APPLIED_UNKNOWN, logging.INFO)
+        return entries
+
+    def _trouble(
+        self, subject: str, sentence: str | None, message_id: MessageId, level: int = logging.WARNING
+    ) -> list[Entry]:
+        before = self._troubles.get(subject)
+        if sentence == before:
+            return []
+        if sentence is None:
+            del self._troubles[subject]
+            return [Entry(logging.INFO, f"over: {before}", message_id, {})]
+        self._troubles[subject] = sentence
+        return [Entry(level, sentence, message_id, {})]
+
+
+def _told(decision: Decision) -> tuple[object, ...]:
+    """Return what makes a decision news: not each step of the factor."""
+    first = decision.reasons[0] if decision.reasons else None
+    cause = None if first is None else (first.cause, first.broker_id, first.volume)
+    return (decision.state, cause, decision.undetermined, decision.hold, decision.fallback)

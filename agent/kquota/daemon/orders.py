@@ -1,0 +1,66 @@
+"""What operators ordered, as this agent read it from the usage topic: for the journal and the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kquota.core.records import (
+    HOLD_KEY,
+    BrokerOrderEvent,
+    Event,
+    HoldEvent,
+    TombstoneEvent,
+    broker_key,
+    order_key,
+)
+from kquota.core.strict_json import printable
+from kquota.core.timestamps import format_utc
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderNews:
+    """One order, its withdrawal, or a decommission: a sentence, and the Body of its history record."""
+
+    sentence: str
+    body: Mapping[str, object]
+
+
+def order_news(event: Event, headers: Headers) -> OrderNews | None:
+    """Return what a record orders; None for everything that is no operator's.
+
+    Withdrawals and decommissions are tombstones: who and why is in their headers ``actor`` and ``reason``.
+    """
+    actor, reason = _header(headers, "actor"), _header(headers, "reason")
+    by = f" by {actor or 'nobody named'}" + (f" ({reason})" if reason else "")
+    withdrawn = {"Order": None, "Actor": actor, "Reason": reason}
+    match event:
+        case HoldEvent(None):
+            return OrderNews(f"the hold was released{by}", {"Key": HOLD_KEY, **withdrawn})
+        case HoldEvent(hold) if hold is not None:
+            text = f"the cluster is held at {hold.action.value} until {format_utc(hold.note.until)}"
+            return OrderNews(
+                f"{text} by {hold.note.actor or 'nobody named'} ({hold.note.reason})",
+                {"Key": HOLD_KEY, "Order": hold.to_document()},
+            )
+        case BrokerOrderEvent(order, broker_id, note):
+            key = order_key(order, broker_id)
+            if note is None:
+                sentence = f"the {order.value} of broker {broker_id} was ended{by}"
+                return OrderNews(sentence, {"Key": key, **withdrawn})
+            text = f"broker {broker_id} is in {order.value} until {format_utc(note.until)}"
+            return OrderNews(
+                f"{text} by {note.actor or 'nobody named'} ({note.reason})",
+                {"Key": key, "Order": note.to_document()},
+            )
+        case TombstoneEvent(broker_id):
+            sentence = f"broker {broker_id} was decommissioned{by}"
+            return OrderNews(sentence, {"Key": broker_key(broker_id), **withdrawn})
+    return None
+
+
+def _header(headers: Headers, name: str) -> str:
+    value = next((value for key, value in headers if key == name and value is not None), b"")
+    return printable(value.decode("utf-8", "replace"))
