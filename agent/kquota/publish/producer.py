@@ -68,6 +68,11 @@ class TopicProducer:
         """The client, or None while its credential files cannot be used."""
         return self._client.current()
 
+    @property
+    def credentials_problem(self) -> KafkaFailure | None:
+        """Why the credential files as they are now cannot be used, or None."""
+        return self._client.problem
+
     def poll(self, seconds: float) -> None:
         """Take up rotated credentials, and serve reports of deliveries for up to `seconds`."""
         self._client.refresh()

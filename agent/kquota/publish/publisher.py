@@ -99,6 +99,10 @@ class UsagePublisher:
         """Connection status, counters and the last error."""
         return self._producer.tally.state()
 
+    def credentials_problem(self) -> KafkaFailure | None:
+        """Why the credential files as they are now cannot be used (an earlier client may still work), or None."""
+        return self._producer.credentials_problem
+
     def close(self) -> None:
         """Give up what is under way and end the connection, within two seconds. Call flush() first to
         deliver it.

@@ -1,0 +1,140 @@
+"""One secured cluster for all tests of the Kafka side: two brokers, mutual TLS, the stock authorizer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from kquota.demo.certificates import principal_of
+from kquota.demo.clients import admin_client
+from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from kquota.demo.runtime import KafkaRuntime
+from kquota.fold.reader import TopicReader
+from kquota.fold.records import TopicRecord
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.config import ClientProperties
+
+AGENT = "kquota-agent-1"
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="session")
+def secured(kafka_runtime: KafkaRuntime) -> Iterator[KafkaCluster]:
+    """Broker 1 is the controller too; broker 2 may be stopped, if it is started again."""
+    spec = ClusterSpec(
+        nodes=(NodeSpec(node_id=1), NodeSpec(node_id=2, roles=("broker",))),
+        authorizer=True,
+        super_users=(principal_of(AGENT),),
+        properties={
+            # What a careless cluster does: a missing topic comes into being when somebody writes to it.
+            "auto.create.topics.enable": "true",
+            "log.cleaner.backoff.ms": "200",
+            "message.max.bytes": "40000000",
+        },
+    )
+    with KafkaCluster(spec, kafka_runtime) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def super_admin(secured: KafkaCluster) -> AdminClient:
+    return admin_client(secured.client_configuration(AGENT))
+
+
+def properties_of(cluster: KafkaCluster, name: str = AGENT, **more: str) -> ClientProperties:
+    return ClientProperties({**cluster.client_configuration(name), **more}, node=1)
+
+
+@pytest.fixture
+def properties(secured: KafkaCluster) -> ClientProperties:
+    return properties_of(secured)
+
+
+@pytest.fixture
+def closing() -> Iterator[Callable[[T], T]]:
+    """`closing(x)` returns x and closes it at the end of the test, the newest first."""
+    opened: list[Any] = []
+
+    def close_later(what: T) -> T:
+        opened.append(what)
+        return what
+
+    yield close_later
+    for what in reversed(opened):
+        what.close()
+
+
+@pytest.fixture
+def admin(properties: ClientProperties, closing: Callable[[T], T]) -> AdminConnection:
+    return closing(AdminConnection(properties))
+
+
+class Seen:
+    """A sink that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all: list[Any] = []
+
+    def __call__(self, what: Any) -> None:
+        with self._lock:
+            self._all.append(what)
+
+    def of(self, kind: type[T]) -> list[T]:
+        with self._lock:
+            return [what for what in self._all if isinstance(what, kind)]
+
+    @property
+    def values(self) -> list[bytes | None]:
+        return [record.value for record in self.of(TopicRecord)]
+
+    @property
+    def latest(self) -> dict[bytes | None, bytes | None]:
+        return {record.key: record.value for record in self.of(TopicRecord)}
+
+
+def eventually(holds: Callable[[], Any], what: str, timeout_seconds: float = 20.0) -> Any:
+    """Wait until `holds()` is true, and return it."""
+    deadline = time.monotonic() + timeout_seconds
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout_seconds:g} s: {what}")
+        time.sleep(0.05)
+    return found
+
+
+def read_all(
+    properties: ClientProperties, topic: str, admin: AdminConnection, close: Callable[[Any], Any]
+) -> tuple[TopicReader, Seen]:
+    """A new reader that has caught up."""
+    seen = Seen()
+    reader = close(TopicReader(properties, topic, admin, seen, topic_interval_seconds=0.5))
+    reader.start()
+    eventually(lambda: reader.state().caught_up, f"a reader of {topic} has caught up")
+    return reader, seen
+
+
+def allow(admin: AdminClient, name: str, operation: AclOperation, topic: str) -> None:
+    """Let the identity `name` do `operation` on `topic`."""
+    binding = AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        principal_of(name),
+        "*",
+        operation,
+        AclPermissionType.ALLOW,
+    )
+    admin.create_acls([binding])[binding].result(10)
