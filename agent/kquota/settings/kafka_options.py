@@ -135,7 +135,9 @@ def _read_references(value: object) -> dict[str, str]:
         if owned is not None:
             findings.append(owned)
         elif not isinstance(reference, str) or not _is_reference(reference):
-            findings.append(Finding.of_value((str(name),), reference, SECRET_REFERENCE))
+            # not quoted: it may be the secret itself, put in the wrong place
+            wrong = "is neither a path nor the name of a credential"
+            findings.append(Finding((str(name),), wrong, SECRET_REFERENCE, REDACTED))
     if findings:
         refuse(findings)
     return {str(name): reference for name, reference in value.items()}

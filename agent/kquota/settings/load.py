@@ -43,10 +43,16 @@ def load_text(text: str, path: Path, environ: Mapping[str, str]) -> Settings:
         return environment.source_of(location) or file.source_of(location)
 
     document = merged(file.document, environment.document)
+    # pydantic-settings takes names with an underscore in front for options of its own
+    hidden = [name for name in document if name.startswith("_")]
     secrets, problems = _read_secrets(document.get("kafka_secrets"), environ, source_of)
-    problems = [*environment.problems, *problems]
+    problems = [
+        *environment.problems,
+        *(_unknown((name,), source_of((name,))) for name in hidden),
+        *problems,
+    ]
     try:
-        settings = Settings(**document)
+        settings = Settings(**{name: value for name, value in document.items() if name not in hidden})
     except ValidationError as error:
         found = _problems(error, document, source_of)
         keys = {problem.key for problem in found}
@@ -103,20 +109,22 @@ def _read_secret(reference: str, environ: Mapping[str, str]) -> str | _Unread:
     elif "CREDENTIALS_DIRECTORY" in environ:
         path = Path(environ["CREDENTIALS_DIRECTORY"]) / reference
     else:
-        return _Unread(f"names the credential {reference!r}, but systemd passed none (CREDENTIALS_DIRECTORY)")
+        # not quoted: it may be the secret itself, put in the wrong place
+        return _Unread("names a credential, but systemd passed none (CREDENTIALS_DIRECTORY)")
+    what = str(path) if reference.startswith("/") else f"a credential in {path.parent}"
     try:
         with path.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
             if mode & stat.S_IROTH:
-                return _Unread(f"names {path}, which everybody may read (mode {stat.S_IMODE(mode):04o})")
+                return _Unread(f"names {what}, which everybody may read (mode {stat.S_IMODE(mode):04o})")
             raw = stream.read(_MAX_SECRET_BYTES + 1)
         secret = raw.decode("utf-8").rstrip("\r\n")
     except OSError as error:
-        return _Unread(f"names {path}, which can't be read: {error.strerror}")
+        return _Unread(f"names {what}, which can't be read: {error.strerror}")
     except UnicodeDecodeError:
-        return _Unread(f"names {path}, which is not UTF-8 text")
+        return _Unread(f"names {what}, which is not UTF-8 text")
     if not secret or len(raw) > _MAX_SECRET_BYTES:
-        return _Unread(f"names {path}, which is {'empty' if not secret else 'too large for a secret'}")
+        return _Unread(f"names {what}, which is {'empty' if not secret else 'too large for a secret'}")
     return secret
 
 
@@ -141,17 +149,22 @@ def _problem(
 ) -> Problem:
     key = ".".join(place)
     if entry["type"] == "extra_forbidden":
-        known = _keys_of(place[:-1])
-        close = difflib.get_close_matches(place[-1], known, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        return Problem(source, key, None, f"is no known key{hint}", ", ".join(known))
+        return _unknown(place, source)
     if entry["loc"][-1] == "[key]":
         return Problem(source, key, place[-1], "is no mount point", MOUNT_POINT)
     allowed = _allowed_at(place)
     if entry["type"] == "missing":
         return Problem(source, key, None, "is missing", allowed)
-    value = REDACTED if is_secret(place[-1]) else show(_value_at(document, place))
+    hidden = place[0] in ("kafka", "kafka_secrets") or is_secret(place[-1])
+    value = REDACTED if hidden else show(_value_at(document, place))
     return Problem(source, key, value, f"is {value}", allowed)
+
+
+def _unknown(place: tuple[str, ...], source: str) -> Problem:
+    known = _keys_of(place[:-1])
+    close = difflib.get_close_matches(place[-1], known, n=1)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    return Problem(source, ".".join(place), None, f"is no known key{hint}", ", ".join(known))
 
 
 def _place(location: Sequence[int | str]) -> tuple[str, ...]:

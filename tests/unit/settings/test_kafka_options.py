@@ -4,7 +4,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from tests.unit.settings.configuration import loaded, problems_of
+from tests.unit.settings.configuration import loaded, problems, problems_of
 
 from kquota.kafka.config import OWNED_PROPERTIES
 from kquota.settings.kafka_options import OWNED_NAMES, KafkaOptions, is_secret
@@ -99,6 +99,21 @@ def test_a_refused_secret_is_not_shown() -> None:
     found = problems_of(f"  sasl.password: [{SECRET}]\n")
     assert SECRET not in str(found["kafka.sasl.password"])
     assert "[redacted]" in str(found["kafka.sasl.password"])
+
+
+@pytest.mark.parametrize("text", [f"{SECRET}", f"'{SECRET}/x'", f"[{SECRET}]"])
+@pytest.mark.parametrize("environ", [{}, {"CREDENTIALS_DIRECTORY": "/nowhere"}])
+def test_a_secret_in_the_wrong_place_is_not_shown(text: str, environ: dict[str, str]) -> None:
+    (problem,) = problems_of(f"kafka_secrets: {{sasl.password: {text}}}\n", environ).values()
+    assert SECRET not in f"{problem!r} {problem}"
+
+
+def test_a_whole_section_in_the_wrong_shape_is_not_shown() -> None:
+    for more in (f"kafka_secrets: sasl.password={SECRET}\n", f"kafka_secrets: [{SECRET}]\n"):
+        assert SECRET not in repr(problems_of(more))
+    for value in (f'"sasl.password={SECRET}"', f"[{SECRET}]"):
+        text = f"broker: {{server_properties: /x}}\nkafka: {value}\n"
+        assert SECRET not in repr(problems(text))
 
 
 def test_a_secret_from_a_file_or_a_credential(tmp_path: Path) -> None:

@@ -72,6 +72,8 @@ mode: of
 def test_an_unknown_key_is_refused_wherever_it_is() -> None:
     for more, key in (
         ("intervall_seconds: 5", "intervall_seconds"),
+        ("_env_file: /etc/passwd", "_env_file"),
+        ("_secrets: {sasl.password: x}", "_secrets"),
         ("topics: {usage: {nam: x}}", "topics.usage.nam"),
         ("limits: {volumes: {/data: {Hard: 1}}}", "limits.volumes./data.Hard"),
         ("limits: {hard: {type: MinFreeBytes, level: 5, unit: GB}}", "limits.hard.unit"),
