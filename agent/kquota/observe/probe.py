@@ -150,13 +150,12 @@ class LogDirSampler:
     def replace(self) -> None:
         """Give up the present process, for instance for threads that wait in a file system no longer mounted.
 
-        Does nothing where that would leave more processes behind than allowed.
+        Does nothing where that could leave so many processes behind that no further one may be started: the
+        present one still serves the other log dirs.
         """
-        if self._process is not None and self.abandoned < self._abandoned_limit:
+        if self._process is not None and self.abandoned + 1 < self._abandoned_limit:
             self._abandon(self._process)
             self._process = None
-            # What the old process was waiting for is no longer known; the new one finds out.
-            self._looks = {name: replace(look, waiting_seconds=0.0) for name, look in self._looks.items()}
             self._revive()
 
     def close(self) -> None:
@@ -213,8 +212,7 @@ class LogDirSampler:
                 wait_seconds = _ANSWER_WAIT_SECONDS
             deadline = time.monotonic() + wait_seconds
             while not self._buffer.endswith(b"end\n"):
-                left = max(0.0, deadline - time.monotonic())
-                if not select.select([answers], [], [], left)[0]:
+                if not _is_readable(answers, max(0.0, deadline - time.monotonic())):
                     return False
                 part = os.read(answers.fileno(), 1 << 16)
                 if not part:
@@ -242,6 +240,13 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return process.stdin, process.stdout
 
 
+def _is_readable(pipe: IO[bytes], wait_seconds: float) -> bool:
+    # Not select(): in a process with many files it refuses descriptors from 1024 on.
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    return bool(poll.poll(wait_seconds * 1000))
+
+
 def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
     """Read one line of the probe's answer; what it has not found out yet stays as it was ``before``."""
     _, waited, sampled, step, failed, mount_id, capacity, available, listed, uuid = line.split(" ")
@@ -259,9 +264,13 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
     )
     if int(sampled):
         return look
+    has_answered = look.failed_step is not None
     return replace(
         before,
-        waiting_seconds=look.waiting_seconds,
+        # What an earlier process waited for in vain is not well because a new one has just begun to wait.
+        waiting_seconds=look.waiting_seconds
+        if has_answered
+        else max(look.waiting_seconds, before.waiting_seconds),
         # A process just started knows no errors yet: neither may it wipe those of the one before.
         failed_step=look.failed_step or before.failed_step,
         failed_errno=look.failed_errno or before.failed_errno,

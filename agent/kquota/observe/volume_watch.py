@@ -9,9 +9,9 @@ from typing import Self
 
 from kquota.observe.filesystem_id import udev_uuids
 from kquota.observe.identity import VolumeIdentity
-from kquota.observe.mountinfo import MountTableReader
+from kquota.observe.mountinfo import MountTable, MountTableReader
 from kquota.observe.observation import Observation
-from kquota.observe.probe import LogDirSampler
+from kquota.observe.probe import LogDirLook, LogDirSampler
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volumes import Figures, resolve
 
@@ -39,6 +39,7 @@ class VolumeWatch:
         self._uuids: Mapping[str, str] = {}
         self._seen_changes = 0
         self._mounts = MountTableReader()
+        self._table = MountTable(())
         self.sampler = LogDirSampler(log_dirs, interval_seconds=interval_seconds, hang_seconds=hang_seconds)
 
     def __enter__(self) -> Self:
@@ -73,13 +74,15 @@ class VolumeWatch:
     def observe(self) -> Observation:
         """Return what is known now; takes well under a millisecond, whatever the disks do."""
         looks = self.sampler.latest()
-        wanted = [look.mount_id for look in looks.values() if look.mount_id]
-        mounts = self._mounts.current(wanted_ids=wanted)
+        wanted = [look.mount_id for look in looks.values() if look.mount_id and look.failed_step is None]
+        earlier = self._table
+        mounts = self._table = self._mounts.current(wanted_ids=wanted)
         if self._mounts.changes != self._seen_changes:
-            is_first, self._seen_changes = self._seen_changes == 0, self._mounts.changes
+            self._seen_changes = self._mounts.changes
             self._uuids = udev_uuids(mounts.mounts)
+            hung = [look for look in looks.values() if look.waiting_seconds >= self._hang_seconds]
             # A thread that waits in a file system which is no longer there would never see its successor.
-            if not is_first and any(look.waiting_seconds >= self._hang_seconds for look in looks.values()):
+            if any(_waits_in_the_past(look, earlier, mounts) for look in hung):
                 self.sampler.replace()
         resolution = resolve(
             self.properties,
@@ -106,3 +109,11 @@ class VolumeWatch:
         """End the sampling."""
         self.sampler.close()
         self._mounts.close()
+
+
+def _waits_in_the_past(look: LogDirLook, earlier: MountTable, now: MountTable) -> bool:
+    """Tell whether the mount that a look waits for has gone or been covered, since ``earlier``."""
+    if not look.mount_id:
+        return bool(earlier.mounts) and earlier.mount_of(look.log_dir) != now.mount_of(look.log_dir)
+    mount = now.by_id.get(look.mount_id)
+    return mount is None or now.mount_of(mount.mount_point) != mount

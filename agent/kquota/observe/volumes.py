@@ -94,7 +94,7 @@ def resolve(
             identity = expected or _presumed_identity(log_dir, mounts, identities)
             volume = volumes.setdefault(identity.volume_id, _Volume(identity))
             volume.failures.append(Failure(log_dir, f"{log_dir}: {failure_by_dir[log_dir]}"))
-        elif expected is not None and not _is_expected(expected, mount, identities[mount.device]):
+        elif expected is not None and not _is_expected(expected, mount, identities[mount.device], mounts):
             volume = volumes.setdefault(expected.volume_id, _Volume(expected))
             volume.failures.append(Failure(log_dir, _gone(log_dir, expected, mount, identities, mounts)))
         else:
@@ -210,8 +210,10 @@ def _presumed_identity(
     return VolumeIdentity(f"unknown@{log_dir}", log_dir, log_dir, "unknown", "unknown", None)
 
 
-def _is_expected(expected: VolumeIdentity, mount: Mount, present: VolumeIdentity) -> bool:
-    return expected.is_same(present, mount_point=mount.mount_point)
+def _is_expected(expected: VolumeIdentity, mount: Mount, present: VolumeIdentity, mounts: MountTable) -> bool:
+    # A log dir that waited on the root file system for its mount, say at the very first boot, has got it.
+    has_arrived = expected.mount_point == "/" and not mounts.is_root(mount)
+    return has_arrived or expected.is_same(present, mount_point=mount.mount_point)
 
 
 def _gone(

@@ -198,6 +198,12 @@ def test_a_log_dir_on_the_root_file_system_is_allowed_with_a_warning() -> None:
     assert found.observation.warnings[0].startswith("/var/k is on the root file system")
 
 
+def test_a_log_dir_that_waited_on_the_root_file_system_for_its_mount_has_found_it() -> None:
+    before = resolved("/data/2/k", look("/data/2/k", 1))
+    volume = only(resolved("/data/2/k", look("/data/2/k", 12, available=1), before=before))
+    assert (volume.status, volume.volume_id, volume.consumed_bytes) == ("ok", UUID_2, 999)
+
+
 @pytest.mark.parametrize(
     ("number", "reason"),
     [
