@@ -9,7 +9,7 @@ from tools.acceptance.marks import BadMark, Marks
 from tools.acceptance.python_marks import read_python_marks
 
 PYTHON_ROOTS = ("tests", "extensions")
-JAVA_ROOTS = ("callback/src/test/java",)
+JAVA_ROOTS = ("callback/src/test",)
 
 
 def collect_marks(repository: Path, known_ids: frozenset[str]) -> Marks:

@@ -18,6 +18,9 @@ SKIPS = re.compile(r"\bpytest\.(skip|importorskip|xfail|mark\.(skip|skipif|xfail
 ADDRESS = re.compile(
     r"https?://|--(extra-)?index-url|--find-links|--trusted-host|\bgit\+|\bfile:", re.IGNORECASE
 )
+DOWNLOAD_PLACE = re.compile(
+    r"<(repositories|pluginRepositories|distributionManagement)>|index-url|find-links|\[\[?tool\.uv\.index"
+)
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -68,6 +71,10 @@ def locks() -> list[Path]:
 
 def test_lock_files_name_no_address():
     assert lines_with(ADDRESS, locks()) == []
+
+
+def test_no_build_names_a_repository_to_download_from():
+    assert lines_with(DOWNLOAD_PLACE, source_files("pom.xml", "pip.conf", "*.toml", "settings.xml")) == []
 
 
 @pytest.mark.parametrize("lock", locks(), ids=shown)
