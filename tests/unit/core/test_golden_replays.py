@@ -66,5 +66,5 @@ def test_every_replay_has_its_expectation_and_every_expectation_its_replay() -> 
     ids=lambda line: line[:30],
 )
 def test_a_line_that_is_no_record_is_named(line: str) -> None:
-    with pytest.raises(InvalidReplay, match="^line 3: "):
+    with pytest.raises(InvalidReplay, match=r"^line 3: "):
         list(read_events(['{"key": "x", "value": null}', "  ", line]))

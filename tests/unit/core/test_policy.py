@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from tests.unit.core.situations import (
@@ -76,7 +77,10 @@ def test_one_volume_over_hard_pauses_every_broker_those_with_empty_disks_too(sel
 
 @pytest.mark.accepts("A24")
 def test_brokers_with_limits_of_their_own_work_together() -> None:
-    percent = {"SoftLimit": limit("MinFreePercentage", 50), "HardLimit": limit("MinFreeBytes", 10 * GB)}
+    percent: dict[str, Any] = {
+        "SoftLimit": limit("MinFreePercentage", 50),
+        "HardLimit": limit("MinFreeBytes", 10 * GB),
+    }
     decision = decided(("1", usage(free(45))), ("2", usage(free(40), **percent)))
     assert verdict(decision) == throttle("0.75")
     assert reasons(decision) == [(2, "/dev/sda1", "soft")]
@@ -84,7 +88,7 @@ def test_brokers_with_limits_of_their_own_work_together() -> None:
 
 @pytest.mark.accepts("A25")
 def test_a_volume_is_judged_by_its_own_limits() -> None:
-    override = {"HardLimit": limit("MinFreeBytes", 15 * GB)}
+    override: dict[str, Any] = {"HardLimit": limit("MinFreeBytes", 15 * GB)}
     assert verdict(decided(("1", usage(free(15))))) == throttle("0.5")
     assert verdict(decided(("1", usage(free(15, **override))))) == PAUSE
 
@@ -119,7 +123,7 @@ def test_a_latched_volume_counts_as_over_hard_for_every_reader() -> None:
     ],
 )
 def test_a_volume_that_is_offline_or_holds_only_metadata_has_no_vote(
-    fields: dict[str, object], expected: tuple[str, Fraction]
+    fields: dict[str, Any], expected: tuple[str, Fraction]
 ) -> None:
     decision = decided(("1", usage(free(5, **fields), free(50, "/dev/sdb1"))))
     assert (verdict(decision), causes(decision)) == (expected, [])

@@ -286,7 +286,7 @@ def test_a_status_or_latch_of_a_newer_version_is_never_read_as_fine() -> None:
     (volume,) = parse_usage(changed("Volumes.0.Status", "degraded")).volumes
     assert volume.status is VolumeStatus.FAILED
     (volume,) = parse_usage(changed("Volumes.0.Latched", "SOFT")).volumes
-    assert (volume.latched, volume.headroom()) == (True, 0)
+    assert (volume.latched, volume.headroom()) == (True, Fraction(0))
     (volume,) = parse_usage(changed("Volumes.0.Role", "cache")).volumes
     assert volume.role is VolumeRole.DATA
 

@@ -1,0 +1,173 @@
+"""Random clusters for the property tests: small numbers and times at the edges, so that edges are hit."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from tests.unit.core.oracle import Case, Message
+from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, raw
+
+from kquota.core.decision import Decision, FallbackAction
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import read_event
+from kquota.core.timestamps import format_utc
+from kquota.core.usage import UsageRecord, parse_usage
+from kquota.core.view import ClusterView
+
+CAPACITY = 1000
+BROKERS = (1, 2, 3, 4)
+AGES_SECONDS = (-3600.0, -30.001, -30.0, -1.0, 0.0, 1.0, 59.999, 60.0, 60.001, 86_400.0)
+MALFORMED = (b"", b"null", b"{}", b"[1]", b"garbage", b'{"SnapshotAt": "2026-11-20T10:15:30Z"}')
+
+# A campaign searches further: KQUOTA_PROPERTY_SCALE=50 makes as many times the examples, new ones each time.
+SCALE = int(os.environ.get("KQUOTA_PROPERTY_SCALE", "1"))
+
+
+def bounded(examples: int) -> settings:
+    """Return settings for so many examples, the same in every run unless scaled."""
+    return settings(
+        max_examples=examples * SCALE,
+        derandomize=SCALE == 1,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+
+
+limits = st.builds(
+    lambda kind, level: {"type": kind, "level": level if kind != "MinFreePercentage" else level / 10},
+    st.sampled_from(["ConsumedSpace", "MinFreeBytes", "MinFreePercentage"]),
+    st.integers(0, 1000),
+)
+invalid_limits = st.sampled_from(
+    [
+        {"type": "MaxUsed", "level": 1},
+        {"type": "MinFreeBytes", "level": -1},
+        {"type": "MinFreePercentage", "level": 100.1},
+    ]
+)
+
+
+@st.composite
+def limit_pairs(draw: st.DrawFn) -> tuple[Message, Message]:
+    """Soft and hard: mostly in the right order, sometimes of two types, sometimes invalid."""
+    soft, hard = draw(limits), draw(limits)
+    if soft["type"] == hard["type"] and draw(st.integers(0, 9)):
+        low, high = sorted((soft["level"], hard["level"]))
+        ordered = (low, high) if soft["type"] == "ConsumedSpace" else (high, low)
+        soft, hard = {**soft, "level": ordered[0]}, {**hard, "level": ordered[1]}
+    if not draw(st.integers(0, 19)):
+        hard = draw(invalid_limits)
+    return soft, hard
+
+
+@st.composite
+def volumes(draw: st.DrawFn, name: str) -> Message:
+    """One volume; most are sound, data, and without limits of their own."""
+    fields: dict[str, Any] = {"VolumeName": name, "VolumeId": f"fs of {name}", "Capacity": CAPACITY}
+    fields["Consumed"] = draw(st.integers(0, CAPACITY))
+    odd = draw(st.sampled_from([None] * 8 + ["limits", "hard", "latched", "offline", "failed", "metadata"]))
+    if odd == "limits":
+        fields["SoftLimit"], fields["HardLimit"] = draw(limit_pairs())
+    elif odd == "hard":
+        fields["HardLimit"] = draw(limits | invalid_limits)
+    elif odd == "latched":
+        fields["Latched"] = "HARD"
+    elif odd == "metadata":
+        fields["Role"] = "metadata"
+    elif odd in ("offline", "failed"):
+        fields["Status"] = odd
+        if odd == "failed" and draw(st.booleans()):
+            fields["Capacity"] = fields["Consumed"] = 0
+        if draw(st.booleans()):
+            fields["Latched"] = "HARD"
+    return fields
+
+
+@st.composite
+def messages(draw: st.DrawFn, age_seconds: float | None = None) -> Message:
+    """A well-formed usage message."""
+    if age_seconds is None:
+        age_seconds = draw(st.sampled_from(AGES_SECONDS + (1.0,) * 12))
+    soft, hard = draw(limit_pairs())
+    names = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
+    return {
+        "SnapshotAt": format_utc(NOW - timedelta(seconds=age_seconds)),
+        "SoftLimit": soft,
+        "HardLimit": hard,
+        "Volumes": [draw(volumes(name)) for name in names],
+    }
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Message | bytes | None]:
+    """What one broker's key held, oldest first."""
+    event = messages() | messages() | messages() | st.sampled_from(MALFORMED) | st.none()
+    return draw(st.lists(event, max_size=3))
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> list[tuple[str, Message | bytes | None]]:
+    given: list[tuple[str, Message | bytes | None]] = []
+    for key in draw(
+        st.lists(
+            st.sampled_from(["hold"] + [f"{k}/{b}" for k in ("quarantine", "maintenance") for b in BROKERS]),
+            max_size=2,
+        )
+    ):
+        seconds_left = draw(st.sampled_from([-1.0, 0.0, 0.001, 60.0, 60.0]))
+        order: dict[str, Any] = {"Until": format_utc(NOW + timedelta(seconds=seconds_left))}
+        if key == "hold":
+            order["Action"] = draw(st.sampled_from(["pause", "open"]))
+        given.append((key, draw(st.sampled_from([order, order, order, None, b"garbage"]))))
+    return given
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """A cluster of up to four brokers, its records and orders, and who decides."""
+    records: list[tuple[str, Message | bytes | None]] = []
+    for broker in BROKERS:
+        records += [(str(broker), event) for event in draw(histories())]
+    records += draw(orders())
+    active = draw(st.frozensets(st.sampled_from(BROKERS), min_size=1))
+    joining = draw(st.frozensets(st.sampled_from(sorted(active)), max_size=1))
+    self_id = draw(st.sampled_from((None, *BROKERS)))
+    own = draw(st.none() | messages(0.0)) if self_id is not None else None
+    return Case(records, active, joining, self_id, own, draw(st.sampled_from(["pause", "open"])), NOW)
+
+
+def decide_case(case: Case) -> Decision:
+    """Decide with the code under test, from the bytes that would be in the topic."""
+    return decide_view(view_of(case), case)
+
+
+def view_of(case: Case) -> ClusterView:
+    view = ClusterView(TOLERANCE)
+    view.fold_all((read_event(key, raw(value)) for key, value in case.records), case.now)
+    return view
+
+
+def decide_view(view: ClusterView, case: Case) -> Decision:
+    own: UsageRecord | None = None if case.own is None else parse_usage(json.dumps(case.own))
+    situation = Situation(case.active, case.joining, case.self_id, own)
+    return decide(view, situation, PolicySettings(FallbackAction(case.fallback), STALENESS), case.now)
+
+
+def with_value(case: Case, index: int, value: Message) -> Case:
+    """Return the case with one record's value exchanged."""
+    records = list(case.records)
+    records[index] = (records[index][0], value)
+    return replace(case, records=records)
+
+
+def usage_indices(case: Case) -> list[int]:
+    """Return where in the records the well-formed usage messages are."""
+    return [i for i, (key, value) in enumerate(case.records) if key.isdigit() and isinstance(value, Mapping)]

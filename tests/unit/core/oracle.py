@@ -1,0 +1,192 @@
+"""The policy a second time, written from the statements A3 - A31 alone: slow, plain, and sharing nothing
+with the code under test. It works on the messages as they were generated, not as the core parsed them.
+
+A value is a usage message (dict), None (tombstone) or bytes (always malformed here).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+Message = Mapping[str, Any]
+STALENESS_SECONDS, TOLERANCE_SECONDS = 60, 30
+
+
+@dataclass(frozen=True)
+class Case:
+    """One situation, all of it."""
+
+    records: Sequence[tuple[str, Message | bytes | None]]
+    active: frozenset[int]
+    joining: frozenset[int]
+    self_id: int | None
+    own: Message | None
+    fallback: str
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What must be decided."""
+
+    headroom: Fraction
+    undetermined: frozenset[tuple[int, str]]
+    held: bool
+
+    @property
+    def state(self) -> str:
+        return "OPEN" if self.headroom == 1 else "PAUSE" if self.headroom == 0 else "THROTTLE"
+
+
+def expected(case: Case) -> Expected:
+    brokers = {int(key) for key, _ in case.records if key.isdigit()} | case.active | case.joining
+    breaches: list[tuple[int, Fraction]] = []
+    undetermined = set()
+    for broker in brokers:
+        if _order(case, f"quarantine/{broker}") and broker != case.self_id:
+            continue
+        votes, cause = _broker(case, broker)
+        breaches += [(broker, vote) for vote in votes]
+        if cause is not None:
+            undetermined.add((broker, cause))
+    if case.own is not None:
+        assert case.self_id is not None
+        breaches += [(case.self_id, vote) for vote in _votes(case.own)]
+        if _failed(case.own) and all(broker != case.self_id for broker, _ in undetermined):
+            undetermined.add((case.self_id, "failed"))
+    headrooms = [vote for _, vote in breaches]
+    hold = _order(case, "hold")
+    if hold is not None:
+        own_breach = any(broker == case.self_id and vote == 0 for broker, vote in breaches)
+        held_at = 0 if own_breach or hold["Action"] == "pause" else 1
+        return Expected(Fraction(held_at), frozenset(undetermined), True)
+    if undetermined and case.fallback == "pause":
+        headrooms.append(Fraction(0))
+    return Expected(min(headrooms, default=Fraction(1)), frozenset(undetermined), False)
+
+
+def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
+    """A31: what a broker's record says, and why its state is not known where it must be."""
+    must_be_known = broker in case.active and broker not in case.joining
+    events = [value for key, value in case.records if key == str(broker)]
+    tombstones = [index for index, event in enumerate(events) if event is None]
+    if tombstones:  # nothing before a tombstone counts
+        events = events[tombstones[-1] + 1 :]
+    messages = [event for event in events if isinstance(event, Mapping)]
+    usable = [message for message in messages if not _future(case, message)]
+    if not usable:
+        cause = "future" if messages else "malformed" if events else "tombstone" if tombstones else "missing"
+        return [], cause if must_be_known else None
+    record = usable[-1]
+    votes = _votes(record)
+    if not must_be_known:
+        return votes, None
+    age = case.now - datetime.fromisoformat(record["SnapshotAt"])
+    if age > timedelta(seconds=STALENESS_SECONDS) and _order(case, f"maintenance/{broker}") is None:
+        return [vote for vote in votes if vote == 0], "stale"
+    if _failed(record):
+        return votes, "failed"
+    return votes, "invalid-limit" if _has_invalid_limit(record) else None
+
+
+def _future(case: Case, record: Message) -> bool:
+    ahead = datetime.fromisoformat(record["SnapshotAt"]) - case.now
+    return ahead > timedelta(seconds=TOLERANCE_SECONDS)
+
+
+def _order(case: Case, key: str) -> Message | None:
+    """The order in force: the last one of its key that is well-formed, until its end."""
+    given = [value for k, value in case.records if k == key and not isinstance(value, bytes)]
+    if not given or given[-1] is None:
+        return None
+    order = given[-1]
+    return order if case.now < datetime.fromisoformat(order["Until"]) else None
+
+
+def _failed(record: Message) -> bool:
+    return any(v.get("Status") == "failed" and v.get("Role") != "metadata" for v in record["Volumes"])
+
+
+def _votes(record: Message) -> list[Fraction]:
+    votes = []
+    for volume in record["Volumes"]:
+        if volume.get("Role") == "metadata" or volume.get("Status") == "offline":
+            continue
+        headroom = Fraction(0) if volume.get("Latched") else volume_headroom(record, volume)
+        if headroom is None:
+            continue
+        had_figures = volume["Capacity"] > 0 or volume.get("Latched")
+        if volume.get("Status") == "failed" and not (headroom == 0 and had_figures):
+            continue  # of a volume nobody can read, only a breach still speaks
+        votes.append(headroom)
+    return votes
+
+
+def volume_headroom(record: Message, volume: Message) -> Fraction | None:
+    """A3 - A7, A24, A25, A29, each type by its own words; None where the limits can't be judged."""
+    soft = volume.get("SoftLimit") or record["SoftLimit"]
+    hard = volume.get("HardLimit") or record["HardLimit"]
+    if not _valid(soft, hard):
+        return None
+    capacity, consumed = volume["Capacity"], volume["Consumed"]
+    if _breached_hard(hard, capacity, consumed):
+        return Fraction(0)
+    if not _breached_soft(soft, capacity, consumed):
+        return Fraction(1)
+    free_at_soft, free_at_hard = (_free_bytes_at(limit, capacity) for limit in (soft, hard))
+    if free_at_soft <= free_at_hard:  # no throttle zone
+        return Fraction(1)
+    left: Fraction = (capacity - consumed - free_at_hard) / (free_at_soft - free_at_hard)
+    return left
+
+
+def _breached_hard(limit: Message, capacity: int, consumed: int) -> bool:
+    level = Fraction(str(limit["level"]))
+    if limit["type"] == "ConsumedSpace":
+        return consumed >= level
+    if limit["type"] == "MinFreeBytes":
+        return capacity - consumed <= level
+    return 100 * (capacity - consumed) <= level * capacity
+
+
+def _breached_soft(limit: Message, capacity: int, consumed: int) -> bool:
+    level = Fraction(str(limit["level"]))
+    if limit["type"] == "ConsumedSpace":
+        return consumed > level
+    if limit["type"] == "MinFreeBytes":
+        return capacity - consumed < level
+    return 100 * (capacity - consumed) < level * capacity
+
+
+def _free_bytes_at(limit: Message, capacity: int) -> Fraction:
+    level = Fraction(str(limit["level"]))
+    if limit["type"] == "ConsumedSpace":
+        return capacity - level
+    return level if limit["type"] == "MinFreeBytes" else level * capacity / 100
+
+
+def _valid(soft: Message, hard: Message) -> bool:
+    for limit in (soft, hard):
+        if limit["type"] not in ("ConsumedSpace", "MinFreeBytes", "MinFreePercentage"):
+            return False
+        top = 100 if limit["type"] == "MinFreePercentage" else 2**63 - 1
+        if not 0 <= limit["level"] <= top:
+            return False
+    if soft["type"] != hard["type"]:
+        return True
+    if soft["type"] == "ConsumedSpace":
+        return bool(soft["level"] < hard["level"])
+    return bool(soft["level"] > hard["level"])
+
+
+def _has_invalid_limit(record: Message) -> bool:
+    if not _valid(record["SoftLimit"], record["HardLimit"]):
+        return True
+    return any(
+        not _valid(v.get("SoftLimit") or record["SoftLimit"], v.get("HardLimit") or record["HardLimit"])
+        for v in record["Volumes"]
+    )
