@@ -31,16 +31,16 @@ def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> i
     page = render_page(sections, proofs)
     missing = unproven(sections, proofs)
 
+    stale = not page_path.is_file() or page_path.read_text("utf-8") != page
+    if stale and not check:
+        page_path.write_text(page, "utf-8")
     print(f"{len(known_ids) - len(missing)} of {len(known_ids)} statements are proven by tests.")
     if missing:
         print(f"Planned: {', '.join(missing)}")
     for bad in marks.bad:
         print(bad, file=sys.stderr)
-    stale = not page_path.is_file() or page_path.read_text("utf-8") != page
     if stale and check:
         print("docs/acceptance.md is stale: run `make acceptance`.", file=sys.stderr)
-    elif stale:
-        page_path.write_text(page, "utf-8")
     return 1 if marks.bad or (stale and check) else 0
 
 
