@@ -73,6 +73,7 @@ class ReadingProgress:
             self._settle(partition)
 
     def _settle(self, partition: int) -> None:
-        end = self._ends.get(partition)
-        if end is not None and self._positions.get(partition, 0) >= end:
+        end, position = self._ends.get(partition), self._positions.get(partition)
+        # An end of 0 alone proves nothing: the permission to read may be missing.
+        if end is not None and position is not None and position >= end:
             self._behind.discard(partition)

@@ -119,6 +119,10 @@ class TopicReader:
         """Begin to read."""
         self._thread.start()
 
+    def alive(self) -> bool:
+        """Whether the reader's thread runs."""
+        return self._thread.is_alive()
+
     def state(self) -> ReaderState:
         """The reader as it is now."""
         with self._lock:

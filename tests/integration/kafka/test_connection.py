@@ -1,4 +1,4 @@
-"""Connections: mutual TLS with the certificate's own principal, refusals in plain words, rotation without a restart."""
+"""Connections: mutual TLS, refusals in plain words, rotated certificates."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.kafka.conftest import AGENT, Seen, eventually, properties_of, read_all
 
 from kquota.demo.certificates import CertificateAuthority
 from kquota.demo.cluster import KafkaCluster
@@ -21,7 +22,6 @@ from kquota.publish.operator import Published, publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import usage_topic
-from tests.integration.kafka.conftest import AGENT, Seen, eventually, properties_of, read_all
 
 Close = Callable[[Any], Any]
 
@@ -156,7 +156,7 @@ def test_half_written_credentials_leave_the_connection_in_use_alone(
     publisher.publish(b"1", b"before")
     assert publisher.flush(10)
     files.certificate.write_text("-----BEGIN CERTIFICATE-----\nonly a beg")
-    eventually(lambda: publisher.credentials_problem(), "the publisher has noticed")
+    eventually(publisher.credentials_problem, "the publisher has noticed")
     publisher.publish(b"1", b"meanwhile")
     assert publisher.flush(10)
     assert publisher.state().delivered == 2

@@ -1,0 +1,161 @@
+"""The cluster is away, hangs, and comes back: what publishers and readers say meanwhile, and what they do then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.integration.kafka.conftest import Seen, eventually, properties_of, read_all
+
+from kquota.demo.cluster import ClusterSpec, KafkaCluster
+from kquota.demo.runtime import KafkaRuntime
+from kquota.fold.reader import TopicReader
+from kquota.fold.records import ReadingRecovered, TopicRecord
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed
+from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.publish.history import HistoryPublisher
+from kquota.publish.operator import publish_operator_record
+from kquota.publish.publisher import UsagePublisher
+from kquota.publish.topic_check import TopicCheck
+from kquota.publish.topics import Verdict, history_topic, usage_topic
+
+Close = Callable[[Any], Any]
+
+
+@pytest.fixture(scope="module")
+def lonely(kafka_runtime: KafkaRuntime) -> Iterator[KafkaCluster]:
+    """A single broker, to be stopped and suspended."""
+    with KafkaCluster(ClusterSpec.of(1), kafka_runtime) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def lonely_admin(lonely: KafkaCluster, closing: Close) -> AdminConnection:
+    connection = AdminConnection(properties_of(lonely), request_timeout_seconds=2)
+    closing(connection)
+    return connection
+
+
+@pytest.mark.accepts("A14")
+def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
+    lonely: KafkaCluster, lonely_admin: AdminConnection, topic_name: str, closing: Close
+) -> None:
+    check = TopicCheck(lonely_admin, usage_topic(topic_name), settle_seconds=0)
+    assert check.look().usable
+    properties = properties_of(lonely)
+    failures: list[KafkaFailure] = []
+    publisher = closing(
+        UsagePublisher(properties, topic_name, interval_seconds=1, on_failure=failures.append)
+    )
+    brokers = Seen()
+    closing(ActiveBrokers(lonely_admin, brokers, brokers_interval_seconds=0.2)).start()
+    seen = Seen()
+    reader = closing(TopicReader(properties, topic_name, lonely_admin, seen))
+    reader.start()
+    publisher.publish(b"1", b"before")
+    eventually(lambda: seen.values == [b"before"] and reader.state().caught_up, "it works at first")
+    assert publisher.state().connected
+    assert publisher.state().last_delivery_monotonic is not None
+    assert sum(publisher.state().errors.values()) == 0
+    assert set(publisher.state().errors) == set(Kind), "counters are there before the first error"
+
+    lonely.nodes[1].stop()
+    eventually(lambda: not publisher.state().connected, "the publisher has lost the connection")
+    eventually(lambda: not reader.state().connected, "the reader has lost the connection")
+    eventually(lambda: brokers.of(BrokerListFailed), "the list of brokers cannot be had")
+    for number in (1, 2):
+        publisher.publish(b"1", b"during %d" % number)
+        assert publisher.flush(10)
+    state = publisher.state()
+    assert state.errors[Kind.UNREACHABLE] == sum(state.errors.values()) == 2
+    assert state.last_failure is not None
+    assert state.last_failure.broker == lonely.internal_bootstrap_servers
+    assert "cannot be reached" in state.last_failure.sentence
+    assert {failure.kind for failure in failures} == {Kind.UNREACHABLE}
+    assert reader.state().caught_up, "what was read still stands"
+    assert reader.state().last_failure is not None
+    assert check.look().status is Verdict.UNKNOWN
+
+    lonely.restart(1)
+    came_back = time.monotonic()
+    publisher.publish(b"1", b"after")
+    eventually(lambda: seen.values == [b"before", b"after"], "the next snapshot arrives, no older one", 10)
+    eventually(lambda: publisher.state().connected and reader.state().connected, "all are connected again")
+    eventually(
+        lambda: brokers.of(BrokerList)[-1].at_monotonic > came_back, "the list of brokers can be had again"
+    )
+    assert seen.of(ReadingRecovered)
+    assert check.look().usable
+
+
+def test_while_a_broker_hangs_the_newest_snapshot_takes_the_place_of_older_ones(
+    lonely: KafkaCluster, lonely_admin: AdminConnection, topic_name: str, closing: Close
+) -> None:
+    assert TopicCheck(lonely_admin, usage_topic(topic_name), settle_seconds=0).look().usable
+    properties = properties_of(lonely)
+    publisher = closing(UsagePublisher(properties, topic_name, interval_seconds=5))
+    publisher.publish(b"1", b"0")
+    publisher.publish(b"2", b"other")
+    assert publisher.flush(10)
+    lonely.nodes[1].suspend()
+    try:
+        for number in range(1, 51):
+            begun = time.monotonic()
+            publisher.publish(b"1", b"%d" % number)
+            assert time.monotonic() - begun < 1, "publish never waits for the cluster"
+            time.sleep(0.01)
+    finally:
+        lonely.nodes[1].resume()
+    assert publisher.flush(15)
+    _, seen = read_all(properties, topic_name, lonely_admin, closing)
+    values = [record.value for record in seen.of(TopicRecord) if record.key == b"1"]
+    # The first may have been on its way when the broker stopped to answer; of those behind it only the last is left.
+    assert values in ([b"0", b"50"], [b"0", b"1", b"50"])
+    assert publisher.state().replaced >= 48
+    assert sum(publisher.state().errors.values()) == 0
+
+
+def test_history_waits_for_the_cluster_and_gives_up_the_oldest_records_only(
+    lonely: KafkaCluster, lonely_admin: AdminConnection, topic_name: str, closing: Close
+) -> None:
+    assert TopicCheck(lonely_admin, history_topic(topic_name), settle_seconds=0).look().usable
+    properties = properties_of(lonely)
+    publisher = closing(HistoryPublisher(properties, topic_name, max_buffered_bytes=10_000))
+    for number in range(3):
+        publisher.publish(b"1", b"early %d" % number)
+    assert publisher.flush(15)
+    lonely.nodes[1].stop()
+    eventually(lambda: not publisher.state().connected, "the publisher has lost the connection")
+    for number in range(400):
+        publisher.publish(b"1", b"%03d" % number + b"." * 96)
+    assert publisher.buffered() <= 400
+    lonely.restart(1)
+    assert publisher.flush(60)
+    _, seen = read_all(properties, topic_name, lonely_admin, closing)
+    late = [int((value or b"")[:3]) for value in seen.values if value and not value.startswith(b"early")]
+    dropped = publisher.state().dropped
+    assert late[-1] == 399
+    assert late == sorted(late)
+    assert len(late) == len(set(late)) == 400 - dropped
+    assert dropped >= 400 - 300
+    assert len(seen.values) == 3 + len(late)
+
+
+def test_an_operator_is_told_at_once_what_is_wrong(
+    lonely: KafkaCluster, topic_name: str, closing: Close
+) -> None:
+    properties = properties_of(lonely)
+    missing = publish_operator_record(properties, topic_name, b"hold", b"{}", (), 8)
+    assert isinstance(missing, KafkaFailure)
+    assert missing.kind is Kind.TOPIC_MISSING
+    assert topic_name in missing.sentence
+    elsewhere = properties_of(lonely, **{"bootstrap.servers": "127.0.0.1:1"})
+    unreachable = publish_operator_record(elsewhere, topic_name, b"hold", b"{}", (), 2)
+    assert isinstance(unreachable, KafkaFailure)
+    assert unreachable.kind is Kind.UNREACHABLE
+    large = publish_operator_record(properties, topic_name, b"hold", b"x" * 2_000_000, (), 2)
+    assert isinstance(large, KafkaFailure)
+    assert large.kind is Kind.TOO_LARGE

@@ -1,0 +1,118 @@
+"""Denied permissions: which one is missing is told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AclOperation, AdminClient
+from tests.integration.kafka.conftest import Seen, allow, eventually, properties_of
+
+from kquota.demo.cluster import KafkaCluster
+from kquota.fold.reader import TopicReader
+from kquota.fold.records import ReadingFailed
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.publish.publisher import UsagePublisher
+from kquota.publish.topic_check import TopicCheck
+from kquota.publish.topics import Verdict, usage_topic
+
+Close = Callable[[Any], Any]
+
+
+@pytest.fixture
+def topic(admin: AdminConnection, topic_name: str) -> str:
+    assert TopicCheck(admin, usage_topic(topic_name), settle_seconds=0).look().usable
+    return topic_name
+
+
+def denied(failure: KafkaFailure | None, topic: str | None) -> Operation | None:
+    assert failure is not None
+    assert failure.kind is Kind.ACL_DENIED
+    assert failure.topic == topic
+    assert f"denied {failure.operation}" in failure.sentence
+    return failure.operation
+
+
+def assert_reading_lacks(
+    operation: Operation, cluster: KafkaCluster, name: str, topic: str, close: Close
+) -> None:
+    seen = Seen()
+    properties = properties_of(cluster, name)
+    reader = close(TopicReader(properties, topic, close(AdminConnection(properties)), seen))
+    reader.start()
+    # A permission that was just given reaches one broker after the other.
+    eventually(
+        lambda: operation in [event.failure.operation for event in seen.of(ReadingFailed)],
+        f"the reader says that it may not {operation}",
+    )
+    assert denied(reader.state().last_failure, topic) is operation
+    assert not reader.state().caught_up
+
+
+def writing_denied(cluster: KafkaCluster, name: str, topic: str, close: Close) -> Operation | None:
+    publisher = close(UsagePublisher(properties_of(cluster, name), topic))
+    publisher.publish(b"1", b"{}")
+    assert publisher.flush(10)
+    state = publisher.state()
+    assert state.errors[Kind.ACL_DENIED] == 1
+    assert sum(state.errors.values()) == 1
+    assert not state.connected
+    return denied(state.last_failure, topic)
+
+
+@pytest.mark.accepts("F23")
+def test_read_write_and_describe_are_told_apart(
+    secured: KafkaCluster, super_admin: AdminClient, topic: str, closing: Close
+) -> None:
+    allow(super_admin, "only-describe", AclOperation.DESCRIBE, topic)
+    assert_reading_lacks(Operation.READ, secured, "only-describe", topic, closing)
+    assert writing_denied(secured, "only-describe", topic, closing) is Operation.WRITE
+
+    assert_reading_lacks(Operation.DESCRIBE, secured, "no-describe", topic, closing)
+    allow(super_admin, "only-read", AclOperation.READ, topic)
+    assert writing_denied(secured, "only-read", topic, closing) is Operation.WRITE
+    allow(super_admin, "only-write", AclOperation.WRITE, topic)
+    assert_reading_lacks(Operation.READ, secured, "only-write", topic, closing)
+
+
+def test_reading_begins_when_the_permission_is_given(
+    secured: KafkaCluster, super_admin: AdminClient, topic: str, closing: Close
+) -> None:
+    properties = properties_of(secured, "late")
+    reader = closing(TopicReader(properties, topic, closing(AdminConnection(properties)), Seen()))
+    reader.start()
+    eventually(lambda: reader.state().last_failure, "the reader says that it may not")
+    allow(super_admin, "late", AclOperation.READ, topic)
+    eventually(lambda: reader.state().caught_up and reader.state().last_failure is None, "it reads")
+
+
+@pytest.mark.accepts("F23")
+def test_the_topic_check_says_which_permission_it_lacks(
+    secured: KafkaCluster, super_admin: AdminClient, topic: str, closing: Close
+) -> None:
+    def verdict(name: str, of: str) -> tuple[Verdict, Operation | None]:
+        connection = closing(AdminConnection(properties_of(secured, name)))
+        found = TopicCheck(connection, usage_topic(of), settle_seconds=0).look()
+        assert found.failure is not None
+        assert found.failure.sentence in found.sentence
+        return found.status, denied(found.failure, of)
+
+    assert verdict("checks-nothing", topic) == (Verdict.UNKNOWN, Operation.DESCRIBE)
+    allow(super_admin, "checks-little", AclOperation.DESCRIBE, topic)
+    assert verdict("checks-little", topic) == (Verdict.UNKNOWN, Operation.DESCRIBE_CONFIGS)
+    allow(super_admin, "creates-nothing", AclOperation.DESCRIBE, f"{topic}-absent")
+    assert verdict("creates-nothing", f"{topic}-absent") == (Verdict.ABSENT, Operation.CREATE)
+
+
+def test_a_denied_look_at_the_own_broker_is_no_failure_of_the_list(
+    secured: KafkaCluster, closing: Close
+) -> None:
+    connection = closing(AdminConnection(properties_of(secured, "sees-brokers")))
+    settings = connection.broker_settings(1).result()
+    assert isinstance(settings, KafkaFailure)
+    assert denied(settings, None) is Operation.DESCRIBE_CONFIGS
+    cluster = connection.describe_cluster().result()
+    assert not isinstance(cluster, KafkaFailure)
+    assert cluster.broker_ids == {1, 2}

@@ -1,0 +1,243 @@
+"""Reading the topic: everything from the beginning, whatever happens to the topic meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
+from tests.integration.kafka.conftest import AGENT, Seen, eventually, read_all
+
+from kquota.demo.clients import create_topic, delete_topic
+from kquota.demo.cluster import KafkaCluster
+from kquota.fold.reader import TopicReader
+from kquota.fold.records import CaughtUp, PartitionsChanged, TopicRecord, TopicRestarted
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.config import ClientProperties
+from kquota.kafka.errors import Kind
+from kquota.publish.operator import Published, publish_operator_record
+from kquota.publish.publisher import UsagePublisher
+from kquota.publish.topic_check import TopicCheck
+from kquota.publish.topics import Verdict, usage_topic
+
+Close = Callable[[Any], Any]
+COMPACT = {"cleanup.policy": "compact"}
+
+
+@pytest.fixture
+def writer(secured: KafkaCluster) -> Producer:
+    more = {"partitioner": "murmur2", "message.max.bytes": "40000000", "log_level": 0}
+    return Producer({**secured.client_configuration(AGENT), **more})
+
+
+def write(writer: Producer, topic: str, records: Iterable[tuple[bytes, bytes | None]]) -> None:
+    for key, value in records:
+        writer.produce(topic, key=key, value=value)
+    assert writer.flush(20) == 0
+
+
+def start_reading(
+    properties: ClientProperties, topic: str, admin: AdminConnection, close: Close
+) -> tuple[TopicReader, Seen]:
+    seen = Seen()
+    reader = close(TopicReader(properties, topic, admin, seen, topic_interval_seconds=0.3))
+    reader.start()
+    return reader, seen
+
+
+@pytest.mark.accepts("A16")
+def test_a_new_reader_has_everything_that_was_written_and_then_what_comes(
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    writer: Producer,
+    topic_name: str,
+    closing: Close,
+) -> None:
+    create_topic(super_admin, topic_name, [[1, 2], [2, 1], [1, 2]], COMPACT)
+    written = [(str(number % 20).encode(), str(number).encode()) for number in range(500)]
+    write(writer, topic_name, written)
+    reader, seen = read_all(properties, topic_name, admin, closing)
+    assert sorted(seen.values) == sorted(value for _, value in written)
+    assert [event.partitions for event in seen.of(PartitionsChanged)] == [3]
+    assert [event.records for event in seen.of(CaughtUp)] == [500]
+    for partition in range(3):
+        offsets = [record.offset for record in seen.of(TopicRecord) if record.partition == partition]
+        assert offsets == list(range(len(offsets)))
+    headers = [("Actor", b"me"), ("Reason", b"it is gone")]
+    published = publish_operator_record(properties, topic_name, b"7", None, headers, 10)
+    assert isinstance(published, Published)
+    eventually(lambda: seen.latest[b"7"] is None, "the tombstone is handed over")
+    tombstone = seen.of(TopicRecord)[-1]
+    assert (tombstone.partition, tombstone.offset) == (published.partition, published.offset)
+    assert tombstone.headers == tuple(headers)
+    assert tombstone.timestamp_ms is not None
+    assert abs(tombstone.timestamp_ms / 1000 - time.time()) < 60
+    state = reader.state()
+    assert state.connected
+    assert state.last_error is None
+    assert sum(state.positions.values()) == 501
+
+
+@pytest.mark.accepts("A16")
+def test_the_state_is_rebuilt_after_compaction(
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    writer: Producer,
+    topic_name: str,
+    closing: Close,
+) -> None:
+    settings = {**usage_topic().settings, "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+    create_topic(super_admin, topic_name, [[1, 2]], settings)
+    written = [(str(number % 4).encode(), b"%d" % number) for number in range(40)]
+    for number in range(0, 40, 4):
+        write(writer, topic_name, written[number : number + 4])
+        time.sleep(0.15)
+    last = {key: value for key, value in written if key != b"3"} | {b"3": None}
+    write(writer, topic_name, [(b"3", None)])
+
+    def compacted() -> Seen | None:
+        time.sleep(0.2)
+        reader, seen = read_all(properties, topic_name, admin, closing)
+        reader.close()
+        assert seen.latest == last
+        # The last segment is never compacted; of the others one record a key is left.
+        return seen if len(seen.values) <= 9 else None
+
+    found = eventually(compacted, "the log cleaner has compacted the topic", 40)
+    offsets = [record.offset for record in found.of(TopicRecord)]
+    assert offsets == sorted(set(offsets))
+    assert offsets[0] > 0
+
+
+@pytest.mark.accepts("F9")
+def test_a_topic_deleted_and_created_again_is_read_from_its_new_beginning(
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    topic_name: str,
+    closing: Close,
+) -> None:
+    check = TopicCheck(admin, usage_topic(topic_name), settle_seconds=0)
+    assert check.look().status is Verdict.CREATED
+    publisher = closing(UsagePublisher(properties, topic_name, interval_seconds=5))
+    reader, seen = start_reading(properties, topic_name, admin, closing)
+    for number in range(3):
+        publisher.publish(b"1", b"old %d" % number)
+        assert publisher.flush(10)
+    eventually(lambda: len(seen.values) == 3 and reader.state().caught_up, "the old topic is read")
+    old_id = reader.state().topic_id
+
+    delete_topic(super_admin, topic_name)
+    eventually(lambda: reader.state().last_failure, "the reader misses the topic")
+    publisher.publish(b"1", b"while it was away")
+    eventually(
+        lambda: publisher.state().errors[Kind.TOPIC_MISSING],
+        "the publisher misses the topic",
+        timeout_seconds=5,
+    )
+    assert reader.state().caught_up, "what was read still stands"
+    # The broker creates missing topics, but not for us: the topic must not come back as any topic.
+    assert TopicCheck(admin, usage_topic(topic_name), create=False).look().status is Verdict.ABSENT
+
+    assert check.look().status is Verdict.CREATED
+    # More records than the old topic had: nothing but the topic's id tells that it is another one.
+    for number in range(6):
+        publisher.publish(b"1", b"new %d" % number)
+        assert publisher.flush(10)
+    eventually(lambda: seen.values[-1] == b"new 5", "the new topic is read to its end")
+    restarts = seen.of(TopicRestarted)
+    assert [event.topic_id for event in restarts] == [reader.state().topic_id]
+    assert restarts[0].topic_id != old_id
+    everything = seen.of(object)
+    after = everything[everything.index(restarts[0]) :]
+    offsets = [record.offset for record in after if isinstance(record, TopicRecord)]
+    assert offsets == list(range(len(offsets)))
+    assert b"new 0" in [record.value for record in after if isinstance(record, TopicRecord)]
+    eventually(lambda: reader.state().last_failure is None, "the reader is content again")
+
+
+def test_partitions_that_are_added_are_read_too(
+    secured: KafkaCluster,
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    writer: Producer,
+    topic_name: str,
+    closing: Close,
+) -> None:
+    create_topic(super_admin, topic_name, [[1, 2]], COMPACT)
+    write(writer, topic_name, [(b"1", b"first")])
+    _, seen = read_all(properties, topic_name, admin, closing)
+    super_admin.create_partitions([NewPartitions(topic_name, 3)])[topic_name].result(10)
+    eventually(lambda: [e.partitions for e in seen.of(PartitionsChanged)] == [1, 3], "the growth is noticed")
+    newcomer = Producer({**secured.client_configuration(AGENT), "log_level": 0})
+    for partition in range(3):
+        newcomer.produce(topic_name, key=b"1", value=b"to %d" % partition, partition=partition)
+    assert newcomer.flush(20) == 0
+    eventually(lambda: len(seen.values) == 4, "all partitions are read")
+    assert set(seen.values) == {b"first", b"to 0", b"to 1", b"to 2"}
+    assert not seen.of(TopicRestarted)
+
+
+@pytest.mark.accepts("F6")
+def test_oversized_records_neither_stop_nor_stall_the_reader(
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    writer: Producer,
+    topic_name: str,
+    closing: Close,
+) -> None:
+    create_topic(super_admin, topic_name, [[1]], {**COMPACT, "max.message.bytes": "40000000"})
+    _, seen = read_all(properties, topic_name, admin, closing)
+    sizes = [10, 12_000_000, 10, 2_000_000, 6_000_000, 10]
+    for number, size in enumerate(sizes):
+        write(writer, topic_name, [(b"%d" % number, b"x" * size)])
+    eventually(lambda: len(seen.values) == len(sizes), "all records are handed over")
+    assert [len(value or b"") for value in seen.values] == sizes
+    # A new reader gets past them as well.
+    _, again = read_all(properties, topic_name, admin, closing)
+    assert [len(value or b"") for value in again.values] == sizes
+
+
+def test_a_receiver_that_fails_does_not_end_the_reading(
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    writer: Producer,
+    topic_name: str,
+    closing: Close,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    create_topic(super_admin, topic_name, [[1, 2]], COMPACT)
+    seen = Seen()
+
+    def fragile(what: Any) -> None:
+        seen(what)
+        if isinstance(what, TopicRecord) and what.value == b"a":
+            raise ValueError("a mistake in the receiver")
+
+    reader = closing(TopicReader(properties, topic_name, admin, fragile))
+    reader.start()
+    write(writer, topic_name, [(b"1", b"a"), (b"1", b"b")])
+    eventually(lambda: seen.values == [b"a", b"b"], "the record after the mistake is handed over")
+    assert "a mistake in the receiver" in caplog.text
+
+
+def test_closing_is_quick(
+    properties: ClientProperties, admin: AdminConnection, super_admin: AdminClient, topic_name: str
+) -> None:
+    create_topic(super_admin, topic_name, [[1, 2]], COMPACT)
+    reader = TopicReader(properties, topic_name, admin, Seen())
+    reader.start()
+    eventually(lambda: reader.state().caught_up, "the reader has caught up")
+    begun = time.monotonic()
+    reader.close()
+    # The promise of two seconds bounds a supervisor's patience, not this machine's speed.
+    assert time.monotonic() - begun < 2
+    assert not reader.alive()
