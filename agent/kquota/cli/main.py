@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import importlib
+import sys
+from typing import Annotated, Any
 
 import typer
 
 import kquota
-from kquota.cli.decide import decide
-from kquota.cli.run import run
 
-app = typer.Typer(
-    name="kquota",
-    help="Keeps the disks of an Apache Kafka cluster from running full.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+# The agent and the tools of operators start hundreds of times a day: each command loads only itself.
+_COMMANDS = {
+    "run": "kquota.cli.run:run",
+    "status": "kquota.cli.status:status",
+    "check": "kquota.cli.check:check",
+    "decision": "kquota.cli.local:decision",
+    "volumes": "kquota.cli.local:volumes",
+    "decide": "kquota.cli.decide:decide",
+    "quarantine": "kquota.cli.orders:quarantine",
+    "maintenance": "kquota.cli.orders:maintenance",
+    "decommission": "kquota.cli.orders:decommission",
+    "demo": "kquota.cli.demo:demo",
+}
+_GROUPS = {"config": "kquota.cli.local:config_app", "hold": "kquota.cli.orders:hold_app"}
 
 
 def _version(wanted: bool) -> None:
@@ -26,7 +32,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -35,10 +40,32 @@ def _options(
     """Keep the disks of an Apache Kafka cluster from running full."""
 
 
-app.command()(run)
-app.command()(decide)
+def application(command: str | None = None) -> typer.Typer:
+    """Return the command line: all of it, or only what running ``command`` needs."""
+    app = typer.Typer(
+        name="kquota",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_options)
+    for name, place in _COMMANDS.items():
+        if command in (None, name):
+            app.command(name)(_load(place))
+    for name, place in _GROUPS.items():
+        if command in (None, name):
+            app.add_typer(_load(place), name=name)
+    return app
 
 
 def main() -> None:
     """Run the command line."""
-    app()
+    named = sys.argv[1] if len(sys.argv) > 1 else None
+    known = named in _COMMANDS or named in _GROUPS
+    application(named if known else None)(prog_name="kquota")
+
+
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-DEFAULT_CONFIG = Path("/etc/kquota/agent.yml")
-ConfigOption = Annotated[Path, typer.Option("--config", help="The agent's configuration.")]
+from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
 
 
 def run(config: ConfigOption = DEFAULT_CONFIG) -> None:

@@ -67,7 +67,9 @@ class Agent:
             ConfigurationError, OSError: as at the start; the agent then goes on as it was.
         """
         kafka, local = self._kafka, self._local
-        self._connect(settings, properties, local.state)
+        # `kquota volumes --accept` has changed the file; where it is broken, what we have in mind counts
+        state, self._state_problem = self._state_file.load()
+        self._connect(settings, properties, local.state if self._state_problem else state)
         _close(kafka, local)
         self._cycle.configure(CycleSettings.of(settings, self.broker_id), self._local)
         self._history.sample_interval_seconds = settings.history_interval_seconds

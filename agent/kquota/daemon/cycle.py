@@ -38,6 +38,8 @@ START_PATIENCE_SECONDS = 15.0
 # The decision is written anew at least this often, though nothing changed: the lease runs on.
 REWRITE_SECONDS = 5.0
 APPLIED_SECONDS = 1.0
+# However long a maintenance is announced for: a decision nobody renews must end some day.
+MAX_MAINTENANCE = timedelta(days=1)
 # A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
 CONTRADICTION_SECONDS = 30.0
 
@@ -108,7 +110,9 @@ class Ports(Protocol):
     def write(self, document: Mapping[str, object]) -> str | None:
         """Write the decision file; return what went wrong."""
 
-    def applied(self, moment: Moment) -> tuple[AppliedState | AppliedUnknown, Verification]:
+    def applied(
+        self, moment: Moment, cluster_id: str | None
+    ) -> tuple[AppliedState | AppliedUnknown, Verification]:
         """Read the plug-in's applied-state file."""
 
     def remember_grant(self, cluster_id: str, moment: Moment) -> None:
@@ -305,7 +309,7 @@ class Cycle:
         """Look at what the plug-in applied (the last stage of the flow, fed back)."""
         now = moment.monotonic_seconds
         if self._applied is None or now - self._applied_at_seconds >= APPLIED_SECONDS:
-            self._applied = self._ports.applied(moment)
+            self._applied = self._ports.applied(moment, news.cluster_id)
             self._applied_at_seconds = now
         verification = self._applied[1]
         granted = self._granted_for is not None and news.cluster_id in (None, self._granted_for)
@@ -344,15 +348,13 @@ class Cycle:
             decision.hold,
             enforced.mode,
             cluster_id,
+            self.view.orders.get((BrokerOrder.MAINTENANCE, self._settings.broker_id)),
         )
         age_seconds = moment.monotonic_seconds - self._written_at_seconds
         if content == self._written and age_seconds < min(REWRITE_SECONDS, self._settings.lease_seconds / 3):
             return False, None
         self._decision_sequence += 1
-        end = moment.boot.later(self._settings.lease_seconds)
-        lease = Lease(
-            moment.wall + timedelta(seconds=self._settings.lease_seconds), end.boot_id, end.uptime_ms
-        )
+        lease = self._lease(moment)
         document = decision_document(
             decision,
             cluster_id=cluster_id,
@@ -365,6 +367,15 @@ class Cycle:
         if error is None:
             self._written, self._written_at_seconds = content, moment.monotonic_seconds
         return error is None, error
+
+    def _lease(self, moment: Moment) -> Lease:
+        """Return the lease of a decision made now; in maintenance it lasts until the planned stop is over."""
+        duration = timedelta(seconds=self._settings.lease_seconds)
+        maintenance = self.view.order_in_force(BrokerOrder.MAINTENANCE, self._settings.broker_id, moment.wall)
+        if maintenance is not None:
+            duration = max(duration, min(maintenance.until - moment.wall, MAX_MAINTENANCE))
+        end = moment.boot.later(duration.total_seconds())
+        return Lease(moment.wall + duration, end.boot_id, end.uptime_ms)
 
     def _sentence(self, decision: Decision | None, enforced: Enforcement, news: ClusterNews) -> str:
         if decision is None:

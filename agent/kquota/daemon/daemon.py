@@ -45,7 +45,7 @@ def run(config: Path, environ: Mapping[str, str]) -> int:
     try:
         return _Daemon(config, environ, journal).run()
     except _CONFIGURATION_ERRORS as error:
-        journal.write([Entry(logging.ERROR, str(error), MessageId.CONFIGURATION_REFUSED)])
+        journal.write(_refusal(error))
         return EXIT_CONFIGURATION
     except OSError as error:
         sentence = f"the agent can't start: {error}"
@@ -53,6 +53,12 @@ def run(config: Path, environ: Mapping[str, str]) -> int:
         return EXIT_FAILED
     finally:
         journal.close()
+
+
+def _refusal(error: Exception) -> list[Entry]:
+    """Return an entry for each problem of a configuration."""
+    problems = error.problems if isinstance(error, SettingsError) else (error,)
+    return [Entry(logging.ERROR, str(problem), MessageId.CONFIGURATION_REFUSED) for problem in problems]
 
 
 class _Daemon:
@@ -122,7 +128,8 @@ class _Daemon:
         settings, error = load_or_last_good(self._config, self._environ)
         if error is not None:
             self._metrics.config_reload_failed()
-            text = f"the configuration is bad, the last good one is used: {error}"
+            self._journal.write(_refusal(error))
+            text = "the configuration is bad, the last good one is used"
             self._tell(logging.ERROR, text, MessageId.CONFIGURATION_REFUSED)
         self._metrics.running_last_good_config(error is not None)
         for warning in settings.warnings():
@@ -139,7 +146,8 @@ class _Daemon:
             agent.reconfigure(settings, properties)
         except (*_CONFIGURATION_ERRORS, OSError) as error:
             self._metrics.config_reload_failed()
-            text = f"the configuration stays as it is: {error}"
+            self._journal.write(_refusal(error))
+            text = "the configuration is bad, the one in force stays"
             self._tell(logging.ERROR, text, MessageId.CONFIGURATION_REFUSED)
         else:
             self._journal.configure(

@@ -83,10 +83,15 @@ class LocalSide:
             return f"the decision file {self._settings.decision_file} can't be written: {error}"
         return None
 
-    def applied(self, moment: Moment) -> tuple[AppliedState | AppliedUnknown, Verification]:
+    def applied(
+        self, moment: Moment, cluster_id: str | None
+    ) -> tuple[AppliedState | AppliedUnknown, Verification]:
         """Read what the plug-in applies; log dirs that it reports offline stay so until it is heard again."""
         applied = read_applied_state(
-            self._settings.applied_file, moment.boot, broker_id=self._properties.node_id
+            self._settings.applied_file,
+            moment.boot,
+            broker_id=self._properties.node_id,
+            cluster_id=cluster_id,
         )
         if isinstance(applied, AppliedState):
             self._offline_log_dirs = applied.offline_log_dirs

@@ -1,0 +1,119 @@
+"""A look at the whole cluster from the command line: it needs no agent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from kquota.core.decision import UndeterminedCause
+from kquota.core.membership import Membership
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import read_event
+from kquota.core.status import status_document
+from kquota.core.view import ClusterView
+from kquota.fold.reader import TopicReader
+from kquota.fold.records import CaughtUp, ReaderEvent, ReadingFailed, ReadingRecovered, TopicRecord
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed, ClusterEvent
+from kquota.kafka.config import ClientProperties
+from kquota.settings import Settings
+
+CLIENT_NAME = "cli"
+
+
+class ClusterLook:
+    """Reads what the agents read, and decides as they would, for nobody's own broker."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Connect.
+
+        Raises:
+            ConfigurationError: librdkafka refuses a property.
+        """
+        properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
+        self._events: SimpleQueue[TopicRecord | ReaderEvent | ClusterEvent] = SimpleQueue()
+        self._admin = AdminConnection(properties)
+        self._reader = TopicReader(properties, settings.topics.usage.name, self._admin, self._events.put)
+        self._brokers = ActiveBrokers(self._admin, self._events.put)
+        self._policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
+        self.view = ClusterView(timedelta(seconds=settings.future_tolerance_seconds))
+        self.membership = Membership(settings.join_grace_seconds)
+        self.cluster_id: str | None = None
+        self._caught_up = False
+        self._problems: dict[str, str] = {}
+        self._closed = threading.Event()
+
+    def __enter__(self) -> Self:
+        self._reader.start()
+        self._brokers.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._brokers.close()
+        self._reader.close()
+        self._admin.close()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the topic was read to its end, and the brokers are known."""
+        return self._caught_up and self.membership.active is not None
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What keeps the look from being complete, in sentences."""
+        return tuple(dict.fromkeys(self._problems.values()))
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait until the look is complete; return whether it is."""
+        deadline = time.monotonic() + timeout_seconds
+        while not self.complete and time.monotonic() < deadline:
+            self.take(0.2)
+        return self.complete
+
+    def take(self, timeout_seconds: float) -> None:
+        """Take in what has arrived; wait for the first of it, at most so long."""
+        try:
+            self._take(self._events.get(timeout=timeout_seconds))
+            while True:
+                self._take(self._events.get_nowait())
+        except Empty:
+            return
+
+    def document(self) -> dict[str, object]:
+        """Return the status document as of now."""
+        now = datetime.now(UTC)
+        situation = Situation(
+            active_brokers=self.membership.active,
+            joining_brokers=self.membership.joining(time.monotonic()),
+            cluster_causes=() if self._caught_up else (UndeterminedCause.NOT_READ,),
+        )
+        decision = decide(self.view, situation, self._policy, now)
+        document = status_document(self.view, situation, decision, now, cluster_id=self.cluster_id)
+        document["problems"] = list(self.problems)
+        return document
+
+    def _take(self, event: TopicRecord | ReaderEvent | ClusterEvent) -> None:
+        match event:
+            case TopicRecord():
+                self.view.fold(read_event(event.key, event.value), datetime.now(UTC))
+            case CaughtUp():
+                self._caught_up = True
+            case ReadingFailed():
+                self._problems["reader"] = event.failure.sentence
+            case ReadingRecovered():
+                self._problems.pop("reader", None)
+            case BrokerList():
+                self.membership.update(event.ids, time.monotonic())
+                self.cluster_id = event.cluster_id
+                self._problems.pop("brokers", None)
+            case BrokerListFailed():
+                self._problems["brokers"] = event.failure.sentence
+            case _:
+                pass

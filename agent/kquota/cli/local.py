@@ -1,0 +1,162 @@
+"""``kquota decision``, ``volumes`` and ``config``: what this host knows, without asking the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from kquota.cli import exit_codes
+from kquota.cli.configuration import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    JsonOption,
+    broker_id_of,
+    broker_of,
+    settings_of,
+)
+from kquota.cli.local_state import local_document, local_notes
+from kquota.cli.output import fail, print_json
+from kquota.cli.status_view import size_text
+from kquota.observe.identity import remembered_from_json
+from kquota.observe.observation import Observation, VolumeObservation
+from kquota.observe.volume_watch import VolumeWatch
+from kquota.settings import Settings
+from kquota.write.agent_state import AgentStateFile
+
+config_app = typer.Typer(help="Check or show the agent's configuration.", no_args_is_help=True)
+_LOOK_SECONDS = 6.0
+
+
+def decision(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+    """Show this broker's decision file, its lease, and what the plug-in applies.
+
+    Exits with 1 if there is no decision whose lease runs.
+    """
+    settings = settings_of(config)
+    local = local_document(settings, broker_id_of(settings))
+    found = local["decision"]
+    if as_json:
+        print_json(local)
+    else:
+        if found is not None:
+            typer.echo(found["sentence"])
+        for note in local_notes(local):
+            typer.echo(note)
+    if found is None or not local["lease_seconds_left"]:
+        raise typer.Exit(exit_codes.FAILED)
+
+
+def volumes(
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Take the volumes the log dirs are on now as the right ones.")
+    ] = False,
+) -> None:
+    """Show what this broker's log dirs resolve to: mount, volume, sizes, limits.
+
+    Exits with 1 if a volume has failed. After --accept reload the agent: systemctl reload kquota-agent.
+    """
+    settings = settings_of(config)
+    properties = broker_of(settings)
+    state_file = AgentStateFile(settings.state_dir / "state.json")
+    if accept:
+        _forget_volumes(state_file)
+    state, _ = state_file.load()
+    try:
+        remembered = remembered_from_json(state.remembered_volumes)
+    except ValueError:
+        remembered = {}
+    with VolumeWatch(properties, remembered=remembered, hang_seconds=settings.hang_seconds) as watch:
+        watch.wait_for_samples(settings.hang_seconds + _LOOK_SECONDS)
+        seen = watch.observe()
+    if as_json:
+        print_json([_volume_document(volume, settings) for volume in seen.volumes])
+    else:
+        _print_volumes(seen, settings)
+    if any(volume.status != "ok" for volume in seen.volumes):
+        raise typer.Exit(exit_codes.FAILED)
+
+
+@config_app.command("check")
+def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
+    """Check agent.yml and the broker's server.properties; say everything that is wrong.
+
+    Exits with 78 if the agent could not start with them.
+    """
+    settings = settings_of(config)
+    properties = broker_of(settings)
+    for warning in settings.warnings():
+        typer.echo(f"warning: {warning}")
+    directories = ", ".join(str(path) for path in properties.directories)
+    typer.echo(f"{config} is good: broker {broker_id_of(settings)}, directories {directories}")
+
+
+@config_app.command("show")
+def config_show(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
+    """Show every setting as it is in force, defaults included, secrets hidden."""
+    document = settings_of(config).redacted()
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
+
+
+def _forget_volumes(state_file: AgentStateFile) -> None:
+    state, problem = state_file.load()
+    if problem is not None:
+        fail(problem)
+    try:
+        state_file.save(replace(state, remembered_volumes={}))
+    except OSError as error:
+        fail(f"the state file {state_file.path} can't be written: {error.strerror}")
+
+
+def _volume_document(volume: VolumeObservation, settings: Settings) -> dict[str, Any]:
+    bounds = None
+    if volume.capacity_bytes is not None:
+        bounds = settings.limits.pair(volume.mount_point).bounds(volume.capacity_bytes)
+    return {
+        "volume": volume.name,
+        "volume_id": volume.volume_id,
+        "mount_point": volume.mount_point,
+        "fs_type": volume.fs_type,
+        "log_dirs": list(volume.log_dirs),
+        "role": volume.role,
+        "status": volume.status,
+        "reason": volume.reason,
+        "capacity_bytes": volume.capacity_bytes,
+        "consumed_bytes": volume.consumed_bytes,
+        "soft_bytes": None if bounds is None else int(bounds.soft_bytes),
+        "hard_bytes": None if bounds is None else int(bounds.hard_bytes),
+    }
+
+
+def _print_volumes(seen: Observation, settings: Settings) -> None:
+    console = Console(highlight=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
+    for title, right in (
+        ("VOLUME", False), ("MOUNT POINT", False), ("TYPE", False), ("SIZE", True),
+        ("USED", True), ("SOFT", True), ("HARD", True), ("STATUS", False),
+    ):  # fmt: skip
+        table.add_column(title, justify="right" if right else "left", overflow="fold")
+    for volume in seen.volumes:
+        document = _volume_document(volume, settings)
+        sizes = [
+            "-" if document[key] is None else size_text(document[key])
+            for key in ("capacity_bytes", "consumed_bytes", "soft_bytes", "hard_bytes")
+        ]
+        status = volume.status if volume.role == "data" else f"{volume.status}, {volume.role}"
+        table.add_row(volume.name, volume.mount_point, volume.fs_type, *sizes, status)
+    console.print(table)
+    for volume in seen.volumes:
+        console.print(f"{volume.name}: {', '.join(volume.log_dirs)}")
+        if volume.reason is not None:
+            console.print(f"{volume.name} is {volume.status}: {volume.reason}", style="red")
+    for warning in seen.warnings:
+        console.print(f"warning: {warning}", style="yellow")

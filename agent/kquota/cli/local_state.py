@@ -1,0 +1,95 @@
+"""What the files on this host say: the decision, its lease, and what the plug-in applies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kquota.apply.applied_state import AppliedState, read_applied_state
+from kquota.core.decision_reading import MalformedDecision, read_decision_document
+from kquota.core.sentences import decision_sentence
+from kquota.settings import Settings
+from kquota.write.boot_clock import BootClock, BootMoment
+from kquota.write.decision_file import read
+from kquota.write.safe_read import Refusal
+
+
+def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
+    """Return decision, lease and applied state of the broker on this host, each with its problem."""
+    now = BootClock().now()
+    decision, problem = read_decision(settings.decision_file)
+    applied = read_applied_state(settings.applied_file, now, broker_id=broker_id)
+    known = applied if isinstance(applied, AppliedState) else None
+    return {
+        "broker_id": broker_id,
+        "decision": decision,
+        "decision_problem": problem,
+        "lease_seconds_left": None if decision is None else lease_seconds_left(decision, now),
+        "applied": None
+        if known is None
+        else {
+            "state": known.state.value,
+            "factor": known.factor,
+            "mode": known.mode.value,
+            "broker_mode": known.broker_mode.value,
+            "mechanism": known.mechanism.value,
+            "sequence": known.sequence,
+            "lost": known.lost,
+            "age_seconds": known.age_seconds(now),
+            "offline_log_dirs": list(known.offline_log_dirs),
+            "plugin_version": known.plugin_version,
+            "errors": dict(known.errors),
+        },
+        "applied_problem": None if isinstance(applied, AppliedState) else applied.reason,
+    }
+
+
+def read_decision(path: Path) -> tuple[dict[str, Any] | None, str | None]:
+    """Read a decision file; return the document with its ``sentence``, or what is wrong with it."""
+    document = read(path)
+    if isinstance(document, Refusal):
+        return None, document.reason
+    problem = _lease_problem(document)
+    try:
+        document["sentence"] = decision_sentence(read_decision_document(document))
+    except MalformedDecision as error:
+        problem = str(error)
+    return (None, f"the decision file {path} is refused: {problem}") if problem else (document, None)
+
+
+def lease_seconds_left(decision: Mapping[str, Any], now: BootMoment) -> float:
+    """Return how long a decision still holds on this host; 0 once it does not."""
+    if decision["boot_id"] != now.boot_id:
+        return 0.0
+    return float(max(0, int(decision["valid_until_uptime_ms"]) - now.uptime_ms) / 1000)
+
+
+def local_notes(local: Mapping[str, Any]) -> list[str]:
+    """Say in a few sentences how this host's broker is."""
+    broker = f"broker {local['broker_id']} (this host)"
+    decision, applied = local["decision"], local["applied"]
+    notes = []
+    if decision is None:
+        notes.append(f"{broker}: {local['decision_problem']}")
+    elif local["lease_seconds_left"] <= 0:
+        notes.append(f"{broker}: the decision's lease has ended: is the agent running?")
+    else:
+        left = local["lease_seconds_left"]
+        notes.append(
+            f"{broker}: decided {decision['state']} ({decision['mode']}), lease runs for {left:.0f} s more"
+        )
+    if applied is None:
+        notes.append(f"{broker}: enforcement unverified: {local['applied_problem']}")
+    else:
+        held = "" if applied["lost"] is None else f"; {applied['lost']}"
+        notes.append(
+            f"{broker}: applies {applied['state']} ({applied['mode']}, by {applied['mechanism']}){held}"
+        )
+    return notes
+
+
+def _lease_problem(document: Mapping[str, Any]) -> str | None:
+    kinds = {"mode": str, "boot_id": str, "broker_id": int, "valid_until_uptime_ms": int}
+    wrong = [key for key, kind in kinds.items() if not isinstance(document.get(key), kind)]
+    return f"{', '.join(wrong)} missing or of the wrong form" if wrong else None

@@ -1,0 +1,199 @@
+"""``kquota hold``, ``quarantine``, ``maintenance``, ``decommission``: operators' orders."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kquota.cli import exit_codes
+from kquota.cli.cluster_look import CLIENT_NAME, ClusterLook
+from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
+from kquota.cli.output import fail
+from kquota.core.records import (
+    HOLD_KEY,
+    MAX_BROKER_ID,
+    BrokerOrder,
+    Hold,
+    HoldAction,
+    Note,
+    broker_key,
+    order_key,
+)
+from kquota.core.timestamps import format_utc
+from kquota.kafka.config import ClientProperties, ConfigurationError
+from kquota.kafka.errors import KafkaFailure
+from kquota.publish.documents import to_json
+from kquota.publish.operator import publish_operator_record
+from kquota.settings import Settings
+
+hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time.", no_args_is_help=True)
+
+_LONGEST = timedelta(days=30)
+_DURATION = re.compile(r"([0-9]{1,6})([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+DurationOption = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 1d; at most 30d.")]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it is shown wherever the order is.")]
+ActorOption = Annotated[str | None, typer.Option("--actor", help="Who; by default this user at this host.")]
+EndOption = Annotated[bool, typer.Option("--end", help="End it now.")]
+BrokerArgument = Annotated[int, typer.Argument(help="The broker's id.", min=0, max=MAX_BROKER_ID)]
+
+
+@hold_app.command("pause")
+def hold_pause(
+    duration: DurationOption,
+    reason: ReasonOption,
+    config: ConfigOption = DEFAULT_CONFIG,
+    actor: ActorOption = None,
+) -> None:
+    """Stop all producers that are not exempt."""
+    _hold(HoldAction.PAUSE, duration, reason, config, actor)
+
+
+@hold_app.command("open")
+def hold_open(
+    duration: DurationOption,
+    reason: ReasonOption,
+    config: ConfigOption = DEFAULT_CONFIG,
+    actor: ActorOption = None,
+) -> None:
+    """Let producers run whatever the volumes say; a broker over its own hard limit pauses all the same."""
+    _hold(HoldAction.OPEN, duration, reason, config, actor)
+
+
+@hold_app.command("release")
+def hold_release(
+    reason: ReasonOption = "", config: ConfigOption = DEFAULT_CONFIG, actor: ActorOption = None
+) -> None:
+    """End a hold now."""
+    _withdraw(settings_of(config), HOLD_KEY, reason, actor)
+    typer.echo("the hold is released")
+
+
+def quarantine(
+    broker_id: BrokerArgument,
+    duration: DurationOption = "",
+    reason: ReasonOption = "",
+    end: EndOption = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    actor: ActorOption = None,
+) -> None:
+    """Take a broker's vote, except on itself: for one whose reports can't be trusted."""
+    _order(BrokerOrder.QUARANTINE, broker_id, duration, reason, end, settings_of(config), actor)
+
+
+def maintenance(
+    duration: DurationOption = "",
+    broker_id: Annotated[
+        int | None, typer.Option("--broker", help="The broker; by default this host's.", min=0)
+    ] = None,
+    reason: ReasonOption = "planned stop",
+    end: EndOption = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    actor: ActorOption = None,
+) -> None:
+    """Announce a planned stop of an agent: the broker's last report stays fresh, and its lease runs on."""
+    settings = settings_of(config)
+    broker = broker_id_of(settings) if broker_id is None else broker_id
+    _order(BrokerOrder.MAINTENANCE, broker, duration, reason, end, settings, actor)
+
+
+def decommission(
+    broker_id: BrokerArgument,
+    reason: ReasonOption,
+    force: Annotated[bool, typer.Option("--force", help="Although the broker is active.")] = False,
+    config: ConfigOption = DEFAULT_CONFIG,
+    actor: ActorOption = None,
+) -> None:
+    """Forget a broker that is gone for good, with the verdict it left.
+
+    Refused for an active broker: its agent would report again within a second.
+    """
+    settings = settings_of(config)
+    if not force:
+        _refuse_active(settings, broker_id)
+    _withdraw(settings, broker_key(broker_id), reason, actor)
+    typer.echo(f"broker {broker_id} is decommissioned")
+
+
+def _hold(action: HoldAction, duration: str, reason: str, config: Path, actor: str | None) -> None:
+    settings = settings_of(config)
+    note = _note(duration, reason, actor)
+    _publish(settings, HOLD_KEY, Hold(action, note).to_document(), note.actor, reason)
+    typer.echo(f"the cluster is held at {action.value} until {format_utc(note.until)}")
+
+
+def _order(
+    order: BrokerOrder,
+    broker_id: int,
+    duration: str,
+    reason: str,
+    end: bool,
+    settings: Settings,
+    actor: str | None,
+) -> None:
+    key = order_key(order, broker_id)
+    if end:
+        _withdraw(settings, key, reason, actor)
+        typer.echo(f"the {order.value} of broker {broker_id} is ended")
+        return
+    if not duration or not reason:
+        fail("--for and --reason are needed (or --end)", exit_codes.USAGE)
+    note = _note(duration, reason, actor)
+    _publish(settings, key, note.to_document(), note.actor, reason)
+    typer.echo(f"broker {broker_id} is in {order.value} until {format_utc(note.until)}")
+
+
+def _note(duration: str, reason: str, actor: str | None) -> Note:
+    match = _DURATION.fullmatch(duration)
+    length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta(0)
+    if not timedelta(0) < length <= _LONGEST:
+        fail(f"--for {duration!r}: must be a time such as 90s, 30m, 2h or 1d, at most 30d", exit_codes.USAGE)
+    if not reason.strip():
+        fail("--reason: must not be empty", exit_codes.USAGE)
+    return Note(datetime.now(UTC) + length, reason, actor or _user())
+
+
+def _user() -> str:
+    name = os.environ.get("SUDO_USER") or getpass.getuser()
+    return f"{name}@{socket.gethostname()}"
+
+
+def _withdraw(settings: Settings, key: str, reason: str, actor: str | None) -> None:
+    _publish(settings, key, None, actor or _user(), reason)
+
+
+def _publish(
+    settings: Settings, key: str, document: dict[str, object] | None, actor: str, reason: str
+) -> None:
+    headers = [
+        ("actor", actor.encode()),
+        ("reason", reason.encode()),
+        ("at", format_utc(datetime.now(UTC)).encode()),
+    ]
+    try:
+        properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
+        value = None if document is None else to_json(document)
+        result = publish_operator_record(properties, settings.topics.usage.name, key.encode(), value, headers)
+    except ConfigurationError as error:
+        fail(str(error), exit_codes.CONFIGURATION)
+    if isinstance(result, KafkaFailure):
+        fail(f"nothing was ordered: {result.sentence}")
+
+
+def _refuse_active(settings: Settings, broker_id: int) -> None:
+    with ClusterLook(settings) as look:
+        if not look.wait(15.0):
+            fail("; ".join(look.problems) or "the cluster could not be read in time; --force goes on without")
+        active = look.membership.active or frozenset()
+        if broker_id in active:
+            fail(f"broker {broker_id} is active: stop it first, or use --force", exit_codes.USAGE)
+        if broker_id not in look.view.brokers:
+            fail(f"broker {broker_id} has no report to forget", exit_codes.USAGE)

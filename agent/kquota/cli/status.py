@@ -1,0 +1,86 @@
+"""``kquota status``: brokers, volumes, limits, headroom, state, age, decided and applied."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from kquota.cli import exit_codes
+from kquota.cli.cluster_look import ClusterLook
+from kquota.cli.configuration import (
+    DEFAULT_CONFIG,
+    ConfigOption,
+    JsonOption,
+    broker_id_of,
+    settings_of,
+)
+from kquota.cli.local_state import local_document, local_notes
+from kquota.cli.output import fail, print_json
+from kquota.cli.status_view import status_view
+from kquota.kafka.config import ConfigurationError
+from kquota.settings import Settings
+
+_WATCH_SECONDS = 1.0
+
+
+def status(
+    config: ConfigOption = DEFAULT_CONFIG,
+    as_json: JsonOption = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every second, until Ctrl-C.")] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,
+) -> None:
+    """Show what every broker reports, what is decided, and what the plug-ins apply.
+
+    Reads the usage topic itself: it works beside a dead agent, too. Exits with 1 if the cluster could
+    not be read in time; what is known is shown all the same.
+    """
+    settings = settings_of(config)
+    broker_id = broker_id_of(settings)
+    try:
+        look = ClusterLook(settings)
+    except ConfigurationError as error:
+        fail(str(error), exit_codes.CONFIGURATION)
+    with look:
+        complete = look.wait(timeout)
+        if watch and not as_json:
+            _watch(look, settings, broker_id)
+            return
+        document = _document(look, settings, broker_id)
+    if as_json:
+        print_json(document)
+    else:
+        console = Console(highlight=False)
+        console.print(status_view(document, console.width, ascii_only=_ascii_only()))
+    if not complete:
+        raise typer.Exit(exit_codes.FAILED)
+
+
+def _watch(look: ClusterLook, settings: Settings, broker_id: int) -> None:
+    console = Console(highlight=False)
+    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+        try:
+            while True:
+                document = _document(look, settings, broker_id)
+                live.update(status_view(document, console.width, ascii_only=_ascii_only()), refresh=True)
+                until = time.monotonic() + _WATCH_SECONDS
+                while (left := until - time.monotonic()) > 0:
+                    look.take(left)
+        except KeyboardInterrupt:
+            return
+
+
+def _document(look: ClusterLook, settings: Settings, broker_id: int) -> dict[str, Any]:
+    document = look.document()
+    local = local_document(settings, broker_id)
+    document["local"] = local
+    document["notes"] = local_notes(local)
+    return document
+
+
+def _ascii_only() -> bool:
+    return "utf" not in (sys.stdout.encoding or "").lower()

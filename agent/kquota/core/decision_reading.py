@@ -1,0 +1,92 @@
+"""Reading a decision back from its JSON form, for people and for tools that look at the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from kquota.core.decision import Cause, Decision, Reason, State, Undetermined, UndeterminedCause
+from kquota.core.limits import exact_number
+from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.strict_json import printable
+from kquota.core.timestamps import InvalidTimestamp, parse_utc
+
+
+class MalformedDecision(ValueError):
+    """A document that is no decision; the text names the key."""
+
+
+def read_decision_document(document: Mapping[str, object]) -> Decision:
+    """Return the decision a document describes; its headroom is the written factor, to 6 decimals.
+
+    Raises:
+        MalformedDecision: a key is missing, of the wrong type, or contradicts another.
+    """
+    try:
+        state = State(_text(document, "state"))
+        decision = Decision(
+            headroom=_ratio(document, "factor"),
+            reasons=tuple(_reason(entry) for entry in _objects(document, "reasons")),
+            undetermined=tuple(_undetermined(entry) for entry in _objects(document, "undetermined")),
+            fallback=document.get("fallback") is True,
+            hold=_hold(document.get("hold")),
+            decided_at=parse_utc(document.get("decided_at")),
+        )
+    except (ValueError, InvalidTimestamp) as error:
+        raise MalformedDecision(str(error)) from None
+    if decision.state is not state:
+        raise MalformedDecision(f"factor {float(decision.headroom):g} is not {state}")
+    return decision
+
+
+def _reason(entry: Mapping[str, object]) -> Reason:
+    volume = entry.get("volume")
+    return Reason(
+        cause=Cause(_text(entry, "cause")),
+        headroom=_ratio(entry, "headroom"),
+        broker_id=_broker_id(entry),
+        volume=printable(volume) if isinstance(volume, str) else None,
+    )
+
+
+def _undetermined(entry: Mapping[str, object]) -> Undetermined:
+    return Undetermined(_broker_id(entry), UndeterminedCause(_text(entry, "cause")))
+
+
+def _hold(value: object) -> Hold | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise MalformedDecision("hold is neither null nor an object")
+    note = Note(
+        parse_utc(value.get("until")), printable(_text(value, "reason")), printable(_text(value, "actor"))
+    )
+    return Hold(HoldAction(_text(value, "action")), note)
+
+
+def _objects(document: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
+    entries = document.get(key)
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise MalformedDecision(f"{key} is no list of objects")
+    return entries
+
+
+def _text(document: Mapping[str, object], key: str) -> str:
+    value = document.get(key)
+    if not isinstance(value, str):
+        raise MalformedDecision(f"{key} is no text")
+    return value
+
+
+def _ratio(document: Mapping[str, object], key: str) -> Fraction:
+    number = exact_number(document.get(key))
+    if number is None or not 0 <= number <= 1:
+        raise MalformedDecision(f"{key} is no number between 0 and 1")
+    return number
+
+
+def _broker_id(document: Mapping[str, object]) -> int | None:
+    value = document.get("broker_id")
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise MalformedDecision("broker_id is neither null nor a number")
