@@ -145,6 +145,10 @@ public record AppliedState(
      * @throws IOException if they are no applied state
      */
     public static AppliedState fromJson(byte[] json) throws IOException {
-        return READER.readValue(json);
+        AppliedState state = READER.readValue(json);
+        if (state == null) {
+            throw new IOException("an applied state is a JSON object, not null");
+        }
+        return state;
     }
 }

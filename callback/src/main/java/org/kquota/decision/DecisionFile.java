@@ -85,7 +85,7 @@ public final class DecisionFile {
         }
     }
 
-    private static String objection(Inode file, int directoryUid) {
+    static String objection(Inode file, int directoryUid) {
         if (file.type() == SYMBOLIC_LINK) {
             return "is a symbolic link";
         }
@@ -122,7 +122,7 @@ public final class DecisionFile {
             (Long) attributes.get("ino"), (Long) attributes.get("dev"));
     }
 
-    private record Inode(int uid, int mode, long number, long device) {
+    record Inode(int uid, int mode, long number, long device) {
         int type() {
             return mode & TYPE_MASK;
         }

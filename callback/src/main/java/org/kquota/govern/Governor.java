@@ -28,6 +28,8 @@ public final class Governor {
     private final Map<TagSet, Meter> meters = new HashMap<>();
     private final Meter paused = new Meter(new TagSet(Tags.PAUSED));
     private final Meter newcomers = new Meter(new TagSet(Tags.NEWCOMERS));
+    /** All of them together, whose arrivals are what a pause has to reckon with at its beginning. */
+    private final Meter everyone = new Meter(new TagSet(Tags.of("", "")));
 
     private State state = State.OPEN;
     private double inStateSeconds;
@@ -91,12 +93,8 @@ public final class Governor {
 
     /** What to report after a step. */
     public Figures figures() {
-        double observed = paused.observed() + newcomers.observed();
-        for (Meter meter : meters.values()) {
-            observed += meter.observed();
-        }
         Meter pool = state == State.PAUSE ? paused : newcomers;
-        return new Figures(meters.size(), observed, state == State.OPEN ? baselines() : baselineTotal, pool.observed(),
+        return new Figures(meters.size(), everyone.observed(), state == State.OPEN ? baselines() : baselineTotal, pool.observed(),
             state == State.OPEN ? null : (Double) pool.tagSet().limit(), poolMuteSeconds);
     }
 
@@ -116,6 +114,11 @@ public final class Governor {
         meters.values().forEach(meter -> observe(meter, seconds));
         observe(paused, seconds);
         observe(newcomers, seconds);
+        double together = paused.observed() + newcomers.observed();
+        for (Meter meter : meters.values()) {
+            together += meter.observed();
+        }
+        everyone.observe(together, seconds, settings.windowSeconds());
     }
 
     private void observe(Meter meter, double seconds) {
@@ -186,7 +189,10 @@ public final class Governor {
         history.add(0, seconds);
         double muteSeconds = GovernorLaw.pauseMuteSeconds(inStateSeconds, settings.muteMinSeconds(), settings.pauseMuteMaxSeconds());
         poolMuteSeconds = muteSeconds;
-        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), arrival(paused), muteSeconds));
+        // The pool has no history in the first moments of a pause; afterwards its own arrivals tell, which are fewer.
+        boolean begins = inStateSeconds <= settings.muteMinSeconds();
+        double arrivalBytes = Math.max(arrival(paused), begins ? everyone.arrivalBytes() : 0);
+        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), arrivalBytes, muteSeconds));
     }
 
     private double throttleMuteSeconds(Meter meter, double target) {

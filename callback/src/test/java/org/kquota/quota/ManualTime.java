@@ -5,10 +5,10 @@ import org.apache.kafka.common.utils.Time;
 import java.util.function.Supplier;
 
 /** A clock that moves when the test says so. */
-final class ManualTime implements Time {
+public final class ManualTime implements Time {
     private long milliseconds = 1_700_000_000_000L;
 
-    void advance(long byMilliseconds) {
+    public void advance(long byMilliseconds) {
         milliseconds += byMilliseconds;
     }
 

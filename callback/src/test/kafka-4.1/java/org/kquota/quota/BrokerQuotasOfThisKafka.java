@@ -21,11 +21,11 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Kafka up to 4.1: the class is written in Scala. */
-final class BrokerQuotasOfThisKafka implements BrokerQuotas {
+public final class BrokerQuotasOfThisKafka implements BrokerQuotas {
     private final ClientQuotaManager quotas;
     private final Time time;
 
-    BrokerQuotasOfThisKafka(QuotaType type, Metrics metrics, Time time, int windows, ClientQuotaCallback callback) {
+    public BrokerQuotasOfThisKafka(QuotaType type, Metrics metrics, Time time, int windows, ClientQuotaCallback callback) {
         this.time = time;
         Option<Plugin<ClientQuotaCallback>> plugin = callback == null ? Option.empty()
             : Option.apply(Plugin.wrapInstance(callback, metrics, "client.quota.callback.class", "role", "broker"));

@@ -18,11 +18,11 @@ import java.util.Map;
 import java.util.Optional;
 
 /** Kafka from 4.2 on: the class is written in Java. */
-final class BrokerQuotasOfThisKafka implements BrokerQuotas {
+public final class BrokerQuotasOfThisKafka implements BrokerQuotas {
     private final ClientQuotaManager quotas;
     private final Time time;
 
-    BrokerQuotasOfThisKafka(QuotaType type, Metrics metrics, Time time, int windows, ClientQuotaCallback callback) {
+    public BrokerQuotasOfThisKafka(QuotaType type, Metrics metrics, Time time, int windows, ClientQuotaCallback callback) {
         this.time = time;
         Optional<Plugin<ClientQuotaCallback>> plugin = Optional.ofNullable(callback)
             .map(given -> Plugin.wrapInstance(given, metrics, "client.quota.callback.class", "role", "broker"));

@@ -1,0 +1,98 @@
+package org.kquota;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.apache.kafka.common.config.ConfigException;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.kquota.decision.Mode;
+import org.kquota.decision.State;
+
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+
+class KquotaConfigTest {
+    private static Map<String, Object> properties() {
+        return new HashMap<>(Map.of("node.id", "3", KquotaConfig.EXEMPT_PRINCIPALS, "User:admin"));
+    }
+
+    @Test
+    void theDefaultsObserveAndPause() {
+        KquotaConfig config = new KquotaConfig(properties());
+        assertEquals(Mode.OBSERVE, config.mode());
+        assertEquals(State.PAUSE, config.lostState());
+        assertEquals(Path.of("/run/kquota/decision.json"), config.decisionFile());
+        assertEquals(Path.of("/run/kquota-broker/applied.json"), config.appliedFile());
+        assertEquals(3, config.nodeId());
+        assertTrue(config.isBroker());
+        assertEquals(11, config.governor().windowSeconds());
+        assertEquals(10, config.governor().pauseMuteMaxSeconds());
+    }
+
+    @Test
+    void theBrokersOwnWindowCounts() {
+        Map<String, Object> properties = properties();
+        properties.put("quota.window.num", "3");
+        properties.put("quota.window.size.seconds", "2");
+        assertEquals(6, new KquotaConfig(properties).governor().windowSeconds());
+    }
+
+    @Test
+    void aControllerOnlyNodeIsNoBroker() {
+        Map<String, Object> properties = properties();
+        properties.put("process.roles", "controller");
+        assertFalse(new KquotaConfig(properties).isBroker());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "kquota.mode,Enforce,observe",
+        "kquota.decision.file,decision.json,absolute",
+        "kquota.applied.file,/,absolute",
+        "kquota.decision.lost.action,throttle,open",
+        "kquota.exempt.principals,admin,Type:name",
+        "kquota.exempt.principals,'',Type:name",
+        "kquota.exempt.principals,User:admin;User:ANONYMOUS,Type:name",
+        "kquota.tag.sets.max,3,10",
+        "kquota.produce.mute.min.ms,20000,kquota.produce.throttle.mute.max.ms",
+        "kquota.produce.pause.mute.max.ms,0,100",
+        "kquota.produce.limit.change.min.ratio,2,0.5",
+    })
+    void aBadValueNamesKeyValueAndWhatIsAllowed(String key, String value, String allowed) {
+        Map<String, Object> properties = properties();
+        properties.put(key, value);
+        String message = assertThrows(ConfigException.class, () -> new KquotaConfig(properties)).getMessage();
+        assertTrue(message.contains(key) && message.contains(value) && message.contains(allowed), message);
+    }
+
+    @Test
+    @Tag("F32")
+    void withoutExemptPrincipalsTheBrokerDoesNotStart() {
+        String message = assertThrows(ConfigException.class, () -> new KquotaConfig(Map.of("node.id", "3"))).getMessage();
+        assertTrue(message.contains(KquotaConfig.EXEMPT_PRINCIPALS), message);
+    }
+
+    @Test
+    void aBrokerWithoutAnIdIsRefused() {
+        assertThrows(ConfigException.class, () -> new KquotaConfig(Map.of(KquotaConfig.EXEMPT_PRINCIPALS, "User:admin")));
+    }
+
+    @Test
+    void everyPropertyIsDocumented() {
+        KquotaConfig.DEFINITION.configKeys().values().forEach(key -> assertTrue(key.documentation.endsWith("."), key.name));
+    }
+
+    @Test
+    @Tag("C12")
+    void theModeOfAChangeDefaultsToObserve() {
+        assertEquals(Mode.ENFORCE, KquotaConfig.modeOf(Map.of(KquotaConfig.MODE, "enforce")));
+        assertEquals(Mode.OBSERVE, KquotaConfig.modeOf(Map.of()));
+        assertThrows(ConfigException.class, () -> KquotaConfig.modeOf(Map.of(KquotaConfig.MODE, "on")));
+    }
+}

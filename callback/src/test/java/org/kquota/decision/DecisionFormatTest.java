@@ -1,0 +1,133 @@
+package org.kquota.decision;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.kquota.Golden;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+import java.util.stream.Stream;
+
+class DecisionFormatTest {
+    private static final String DECISION = "{\"schema_version\": 1, \"cluster_id\": \"c\", \"broker_id\": 1, \"sequence\": 42, "
+        + "\"mode\": \"enforce\", \"state\": \"THROTTLE\", \"factor\": 0.42, \"boot_id\": \"b\", \"valid_until_uptime_ms\": 7}";
+
+    static Stream<Path> valid() {
+        return Golden.samples("decision", "valid");
+    }
+
+    static Stream<Path> invalid() {
+        return Golden.samples("decision", "invalid");
+    }
+
+    private static Result<Decision> parse(String json) {
+        return DecisionFormat.parse(json.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @ParameterizedTest
+    @MethodSource("valid")
+    @Tag("F26")
+    void validSamplesAreReadAsTheyStand(Path sample) throws IOException {
+        JsonNode expected = new ObjectMapper().readTree(Files.readAllBytes(sample));
+        Result<Decision> result = DecisionFormat.parse(Files.readAllBytes(sample));
+        assertNull(result.reason());
+        Decision decision = result.value();
+        assertEquals(expected.get("schema_version").intValue(), decision.schemaVersion());
+        assertEquals(expected.get("cluster_id").textValue(), decision.clusterId());
+        assertEquals(expected.get("broker_id").intValue(), decision.brokerId());
+        assertEquals(expected.get("sequence").longValue(), decision.sequence());
+        assertEquals(expected.get("mode").textValue(), decision.mode().text());
+        assertEquals(expected.get("state").textValue(), decision.state().name());
+        assertEquals(expected.get("factor").doubleValue(), decision.factor());
+        assertEquals(expected.get("fallback").booleanValue(), decision.fallback());
+        assertEquals(expected.get("boot_id").textValue(), decision.bootId());
+        assertEquals(expected.get("valid_until_uptime_ms").longValue(), decision.validUntilUptimeMs());
+    }
+
+    @ParameterizedTest
+    @MethodSource("invalid")
+    @Tag("F21")
+    void invalidSamplesAreRefusedWithAReason(Path sample) throws IOException {
+        Result<Decision> result = DecisionFormat.parse(Files.readAllBytes(sample));
+        assertNull(result.value());
+        assertNotNull(result.reason());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", " ", "{", "42", "\"text\"", "[]", "null", "{}", "{} {}"})
+    @Tag("F21")
+    void whatIsNoDecisionIsRefused(String text) {
+        assertNull(parse(text).value());
+    }
+
+    @Test
+    @Tag("F21")
+    void aKeyGivenTwiceIsRefused() {
+        assertTrue(parse(DECISION.replace("\"sequence\"", "\"state\": \"OPEN\", \"sequence\"")).reason().contains("state"));
+    }
+
+    @Test
+    @Tag("F21")
+    void textAfterTheObjectIsRefused() {
+        assertNotNull(parse(DECISION).value());
+        assertNull(parse(DECISION + "x").value());
+        assertNull(parse(DECISION + DECISION).value());
+    }
+
+    @Test
+    void theReasonNamesKeyValueAndWhatIsAllowed() {
+        assertEquals("decision's mode is \"off\", allowed is one of observe, enforce",
+            parse(DECISION.replace("\"enforce\"", "\"off\"")).reason());
+        assertEquals("decision's sequence is missing, allowed is an integer from 0 to 9223372036854775807",
+            parse(DECISION.replace("\"sequence\"", "\"sequences\"")).reason());
+    }
+
+    @Test
+    @Tag("F21")
+    void textThatIsNotUtf8IsRefused() {
+        byte[] bytes = DECISION.getBytes(StandardCharsets.UTF_8);
+        bytes[DECISION.indexOf("\"c\"") + 1] = (byte) 0xff;
+        assertEquals("decision is not UTF-8 text", DecisionFormat.parse(bytes).reason());
+    }
+
+    @Test
+    @Tag("F21")
+    void deepNestingIsRefused() {
+        assertNull(parse(DECISION.replace("{\"schema", "{\"deep\":" + "[".repeat(50_000) + "]".repeat(50_000) + ",\"schema")).value());
+    }
+
+    @Test
+    @Tag("F21")
+    void randomDamageIsRefusedOrReadButNeverThrows() {
+        Random random = new Random(1);
+        int refused = 0;
+        for (int i = 0; i < 20_000; i++) {
+            byte[] bytes = DECISION.getBytes(StandardCharsets.UTF_8);
+            for (int changes = random.nextInt(4); changes >= 0; changes--) {
+                bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(256);
+            }
+            Result<Decision> result = DecisionFormat.parse(bytes);
+            if (result.isPresent()) {
+                double factor = result.value().factor();
+                assertTrue(factor > 0 && factor < 1, "a damaged file must not contradict itself");
+            } else {
+                refused++;
+            }
+        }
+        assertTrue(refused > 15_000);
+    }
+}

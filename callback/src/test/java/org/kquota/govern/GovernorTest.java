@@ -1,0 +1,123 @@
+package org.kquota.govern;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.kquota.decision.State;
+
+class GovernorTest {
+    private static final double MB = 1e6;
+
+    private static GovernorSettings settings(double windowSeconds) {
+        return new GovernorSettings(windowSeconds, 1, 5, 10, 1_048_576, 0.01, 10, 1_048_576, 0.05);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"11,20e6,0.5,100e3", "11,20e6,0.3,100e3", "11,20e6,0.1,16e3", "3,20e6,0.3,100e3", "11,5e6,0.5,16e3", "11,100e6,0.2,500e3"})
+    @Tag("A7")
+    void throttleComesToTheFactorWithoutLongSilence(double window, double rate, double factor, double request) {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
+            broker.connect("app", rate, request);
+            broker.run(60);
+            assertTrue(broker.rate(60) > 0.9 * rate);
+            broker.decide(State.THROTTLE, factor);
+            broker.run(window);
+            assertTrue(broker.longestMuteSeconds() <= 5 + 1, "at first: " + broker.longestMuteSeconds());
+            broker.run(60);
+            assertTrue(broker.longestMuteSeconds() <= 5 + 1, "then: " + broker.longestMuteSeconds());
+            assertEquals(factor * rate, broker.rate(60), 0.1 * factor * rate);
+            broker.decide(State.OPEN, 1);
+            broker.run(7);
+            broker.run(10);
+            assertEquals(rate, broker.rate(10), 0.05 * rate);
+        }
+    }
+
+    /** Twice the leak of control by mutes alone: A at once and A again each D, where A is what arrives together. */
+    @ParameterizedTest
+    @CsvSource({"11,1,20e6,100e3", "11,20,1e6,16e3", "3,1,20e6,100e3", "3,20,1e6,16e3", "11,20,1e6,1e6"})
+    @Tag("F27")
+    @Tag("F28")
+    void pauseLeaksLittleAndEndsSoon(double window, int connections, double rate, double request) {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
+            for (int i = 0; i < connections; i++) {
+                broker.connect("app-" + i, rate, request);
+            }
+            broker.run(60);
+            broker.decide(State.PAUSE, 0);
+            broker.run(30);
+            double together = Math.max(1_048_576, connections * request);
+            double load = connections * rate;
+            double leak = broker.rate(1);
+            assertTrue(leak <= 2 * load + 2 * together * (2 + 2 * Math.log(15)), "leak of the first 30 s: " + leak);
+            assertTrue(broker.longestMuteSeconds() <= 10 + 1, "mute: " + broker.longestMuteSeconds());
+            broker.run(90);
+            assertTrue(broker.rate(1) <= 2 * together * 90 / 10, "leak of the next 90 s: " + broker.rate(1));
+            assertTrue(broker.longestMuteSeconds() <= 10 + 1, "mute: " + broker.longestMuteSeconds());
+            broker.decide(State.OPEN, 1);
+            broker.run(11);
+            broker.run(10);
+            assertEquals(load, broker.rate(10), 0.1 * load);
+        }
+    }
+
+    @Test
+    @Tag("C2")
+    void aQuotaBelowTheThrottleStaysAsItIs() {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(11))) {
+            broker.quota("limited", 0.5 * MB);
+            SimulatedBroker.Connection limited = broker.connect("limited", 5 * MB, 20_000);
+            broker.connect("app", 20 * MB, 100_000);
+            broker.run(60);
+            broker.decide(State.THROTTLE, 0.9);
+            broker.run(11);
+            broker.run(60);
+            assertTrue(limited.landed / 60 <= 0.5 * MB * 1.05, "above its own quota: " + limited.landed / 60);
+            assertTrue(limited.landed / 60 >= 0.3 * MB, "starved: " + limited.landed / 60);
+        }
+    }
+
+    @Test
+    void newcomersShareWhatIsLeftOfTheThrottledTotal() {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(11))) {
+            SimulatedBroker.Connection leaving = broker.connect("leaving", 10 * MB, 100_000);
+            broker.run(60);
+            broker.decide(State.THROTTLE, 0.5);
+            broker.run(30);
+            SimulatedBroker.Connection one = broker.connect("newcomer-1", 10 * MB, 50_000);
+            SimulatedBroker.Connection two = broker.connect("newcomer-2", 10 * MB, 50_000);
+            broker.run(60);
+            double newcomers = (one.landed + two.landed) / 60;
+            assertTrue(newcomers > 0.01 * MB, "starved: " + newcomers);
+            assertTrue(newcomers < 0.3 * 5 * MB, "more than a small share: " + newcomers);
+            assertTrue(leaving.landed / 60 > 0.8 * 5 * MB);
+        }
+    }
+
+    @Test
+    void afterARestartEverybodyIsANewcomerAndTheRememberedTotalIsShared() {
+        Governor governor = new Governor(settings(11), new org.kquota.quota.StockQuotas(org.kquota.quota.StockQuotas.LevelMemory.COUNTED),
+            new org.kquota.quota.TagSets(new org.kquota.quota.StockQuotas(org.kquota.quota.StockQuotas.LevelMemory.COUNTED), 10),
+            tags -> java.util.OptionalDouble.empty(), 40 * MB);
+        governor.step(State.THROTTLE, 0.5, 0.1);
+        assertEquals(20 * MB, governor.newcomers().limit(), 0.01 * MB);
+    }
+
+    @Test
+    void aThrottleBetweenTwoPausesKeepsTheBaselineOfOpen() {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(3))) {
+            broker.connect("app", 10 * MB, 50_000);
+            broker.run(60);
+            broker.decide(State.PAUSE, 0);
+            broker.run(60);
+            broker.decide(State.THROTTLE, 0.5);
+            broker.run(20);
+            broker.run(30);
+            assertEquals(5 * MB, broker.rate(30), 0.6 * MB);
+        }
+    }
+}

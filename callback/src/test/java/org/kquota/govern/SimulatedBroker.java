@@ -1,0 +1,183 @@
+package org.kquota.govern;
+
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.metrics.KafkaMetric;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.quota.ClientQuotaCallback;
+import org.apache.kafka.server.quota.ClientQuotaEntity;
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.apache.kafka.server.quota.QuotaType;
+import org.kquota.decision.State;
+import org.kquota.quota.BrokerQuotas;
+import org.kquota.quota.BrokerQuotasOfThisKafka;
+import org.kquota.quota.ManualTime;
+import org.kquota.quota.StockQuotas;
+import org.kquota.quota.TagSet;
+import org.kquota.quota.TagSets;
+import org.kquota.quota.Tags;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.Random;
+
+/** The governor on Kafka's own quota class and metrics, with connections that send when they are not muted. */
+final class SimulatedBroker implements AutoCloseable {
+    private static final long STEP_MS = 10;
+    private static final long LOOK_MS = 100;
+
+    /** A connection that wants to send at a rate, in requests of one size. */
+    static final class Connection {
+        private final String clientId;
+        private final double bytesPerSecond;
+        private final double requestBytes;
+        private double owed;
+        private long mutedUntilMs;
+        double landed;
+        double longestMuteSeconds;
+
+        Connection(String clientId, double bytesPerSecond, double requestBytes) {
+            this.clientId = clientId;
+            this.bytesPerSecond = bytesPerSecond;
+            this.requestBytes = requestBytes;
+        }
+    }
+
+    private final ManualTime time = new ManualTime();
+    private final Metrics metrics = new Metrics(time);
+    private final StockQuotas stock = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
+    private final TagSets tagSets = new TagSets(stock, 2000);
+    private final BrokerQuotas quotas;
+    private final Random random = new Random(1);
+    private final List<Connection> connections = new ArrayList<>();
+    final Governor governor;
+    private State state = State.OPEN;
+    private double factor = 1;
+    private boolean reset;
+
+    SimulatedBroker(GovernorSettings settings) {
+        governor = new Governor(settings, stock, tagSets, this::rate, 0);
+        quotas = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, time, (int) settings.windowSeconds(), new Callback());
+    }
+
+    Connection connect(String clientId, double bytesPerSecond, double requestBytes) {
+        Connection connection = new Connection(clientId, bytesPerSecond, requestBytes);
+        // Real clients do not beat in time.
+        connection.owed = random.nextDouble() * requestBytes;
+        connections.add(connection);
+        return connection;
+    }
+
+    void quota(String clientId, double bound) {
+        quotas.update(null, clientId, bound);
+    }
+
+    void decide(State next, double nextFactor) {
+        state = next;
+        factor = nextFactor;
+    }
+
+    /** Lets time pass; the figures of the connections begin anew. */
+    void run(double seconds) {
+        for (Connection connection : connections) {
+            connection.landed = 0;
+            connection.longestMuteSeconds = 0;
+        }
+        for (long ms = 0; ms < seconds * 1000; ms += STEP_MS) {
+            if (ms % LOOK_MS == 0) {
+                reset |= governor.step(state, factor, LOOK_MS / 1e3);
+            }
+            connections.forEach(this::send);
+            time.advance(STEP_MS);
+        }
+    }
+
+    /** What all connections landed in the last run, bytes per second. */
+    double rate(double seconds) {
+        return connections.stream().mapToDouble(connection -> connection.landed).sum() / seconds;
+    }
+
+    double longestMuteSeconds() {
+        return connections.stream().mapToDouble(connection -> connection.longestMuteSeconds).max().orElse(0);
+    }
+
+    private void send(Connection connection) {
+        connection.owed = Math.min(connection.owed + connection.bytesPerSecond * STEP_MS / 1e3,
+            Math.max(connection.requestBytes, connection.bytesPerSecond / 10));
+        while (connection.owed >= connection.requestBytes && time.milliseconds() >= connection.mutedUntilMs) {
+            connection.owed -= connection.requestBytes;
+            connection.landed += connection.requestBytes;
+            int mute = quotas.record("alice", connection.clientId, connection.requestBytes);
+            connection.mutedUntilMs = time.milliseconds() + mute;
+            connection.longestMuteSeconds = Math.max(connection.longestMuteSeconds, mute / 1e3);
+        }
+    }
+
+    private OptionalDouble rate(Map<String, String> tags) {
+        KafkaMetric metric = metrics.metric(metrics.metricName("byte-rate", "Produce", "", tags));
+        return metric == null ? OptionalDouble.empty() : OptionalDouble.of((Double) metric.metricValue());
+    }
+
+    @Override
+    public void close() {
+        quotas.close();
+        metrics.close();
+    }
+
+    private final class Callback implements ClientQuotaCallback {
+        @Override
+        public Map<String, String> quotaMetricTags(ClientQuotaType type, KafkaPrincipal principal, String clientId) {
+            if (state == State.PAUSE) {
+                return Tags.PAUSED;
+            }
+            TagSet tagSet = tagSets.of(principal.getName(), clientId);
+            return state == State.THROTTLE && !tagSet.hasBaseline() && stock.limit(tagSet.tags()) == null ? Tags.NEWCOMERS : tagSet.tags();
+        }
+
+        @Override
+        public Double quotaLimit(ClientQuotaType type, Map<String, String> tags) {
+            if (tags.equals(Tags.PAUSED)) {
+                return governor.paused().limit();
+            }
+            if (tags.equals(Tags.NEWCOMERS)) {
+                return governor.newcomers().limit();
+            }
+            Double quota = stock.limit(tags);
+            TagSet tagSet = tagSets.find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));
+            double limit = tagSet == null ? TagSet.NO_LIMIT : tagSet.limit();
+            return quota == null ? (Double) Math.min(limit, Long.MAX_VALUE) : (Double) Math.min(quota, limit);
+        }
+
+        @Override
+        public boolean quotaResetRequired(ClientQuotaType type) {
+            boolean required = reset;
+            reset = false;
+            return required;
+        }
+
+        @Override
+        public void updateQuota(ClientQuotaType type, ClientQuotaEntity entity, double newValue) {
+            stock.update(entity, newValue);
+        }
+
+        @Override
+        public void removeQuota(ClientQuotaType type, ClientQuotaEntity entity) {
+            stock.remove(entity);
+        }
+
+        @Override
+        public boolean updateClusterMetadata(Cluster cluster) {
+            return false;
+        }
+
+        @Override
+        public void configure(Map<String, ?> configs) {
+        }
+
+        @Override
+        public void close() {
+        }
+    }
+}

@@ -1,0 +1,67 @@
+package org.kquota.quota;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.util.List;
+import java.util.Map;
+
+@Tag("A17")
+class ExemptionTest {
+    @Test
+    void distinguishedNamesKeepTheirCommas() {
+        ExemptPrincipals exempt = ExemptPrincipals.parse(" User:CN=agent,O=x ; User:admin;");
+        assertTrue(exempt.contains(new KafkaPrincipal("User", "CN=agent,O=x")));
+        assertTrue(exempt.contains(new KafkaPrincipal("User", "admin")));
+        assertFalse(exempt.contains(new KafkaPrincipal("User", "CN=agent")));
+    }
+
+    @Test
+    void typeAndNameMustBothMatchExactly() {
+        ExemptPrincipals exempt = ExemptPrincipals.parse("User:admin");
+        assertFalse(exempt.contains(new KafkaPrincipal("Group", "admin")));
+        assertFalse(exempt.contains(new KafkaPrincipal("User", "Admin")));
+        assertFalse(exempt.contains(new KafkaPrincipal("User", "admin ")));
+        assertFalse(exempt.contains(KafkaPrincipal.ANONYMOUS));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", " ", ";", "admin", ":admin", "User:", "User:admin;User:ANONYMOUS"})
+    void whatExemptsNobodyOrEverybodyIsRefused(String text) {
+        assertThrows(IllegalArgumentException.class, () -> ExemptPrincipals.parse(text));
+    }
+
+    @Test
+    void noUserNameCanBeOneOfOurTags() {
+        for (Map<String, String> ours : List.of(Tags.PAUSED, Tags.NEWCOMERS, Tags.OVERFLOW, Tags.exempt("admin"))) {
+            String user = ours.get(Tags.USER);
+            assertFalse(org.apache.kafka.common.utils.Sanitizer.sanitize(user).equals(user), user);
+        }
+    }
+
+    @Test
+    void whoWasSeenIsBoundedAndTheLatestStay() {
+        ExemptSeen seen = new ExemptSeen();
+        for (int i = 0; i < 1000; i++) {
+            seen.note("User:admin", "client-" + i, i);
+        }
+        seen.note("User:admin", "x".repeat(100_000), 1000);
+        ExemptSeen.Seen admin = seen.list().get(0);
+        assertEquals(256, admin.lastSeenSeconds().size());
+        assertEquals(1000, admin.latestSeconds());
+        assertTrue(admin.lastSeenSeconds().containsKey("client-999"));
+        assertTrue(admin.lastSeenSeconds().keySet().stream().allMatch(id -> id.length() <= 256));
+        seen.forgetUnseenSince(1000);
+        assertEquals(1, seen.list().get(0).lastSeenSeconds().size());
+        seen.forgetUnseenSince(1001);
+        assertEquals(List.of(), seen.list());
+    }
+}
