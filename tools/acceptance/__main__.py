@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tools.acceptance.collect import collect_marks
-from tools.acceptance.page import proofs_by_statement, render_page, unproven
+from tools.acceptance.page import proofs_by_statement, render_page, tally
 from tools.acceptance.statements import InvalidStatements, all_statements, read_sections
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -29,14 +29,16 @@ def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> i
     marks = collect_marks(repository, known_ids)
     proofs = proofs_by_statement(marks.good)
     page = render_page(sections, proofs)
-    missing = unproven(sections, proofs)
+    found = tally(sections, proofs)
 
     stale = not page_path.is_file() or page_path.read_text("utf-8") != page
     if stale and not check:
         page_path.write_text(page, "utf-8")
-    print(f"{len(known_ids) - len(missing)} of {len(known_ids)} statements are proven by tests.")
-    if missing:
-        print(f"Planned: {', '.join(missing)}")
+    print(found.sentence)
+    if found.in_part:
+        print(f"In part: {', '.join(found.in_part)}")
+    if found.planned:
+        print(f"Planned: {', '.join(found.planned)}")
     for bad in marks.bad:
         print(bad, file=sys.stderr)
     if stale and check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from tools.acceptance.marks import Mark
 from tools.acceptance.statements import Section, Statement, all_statements
@@ -15,7 +16,8 @@ _HEAD = """\
 Every statement has an id. A test that proves one carries the id, in Python as
 `@pytest.mark.accepts("A9")`, in Java as `@Tag("A9")`. *Decided* is our reading where the source leaves
 something open, contradicts itself, or is overtaken by Kafka. *Planned* means that no test proves the
-statement yet.
+statement yet; *in part* that it is about real processes and file systems, and only tests without them prove
+it so far.
 """
 
 
@@ -27,16 +29,39 @@ def proofs_by_statement(marks: Iterable[Mark]) -> dict[str, tuple[Mark, ...]]:
     return {id_: tuple(found.values()) for id_, found in tests.items()}
 
 
-def unproven(sections: tuple[Section, ...], proofs: Mapping[str, Sequence[Mark]]) -> list[str]:
-    """Return the ids that no test carries, in the page's order."""
-    return [statement.id for statement in all_statements(sections) if statement.id not in proofs]
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The ids of all statements, in the page's order, by how far they are proven."""
+
+    proven: tuple[str, ...]
+    in_part: tuple[str, ...]
+    planned: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """How many there are of each."""
+        total = len(self.proven) + len(self.in_part) + len(self.planned)
+        in_part = f", {len(self.in_part)} more in part" if self.in_part else ""
+        return f"{len(self.proven)} of {total} statements are proven by tests{in_part}."
+
+
+def tally(sections: tuple[Section, ...], proofs: Mapping[str, Sequence[Mark]]) -> Tally:
+    """Sort the statements by what proves them."""
+    proven: list[str] = []
+    in_part: list[str] = []
+    planned: list[str] = []
+    for statement in all_statements(sections):
+        tests = proofs.get(statement.id, ())
+        if _is_proven(statement, tests):
+            proven.append(statement.id)
+        else:
+            (in_part if tests else planned).append(statement.id)
+    return Tally(tuple(proven), tuple(in_part), tuple(planned))
 
 
 def render_page(sections: tuple[Section, ...], proofs: Mapping[str, Sequence[Mark]]) -> str:
     """Return the page; paths in it are relative to docs/."""
-    total = sum(len(section.statements) for section in sections)
-    proven = total - len(unproven(sections, proofs))
-    parts = [_HEAD, f"{proven} of {total} statements are proven by tests.\n"]
+    parts = [_HEAD, f"{tally(sections, proofs).sentence}\n"]
     parts.extend(_section(section, proofs) for section in sections)
     return "\n".join(parts)
 
@@ -62,11 +87,15 @@ def _row(statement: Statement, usual_source: str, tests: Sequence[Mark]) -> str:
         text += f" *Decided:* {statement.decided}"
     if statement.source != usual_source:
         text += f" ({statement.source})"
-    status = _status(tests)
+    status = _status(statement, tests)
     return f"| {statement.id} | {text} | {status} |"
 
 
-def _status(tests: Sequence[Mark]) -> str:
+def _is_proven(statement: Statement, tests: Sequence[Mark]) -> bool:
+    return any(statement.is_proven_by(test.path) for test in tests)
+
+
+def _status(statement: Statement, tests: Sequence[Mark]) -> str:
     if not tests:
         return "planned"
     by_file: dict[str, list[str]] = {}
@@ -77,4 +106,5 @@ def _status(tests: Sequence[Mark]) -> str:
         f"[{path.removeprefix('tests/')}](../{path}): {', '.join(f'`{name}`' for name in names)}"
         for path, names in by_file.items()
     )
-    return f"proven by {count}: {files}"
+    how_far = "proven" if _is_proven(statement, tests) else "in part"
+    return f"{how_far} by {count}: {files}"

@@ -61,6 +61,20 @@ def test_tags_of_java_tests_count_as_well(repository):
     assert "proven by 2 tests: [callback/src/test/java/org/kquota/DelayTest.java]" in page(repository)
 
 
+def test_a_statement_about_real_parts_is_proven_by_tests_on_them_alone(repository, capsys):
+    about_real_parts = STATEMENTS.replace("    statements:", "    on_real_parts: true\n    statements:")
+    (repository / "docs/acceptance.yml").write_text("real_parts: [tests/integration/]\n" + about_real_parts)
+    assert main([], repository) == 0
+    assert "| in part by 1 test: [unit/test_delay.py]" in page(repository)
+    assert capsys.readouterr().out == (
+        "0 of 2 statements are proven by tests, 1 more in part.\nIn part: B1\nPlanned: B2\n"
+    )
+    (repository / "tests/integration").mkdir()
+    (repository / "tests/integration/test_delay.py").write_text(PROOF)
+    assert main([], repository) == 0
+    assert "| proven by 2 tests: [integration/test_delay.py]" in page(repository)
+
+
 def test_a_page_that_the_tests_have_overtaken_is_stale(repository, capsys):
     assert main(["--check"], repository) == 1
     assert main([], repository) == 0
@@ -87,6 +101,11 @@ def test_a_mark_with_an_unknown_id_fails_and_names_its_place(repository, capsys)
         (('"There is none."', '""'), "B2.statement: must be a line of text"),
         (('"There is none."', '"a | b"'), "B2.statement: must be a line of text"),
         (("sections:", "parts:"), "parts is no known key"),
+        (("sections:", "real_parts: tests\nsections:"), "real_parts: must be a list of paths"),
+        (
+            ("    statements:", "    on_real_parts: true\n    statements:"),
+            "on_real_parts: must be true, with",
+        ),
         (("title: Client quotas", "title: ["), "no YAML"),
     ],
 )
