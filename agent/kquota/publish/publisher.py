@@ -100,7 +100,7 @@ class UsagePublisher:
         return self._producer.tally.state()
 
     def credentials_problem(self) -> KafkaFailure | None:
-        """Why the credential files as they are now cannot be used (an earlier client may still work), or None."""
+        """Why the credential files on disk cannot be used (an earlier client may still work), or None."""
         return self._producer.credentials_problem
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The cluster is away, hangs, and comes back: what publishers and readers say meanwhile, and what they do then."""
+"""The cluster is away, hangs, and comes back: what publishers and readers say and do."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_while_a_broker_hangs_the_newest_snapshot_takes_the_place_of_older_ones(
     assert publisher.flush(15)
     _, seen = read_all(properties, topic_name, lonely_admin, closing)
     values = [record.value for record in seen.of(TopicRecord) if record.key == b"1"]
-    # The first may have been on its way when the broker stopped to answer; of those behind it only the last is left.
+    # The first may have been on its way when the broker hung; of those behind it only the last is left.
     assert values in ([b"0", b"50"], [b"0", b"1", b"50"])
     assert publisher.state().replaced >= 48
     assert sum(publisher.state().errors.values()) == 0
