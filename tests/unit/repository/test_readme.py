@@ -53,19 +53,19 @@ def test_the_example_of_sizing_adds_up():
     arrival = max(broker_default("ARRIVAL_MIN_BYTES"), 100 * 100e3)
     burst = rate * (reaction + window / 2)
     requests = share * 3 * 100 * 100e3
-    leak = arrival * (16 + hour * (2 / mute + 1 / window))
+    leak = arrival * (15 + 2 * hour / mute)
     leak_of_all = share * 3 * leak
     for line in (
         f"a       = 3 / 9 · 2                       = {share:.2f}",
         f"r       = 0.67 · 300 MB/s                 = {rate / 1e6:.0f} MB/s",
         f"burst   = 200 MB/s · (2 + 5.5) s          = {burst / 1e9:.1f} GB",
         f"request = 0.67 · 3 · 100 · 100 kB         = {requests / 1e9:.2f} GB",
-        f"leak    = 10 MB · (16 + 3600 · {2 / mute + 1 / window:.3f})     = {leak / 1e9:.1f} GB per broker",
-        f"        → 0.67 · 3 · 10.6 GB              = {leak_of_all / 1e9:.1f} GB on the fullest volume",
-        f"reserve ≥ 1.5 + 0.02 + 21.3               = {(burst + requests + leak_of_all) / 1e9:.1f} GB",
+        f"leak    = 10 MB · (15 + 2 · 3600 / {mute:.0f})    = {leak / 1e9:.2f} GB per broker",
+        f"        → 0.67 · 3 · 7.35 GB              = {leak_of_all / 1e9:.1f} GB on the fullest volume",
+        f"reserve ≥ 1.5 + 0.02 + 14.7               = {(burst + requests + leak_of_all) / 1e9:.1f} GB",
         f"zone    ≥ e · 200 MB/s · (2 + 5.5 + 1) s  = {math.e * rate * 8.5 / 1e9:.1f} GB",
         f"zone    = 200 MB/s · 600 s                = {rate * 600 / 1e9:.0f} GB",
     ):
         assert line in README
-    assert 2 < (50e9 - burst - requests) / (leak_of_all / hour) / hour < 3  # "more than two hours"
+    assert 3 < (50e9 - burst - requests) / leak_of_all < 4  # "more than three hours"
     assert 100e9 / rate == pytest.approx(500)  # "to 37 % in 500 s"
