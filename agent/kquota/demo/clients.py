@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -95,6 +96,40 @@ def offsets_by_partition(admin: AdminClient, topic: str, at: OffsetSpec | None =
     requests = {TopicPartition(topic, number): wanted for number in partitions_of(admin, topic)}
     answers = admin.list_offsets(requests, request_timeout=_REQUEST_TIMEOUT_SECONDS)
     return {partition.partition: _await(future).offset for partition, future in answers.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionHealth:
+    """Who has a partition, and who should."""
+
+    partition: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+    @property
+    def under_replicated(self) -> bool:
+        """Whether a replica is not in sync."""
+        return len(self.in_sync) < len(self.replicas)
+
+
+def partition_health(admin: AdminClient, topic: str, timeout_seconds: float = 5.0) -> list[PartitionHealth]:
+    """The partitions of the topic as the cluster describes them.
+
+    Raises:
+        KafkaException: no broker answers.
+        KeyError: there is no such topic.
+    """
+    partitions = admin.list_topics(topic, timeout=timeout_seconds).topics[topic].partitions.values()
+    return [
+        PartitionHealth(
+            partition=entry.id,
+            leader=entry.leader if entry.leader >= 0 else None,
+            replicas=tuple(entry.replicas),
+            in_sync=tuple(entry.isrs),
+        )
+        for entry in partitions
+    ]
 
 
 def delete_records_before(admin: AdminClient, topic: str, offsets: Mapping[int, int]) -> None:

@@ -38,7 +38,7 @@ class Progress:
     """What a client has done since it started."""
 
     at: float
-    """Unix time in seconds."""
+    """CLOCK_MONOTONIC in seconds, which all processes of a machine share."""
     records: int = 0
     """Acknowledged to the producer, or received by the consumer."""
     bytes: int = 0
@@ -53,7 +53,7 @@ class _Reporter:
     """Prints the progress at intervals; knows when to stop."""
 
     def __init__(self, seconds: float | None) -> None:
-        self.progress = Progress(at=time.time())
+        self.progress = Progress(at=time.monotonic())
         self._deadline = time.monotonic() + seconds if seconds is not None else float("inf")
         self._next_report = 0.0
         self._stopped = False
@@ -69,7 +69,7 @@ class _Reporter:
         return not self._stopped and now < self._deadline
 
     def report(self) -> None:
-        self.progress.at = time.time()
+        self.progress.at = time.monotonic()
         print(json.dumps(asdict(self.progress)), flush=True)
 
     def finish(self) -> int:
@@ -117,17 +117,21 @@ def produce(
     return reporter.finish()
 
 
-def consume(configuration: dict[str, str], topic: str, seconds: float | None) -> int:
-    """Read the whole topic from its beginning and go on reading until told to stop."""
+def consume(configuration: dict[str, str], topic: str, rate_bytes: float, seconds: float | None) -> int:
+    """Read the topic from its beginning and go on until told to stop; flat out, or `rate_bytes` a second."""
     reporter = _Reporter(seconds)
     # Retention may overtake a reader: then go on with the oldest record there is.
     settings = {"group.id": "kquota-demo", "enable.auto.commit": "false", "auto.offset.reset": "earliest"}
     consumer = Consumer({**configuration, **settings, "error_cb": reporter.remember})
     partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
     consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in partitions])
+    started = time.monotonic()
     while reporter.going_on():
+        if rate_bytes and reporter.progress.bytes > (time.monotonic() - started) * rate_bytes:
+            time.sleep(0.01)
+            continue
         try:
-            messages = consumer.consume(num_messages=500, timeout=0.1)
+            messages = consumer.consume(num_messages=100, timeout=0.1)
         except (ConsumeError, KafkaException) as error:
             reporter.remember(error.args[0])
             continue
@@ -158,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return produce(
             configuration, options.topic, options.record_bytes, options.rate_bytes, options.seconds
         )
-    return consume(configuration, options.topic, options.seconds)
+    return consume(configuration, options.topic, options.rate_bytes, options.seconds)
 
 
 if __name__ == "__main__":

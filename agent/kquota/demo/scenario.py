@@ -1,0 +1,213 @@
+"""The play itself: fill, throttle, pause, delete, go on; or fill and watch, without kquota."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from confluent_kafka import KafkaException
+
+from kquota.core.decision import State
+from kquota.core.sentences import decision_sentence
+from kquota.demo import clients
+from kquota.demo.clients import PartitionHealth
+from kquota.demo.load import Progress
+from kquota.demo.load_process import LoadProcess
+from kquota.demo.screen import Screen
+from kquota.demo.sight import Lookout, Sight
+from kquota.demo.stage import Stage
+from kquota.demo.tally import Tally
+
+# A small queue: what waits in the client is neither lost nor counted, and a flush at the end is short.
+_PRODUCER_SETTINGS = ("-X", "enable.idempotence=true", "-X", "queue.buffering.max.kbytes=16384")
+_TICK_SECONDS = 0.1
+_AFTERMATH_SECONDS = 30.0
+
+
+class PlayStuck(Exception):
+    """The play could not go on; the message is a sentence."""
+
+
+@dataclass
+class Outcome:
+    """What the play has come to, besides the tally."""
+
+    produced: Progress | None = None
+    consumed: Progress | None = None
+    landed_in_pause_bytes: int | None = None
+    consumed_in_pause_bytes: int | None = None
+    pause_seconds: float | None = None
+    resumed_seconds: float | None = None
+    """From every broker letting producers through to the first megabyte acknowledged."""
+    flowing_bytes_per_second: float | None = None
+    partitions: list[PartitionHealth] = field(default_factory=list)
+    stuck: str | None = None
+
+
+class Scenario:
+    """Plays on a stage, before the eyes of a lookout, and shows it on a screen."""
+
+    def __init__(self, stage: Stage, lookout: Lookout, tally: Tally, screen: Screen) -> None:
+        self._stage = stage
+        self._plan = stage.plan
+        self._lookout = lookout
+        self._tally = tally
+        self._screen = screen
+        self._admin = clients.admin_client(stage.cluster.client_configuration())
+        self._loads = ExitStack()
+        self._last_sentence = ""
+        self.outcome = Outcome()
+
+    def __enter__(self) -> Scenario:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._loads.close()
+
+    def play(self) -> Outcome:
+        """Play to the end, or to where it can't go on; returns what was seen until then."""
+        try:
+            if self._stage.protected:
+                self._protected()
+            else:
+                self._unprotected()
+        except PlayStuck as stuck:
+            self.outcome.stuck = str(stuck)
+            self._screen.event(str(stuck), "bold red")
+        self._finish()
+        return self.outcome
+
+    def _protected(self) -> None:
+        self._until(lambda sight: sight.all_enforce(State.OPEN), "every broker to enforce OPEN")
+        self._screen.event("three agents agree: OPEN. Producers start, flat out")
+        self._start_load()
+        timeout = self._plan.fill_timeout_seconds
+        self._until(
+            lambda sight: sight.all_enforce(State.THROTTLE), "every broker to enforce THROTTLE", timeout
+        )
+        self._until(lambda _: self._tally.paused_at is not None, "every broker to enforce PAUSE", timeout)
+        self._watch_the_pause()
+        self._screen.event(f"an operator deletes the records of {self._plan.topic}")
+        ends = clients.offsets_by_partition(self._admin, self._plan.topic)
+        clients.delete_records_before(self._admin, self._plan.topic, ends)
+        self._until(lambda _: self._tally.opened_at is not None, "every broker to enforce OPEN again")
+        self._watch_the_flow()
+
+    def _watch_the_pause(self) -> None:
+        self._screen.event("producers are held on all three brokers; consumers go on")
+        begin_records, begin_at = self._landed_records(), time.monotonic()
+        read_before = self._screen.consumed.load.latest if self._screen.consumed.load else None
+        self._for(self._plan.pause_seconds)
+        read_after = self._screen.consumed.load.latest if self._screen.consumed.load else None
+        self.outcome.pause_seconds = time.monotonic() - begin_at
+        self.outcome.landed_in_pause_bytes = (
+            self._landed_records() - begin_records
+        ) * self._plan.record_bytes
+        if read_before and read_after:
+            self.outcome.consumed_in_pause_bytes = read_after.bytes - read_before.bytes
+
+    def _watch_the_flow(self) -> None:
+        opened_at = self._tally.opened_at
+        producer = self._screen.produced.load
+        assert opened_at is not None
+        assert producer is not None
+        acknowledged = max((entry.bytes for entry in producer.history if entry.at <= opened_at), default=0)
+
+        def first_megabyte() -> float | None:
+            reports = producer.history
+            return next((entry.at for entry in reports if entry.bytes >= acknowledged + 10**6), None)
+
+        self._until(lambda _: first_megabyte() is not None, "producers to flow again")
+        resumed_at = first_megabyte()
+        assert resumed_at is not None
+        self.outcome.resumed_seconds = max(0.0, resumed_at - opened_at)
+        self._screen.event("producers flow again")
+        self._for(self._plan.flow_seconds)
+        self.outcome.flowing_bytes_per_second = producer.rate_bytes_per_second(self._plan.flow_seconds)
+
+    def _unprotected(self) -> None:
+        self._screen.event("nothing holds them: producers start, flat out")
+        self._start_load()
+        self._until(
+            lambda sight: not all(broker.running for broker in sight.brokers),
+            "a broker to go down",
+            self._plan.fill_timeout_seconds,
+        )
+        end = time.monotonic() + _AFTERMATH_SECONDS
+        known_dead: set[int] = set()
+        while time.monotonic() < end and len(known_dead) < len(self._lookout.latest.brokers):
+            self._tick()
+            for broker in self._lookout.latest.brokers:
+                if not broker.running and broker.broker_id not in known_dead:
+                    known_dead.add(broker.broker_id)
+                    self._screen.event(f"broker {broker.broker_id} is down: its disks are full", "bold red")
+
+    def _start_load(self) -> None:
+        plan, cluster = self._plan, self._stage.cluster
+        clients.create_topic(self._admin, plan.topic, plan.replicas, plan.topic_settings)
+        common = {
+            "topic": plan.topic,
+            "configuration": cluster.client_configuration(),
+            "environment": cluster.environment(),
+        }
+        self._screen.produced.load = self._loads.enter_context(
+            LoadProcess(
+                "produce",
+                log_path=cluster.path / "producer.log",
+                options=["--record-bytes", str(plan.record_bytes), *_PRODUCER_SETTINGS],
+                **common,  # type: ignore[arg-type]
+            )
+        )
+        self._screen.consumed.load = self._loads.enter_context(
+            LoadProcess(
+                "consume",
+                log_path=cluster.path / "consumer.log",
+                options=["--rate-bytes", str(plan.consumer_bytes_per_second)],
+                **common,  # type: ignore[arg-type]
+            )
+        )
+
+    def _finish(self) -> None:
+        produced, consumed = self._screen.produced.load, self._screen.consumed.load
+        self.outcome.produced = produced.latest if produced else None
+        self.outcome.consumed = consumed.latest if consumed else None
+        if any(broker.running for broker in self._lookout.latest.brokers):
+            try:
+                self.outcome.partitions = clients.partition_health(self._admin, self._plan.topic)
+            except KafkaException:
+                self.outcome.partitions = []
+
+    def _landed_records(self) -> int:
+        return sum(clients.offsets_by_partition(self._admin, self._plan.topic).values())
+
+    def _until(
+        self, reached: Callable[[Sight], bool], what: str, timeout_seconds: float | None = None
+    ) -> None:
+        timeout = self._plan.step_timeout_seconds if timeout_seconds is None else timeout_seconds
+        deadline = time.monotonic() + timeout
+        while not reached(self._lookout.latest):
+            if time.monotonic() > deadline:
+                raise PlayStuck(f"waited {timeout:g} s in vain for {what}")
+            self._tick()
+            if self._stage.protected and self._tally.died_at:
+                raise PlayStuck(f"broker {min(self._tally.died_at)} went down while waiting for {what}")
+
+    def _for(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._tick()
+
+    def _tick(self) -> None:
+        self._stage.check_agents()
+        sight = self._lookout.latest
+        if (decision := sight.worst_decision) is not None:
+            sentence = decision_sentence(decision)
+            # The factor moves all the time: only another state, or another cause of a PAUSE, is an event.
+            key = decision.state.value if decision.state is State.THROTTLE else sentence
+            if key != self._last_sentence:
+                self._last_sentence = key
+                self._screen.event(sentence)
+        self._screen.show(sight)
+        time.sleep(_TICK_SECONDS)

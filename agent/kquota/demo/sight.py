@@ -1,0 +1,179 @@
+"""What can be seen of the cluster at one moment, and a thread that keeps looking."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from kquota.apply.applied_state import AppliedState, read_applied_state
+from kquota.core.decision import Cause, Decision, Mode, Reason, State, Undetermined, UndeterminedCause
+from kquota.core.limits import LimitPair
+from kquota.core.timestamps import parse_utc
+from kquota.demo.node import KafkaNode
+from kquota.write import decision_file
+from kquota.write.boot_clock import BootClock
+from kquota.write.safe_read import Refusal
+
+LOOK_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSight:
+    """One volume, and where its limits lie."""
+
+    name: str
+    capacity_bytes: int
+    consumed_bytes: int
+    soft_bytes: int
+    hard_bytes: int
+    headroom: float
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSight:
+    """One broker; what its agent has decided and what its plug-in applies, where there are any."""
+
+    broker_id: int
+    running: bool
+    volumes: tuple[VolumeSight, ...]
+    decision: Decision | None
+    applied: AppliedState | None
+
+    def enforces(self, state: State) -> bool:
+        """Whether producers of this broker are really held at that state (or let through, for OPEN)."""
+        applied = self.applied
+        return applied is not None and applied.mode is Mode.ENFORCE and applied.state is state
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The cluster at one moment (CLOCK_MONOTONIC, in seconds)."""
+
+    at: float
+    brokers: tuple[BrokerSight, ...]
+
+    @property
+    def volumes(self) -> list[tuple[int, VolumeSight]]:
+        """All volumes with their broker's id."""
+        return [(broker.broker_id, volume) for broker in self.brokers for volume in broker.volumes]
+
+    def all_enforce(self, state: State) -> bool:
+        """Whether every broker does."""
+        return all(broker.enforces(state) for broker in self.brokers)
+
+    @property
+    def breached(self) -> bool:
+        """Whether any volume is over its hard limit."""
+        return any(volume.headroom <= 0 for _, volume in self.volumes)
+
+    @property
+    def worst_decision(self) -> Decision | None:
+        """The decision with the smallest headroom that any agent has written."""
+        decisions = [broker.decision for broker in self.brokers if broker.decision is not None]
+        return min(decisions, key=lambda decision: decision.headroom, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFiles:
+    """Where one broker's agent writes its decision and its plug-in what it applies."""
+
+    decision: Path
+    applied: Path
+
+
+class Lookout:
+    """A thread that looks twenty times a second and hands each sight to `notice`."""
+
+    def __init__(
+        self,
+        nodes: Sequence[KafkaNode],
+        limits: LimitPair,
+        files: Mapping[int, BrokerFiles],
+        notice: Callable[[Sight], None],
+    ) -> None:
+        self._nodes = nodes
+        self._limits = limits
+        self._files = files
+        self._notice = notice
+        self._clock = BootClock()
+        self._devices = {volume.mount_point: volume.device for node in nodes for volume in node.volumes}
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._keep_looking, name="lookout", daemon=True)
+        self.latest = self.look()
+
+    def __enter__(self) -> Lookout:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def look(self) -> Sight:
+        """Look once."""
+        return Sight(time.monotonic(), tuple(self._broker(node) for node in self._nodes))
+
+    def _keep_looking(self) -> None:
+        while not self._stopping.wait(LOOK_SECONDS):
+            self.latest = self.look()
+            self._notice(self.latest)
+
+    def _broker(self, node: KafkaNode) -> BrokerSight:
+        files = self._files.get(node.node_id)
+        return BrokerSight(
+            broker_id=node.node_id,
+            running=node.running(),
+            volumes=self._volumes(node),
+            decision=None if files is None else read_decision(files.decision),
+            applied=None if files is None else self._applied(node.node_id, files.applied),
+        )
+
+    def _volumes(self, node: KafkaNode) -> tuple[VolumeSight, ...]:
+        sights = []
+        for volume in node.volumes:
+            capacity_bytes, consumed_bytes = volume.capacity_bytes(), volume.consumed_bytes()
+            bounds = self._limits.bounds(capacity_bytes)
+            sights.append(
+                VolumeSight(
+                    name=self._devices[volume.mount_point],
+                    capacity_bytes=capacity_bytes,
+                    consumed_bytes=consumed_bytes,
+                    soft_bytes=int(bounds.soft_bytes),
+                    hard_bytes=int(bounds.hard_bytes),
+                    headroom=float(bounds.headroom(consumed_bytes)),
+                )
+            )
+        return tuple(sights)
+
+    def _applied(self, broker_id: int, path: Path) -> AppliedState | None:
+        applied = read_applied_state(path, self._clock.now(), broker_id=broker_id)
+        return applied if isinstance(applied, AppliedState) else None
+
+
+def read_decision(path: Path) -> Decision | None:
+    """The decision in a decision file; None where there is none to read. A hold's details are left out."""
+    document = decision_file.read(path)
+    if isinstance(document, Refusal):
+        return None
+    reasons, undetermined = document["reasons"], document["undetermined"]
+    assert isinstance(reasons, list)
+    assert isinstance(undetermined, list)
+    return Decision(
+        headroom=Fraction(str(document["factor"])),
+        reasons=tuple(
+            Reason(
+                Cause(entry["cause"]), Fraction(str(entry["headroom"])), entry["broker_id"], entry["volume"]
+            )
+            for entry in reasons
+        ),
+        undetermined=tuple(
+            Undetermined(entry["broker_id"], UndeterminedCause(entry["cause"])) for entry in undetermined
+        ),
+        fallback=document["fallback"] is True,
+        hold=None,
+        decided_at=parse_utc(str(document["decided_at"])),
+    )

@@ -1,0 +1,154 @@
+"""Sets the stage: the cluster, its topic, and, when protected, plug-in and agents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import yaml
+
+from kquota.core.limits import LimitPair
+from kquota.demo.certificates import principal_of
+from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from kquota.demo.node import NodeLayout
+from kquota.demo.plan import Plan
+from kquota.demo.processes import ChildProcess
+from kquota.demo.runtime import KafkaRuntime
+from kquota.demo.sight import BrokerFiles
+
+BROKER_IDS = (1, 2, 3)
+# All compilers: replication over TLS is four times as fast with the one that knows the AES instructions.
+_JVM_OPTIONS = ("-XX:TieredStopAtLevel=4",)
+# The command of this very installation, wherever PATH leads.
+_KQUOTA = (sys.executable, "-c", "from kquota.cli.main import main; main()")
+
+
+class AgentFailed(Exception):
+    """An agent ended; the message holds the end of its log."""
+
+
+def agent_name(broker_id: int) -> str:
+    """The common name of a broker's agent."""
+    return f"kquota-agent-{broker_id}"
+
+
+def broker_files(directory: Path) -> BrokerFiles:
+    """Decision and applied-state file below a node's directory, each in a directory of its writer's."""
+    return BrokerFiles(directory / "kquota" / "decision.json", directory / "kquota-broker" / "applied.json")
+
+
+def plug_in_properties(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
+    """The broker properties that load the plug-in in enforce mode; makes the directories they name."""
+    files = broker_files(layout.directory)
+    for path in (files.decision.parent, files.applied.parent):
+        path.mkdir(mode=0o755)
+    exempt = [principal_of(agent_name(number)) for number in BROKER_IDS]
+    exempt += [principal_of(f"kquota-broker-{number}") for number in BROKER_IDS]
+    return {
+        "client.quota.callback.class": "org.kquota.KquotaCallback",
+        "kquota.mode": "enforce",
+        "kquota.decision.file": str(files.decision),
+        "kquota.applied.file": str(files.applied),
+        "kquota.exempt.principals": ";".join(exempt),
+    }
+
+
+def cluster_spec(plan: Plan, callback_jar: Path | None) -> ClusterSpec:
+    """Three brokers on volumes of their own; with the plug-in when its jar is given."""
+    nodes = tuple(
+        # With the metadata apart, a broker whose first disk is full can show what Kafka does then.
+        NodeSpec(
+            node_id=broker_id,
+            volumes=plan.volumes[broker_id],
+            separate_metadata_dir=True,
+            jvm_options=_JVM_OPTIONS,
+        )
+        for broker_id in BROKER_IDS
+    )
+    return ClusterSpec(
+        nodes=nodes,
+        properties=plan.broker_properties,
+        node_properties=plug_in_properties if callback_jar else None,
+        class_path=(callback_jar,) if callback_jar else (),
+    )
+
+
+def agent_configuration(cluster: KafkaCluster, broker_id: int, limits: LimitPair) -> dict[str, object]:
+    """The content of a broker's agent.yml."""
+    directory = cluster.nodes[broker_id].layout.directory
+    files = broker_files(directory)
+    return {
+        "broker": {"server_properties": str(cluster.nodes[broker_id].layout.server_properties)},
+        "kafka": cluster.client_configuration(agent_name(broker_id)),
+        "limits": {"hard": limits.hard.to_document(), "soft": limits.soft.to_document()},
+        "mode": "enforce",
+        "decision_file": str(files.decision),
+        "applied_file": str(files.applied),
+        "state_dir": str(directory / "kquota-state"),
+        "metrics": {"listen": "127.0.0.1:0"},
+    }
+
+
+class Stage:
+    """The running cluster and, with a plug-in, one agent beside each broker."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        runtime: KafkaRuntime,
+        *,
+        callback_jar: Path | None,
+        keep: bool,
+        report: Callable[[str], None],
+    ) -> None:
+        self.plan = plan
+        self.protected = callback_jar is not None
+        self.cluster = KafkaCluster(cluster_spec(plan, callback_jar), runtime, keep=keep, report=report)
+        self.agents: dict[int, ChildProcess] = {}
+        self._report = report
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Stage:
+        with ExitStack() as stack:
+            stack.enter_context(self.cluster)
+            if self.protected:
+                self._report("starting an agent beside each broker, connected by mutual TLS")
+                for broker_id in BROKER_IDS:
+                    self.agents[broker_id] = self._start_agent(broker_id)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+    @property
+    def files(self) -> dict[int, BrokerFiles]:
+        """Per broker; empty without the plug-in."""
+        if not self.protected:
+            return {}
+        return {node.node_id: broker_files(node.layout.directory) for node in self.cluster.brokers}
+
+    def check_agents(self) -> None:
+        """See that no agent has ended.
+
+        Raises:
+            AgentFailed: one has.
+        """
+        for broker_id, agent in self.agents.items():
+            if (code := agent.exit_code()) is not None:
+                raise AgentFailed(f"the agent of broker {broker_id} ended with {code}:\n{agent.log_tail()}")
+
+    def _start_agent(self, broker_id: int) -> ChildProcess:
+        directory = self.cluster.nodes[broker_id].layout.directory
+        (directory / "kquota-state").mkdir()
+        configuration = directory / "agent.yml"
+        configuration.write_text(
+            yaml.safe_dump(agent_configuration(self.cluster, broker_id, self.plan.limits), sort_keys=False)
+        )
+        return ChildProcess(
+            [*_KQUOTA, "run", "--config", str(configuration)],
+            log_path=directory / "agent.log",
+            environment=self.cluster.environment(),
+        )

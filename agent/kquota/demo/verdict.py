@@ -1,0 +1,157 @@
+"""The end of the demo in numbers, and whether the promise was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kquota.cli.status_view import size_text
+from kquota.core.decision import State
+from kquota.demo.scenario import Outcome
+from kquota.demo.tally import Tally
+
+_EXPECTED_STATES = [State.OPEN, State.THROTTLE, State.PAUSE, State.OPEN]
+_RESUME_LIMIT_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One thing promised, what was seen, and whether it was kept."""
+
+    text: str
+    seen: str
+    kept: bool
+
+
+def protected_promises(tally: Tally, outcome: Outcome, broker_count: int) -> list[Promise]:
+    """What kquota promises, held against what happened."""
+    alive = broker_count - len(tally.died_at)
+    passed = _passed_through(tally.states, _EXPECTED_STATES)
+    full = [peak for peak in tally.peaks.values() if peak.free_bytes <= 0]
+    unhealthy = [entry for entry in outcome.partitions if entry.under_replicated or entry.leader is None]
+    failed = outcome.produced.failed_records if outcome.produced else 0
+    return [
+        Promise(
+            "every broker lives, no log dir went offline",
+            f"{alive} of {broker_count} alive, {len(tally.offline_log_dirs)} log dirs offline",
+            alive == broker_count and not tally.offline_log_dirs,
+        ),
+        Promise("no volume ran full", f"{len(full)} ran full", bool(tally.peaks) and not full),
+        Promise(
+            "all brokers went OPEN, THROTTLE, PAUSE, OPEN",
+            ", ".join(state.value for state in tally.states) or "nothing enforced",
+            passed,
+        ),
+        Promise(
+            "consumers went on reading in PAUSE",
+            _bytes(outcome.consumed_in_pause_bytes),
+            bool(outcome.consumed_in_pause_bytes),
+        ),
+        Promise(
+            "producers lost no record",
+            f"{failed} given up",
+            outcome.produced is not None and failed == 0,
+        ),
+        Promise(
+            f"production flows again within {_RESUME_LIMIT_SECONDS:g} s",
+            f"{_seconds(outcome.resumed_seconds)}, then {_bytes(outcome.flowing_bytes_per_second)}/s",
+            outcome.resumed_seconds is not None and outcome.resumed_seconds <= _RESUME_LIMIT_SECONDS,
+        ),
+        Promise(
+            "every partition is in sync at the end",
+            f"{len(unhealthy)} of {len(outcome.partitions)} are not",
+            bool(outcome.partitions) and not unhealthy,
+        ),
+    ]
+
+
+def protected_verdict(tally: Tally, outcome: Outcome, promises: Sequence[Promise]) -> RenderableType:
+    """Peaks, reaction, and the promises."""
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    facts.add_row(
+        "from the byte over the hard limit to all brokers holding", _seconds(tally.reaction_seconds)
+    )
+    facts.add_row("from free space to all brokers letting through", _seconds(tally.release_seconds))
+    facts.add_row(
+        f"landed in {_seconds(outcome.pause_seconds)} of PAUSE", _bytes(outcome.landed_in_pause_bytes)
+    )
+    kept = all(promise.kept for promise in promises) and outcome.stuck is None
+    end = Text(
+        "The promise was kept." if kept else "THE PROMISE WAS NOT KEPT.",
+        style="green" if kept else "bold red",
+    )
+    stuck = [Text(outcome.stuck, style="red")] if outcome.stuck else []
+    return Group(peak_table(tally), Text(), facts, Text(), promise_table(promises), Text(), *stuck, end)
+
+
+def peak_table(tally: Tally) -> Table:
+    """How full each volume was at its fullest."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
+    for title in ("BROKER", "VOLUME"):
+        table.add_column(title)
+    for title in ("PEAK", "OF", "%", "PAST HARD", "LEFT"):
+        table.add_column(title, justify="right")
+    for (broker_id, name), peak in sorted(tally.peaks.items()):
+        share = 100 * peak.consumed_bytes / peak.capacity_bytes
+        table.add_row(
+            str(broker_id),
+            name,
+            size_text(peak.consumed_bytes),
+            size_text(peak.capacity_bytes),
+            f"{share:.1f}%",
+            size_text(peak.past_hard_bytes) if peak.past_hard_bytes else "-",
+            Text(size_text(peak.free_bytes), style="" if peak.free_bytes > 0 else "bold red"),
+        )
+    return table
+
+
+def promise_table(promises: Sequence[Promise]) -> Table:
+    """A line per promise."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for promise in promises:
+        mark = Text("kept", style="green") if promise.kept else Text("BROKEN", style="bold red")
+        table.add_row(mark, promise.text, promise.seen)
+    return table
+
+
+def unprotected_verdict(
+    tally: Tally, outcome: Outcome, broker_count: int, full_messages: int
+) -> RenderableType:
+    """What the same load did without kquota."""
+    facts = Table.grid(padding=(0, 2, 0, 0))
+    first = min(tally.died_at.values(), default=None)
+    breach = tally.breached_at
+    offline = [entry for entry in outcome.partitions if entry.leader is None]
+    behind = [entry for entry in outcome.partitions if entry.under_replicated]
+    alive = broker_count - len(tally.died_at)
+    facts.add_row("brokers alive", f"{alive} of {broker_count}")
+    if first is not None and breach is not None:
+        facts.add_row("from the hard limit's level to the first broker down", _seconds(first - breach))
+    facts.add_row('"No space left on device" in the brokers\' logs', str(full_messages))
+    if alive:
+        facts.add_row("partitions without a leader", f"{len(offline)} of {len(outcome.partitions)}")
+        facts.add_row("partitions under-replicated", f"{len(behind)} of {len(outcome.partitions)}")
+    else:
+        facts.add_row("partitions without a leader", "all")
+    end = Text("Without kquota the disks ran full.", style="bold red")
+    if not tally.died_at:
+        end = Text("No broker went down: the demonstration failed.", style="bold red")
+    return Group(peak_table(tally), Text(), facts, Text(), end)
+
+
+def _passed_through(states: Sequence[State], expected: Sequence[State]) -> bool:
+    """Whether the states contain the expected ones in that order (returns to THROTTLE between are fine)."""
+    following = iter(states)
+    return all(any(state is wanted for state in following) for wanted in expected)
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+
+
+def _bytes(value: float | None) -> str:
+    return "-" if value is None else f"{size_text(value)}B"
