@@ -281,6 +281,11 @@ final class LiveBroker implements AutoCloseable {
 
     @Override
     public void close() {
+        stop();
+    }
+
+    /** Ends the broker the ordinary way, or by force if it does not end. */
+    void stop() {
         if (process == null) {
             return;
         }
