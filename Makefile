@@ -33,7 +33,13 @@ lint: deps ## Style, types, and the direction of dependencies
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration
 	.venv/bin/lint-imports
+
+.PHONY: acceptance
+acceptance: deps ## Write docs/acceptance.md (statement → tests) and docs/configuration.md anew
+	$(PY) -m tools.acceptance
+	$(PY) -m tools.configuration
 
 .PHONY: callback
 callback: $(CALLBACK_JAR) ## Build the broker plug-in

@@ -9,11 +9,11 @@ from typing import cast
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from tools.configuration.example import Explanation, read_example
 
 from kquota.settings.kafka_options import OWNED_NAMES
 from kquota.settings.model import Settings
 from kquota.settings.problems import Allowed
+from tools.configuration.example import Explanation, read_example
 
 _HEAD = """\
 # Configuration

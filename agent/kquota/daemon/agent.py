@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from kquota.daemon.clocks import Clocks, JumpDetector, Moment
-from kquota.daemon.cycle import Cycle, CycleReport, CycleSettings
+from kquota.daemon.cycle import Cycle, CycleSettings
 from kquota.daemon.history import HistoryRecorder
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.kafka_side import KafkaSide
@@ -17,6 +17,7 @@ from kquota.daemon.local_side import LocalSide
 from kquota.daemon.measurements import measure
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.narrator import Narrator
+from kquota.daemon.report import CycleReport
 from kquota.kafka.errors import Kind
 from kquota.observe.server_properties import BrokerProperties
 from kquota.publish.documents import to_json
@@ -24,7 +25,6 @@ from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
 
 _STATE_FILE = "state.json"
-_FIRST_LOOK_SECONDS = 2.0
 _GOODBYE_SECONDS = 1.0
 
 
@@ -76,7 +76,7 @@ class Agent:
 
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
         """Wait for news, at most one sampling interval, then run a cycle; return what is to be told."""
-        arrivals = self._kafka.gather(self._wait_seconds)
+        arrivals = self._kafka.gather(0.0 if self._cycle.publishes_next else self._wait_seconds)
         moment = self._clocks.now()
         started_seconds = time.monotonic()
         report = self._cycle.run(moment, arrivals, self._kafka.knowledge.news(moment.monotonic_seconds))
@@ -112,7 +112,7 @@ class Agent:
         self._publication_errors: Counter[Kind] = Counter()
         self._wait_seconds = settings.sample_interval_seconds
         kafka.start()
-        local.wait_for_volumes(_FIRST_LOOK_SECONDS)
+        local.wait_for_volumes(settings.hang_seconds)
 
     def _remember_brokers(self, report: CycleReport) -> None:
         ids, cluster_id = report.news.active_brokers, report.news.cluster_id

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from fractions import Fraction
-from typing import Protocol
 
 from kquota.apply.applied_state import AppliedState, AppliedUnknown
 from kquota.apply.verification import Verification
@@ -26,9 +25,11 @@ from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, NoRecord
 from kquota.daemon.clocks import Moment
 from kquota.daemon.enforcement import Enforcement, enforcement
-from kquota.daemon.orders import Headers, OrderNews, order_news
+from kquota.daemon.orders import OrderNews, order_news
 from kquota.daemon.own_record import own_record
+from kquota.daemon.ports import Arrival, ClusterNews, Ports
 from kquota.daemon.publication import PublicationSchedule
+from kquota.daemon.report import CycleReport
 from kquota.observe.observation import Observation
 from kquota.settings.model import LimitsSection, Settings
 
@@ -74,77 +75,6 @@ class CycleSettings:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A record of the usage topic, as it arrived."""
-
-    key: bytes | None
-    value: bytes | None
-    headers: Headers = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterNews:
-    """What the Kafka side knows by now, beside the records.
-
-    ``topic_refused`` says why the usage topic can't be used. ``asked_own_broker`` is whether this
-    broker itself has lately answered a request of ours.
-    """
-
-    cluster_id: str | None = None
-    active_brokers: frozenset[int] | None = None
-    caught_up: bool = False
-    topic_refused: str | None = None
-    asked_own_broker: bool = False
-
-
-class Ports(Protocol):
-    """The edges of a cycle. None of these calls may block or raise for an expected failure."""
-
-    def observe(self, moment: Moment) -> Observation | None:
-        """Return the freshest look at the volumes; None before the first."""
-
-    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
-        """Hand the record to the usage topic."""
-
-    def write(self, document: Mapping[str, object]) -> str | None:
-        """Write the decision file; return what went wrong."""
-
-    def applied(
-        self, moment: Moment, cluster_id: str | None
-    ) -> tuple[AppliedState | AppliedUnknown, Verification]:
-        """Read the plug-in's applied-state file."""
-
-    def remember_grant(self, cluster_id: str, moment: Moment) -> None:
-        """Persist that this broker was verified to exempt us."""
-
-
-@dataclass(frozen=True, slots=True)
-class CycleReport:
-    """What one cycle saw and did, for the journal, the status, the metrics and the history.
-
-    ``decision`` is None while the agent still waits for its first look at the cluster.
-    """
-
-    moment: Moment
-    sentence: str
-    decision: Decision | None
-    enforcement: Enforcement
-    own: UsageRecord | None
-    observation: Observation | None
-    applied: AppliedState | AppliedUnknown | None
-    news: ClusterNews
-    verified: bool = False
-    folded: Counter[str] = field(default_factory=Counter)
-    malformed: tuple[str, ...] = ()
-    orders: tuple[OrderNews, ...] = ()
-    rival_instance: str | None = None
-    sequence: int = 0
-    published: bool = False
-    written: bool = False
-    write_error: str | None = None
-
-
 class Cycle:
     """The agent's memory, and the six steps in their order."""
 
@@ -161,7 +91,9 @@ class Cycle:
         self._started = started
         self._granted_for = granted_for
         self._previous: tuple[Volume, ...] = ()
+        self._rereading: ClusterView | None = None
         self._read_once = False
+        self._was_caught_up = False
         self._usage_sequence = 0
         self._decision_sequence = 0
         self._decides = False
@@ -172,13 +104,23 @@ class Cycle:
         self._contradicted_since_seconds: float | None = None
 
     def configure(self, settings: CycleSettings, ports: Ports) -> None:
-        """Go on with other settings; what was learnt about the cluster stays."""
+        """Go on with other settings; what was learnt about the cluster stays.
+
+        The topic is read again from its beginning then. Old records must not pass for the present while
+        that goes on, so they make a view of their own, which takes the place of this one at the end.
+        """
         self._settings, self._ports = settings, ports
+        self._rereading = ClusterView(settings.future_tolerance)
         self.view.future_tolerance = settings.future_tolerance
         self._membership.grace_seconds = settings.join_grace_seconds
         self._schedule.interval_seconds = settings.interval_seconds
         self._schedule.force()
         self._applied = None
+
+    @property
+    def publishes_next(self) -> bool:
+        """Whether something just read calls for a publication at once."""
+        return self._schedule.forced and self._read_once
 
     def run(self, moment: Moment, arrivals: Sequence[Arrival], news: ClusterNews) -> CycleReport:
         """Run the six steps once."""
@@ -245,10 +187,12 @@ class Cycle:
         fold = _Fold()
         for arrival in arrivals:
             event = read_event(arrival.key, arrival.value)
-            fold.results[self.view.fold(event, moment.wall).value] += 1
-            if self._read_once:  # what was ordered before this agent started is no news
-                order = order_news(event, arrival.headers)
-                fold.orders += () if order is None else (order,)
+            view = self._rereading or self.view
+            fold.results[view.fold(event, moment.wall).value] += 1
+            if not self._was_caught_up:
+                continue  # what was ordered or claimed before this reading began is no news
+            order = order_news(event, arrival.headers)
+            fold.orders += () if order is None else (order,)
             match event:
                 case TombstoneEvent(broker_id) if broker_id == self._settings.broker_id:
                     self._schedule.force()  # we are alive, whoever says otherwise
@@ -257,6 +201,11 @@ class Cycle:
                         fold.rival = record.instance_id or "unknown"
                 case MalformedEvent(_, key, problem):
                     fold.malformed.append(f"the record of key {key} can't be used: {problem}")
+        self._was_caught_up = news.caught_up
+        if news.caught_up and self._rereading is not None:
+            # A broker that the topic has lost keeps the verdict it had.
+            self._rereading.brokers = {**self.view.brokers, **self._rereading.brokers}
+            self.view, self._rereading = self._rereading, None
         if news.caught_up and not self._read_once:
             self._read_once = True
             self._recall_latches(moment)

@@ -10,7 +10,7 @@ from datetime import datetime
 from kquota.core.decision import MAX_LISTED, Decision, Mode, State
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import usage_to_document
-from kquota.daemon.cycle import CycleReport
+from kquota.daemon.report import CycleReport
 
 SCHEMA_VERSION = 1
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
-from kquota.daemon.cycle import Arrival, ClusterNews
+from kquota.daemon.ports import Arrival, ClusterNews
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import (
     CaughtUp,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kquota.apply.applied_state import AppliedState
 from kquota.core.decision import Mode, written_factor
-from kquota.daemon.cycle import CycleReport
 from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, VolumeSample
+from kquota.daemon.report import CycleReport
 
 
 def measure(report: CycleReport, metrics: AgentMetrics) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from kquota.apply.applied_state import AppliedUnknown
 from kquota.core.decision import Decision, State
 from kquota.core.sentences import undetermined_sentence
-from kquota.daemon.cycle import CycleReport
 from kquota.daemon.journal import Entry, MessageId
+from kquota.daemon.report import CycleReport
 
 _STATE_LEVELS = {State.OPEN: logging.INFO, State.THROTTLE: logging.WARNING, State.PAUSE: logging.WARNING}
 

@@ -39,6 +39,11 @@ class PublicationSchedule:
         self._signature = _signature(record, applied_state)
         self._headroom = _smallest_headroom(record)
 
+    @property
+    def forced(self) -> bool:
+        """Whether the next record is due whatever it says."""
+        return self._at_seconds is None
+
     def force(self) -> None:
         """Make the next record due at once."""
         self._at_seconds = None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.integration.observe.conftest import HANG_SECONDS, HangingDisk, MakeDisk, MakeWatch, eventually
 
 MakeHangingDisk = Callable[..., HangingDisk]

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.observe.conftest import eventually
 
 from kquota.observe import probe_process
 from kquota.observe.probe import LogDirSampler
 from kquota.observe.server_properties import parse_broker_properties
 from kquota.observe.volume_watch import VolumeWatch
+from tests.integration.observe.conftest import eventually
 
 HANG_SECONDS = 0.5
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from tests.integration.observe.conftest import MakeDisk, MakeWatch, eventually, run
 
 

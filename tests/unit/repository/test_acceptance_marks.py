@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
+
 from tools.acceptance.java_tags import read_java_tags
 from tools.acceptance.marks import Marks
 from tools.acceptance.python_marks import read_python_marks

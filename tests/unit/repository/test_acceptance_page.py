@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from tests.unit.repository.tree import REPOSITORY
 from tools.acceptance.__main__ import main
 from tools.acceptance.statements import InvalidStatements, read_sections

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tools.configuration.__main__ import EXAMPLE, PAGE, main
 from tools.configuration.example import read_example
 from tools.configuration.page import UnexplainedKey, all_keys, render_page

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.unit.repository.tree import REPOSITORY, shown, source_files
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

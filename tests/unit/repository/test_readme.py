@@ -6,9 +6,9 @@ import math
 import re
 
 import pytest
-from tests.unit.repository.tree import REPOSITORY
 
 from kquota.settings.model import Settings
+from tests.unit.repository.tree import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text("utf-8")
 BROKER_PROPERTIES = (REPOSITORY / "callback/src/main/java/org/kquota/KquotaConfig.java").read_text("utf-8")

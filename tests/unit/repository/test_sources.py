@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.unit.repository.tree import REPOSITORY, shown, source_files
 
 MAX_LINES = 400

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from tests.unit.repository.tree import REPOSITORY
-
 import kquota
+from tests.unit.repository.tree import REPOSITORY
 
 POM = {"pom": "http://maven.apache.org/POM/4.0.0"}
 

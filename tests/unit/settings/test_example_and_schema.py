@@ -8,10 +8,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
-from tests.unit.settings.configuration import loaded
 
 from kquota.settings import Settings, SettingsError, load
 from kquota.settings.problems import Allowed
+from tests.unit.settings.configuration import loaded
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "packaging" / "agent.yml.example"

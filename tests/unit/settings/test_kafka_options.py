@@ -4,10 +4,10 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from tests.unit.settings.configuration import loaded, problems, problems_of
 
 from kquota.kafka.config import OWNED_PROPERTIES
 from kquota.settings.kafka_options import OWNED_NAMES, KafkaOptions, is_secret
+from tests.unit.settings.configuration import loaded, problems, problems_of
 
 SECRET = "hunter2-very-secret"
 

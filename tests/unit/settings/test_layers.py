@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.settings.configuration import MINIMAL, PATH, loaded, problems, problems_of
 
 from kquota.settings import RESERVED_VARIABLES, SettingsError, load
+from tests.unit.settings.configuration import MINIMAL, PATH, loaded, problems, problems_of
 
 
 def test_the_environment_wins_key_by_key() -> None:

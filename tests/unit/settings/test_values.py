@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.settings.configuration import loaded, problems_of
 
 from kquota.core.decision import FallbackAction, Mode
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.settings.values import ListenAddress, LogLevel
+from tests.unit.settings.configuration import loaded, problems_of
 
 
 def test_the_defaults() -> None:

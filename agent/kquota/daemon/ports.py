@@ -1,0 +1,59 @@
+"""What goes in and out of a cycle: news of the cluster, and the edges it reaches the world by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.apply.verification import Verification
+from kquota.core.usage import UsageRecord
+from kquota.daemon.clocks import Moment
+from kquota.daemon.orders import Headers
+from kquota.observe.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A record of the usage topic, as it arrived."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNews:
+    """What the Kafka side knows by now, beside the records.
+
+    ``topic_refused`` says why the usage topic can't be used. ``asked_own_broker`` is whether this
+    broker itself has lately answered a request of ours.
+    """
+
+    cluster_id: str | None = None
+    active_brokers: frozenset[int] | None = None
+    caught_up: bool = False
+    topic_refused: str | None = None
+    asked_own_broker: bool = False
+
+
+class Ports(Protocol):
+    """The edges of a cycle. None of these calls may block or raise for an expected failure."""
+
+    def observe(self, moment: Moment) -> Observation | None:
+        """Return the freshest look at the volumes; None before the first."""
+
+    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
+        """Hand the record to the usage topic."""
+
+    def write(self, document: Mapping[str, object]) -> str | None:
+        """Write the decision file; return what went wrong."""
+
+    def applied(
+        self, moment: Moment, cluster_id: str | None
+    ) -> tuple[AppliedState | AppliedUnknown, Verification]:
+        """Read the plug-in's applied-state file."""
+
+    def remember_grant(self, cluster_id: str, moment: Moment) -> None:
+        """Persist that this broker was verified to exempt us."""

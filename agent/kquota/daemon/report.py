@@ -1,0 +1,41 @@
+"""What one cycle saw and did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.core.decision import Decision
+from kquota.core.usage import UsageRecord
+from kquota.daemon.clocks import Moment
+from kquota.daemon.enforcement import Enforcement
+from kquota.daemon.orders import OrderNews
+from kquota.daemon.ports import ClusterNews
+from kquota.observe.observation import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class CycleReport:
+    """What one cycle saw and did, for the journal, the status, the metrics and the history.
+
+    ``decision`` is None while the agent still waits for its first look at the cluster.
+    """
+
+    moment: Moment
+    sentence: str
+    decision: Decision | None
+    enforcement: Enforcement
+    own: UsageRecord | None
+    observation: Observation | None
+    applied: AppliedState | AppliedUnknown | None
+    news: ClusterNews
+    verified: bool = False
+    folded: Counter[str] = field(default_factory=Counter)
+    malformed: tuple[str, ...] = ()
+    orders: tuple[OrderNews, ...] = ()
+    rival_instance: str | None = None
+    sequence: int = 0
+    published: bool = False
+    written: bool = False
+    write_error: str | None = None
