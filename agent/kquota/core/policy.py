@@ -110,7 +110,7 @@ def _cluster_causes(situation: Situation) -> Iterator[UndeterminedCause]:
 
 def _known_brokers(view: ClusterView, situation: Situation) -> list[int]:
     active = situation.active_brokers or frozenset()
-    return sorted(active | situation.joining_brokers | view.brokers.keys())
+    return sorted(active | view.brokers.keys())
 
 
 def _judge_broker(

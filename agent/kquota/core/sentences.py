@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kquota.core.decision import Cause, Decision, Reason, State, Undetermined, UndeterminedCause
 from kquota.core.records import Hold
 from kquota.core.timestamps import format_utc
@@ -46,12 +48,19 @@ def _because(decision: Decision) -> str:
         if decision.hold and first.cause is Cause.HOLD
         else reason_sentence(first)
     )
-    others = sum(1 for r in decision.reasons[1:] if r.cause not in (Cause.FALLBACK, Cause.HOLD))
+    others = len(_volumes(decision.reasons) - _volumes((first,)))
     if others:
         text += f", and {others} more volume{'s' if others > 1 else ''} over a limit"
+    if decision.hold and first.cause is not Cause.HOLD:
+        text += f", although {hold_sentence(decision.hold)}"
     if decision.undetermined:
         text += f"; besides, {_undetermined(decision.undetermined)}"
     return text
+
+
+def _volumes(reasons: Iterable[Reason]) -> set[tuple[int | None, str]]:
+    """Return the volumes that reasons are about; one may have several reasons."""
+    return {(reason.broker_id, reason.volume) for reason in reasons if reason.volume is not None}
 
 
 def reason_sentence(reason: Reason) -> str:

@@ -14,12 +14,13 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import cast
 
-from kquota.core.limits import MAX_BYTES, InvalidLimit, Limit, LimitPair, exact_number
+from kquota.core.limits import MAX_BYTES, InvalidLimit, Limit, LimitPair, exact_number, json_number
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json, printable
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 
 SCHEMA_VERSION = 1
 MAX_VOLUMES = 4096
+MAX_APPLIED_KEYS = 32
 
 
 class MalformedRecord(ValueError):
@@ -93,7 +94,7 @@ class UsageRecord:
     cluster_id: str | None = None
     instance_id: str | None = None
     sequence: int | None = None
-    applied: Mapping[str, object] | None = None
+    applied: Mapping[str, str | int | float | None] | None = None
 
     @property
     def invalid_limit(self) -> str | None:
@@ -143,7 +144,6 @@ def usage_from_document(document: object) -> UsageRecord:
     names = {volume.name for volume in volumes}
     if len(names) != len(volumes):
         raise MalformedRecord("Volumes: two volumes have the same VolumeName")
-    applied = record.get("Applied")
     return UsageRecord(
         snapshot_at=snapshot_at,
         volumes=volumes,
@@ -153,7 +153,7 @@ def usage_from_document(document: object) -> UsageRecord:
         cluster_id=_optional_text(record, "ClusterId"),
         instance_id=_optional_text(record, "InstanceId"),
         sequence=_sequence(record),
-        applied=applied if isinstance(applied, dict) else None,
+        applied=_applied(record),
     )
 
 
@@ -308,6 +308,22 @@ def _sequence(record: Mapping[str, object]) -> int | None:
 def _optional_text(fields: Mapping[str, object], key: str) -> str | None:
     value = fields.get(key)
     return printable(value) if isinstance(value, str) else None
+
+
+def _applied(record: Mapping[str, object]) -> Mapping[str, str | int | float | None] | None:
+    """Return what the plug-in applies, fit to print and to be written as JSON; what is nested is dropped."""
+    document = record.get("Applied")
+    if not isinstance(document, dict):
+        return None
+    applied: dict[str, str | int | float | None] = {}
+    for key, value in list(document.items())[:MAX_APPLIED_KEYS]:
+        if value is None or isinstance(value, bool):
+            applied[printable(key)] = value
+        elif isinstance(value, str):
+            applied[printable(key)] = printable(value)
+        elif (number := exact_number(value)) is not None:
+            applied[printable(key)] = json_number(number)
+    return applied
 
 
 def _log_dirs(fields: Mapping[str, object]) -> tuple[str, ...]:

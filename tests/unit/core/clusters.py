@@ -11,8 +11,6 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from tests.unit.core.oracle import Case, Message
-from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, raw
 
 from kquota.core.decision import Decision, FallbackAction
 from kquota.core.policy import PolicySettings, Situation, decide
@@ -20,6 +18,8 @@ from kquota.core.records import read_event
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, parse_usage
 from kquota.core.view import ClusterView
+from tests.unit.core.oracle import Case, Message
+from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, raw
 
 CAPACITY = 1000
 BROKERS = (1, 2, 3, 4)

@@ -9,10 +9,6 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.core.clusters import bounded, limit_pairs
-from tests.unit.core.golden import complaints
-from tests.unit.core.oracle import Message, volume_headroom
-from tests.unit.core.situations import NOW, usage
 
 from kquota.core.decision import State, written_factor
 from kquota.core.latch import latch_volumes
@@ -26,6 +22,10 @@ from kquota.core.usage import (
     usage_from_document,
     usage_to_document,
 )
+from tests.unit.core.clusters import bounded, limit_pairs
+from tests.unit.core.golden import complaints
+from tests.unit.core.oracle import Message, volume_headroom
+from tests.unit.core.situations import NOW, usage
 
 sizes = st.integers(0, MAX_BYTES) | st.integers(0, 2000)
 

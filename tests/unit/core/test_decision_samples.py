@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.unit.core.golden import complaints, refused_by_schema, samples
 
 from kquota.core.decision import (
     Cause,
@@ -22,6 +21,7 @@ from kquota.core.decision import (
     decision_document,
 )
 from kquota.core.records import Hold, HoldAction, Note
+from tests.unit.core.golden import complaints, refused_by_schema, samples
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
 LEASE = Lease(NOW + timedelta(seconds=30), "3c1c3a4e-9f0a-4f6e-8d5b-0f1f0c0d6a11", 123_456_789)

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.core.golden import SCHEMAS, complaints, refused_by_schema, samples, validator
 
 from kquota.core.records import HOLD_KEY, BrokerOrder, MalformedEvent, UsageEvent, order_key, read_event
 from kquota.core.usage import parse_usage, usage_to_document
+from tests.unit.core.golden import SCHEMAS, complaints, refused_by_schema, samples, validator
 
 INVALID_LIMITS = {
     "limit-type-unknown",

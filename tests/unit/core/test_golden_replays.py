@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.core.golden import SAMPLES, complaints
 
 from kquota.core.decision import FallbackAction, decision_document
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.replay import InvalidReplay, read_events
 from kquota.core.timestamps import parse_utc
 from kquota.core.view import ClusterView
+from tests.unit.core.golden import SAMPLES, complaints
 
 REPLAYS = sorted((SAMPLES / "replay").glob("*.jsonl"))
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from tests.unit.core.situations import GB
 
 from kquota.core.latch import latch_volumes
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.core.usage import Volume, VolumeStatus
+from tests.unit.core.situations import GB
 
 MARGIN = Fraction(1, 10)
 LIMITS = LimitPair(Limit.of(LimitType.MIN_FREE_BYTES, 20 * GB), Limit.of(LimitType.MIN_FREE_BYTES, 10 * GB))

@@ -6,10 +6,10 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from tests.unit.core.situations import GB
 
 from kquota.core.decision import State
 from kquota.core.limits import MAX_BYTES, InvalidLimit, Limit, LimitPair, LimitType, exact_number
+from tests.unit.core.situations import GB
 
 CAPACITY = 100 * GB
 CONSUMED, FREE, PERCENT = LimitType.CONSUMED_SPACE, LimitType.MIN_FREE_BYTES, LimitType.MIN_FREE_PERCENTAGE

@@ -7,6 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+
+from kquota.core.decision import FallbackAction, State, UndeterminedCause
+from kquota.core.policy import PolicySettings, Situation, decide
 from tests.unit.core.situations import (
     GB,
     NOW,
@@ -22,9 +25,6 @@ from tests.unit.core.situations import (
     usage,
     verdict,
 )
-
-from kquota.core.decision import FallbackAction, State, UndeterminedCause
-from kquota.core.policy import PolicySettings, Situation, decide
 
 OPEN, PAUSE = ("OPEN", Fraction(1)), ("PAUSE", Fraction(0))
 BOTH_FALLBACKS = pytest.mark.parametrize("fallback", ["pause", "open"])

@@ -10,6 +10,11 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
+from kquota.core.decision import State, decision_document
+from kquota.core.records import read_event
+from kquota.core.usage import UsageRecord
+from kquota.core.view import ClusterView, FoldResult
 from tests.unit.core.clusters import (
     BROKERS,
     CAPACITY,
@@ -26,11 +31,6 @@ from tests.unit.core.clusters import (
 from tests.unit.core.golden import complaints
 from tests.unit.core.oracle import Case, Message, expected
 from tests.unit.core.situations import GB, NOW, TOLERANCE, free, raw, usage
-
-from kquota.core.decision import State, decision_document
-from kquota.core.records import read_event
-from kquota.core.usage import UsageRecord
-from kquota.core.view import ClusterView, FoldResult
 
 
 @pytest.mark.accepts("A3", "A4", "A5", "A6", "A8", "A9", "A18", "A24", "A25", "A28", "A29", "A30", "A31")

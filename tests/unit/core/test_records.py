@@ -6,7 +6,6 @@ import json
 from datetime import timedelta
 
 import pytest
-from tests.unit.core.situations import NOW, free, order, raw, usage
 
 from kquota.core.records import (
     BrokerOrder,
@@ -24,6 +23,7 @@ from kquota.core.records import (
     read_event,
 )
 from kquota.core.strict_json import ParsedJson
+from tests.unit.core.situations import NOW, free, order, raw, usage
 
 USAGE = raw(usage(free(50)))
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.unit.core.situations import GB, HARD_10_GB, free, limit, raw, usage
 
 from kquota.core.limits import MAX_BYTES
 from kquota.core.usage import (
@@ -19,6 +18,7 @@ from kquota.core.usage import (
     parse_usage,
     usage_to_document,
 )
+from tests.unit.core.situations import GB, HARD_10_GB, free, limit, raw, usage
 
 # The proposal's message, and nothing else.
 MINIMAL: dict[str, Any] = {

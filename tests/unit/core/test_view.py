@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from tests.unit.core.situations import NOW, TOLERANCE, Value, fold, free, order, raw, usage
 
 from kquota.core.records import BrokerOrder, MalformedEvent, read_event
 from kquota.core.usage import UsageRecord
 from kquota.core.view import MAX_PENDING_RECORDS, ClusterView, FoldResult, NoRecord
+from tests.unit.core.situations import NOW, TOLERANCE, Value, fold, free, order, raw, usage
 
 
 def gigabytes_free(found: UsageRecord | NoRecord) -> int | NoRecord:
