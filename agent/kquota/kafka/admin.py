@@ -22,6 +22,9 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
 
 T = TypeVar("T")
 
+# A metadata request without a topic would make the brokers list all they have.
+_ASKED_ALONG = "__kquota_volume_usage"
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
@@ -84,9 +87,16 @@ class AdminConnection:
         return self._client.client_certificate()
 
     def describe_cluster(self) -> Pending[ClusterFacts]:
-        """Ask which brokers are active."""
+        """Ask any broker which ones are active. Blocks until it has answered, two seconds at most.
+
+        This is the metadata request itself and not librdkafka's DescribeCluster: that one, like most requests
+        of an Admin client, waits for the broker last named as the controller, which may be the very one that
+        is down. This one also renews the name, so that the others find their way again.
+        """
+        # A broker that hangs is asked by chance; the next question goes to another one.
+        timeout_seconds = min(self._timeout_seconds, 2.0)
         return self._ask(
-            lambda client: client.describe_cluster(request_timeout=self._timeout_seconds),
+            lambda client: _at_once(client.list_topics(_ASKED_ALONG, timeout=timeout_seconds)),
             _cluster_facts,
             Operation.DESCRIBE,
         )
@@ -195,6 +205,7 @@ class AdminConnection:
         try:
             return Pending(start(client), finish)
         except KafkaException as error:
+            client.poll(0)
             return Pending(self._failure(error.args[0], operation, topic), _never)
 
     def _failure(self, error: KafkaError, operation: Operation, topic: str | None) -> KafkaFailure:
@@ -211,11 +222,17 @@ def _closed(operation: Operation, topic: str | None) -> KafkaFailure:
     return KafkaFailure(Kind.OTHER, "The connection to the cluster is closed.", operation, topic)
 
 
+def _at_once(answer: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(answer)
+    return future
+
+
 def _cluster_facts(answer: Any) -> ClusterFacts:
     return ClusterFacts(
-        broker_ids=frozenset(node.id for node in answer.nodes),
+        broker_ids=frozenset(answer.brokers),
         cluster_id=answer.cluster_id,
-        controller_id=None if answer.controller is None else answer.controller.id,
+        controller_id=answer.controller_id if answer.controller_id >= 0 else None,
     )
 
 

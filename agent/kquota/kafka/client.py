@@ -3,6 +3,7 @@ rotated.
 """
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +23,8 @@ CREDENTIALS_LOOK_SECONDS = 1.0
 
 _RECENT_SECONDS = 15.0
 _KINDS_WITH_A_CAUSE_BEHIND = frozenset({Kind.TIMEOUT, Kind.UNREACHABLE, Kind.OTHER})
+
+_FILE_PROPERTY_IN_TEXT = re.compile(rf"(?:{'|'.join(map(re.escape, FILE_PROPERTIES))})(?!\w)")
 
 C = TypeVar("C")
 
@@ -212,4 +215,4 @@ class RotatingClient(Generic[C]):
 
 
 def _is_about_credential_files(text: str) -> bool:
-    return "mandatory" not in text and any(name in text for name in FILE_PROPERTIES)
+    return "mandatory" not in text and _FILE_PROPERTY_IN_TEXT.search(text) is not None

@@ -102,7 +102,7 @@ _KIND_OF_CODE: dict[int, Kind] = {
 # librdkafka names the broker at the start of its texts: "ssl://host:9093/1: Connect to … failed"
 # ("bootstrap" for no id).
 _BROKER_IN_TEXT = re.compile(r"(?:^|\s)(?:[a-z_]+://)?(?P<broker>[^/\s]+:\d+)/(?:bootstrap|-?\d+)\b")
-_STATE_IN_TEXT = re.compile(r"\s*\(after \d+ms in state \w+[^)]*\)")
+_STATE_IN_TEXT = re.compile(r"\s*\(after \d+ms in state .*\)$")
 _SSL_SOURCE_IN_TEXT = re.compile(r"error:[0-9A-F]+:SSL routines::?")
 
 # A Java broker answers an expired client certificate with alert 46 (certificate unknown) and one of a foreign

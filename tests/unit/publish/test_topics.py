@@ -1,0 +1,93 @@
+"""What a topic must be like."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kquota.kafka.admin import TopicFacts
+from kquota.kafka.errors import Kind
+from kquota.publish.topics import (
+    TopicContract,
+    Verdict,
+    history_topic,
+    judge,
+    partitions_for,
+    replicas_for,
+    usage_topic,
+)
+
+FACTS = TopicFacts("t", "id-1", frozenset({0}), 3, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("brokers", "partitions", "replicas"),
+    [(0, 1, 1), (1, 1, 1), (2, 1, 2), (3, 1, 3), (50, 1, 3), (51, 2, 3), (100, 2, 3), (1000, 20, 3)],
+)
+def test_partitions_and_replicas_follow_from_the_number_of_brokers(
+    brokers: int, partitions: int, replicas: int
+) -> None:
+    assert (partitions_for(brokers), replicas_for(brokers)) == (partitions, replicas)
+
+
+@pytest.mark.parametrize("contract", [usage_topic(), history_topic()])
+def test_a_topic_as_we_create_it_has_no_problems(contract: TopicContract) -> None:
+    verdict = judge(contract, FACTS, contract.settings, 5)
+    assert (verdict.status, verdict.problems) == (Verdict.OK, ())
+    assert verdict.usable
+    assert (verdict.topic_id, verdict.partitions, verdict.replication_factor) == ("id-1", 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("contract", "policy"),
+    [
+        (usage_topic(), "delete"),
+        (usage_topic(), "compact,delete"),
+        (usage_topic(), "delete, compact"),
+        (usage_topic(), ""),
+        (history_topic(), "compact"),
+        (history_topic(), "compact,delete"),
+    ],
+)
+def test_any_other_cleanup_policy_is_refused(contract: TopicContract, policy: str) -> None:
+    verdict = judge(contract, FACTS, {**contract.settings, "cleanup.policy": policy}, 3)
+    assert verdict.status is Verdict.REFUSED
+    assert not verdict.usable
+    assert verdict.failure is not None
+    assert verdict.failure.kind is Kind.TOPIC_REFUSED
+    assert (policy or "unknown") in verdict.sentence
+
+
+def test_fewer_replicas_than_wanted_is_a_problem_only_where_brokers_for_them_are() -> None:
+    few = replace(FACTS, replication_factor=1)
+    contract = usage_topic()
+    assert judge(contract, few, contract.settings, 1).problems == ()
+    assert "1 replicas where 2 are wanted" in judge(contract, few, contract.settings, 2).sentence
+    assert "1 replicas where 3 are wanted" in judge(contract, few, contract.settings, 9).sentence
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "told"),
+    [
+        ("min.insync.replicas", "2", "min.insync.replicas is 2"),
+        ("unclean.leader.election.enable", "true", "unclean.leader.election.enable is true"),
+        ("max.message.bytes", "10000000", "max.message.bytes is 10000000"),
+        ("retention.ms", "-1", "retention.ms is unlimited"),
+        ("retention.bytes", "-1", "retention.bytes is unlimited"),
+    ],
+)
+def test_unclean_settings_are_told_and_the_topic_is_used(setting: str, value: str, told: str) -> None:
+    contract = history_topic()
+    verdict = judge(contract, FACTS, {**contract.settings, setting: value}, 3)
+    assert verdict.usable
+    assert len(verdict.problems) == 1
+    assert told in verdict.problems[0]
+    assert verdict.problems[0] in verdict.sentence
+
+
+def test_the_history_is_bounded_as_asked() -> None:
+    settings = history_topic(retention_seconds=3600, retention_bytes=80_000_000).settings
+    assert settings["retention.ms"] == "3600000"
+    assert settings["retention.bytes"] == "80000000"
+    assert int(settings["segment.bytes"]) == 10_000_000
