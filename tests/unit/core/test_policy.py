@@ -211,7 +211,7 @@ def test_a_broker_within_the_join_grace_is_not_undetermined(values: list[Value],
     assert (verdict(decision), causes(decision)) == (OPEN, [])
 
 
-@pytest.mark.accepts("A31", "F31")
+@pytest.mark.accepts("A31")
 @pytest.mark.parametrize(("gigabytes", "expected"), [(15, throttle("0.5")), (5, PAUSE)])
 def test_a_joining_broker_keeps_its_last_verdict_however_old(
     gigabytes: int, expected: tuple[str, Fraction]
@@ -281,7 +281,7 @@ def test_a_latch_counts_even_where_the_limits_can_not_be_judged() -> None:
     assert verdict(decided(("1", record), fallback="open")) == PAUSE
 
 
-@pytest.mark.accepts("A26", "A31", "F13")
+@pytest.mark.accepts("A26", "A31")
 @pytest.mark.parametrize(("gigabytes", "expected"), [(50, OPEN), (13, throttle("0.3")), (10, PAUSE)])
 def test_a_broker_that_is_away_keeps_its_last_verdict_however_old(
     gigabytes: int, expected: tuple[str, Fraction]
@@ -290,7 +290,7 @@ def test_a_broker_that_is_away_keeps_its_last_verdict_however_old(
     assert verdict(decided(*records, active=[2])) == expected
 
 
-@pytest.mark.accepts("A26", "A31", "F12")
+@pytest.mark.accepts("A26", "A31")
 def test_a_tombstone_removes_a_broker_that_is_away() -> None:
     records: list[Record] = [("1", usage(free(5))), ("2", usage(free(50)))]
     assert verdict(decided(*records, active=[2])) == PAUSE
@@ -335,7 +335,7 @@ def test_where_the_cluster_can_not_be_known_the_fallback_action_counts(
     assert verdict(decision) == (PAUSE if fallback == "pause" else throttle("0.4"))
 
 
-@pytest.mark.accepts("A15", "A18")
+@pytest.mark.accepts("A18")
 def test_without_a_list_of_active_brokers_nothing_is_determined_and_every_last_verdict_counts() -> None:
 
     from kquota.core.policy import PolicySettings
@@ -374,7 +374,7 @@ def test_a_brokers_fresh_look_at_its_own_disks_may_only_tighten(
     assert decision.reasons[0].cause.value == cause
 
 
-@pytest.mark.accepts("A10", "A28", "F4", "F18")
+@pytest.mark.accepts("A10", "A28")
 def test_a_volume_of_ones_own_that_has_just_failed_makes_this_broker_undetermined_to_itself() -> None:
     own = own_look(free(50, Status="failed"))
     assert causes(decided(("1", usage(free(50))), self_id=1, own=own)) == [(1, "failed")]

@@ -131,7 +131,7 @@ def test_an_own_look_only_tightens(case: Case, own: Message) -> None:
     assert decide_case(replace(case, own=own)).headroom <= decide_case(blind).headroom
 
 
-@pytest.mark.accepts("A26", "A31", "F5", "F7", "F13")
+@pytest.mark.accepts("A26", "A31", "F5", "F7")
 @given(case=cases(), data=st.data())
 @bounded(100)
 def test_malformed_and_future_records_change_nothing_for_who_has_a_record(

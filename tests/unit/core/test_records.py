@@ -28,7 +28,6 @@ from tests.unit.core.situations import NOW, free, order, raw, usage
 USAGE = raw(usage(free(50)))
 
 
-@pytest.mark.accepts("A12")
 @pytest.mark.parametrize("broker_id", [0, 1, 42, 2**31 - 1])
 @pytest.mark.parametrize("as_text", [True, False])
 def test_the_key_of_a_usage_record_is_the_broker_id_as_decimal_text(broker_id: int, as_text: bool) -> None:

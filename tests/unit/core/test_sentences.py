@@ -18,7 +18,6 @@ def said(*records: Record, **how: object) -> str:
     return decision_sentence(decided(*records, **how))  # type: ignore[arg-type]
 
 
-@pytest.mark.accepts("A19")
 def test_each_state_is_said_with_its_cause() -> None:
     over = "volume /dev/sda1 of broker 2"
     assert said(CALM) == "OPEN: no volume is over its soft limit"
@@ -31,7 +30,6 @@ def test_each_state_is_said_with_its_cause() -> None:
     )
 
 
-@pytest.mark.accepts("A19")
 def test_for_lack_of_data_it_is_said_which_broker_and_why() -> None:
     lacking = "the state of broker 2 is not known (its last report is too old)"
     assert said(CALM, STALE) == f"PAUSE: fallback, because {lacking}"
@@ -40,7 +38,6 @@ def test_for_lack_of_data_it_is_said_which_broker_and_why() -> None:
     assert said(("1", usage(free(15))), STALE, fallback="open").endswith(f" left; besides, {lacking}")
 
 
-@pytest.mark.accepts("A19")
 def test_every_cause_of_not_knowing_has_words() -> None:
     cluster = {UndeterminedCause.TOPIC_REFUSED, UndeterminedCause.NOT_READ, UndeterminedCause.NO_BROKER_LIST}
     for cause in UndeterminedCause:

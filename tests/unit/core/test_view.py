@@ -69,6 +69,8 @@ def test_the_last_record_that_is_well_formed_and_not_from_the_future_counts(
 def test_a_snapshot_exactly_at_the_tolerance_is_not_from_the_future(ahead: timedelta, trusted: bool) -> None:
     value = usage(free(70), age_seconds=-ahead.total_seconds())
     assert counting(value) == (70 if trusted else NoRecord.FUTURE)
+    result = ClusterView(TOLERANCE).fold(read_event("1", raw(value)), NOW)
+    assert result is (FoldResult.USAGE if trusted else FoldResult.FUTURE)
 
 
 @pytest.mark.accepts("A31", "F7")
@@ -153,7 +155,7 @@ def test_a_record_copied_from_another_cluster_is_malformed() -> None:
     assert gigabytes_free(fold(("1", ours), ("1", others)).record_of(1, NOW)) == 60
 
 
-@pytest.mark.accepts("A26", "F9")
+@pytest.mark.accepts("A26")
 def test_records_of_a_topic_that_was_created_anew_wipe_no_other_broker() -> None:
     view = fold(("1", usage(free(5), age_seconds=5000)), ("2", usage(free(50))))
     view.fold(read_event("2", raw(usage(free(40)))), NOW)  # offset 0 of the new topic
