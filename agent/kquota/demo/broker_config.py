@@ -44,7 +44,6 @@ _SMALL_AND_QUICK = {
     "share.coordinator.state.topic.num.partitions": "3",
     "auto.create.topics.enable": "false",
     "group.initial.rebalance.delay.ms": "0",
-    "controlled.shutdown.enable": "true",
     # A node that comes back is let in when its last session has run out.
     "broker.session.timeout.ms": "6000",
     "broker.heartbeat.interval.ms": "1000",

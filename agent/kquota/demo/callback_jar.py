@@ -16,21 +16,21 @@ class CallbackJarMissing(Exception):
 
 
 def find_callback_jar() -> Path:
-    """The jar of this version: KQUOTA_CALLBACK_JAR, the source tree's build, or the installed package's.
+    """The jar of this version: LOOPBACK_KAFKA_CALLBACK_JAR, the source tree's build, or the installed package's.
 
     Raises:
         CallbackJarMissing: there is none.
     """
     name = f"kquota-callback-{kquota.__version__}.jar"
-    if configured := os.environ.get("KQUOTA_CALLBACK_JAR"):
+    if configured := os.environ.get("LOOPBACK_KAFKA_CALLBACK_JAR"):
         if Path(configured).is_file():
             return Path(configured)
-        raise CallbackJarMissing(f"KQUOTA_CALLBACK_JAR={configured}: there is no such file")
+        raise CallbackJarMissing(f"LOOPBACK_KAFKA_CALLBACK_JAR={configured}: there is no such file")
     candidates = [_SOURCE_TREE / "callback" / "target" / name, _INSTALLED / name]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
     raise CallbackJarMissing(
         f"{name} is neither in {candidates[0].parent} nor in {_INSTALLED}: run `make callback`, "
-        "or name it in KQUOTA_CALLBACK_JAR"
+        "or name it in LOOPBACK_KAFKA_CALLBACK_JAR"
     )

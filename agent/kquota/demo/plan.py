@@ -54,6 +54,6 @@ class Plan:
         return {
             "log.retention.check.interval.ms": "1000",
             "log.initial.task.delay.ms": "1000",
-            # The log of a broker whose disks are full should not be the reason for another failure.
-            "controlled.shutdown.enable": "false",
+            # Without kquota, what follows a full disk is to be seen within a minute, too.
+            "replica.lag.time.max.ms": "10000",
         }

@@ -24,8 +24,8 @@ from typing import IO, Self
 
 import psutil
 
-ENVIRONMENT_MARK = "KQUOTA_WORKSPACE"
-"""Environment variable that names the workspace a process belongs to."""
+ENVIRONMENT_MARK = "LOOPBACK_KAFKA_WORKSPACE"
+"""Environment variable that names the workspace a process belongs to (KQUOTA_… are the agent's settings)."""
 
 MARKER = ".kquota-workspace.json"
 """File in a workspace that makes it one; its owner holds a lock on it."""
@@ -37,8 +37,8 @@ _CLEAN_LOOKS = 3
 
 
 def default_root() -> Path:
-    """Where workspaces are made: /var/tmp, because /tmp may be memory (KQUOTA_WORKSPACE_ROOT overrides)."""
-    return Path(os.environ.get("KQUOTA_WORKSPACE_ROOT", "/var/tmp"))
+    """Where workspaces are made: /var/tmp, because /tmp may be memory (LOOPBACK_KAFKA_ROOT overrides)."""
+    return Path(os.environ.get("LOOPBACK_KAFKA_ROOT", "/var/tmp"))
 
 
 class WorkspaceNotCleared(Exception):
