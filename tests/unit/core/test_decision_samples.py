@@ -155,3 +155,15 @@ def test_without_a_lease_it_is_an_offline_decision_and_no_decision_file(name: st
     document = decision_document(GOLDEN[name])
     assert complaints("decision", document, "offline") == []
     assert complaints("decision", document) != []
+
+
+@pytest.mark.accepts("F6")
+def test_a_decision_about_thousands_of_volumes_stays_small_and_names_the_worst_first() -> None:
+    over = [soft(Fraction(i + 1, 3000), broker_id, "/dev/sda1") for i, broker_id in enumerate(range(2000))]
+    unknown = tuple(Undetermined(broker_id, UndeterminedCause.MISSING) for broker_id in range(2000))
+    document = decision_document(decided(Fraction(1, 3000), *over, undetermined=unknown))
+    assert complaints("decision", document, "offline") == []
+    assert len(json.dumps(document)) < 64 * 1024
+    listed = document["reasons"]
+    assert isinstance(listed, list)
+    assert (len(listed), listed[0]["broker_id"], document["factor"]) == (64, 0, 0.000333)
