@@ -1,0 +1,255 @@
+"""An agent as systemd would run it: `kquota run` as a process of its own, with somebody to notify."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from kquota.demo.cluster import KafkaCluster
+from kquota.demo.node import NodeLayout
+from kquota.demo.processes import ChildProcess
+
+_KQUOTA = [sys.executable, "-m", "kquota"]
+_LINE = re.compile(r"\S+Z (?P<level>[A-Z]+) (?P<sentence>.*)")
+_WATCHDOG_SECONDS = 30
+
+
+def eventually(holds: Callable[[], Any], what: str, timeout_seconds: float = 60.0) -> Any:
+    """Wait until `holds()` is true, and return it."""
+    deadline = time.monotonic() + timeout_seconds
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout_seconds:g} s: {what}")
+        time.sleep(0.05)
+    return found
+
+
+def agent_name(broker_id: int) -> str:
+    """The common name in the certificate of a broker's agent."""
+    return f"kquota-agent-{broker_id}"
+
+
+def decision_file(layout: NodeLayout) -> Path:
+    """Where a broker's agent writes its decision."""
+    return layout.directory / "kquota" / "decision.json"
+
+
+def applied_file(layout: NodeLayout) -> Path:
+    """Where a broker's plug-in writes what it applies."""
+    return layout.directory / "kquota-broker" / "applied.json"
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A file that is replaced atomically; None while there is none."""
+    try:
+        return dict(json.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        return None
+
+
+class NotificationSocket:
+    """What systemd would hear; a thread takes it in, because a full socket would hold up the agent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._heard: list[dict[str, str]] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        path.unlink(missing_ok=True)
+        self._socket.bind(str(path))
+        self._thread = threading.Thread(target=self._listen, name=f"notifications {path}", daemon=True)
+        self._thread.start()
+
+    @property
+    def heard(self) -> list[dict[str, str]]:
+        """The messages so far, oldest first, as names with values."""
+        return list(self._heard)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
+
+    def _listen(self) -> None:
+        while message := self._socket.recv(65_536):
+            self._heard.append(dict(line.split("=", 1) for line in message.decode().splitlines()))
+
+
+class AgentProcess:
+    """The agent of one broker of a loopback cluster."""
+
+    def __init__(
+        self, cluster: KafkaCluster, broker_id: int, metrics_port: int, settings: Mapping[str, Any]
+    ) -> None:
+        self.broker_id = broker_id
+        self.layout = cluster.nodes[broker_id].layout
+        self.config = self.layout.directory / "agent.yml"
+        self.state_dir = self.layout.directory / "kquota-state"
+        self.state_dir.mkdir()
+        self.log_path = self.layout.directory / "agent.log"
+        self._metrics_port = metrics_port
+        self.settings: dict[str, Any] = {
+            "broker": {"server_properties": str(self.layout.server_properties)},
+            "kafka": cluster.client_configuration(agent_name(broker_id)),
+            "decision_file": str(decision_file(self.layout)),
+            "applied_file": str(applied_file(self.layout)),
+            "state_dir": str(self.state_dir),
+            "metrics": {"listen": f"127.0.0.1:{metrics_port}"},
+            **settings,
+        }
+        self.notifications = NotificationSocket(self.layout.directory / "notify")
+        # The settings' own namespace must be the agent's alone.
+        self._environment = {
+            name: value for name, value in cluster.environment().items() if not name.startswith("KQUOTA_")
+        }
+        self._process: ChildProcess | None = None
+        self.write_config()
+
+    @property
+    def process(self) -> ChildProcess:
+        """The process that was started last."""
+        assert self._process is not None
+        return self._process
+
+    def write_config(self, **changes: Any) -> None:
+        """Write agent.yml; what is changed stays so."""
+        self.settings |= changes
+        self.config.write_text(yaml.safe_dump(self.settings, sort_keys=False), "utf-8")
+
+    def start(self, **environment: str) -> None:
+        """Start it; returns at once."""
+        self._process = ChildProcess(
+            [*_KQUOTA, "run", "--config", str(self.config)],
+            log_path=self.log_path,
+            environment={
+                **self._environment,
+                "NOTIFY_SOCKET": str(self.notifications.path),
+                "WATCHDOG_USEC": str(_WATCHDOG_SECONDS * 1_000_000),
+                **environment,
+            },
+        )
+
+    def stop(self) -> int:
+        """SIGTERM; the exit code."""
+        return self.process.terminate(20.0)
+
+    def kill(self) -> None:
+        """SIGKILL, as the out-of-memory killer would."""
+        self.process.kill()
+
+    def close(self) -> None:
+        """End it, however it is."""
+        if self._process is not None:
+            self._process.send(signal.SIGCONT)
+            self._process.kill()
+        self.notifications.close()
+
+    def reload(self, **changes: Any) -> None:
+        """Change the configuration, send SIGHUP and wait until it is in force."""
+        mark = self.journal_mark()
+        self.write_config(**changes)
+        self.process.send(signal.SIGHUP)
+        eventually(
+            lambda: self.told("the configuration was read again", since=mark), f"{self} has read it again"
+        )
+
+    def cli(self, *arguments: str, **run_options: Any) -> subprocess.CompletedProcess[str]:
+        """Run a command of `kquota` with this agent's configuration."""
+        return subprocess.run(
+            [*_KQUOTA, *arguments, "--config", str(self.config)],
+            env=self._environment | {"COLUMNS": "100"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            **run_options,
+        )
+
+    def order(self, *arguments: str) -> str:
+        """Run a command that must succeed; what it says."""
+        done = self.cli(*arguments)
+        assert done.returncode == 0, f"kquota {' '.join(arguments)}: {done.returncode}\n{done.stderr}"
+        return done.stdout
+
+    @property
+    def decision(self) -> dict[str, Any] | None:
+        """The decision file's content."""
+        return read_json(decision_file(self.layout))
+
+    @property
+    def applied(self) -> dict[str, Any] | None:
+        """The content of the plug-in's applied-state file."""
+        return read_json(applied_file(self.layout))
+
+    @property
+    def state(self) -> str | None:
+        """The state that is decided."""
+        return None if self.decision is None else str(self.decision["state"])
+
+    @property
+    def applied_state(self) -> str | None:
+        """The state that the plug-in applies, where it enforces."""
+        applied = self.applied
+        return None if applied is None or applied["mode"] != "enforce" else str(applied["state"])
+
+    def journal_mark(self) -> int:
+        """A place in the journal: its end as of now."""
+        return self.log_path.stat().st_size if self.log_path.exists() else 0
+
+    def journal(self, since: int = 0) -> list[tuple[str, str]]:
+        """Level and sentence of each entry."""
+        with self.log_path.open("rb") as log:
+            log.seek(since)
+            text = log.read().decode()
+        return [(m["level"], m["sentence"]) for line in text.splitlines() if (m := _LINE.match(line))]
+
+    def told(self, part: str, since: int = 0) -> list[tuple[str, str]]:
+        """The entries that hold a text."""
+        return [entry for entry in self.journal(since) if part in entry[1]]
+
+    def states_told(self, since: int = 0) -> list[str]:
+        """The state of each change of decision, oldest first: every one is in the journal."""
+        found = (re.match(r"(OPEN|THROTTLE|PAUSE)\b.*: ", sentence) for _, sentence in self.journal(since))
+        return [match[1] for match in found if match]
+
+    def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+        """What the HTTP endpoint says, by name and labels."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        """One value; None where there is no such series."""
+        return self.metrics().get((name, frozenset(labels.items())))
+
+    def log_tail(self) -> str:
+        """The end of its journal, for messages."""
+        return "\n".join(self.log_path.read_text("utf-8").splitlines()[-40:]) if self.log_path.exists() else ""
+
+    def __repr__(self) -> str:
+        return f"the agent of broker {self.broker_id} (pid {self._process.pid if self._process else '-'})"
+
+
+def uptime_ms() -> int:
+    """The clock of leases."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+

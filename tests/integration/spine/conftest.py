@@ -1,0 +1,57 @@
+"""Agents, brokers and plug-ins together, on real volumes: one shared fleet, others where brokers are killed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.spine.fleet import Fleet
+
+from kquota.demo.runtime import KafkaRuntime
+
+
+@pytest.fixture(scope="session")
+def shared_fleet(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
+    """Three brokers, the second with two volumes. No test kills a broker of it."""
+    with Fleet(kafka_runtime, callback_jar, {1: 1, 2: 2, 3: 1}) as fleet:
+        begun = time.monotonic()
+        for agent in fleet.agents.values():
+            agent.start()
+        fleet.await_enforced("OPEN")
+        print(f"\nOPEN is enforced {time.monotonic() - begun:.1f} s after the agents' first start")
+        yield fleet
+
+
+@pytest.fixture
+def fleet(shared_fleet: Fleet) -> Iterator[Fleet]:
+    """The shared fleet, at OPEN before and after each test, its agents as they were configured."""
+    configured = {i: dict(agent.settings) for i, agent in shared_fleet.agents.items()}
+    yield shared_fleet
+    shared_fleet.clear()
+    for broker_id, agent in shared_fleet.agents.items():
+        changed = agent.settings != configured[broker_id]
+        agent.settings = configured[broker_id]
+        if not agent.process.running():
+            agent.write_config()
+            agent.start()
+        elif changed:
+            agent.reload()
+    shared_fleet.await_enforced("OPEN")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    """With a failure, show the end of every agent's journal."""
+    report = yield
+    if report.failed:
+        for fleet in {value for value in getattr(item, "funcargs", {}).values() if isinstance(value, Fleet)}:
+            for agent in fleet.agents.values():
+                report.sections.append((str(agent), f"{agent.decision}\n{agent.log_tail()}"))
+            for node in fleet.cluster.nodes.values():
+                lines = node.log_tail(200).splitlines()
+                worth = [line for line in lines if " INFO " not in line]
+                report.sections.append((f"node {node.node_id}", "\n".join(worth[-15:])))
+    return report

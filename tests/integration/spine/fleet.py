@@ -1,0 +1,217 @@
+"""A cluster with the plug-in in every broker and an agent beside each."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from tests.integration.spine.agents import (
+    AgentProcess,
+    agent_name,
+    applied_file,
+    decision_file,
+    eventually,
+)
+
+from kquota.demo.certificates import principal_of
+from kquota.demo.clients import admin_client, create_topic, offsets_by_partition
+from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from kquota.demo.load_process import LoadProcess
+from kquota.demo.node import NodeLayout
+from kquota.demo.ports import PortReservation
+from kquota.demo.runtime import KafkaRuntime
+from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
+
+USAGE_TOPIC = "__kquota_volume_usage"
+HISTORY_TOPIC = "__kquota_history"
+DISK = VolumeSpec(1024 * MIB)  # sparse: it takes only what is written
+SOFT_FREE_PERCENTAGE, HARD_FREE_PERCENTAGE = 50, 20
+QUICK: Mapping[str, Any] = {
+    "mode": "enforce",
+    "limits": {
+        "hard": {"type": "MinFreePercentage", "level": HARD_FREE_PERCENTAGE},
+        "soft": {"type": "MinFreePercentage", "level": SOFT_FREE_PERCENTAGE},
+    },
+    "interval_seconds": 2,
+    "staleness_seconds": 20,
+    "hang_seconds": 3,
+    "lease_seconds": 20,
+    "join_grace_seconds": 5,
+    "brokers_interval_seconds": 0.5,
+    "history_interval_seconds": 2,
+}
+"""Settings for tests: agents report more often than usual, so that there is less to wait for."""
+
+
+def plug_in(exempt: Sequence[str]) -> Any:
+    """The broker properties that load the plug-in in enforce mode, for `ClusterSpec.node_properties`."""
+
+    def properties(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
+        decision_file(layout).parent.mkdir(mode=0o755)
+        applied_file(layout).parent.mkdir(mode=0o755)
+        return {
+            "client.quota.callback.class": "org.kquota.KquotaCallback",
+            "kquota.mode": "enforce",
+            "kquota.decision.file": str(decision_file(layout)),
+            "kquota.applied.file": str(applied_file(layout)),
+            "kquota.exempt.principals": ";".join(exempt),
+        }
+
+    return properties
+
+
+class Fleet:
+    """Brokers, plug-ins and agents together; a context manager."""
+
+    def __init__(
+        self,
+        runtime: KafkaRuntime,
+        callback_jar: Path,
+        volumes: Mapping[int, int],
+        *,
+        settings: Mapping[str, Any] = QUICK,
+        exempt: Sequence[str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        ids = sorted(volumes)
+        if exempt is None:
+            exempt = [principal_of(agent_name(i)) for i in ids]
+            exempt += [principal_of(f"kquota-broker-{i}") for i in ids]
+        spec = ClusterSpec(
+            nodes=tuple(
+                NodeSpec(node_id=i, volumes=(DISK,) * volumes[i], separate_metadata_dir=True) for i in ids
+            ),
+            node_properties=plug_in(exempt),
+            class_path=(callback_jar,),
+            properties={"file.delete.delay.ms": "0", **(properties or {})},
+        )
+        self.cluster = KafkaCluster(spec, runtime)
+        self.agents: dict[int, AgentProcess] = {}
+        self._settings = settings
+        self._ports = PortReservation()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self.cluster)
+            stack.enter_context(self._ports)
+            for node in self.cluster.brokers:
+                agent = AgentProcess(self.cluster, node.node_id, self._ports.reserve(), self._settings)
+                stack.callback(agent.close)
+                self.agents[node.node_id] = agent
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def disk(self, broker_id: int, number: int = 1) -> LoopVolume:
+        """A volume of a broker."""
+        return self.cluster.nodes[broker_id].volumes[number - 1]
+
+    def fill(self, broker_id: int, headroom: float, number: int = 1) -> Path:
+        """Put a file on a broker's volume, so that this headroom is left; unlink it to free the space."""
+        volume = self.disk(broker_id, number)
+        (volume.mount_point / "ballast").unlink(missing_ok=True)
+        zone = SOFT_FREE_PERCENTAGE - HARD_FREE_PERCENTAGE
+        free_ratio = (HARD_FREE_PERCENTAGE + headroom * zone) / 100
+        return volume.fill(round(volume.capacity_bytes() * free_ratio))
+
+    def clear(self) -> None:
+        """Take away every such file."""
+        for node in self.cluster.brokers:
+            for volume in node.volumes:
+                (volume.mount_point / "ballast").unlink(missing_ok=True)
+
+    def of(self, ids: Iterable[int] | None = None) -> list[AgentProcess]:
+        """Those agents; all of them by default."""
+        return [self.agents[i] for i in (self.agents if ids is None else ids)]
+
+    def await_decided(self, state: str, ids: Iterable[int] | None = None, timeout_seconds: float = 60) -> None:
+        """Wait until those agents have decided that."""
+        agents = self.of(ids)
+        eventually(
+            lambda: all(agent.state == state for agent in agents), f"{agents} decide {state}", timeout_seconds
+        )
+
+    def await_enforced(
+        self, state: str, ids: Iterable[int] | None = None, timeout_seconds: float = 60
+    ) -> None:
+        """Wait until the plug-ins of those brokers (default: all) hold producers at that state."""
+        agents = self.of(ids)
+        eventually(
+            lambda: all(agent.state == agent.applied_state == state for agent in agents),
+            f"{state} holds at {agents}",
+            timeout_seconds,
+        )
+
+    def marks(self) -> dict[int, int]:
+        """The end of each agent's journal."""
+        return {agent.broker_id: agent.journal_mark() for agent in self.agents.values()}
+
+    def put(self, key: str, value: Mapping[str, Any] | bytes | None) -> None:
+        """Write a record to the usage topic, as anybody who may."""
+        raw = json.dumps(value).encode() if isinstance(value, Mapping) else value
+        failures: list[object] = []
+
+        def delivered(error: object, _message: Message) -> None:
+            failures.extend([error] if error is not None else [])
+
+        producer = Producer({**self.cluster.client_configuration(agent_name(1)), "log_level": 0})
+        producer.produce(USAGE_TOPIC, key=key, value=raw, on_delivery=delivered)
+        assert producer.flush(30) == 0
+        assert failures == []
+
+    def records(self, topic: str = USAGE_TOPIC) -> list[Message]:
+        """Every record of a topic of ours, to its end as of now."""
+        configuration = {**self.cluster.client_configuration(agent_name(1)), "log_level": 0}
+        end = offsets_by_partition(admin_client(configuration), topic)[0]
+        consumer = Consumer({**configuration, "group.id": "test", "enable.auto.commit": False})
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: list[Message] = []
+        deadline = time.monotonic() + 30
+        try:
+            while (not found or (found[-1].offset() or 0) < end - 1) and time.monotonic() < deadline:
+                found += [message for message in consumer.consume(500, 0.2) if message.error() is None]
+        finally:
+            consumer.close()
+        return found
+
+    def usage_of(self, broker_id: int) -> list[tuple[int, dict[str, Any]]]:
+        """The broker's usage records: time of arrival in ms, and content; without tombstones."""
+        key = str(broker_id).encode()
+        return [
+            (message.timestamp()[1], json.loads(message.value() or b""))
+            for message in self.records()
+            if message.key() == key and message.value() is not None
+        ]
+
+    def produce(self, topic: str, rate_bytes_per_second: float) -> LoadProcess:
+        """Start an application that produces, on the plain listener."""
+        return LoadProcess(
+            "produce",
+            topic=topic,
+            configuration=self.cluster.client_configuration(),
+            log_path=self.cluster.path / f"producer-{topic}.log",
+            environment=self.cluster.environment(),
+            options=["--rate-bytes", str(rate_bytes_per_second), "--record-bytes", "1000"],
+        )
+
+    def create_topic(self, name: str) -> None:
+        """Create an application's topic, a partition led by each broker."""
+        ids = sorted(self.agents)
+        replicas = [[*ids[i:], *ids[:i]] for i in range(len(ids))]
+        create_topic(admin_client(self.cluster.client_configuration()), name, replicas)
+
+    def landed_bytes(self, topic: str) -> int:
+        """How many bytes of records of 1,000 bytes have landed in an application's topic."""
+        admin = admin_client(self.cluster.client_configuration())
+        return 1000 * sum(offsets_by_partition(admin, topic).values())

@@ -1,0 +1,192 @@
+"""Agents that end, start and fall silent; records that others write or remove."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.integration.spine.agents import eventually
+from tests.integration.spine.fleet import Fleet
+
+from kquota.core.timestamps import format_utc
+
+
+def undetermined(fleet: Fleet, broker_id: int) -> list[dict[str, Any]]:
+    decision = fleet.agents[broker_id].decision
+    return [] if decision is None else decision["undetermined"]
+
+
+def snapshot(fleet: Fleet, broker_id: int, age_seconds: float) -> dict[str, Any]:
+    """The broker's last record, as if it were a snapshot so old; from an agent of its own."""
+    record = fleet.usage_of(broker_id)[-1][1]
+    at = datetime.now(UTC) - timedelta(seconds=age_seconds)
+    return record | {"SnapshotAt": format_utc(at), "InstanceId": "a test"}
+
+
+@pytest.mark.accepts("F2", "A16")
+def test_a_killed_agent_comes_back_without_a_flap(fleet: Fleet) -> None:
+    agent = fleet.agents[1]
+    marks = fleet.marks()
+    sequence = agent.decision["sequence"]  # type: ignore[index]
+    agent.kill()
+    assert agent.applied_state == "OPEN", "the lease covers the gap"
+    agent.start()
+    eventually(lambda: agent.told("OPEN: ", since=marks[1]), "it has decided")
+    eventually(lambda: agent.applied["sequence"] == agent.decision["sequence"], "the plug-in has heard")
+    assert agent.decision["sequence"] < sequence, "another instance counts from 1"
+    for broker_id, other in fleet.agents.items():
+        assert set(other.states_told(marks[broker_id])) <= {"OPEN"}
+        assert other.applied is not None
+        assert other.applied["lost"] is None
+    assert agent.states_told(marks[1]) == ["OPEN"]
+
+
+@pytest.mark.accepts("A16", "A9")
+def test_a_new_agent_rebuilds_the_state_from_the_topic_alone(fleet: Fleet) -> None:
+    fleet.fill(3, headroom=-0.2)
+    fleet.await_enforced("PAUSE")
+    agent = fleet.agents[1]
+    expected = agent.decision
+    assert expected is not None
+    agent.stop()
+    shutil.rmtree(agent.state_dir)
+    agent.state_dir.mkdir()
+    (agent.layout.directory / "kquota" / "decision.json").unlink()
+    mark = agent.journal_mark()
+    agent.start()
+    fleet.await_decided("PAUSE", [1])
+    for key in ("state", "factor", "reasons", "undetermined", "cluster_id"):
+        assert agent.decision[key] == expected[key]
+    assert agent.states_told(mark) == ["PAUSE"], "it was never anything else"
+    fleet.await_enforced("PAUSE", [1])
+
+
+@pytest.mark.accepts("A30", "F2")
+def test_a_latch_survives_a_restart_and_ends_above_the_release_margin(fleet: Fleet) -> None:
+    agent = fleet.agents[3]
+    fleet.fill(3, headroom=-0.05)
+    fleet.await_enforced("PAUSE")
+    latched = [{"broker_id": 3, "volume": fleet.disk(3).device, "cause": "latched", "headroom": 0}]
+    fleet.fill(3, headroom=0.06)
+    eventually(
+        lambda: all(a.decision["reasons"] == latched for a in fleet.of()),
+        "every broker knows that the volume is only latched",
+    )
+    marks = fleet.marks()
+    agent.kill()
+    agent.start()
+    eventually(lambda: agent.told("PAUSE: ", since=marks[3]), "it has decided")
+    instance = fleet.usage_of(3)[-1][1]["InstanceId"]
+    reports = eventually(
+        lambda: len(found := [r for _, r in fleet.usage_of(3) if r["InstanceId"] == instance]) >= 2 and found,
+        "it has reported twice since",
+    )
+    assert {volume.get("Latched") for record in reports for volume in record["Volumes"]} == {"HARD"}
+    for broker_id, other in fleet.agents.items():
+        assert set(other.states_told(marks[broker_id])) <= {"PAUSE"}, "the restart released nothing"
+    fleet.fill(3, headroom=0.16)
+    fleet.await_enforced("THROTTLE")
+
+
+@pytest.mark.accepts("A18", "A19", "A20")
+def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(fleet: Fleet) -> None:
+    others = fleet.of([1, 3])
+    for agent in others:
+        agent.reload(staleness_seconds=5)
+    marks = fleet.marks()
+    fleet.agents[2].stop()
+    fleet.await_enforced("PAUSE", [1, 3])
+    for agent in others:
+        decision = agent.decision
+        assert decision is not None
+        assert decision["fallback"] is True
+        assert decision["undetermined"] == [{"broker_id": 2, "cause": "stale"}]
+        assert [reason["cause"] for reason in decision["reasons"]] == ["fallback"]
+        assert agent.metric("kquota_undetermined", broker="2", cause="stale") == 1
+        assert agent.metric("kquota_fallback") == 1
+        assert agent.metric("kquota_state", state="PAUSE") == 1
+        sentence = "the state of broker 2 is not known (its last report is too old)"
+        assert ("WARNING", sentence) in agent.journal(marks[agent.broker_id])
+
+    for agent in others:
+        agent.reload(fallback_action="open")
+    fleet.await_enforced("OPEN", [1, 3])
+    for agent in others:
+        assert agent.decision["fallback"] is True
+        assert agent.metric("kquota_undetermined", broker="2", cause="stale") == 1
+        assert agent.metric("kquota_fallback") == 1
+
+    # Freshness is that of the snapshot, not of the record: the broker itself stamps this one with now.
+    fleet.put("2", snapshot(fleet, 2, age_seconds=0))
+    eventually(lambda: undetermined(fleet, 1) == undetermined(fleet, 3) == [], "it is known for a moment")
+    fleet.put("2", snapshot(fleet, 2, age_seconds=3600))
+    stale = [{"broker_id": 2, "cause": "stale"}]
+    eventually(lambda: undetermined(fleet, 1) == undetermined(fleet, 3) == stale, "an old snapshot is stale")
+    assert all(agent.metric("kquota_undetermined", broker="2", cause="stale") == 1 for agent in others)
+
+
+@pytest.mark.accepts("A18")
+def test_falling_back_to_open_forgets_no_breach_that_was_known(fleet: Fleet) -> None:
+    others = fleet.of([1, 3])
+    for agent in others:
+        agent.reload(staleness_seconds=5, fallback_action="open")
+    fleet.fill(2, headroom=-0.2)
+    fleet.await_enforced("PAUSE")
+    fleet.agents[2].kill()
+    fleet.clear()
+    stale = [{"broker_id": 2, "cause": "stale"}]
+    eventually(lambda: undetermined(fleet, 1) == undetermined(fleet, 3) == stale, "its report is stale")
+    for agent in others:
+        assert agent.state == "PAUSE", "silence never releases"
+        assert agent.decision["reasons"][0]["broker_id"] == 2
+        assert agent.decision["fallback"] is False
+
+
+@pytest.mark.accepts("F11")
+def test_a_tombstone_of_a_live_broker_is_answered_at_once(fleet: Fleet) -> None:
+    before = fleet.usage_of(1)[-1][1]["Sequence"]
+    eventually(lambda: fleet.usage_of(1)[-1][1]["Sequence"] > before, "it has just reported")
+    mark = fleet.agents[2].journal_mark()
+    fleet.put("1", None)
+
+    def answer() -> tuple[int, int] | None:
+        arrivals = [(m.timestamp()[1], m.value() is None) for m in fleet.records() if m.key() == b"1"]
+        removed_at = next(at for at, tombstone in reversed(arrivals) if tombstone)
+        later = [at for at, tombstone in arrivals if at >= removed_at and not tombstone]
+        return (removed_at, later[0]) if later else None
+
+    removed_at_ms, reported_at_ms = eventually(answer, "the broker reports again")
+    print(f"the broker reported {reported_at_ms - removed_at_ms} ms after its tombstone")
+    assert reported_at_ms - removed_at_ms < 0.5 * 1000 * fleet.agents[1].settings["interval_seconds"]
+    fleet.await_decided("OPEN")
+    told = fleet.agents[2].states_told(mark)
+    assert told in ([], ["PAUSE", "OPEN"]), "held as long as it was unknown, if anybody saw it so"
+    assert fleet.agents[1].told("broker 1 was decommissioned by nobody named")
+
+
+@pytest.mark.accepts("F11", "A18")
+def test_without_its_agent_a_broker_whose_report_was_removed_is_not_known(fleet: Fleet) -> None:
+    fleet.agents[2].stop()
+    fleet.put("2", None)
+    fleet.await_enforced("PAUSE", [1, 3])
+    assert undetermined(fleet, 1) == undetermined(fleet, 3) == [{"broker_id": 2, "cause": "tombstone"}]
+    for agent in fleet.of([1, 3]):
+        assert agent.metric("kquota_undetermined", broker="2", cause="tombstone") == 1
+
+
+@pytest.mark.accepts("F5")
+def test_a_malformed_record_is_skipped_counted_and_told(fleet: Fleet) -> None:
+    before = fleet.agents[3].metric("kquota_records_total", result="malformed") or 0
+    marks = fleet.marks()
+    for value in (b"{", b"null", b'{"SnapshotAt": 7}'):
+        fleet.put("2", value)
+    agent = fleet.agents[3]
+    eventually(
+        lambda: agent.metric("kquota_records_total", result="malformed") == before + 3, "all three are counted"
+    )
+    told = agent.told("the record of key 2 can't be used: ", since=marks[3])
+    assert {level for level, _ in told} == {"WARNING"}
+    assert len(told) == 3
+    assert set(agent.states_told(marks[3])) <= {"OPEN"}, "the last good record counts on"
