@@ -13,6 +13,7 @@ import org.kquota.decision.Verdict;
 import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
 import org.kquota.govern.JmxProduceRates;
+import org.kquota.govern.ProduceRates;
 import org.kquota.quota.ExemptSeen;
 import org.kquota.quota.StockQuotas;
 import org.kquota.quota.TagSet;
@@ -43,6 +44,7 @@ final class BrokerNode implements AutoCloseable {
     private final Map<ClientQuotaType, StockQuotas> quotas = new EnumMap<>(ClientQuotaType.class);
     private final Map<ClientQuotaType, TagSets> tagSets = new EnumMap<>(ClientQuotaType.class);
     private final List<ResetFlags> instances = new CopyOnWriteArrayList<>();
+    private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
     private final DecisionWatch watch;
     private final long startNanos = System.nanoTime();
@@ -70,7 +72,7 @@ final class BrokerNode implements AutoCloseable {
             tagSets.put(type, new TagSets(quotas.get(type), config.maxTagSets()));
         }
         this.governor = new Governor(config.governor(), quotas.get(ClientQuotaType.PRODUCE), tagSets.get(ClientQuotaType.PRODUCE),
-            new JmxProduceRates(), AppliedReport.rememberedBaseline(config));
+            rates, AppliedReport.rememberedBaseline(config));
         if (config.isBroker()) {
             this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, System::nanoTime, config.nodeId());
             this.posture = Posture.lost(config.lostState(), brokerMode, "it has not been read yet");
@@ -264,6 +266,11 @@ final class BrokerNode implements AutoCloseable {
     }
 
     private void keepHouse() {
+        try {
+            checkRatesAreSeen();
+        } catch (RuntimeException e) {
+            errors.count(Errors.Kind.GOVERNOR, e);
+        }
         tagSets.values().forEach(sets -> sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS));
         exemptSeen.forgetUnseenSince(nowSeconds - SEEN_SECONDS);
         Errors.Tally tally = errors.tally(Errors.Kind.REQUEST);
@@ -271,6 +278,18 @@ final class BrokerNode implements AutoCloseable {
             LOG.error("{} errors on request threads since the last report; the last one: {}. No request failed, the last safe quota was used.",
                 tally.count() - reportedRequestErrors, tally.lastMessage());
             reportedRequestErrors = tally.count();
+        }
+    }
+
+    private void checkRatesAreSeen() {
+        boolean unseen = tagSets.get(ClientQuotaType.PRODUCE).all().stream()
+            .filter(set -> nowSeconds - set.lastTouchSeconds() < HOUSEKEEPING_SECONDS / 2)
+            .anyMatch(set -> rates.bytesPerSecond(set.tags()).isEmpty());
+        if (unseen) {
+            String message = "produce rates are not visible over JMX, so mutes can become long: "
+                + "metric.reporters must name org.apache.kafka.common.metrics.JmxReporter";
+            LOG.warn("{}", message);
+            errors.count(Errors.Kind.GOVERNOR, message);
         }
     }
 
