@@ -16,7 +16,7 @@ class CallbackJarMissing(Exception):
 
 
 def find_callback_jar() -> Path:
-    """The jar of this version: LOOPBACK_KAFKA_CALLBACK_JAR, the source tree's build, or the installed package's.
+    """The jar: LOOPBACK_KAFKA_CALLBACK_JAR, the one built in the source tree, or the installed package's.
 
     Raises:
         CallbackJarMissing: there is none.

@@ -19,12 +19,11 @@ from kquota.demo.screen import Screen
 from kquota.demo.sight import Lookout
 from kquota.demo.stage import AgentFailed, Stage
 from kquota.demo.tally import Tally
-from kquota.demo.verdict import protected_promises, protected_verdict, unprotected_verdict
+from kquota.demo.verdict import protected_promises, protected_verdict, ran_full, unprotected_verdict
 from kquota.demo.volumes import VolumeUnavailable
 from kquota.demo.workspace import WorkspaceNotCleared
 
 KEPT, BROKEN, CANNOT_RUN = 0, 1, 2
-_NO_SPACE = "No space left on device"
 
 
 def run(
@@ -39,7 +38,7 @@ def run(
     With `unprotected` the same load runs without kquota, and 0 means that the disks ran full, as was to be
     shown. `keep` leaves logs and disk images behind; processes, mounts and loop devices always go.
     """
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     plan = plan if plan is not None else Plan()
     if pause_seconds is not None:
         plan = replace(plan, pause_seconds=pause_seconds)
@@ -47,7 +46,7 @@ def run(
     try:
         return _play(console, plan, unprotected=unprotected, keep=keep)
     except KeyboardInterrupt:
-        console.print("interrupted; nothing is left behind")
+        console.print("interrupted")
         return 128 + signal.SIGINT
     except (RuntimeUnavailable, VolumeUnavailable, CallbackJarMissing) as error:
         print(f"kquota demo: {error}", file=sys.stderr)
@@ -78,11 +77,8 @@ def _play(console: Console, plan: Plan, *, unprotected: bool, keep: bool) -> int
             console.print(f"logs and disk images stay in {stage.cluster.path}")
         broker_count = len(stage.cluster.brokers)
         if unprotected:
-            complaints = sum(
-                node.layout.log.read_text(errors="replace").count(_NO_SPACE) for node in stage.cluster.brokers
-            )
-            console.print(unprotected_verdict(tally, outcome, broker_count, complaints))
-            return KEPT if tally.died_at else BROKEN
+            console.print(unprotected_verdict(tally, outcome, broker_count))
+            return KEPT if ran_full(outcome) else BROKEN
         promises = protected_promises(tally, outcome, broker_count)
         console.print(protected_verdict(tally, outcome, promises))
         return KEPT if outcome.stuck is None and all(promise.kept for promise in promises) else BROKEN

@@ -40,6 +40,8 @@ class Plan:
     """How long the PAUSE is looked at before data is deleted."""
     flow_seconds: float = 4.0
     """How long production is looked at after it is let through again."""
+    aftermath_seconds: float = 60.0
+    """How long at most is looked at what a full disk does, without kquota."""
     fill_timeout_seconds: float = 90.0
     step_timeout_seconds: float = 60.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaException
@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 from kquota.core.decision import State
 from kquota.core.sentences import decision_sentence
 from kquota.demo import clients
+from kquota.demo.aftermath import Aftermath, BrokerLog
 from kquota.demo.clients import PartitionHealth
 from kquota.demo.load import Progress
 from kquota.demo.load_process import LoadProcess
@@ -23,7 +24,7 @@ from kquota.demo.tally import Tally
 # A small queue: what waits in the client is neither lost nor counted, and a flush at the end is short.
 _PRODUCER_SETTINGS = ("-X", "enable.idempotence=true", "-X", "queue.buffering.max.kbytes=16384")
 _TICK_SECONDS = 0.1
-_AFTERMATH_SECONDS = 30.0
+_PARTITIONS_SECONDS = 2.0
 
 
 class PlayStuck(Exception):
@@ -44,6 +45,8 @@ class Outcome:
     flowing_bytes_per_second: float | None = None
     partitions: list[PartitionHealth] = field(default_factory=list)
     stuck: str | None = None
+    aftermath: Aftermath = field(default_factory=lambda: Aftermath({}))
+    """Without kquota: what the full disks did."""
 
 
 class Scenario:
@@ -58,7 +61,8 @@ class Scenario:
         self._admin = clients.admin_client(stage.cluster.client_configuration())
         self._loads = ExitStack()
         self._last_sentence = ""
-        self.outcome = Outcome()
+        logs = {node.node_id: BrokerLog(node.layout.log) for node in stage.cluster.brokers}
+        self.outcome = Outcome(aftermath=Aftermath(logs))
 
     def __enter__(self) -> Scenario:
         return self
@@ -81,6 +85,7 @@ class Scenario:
 
     def _protected(self) -> None:
         self._until(lambda sight: sight.all_enforce(State.OPEN), "every broker to enforce OPEN")
+        self._tally.begin()
         self._screen.event("three agents agree: OPEN. Producers start, flat out")
         self._start_load()
         timeout = self._plan.fill_timeout_seconds
@@ -128,21 +133,28 @@ class Scenario:
         self.outcome.flowing_bytes_per_second = producer.rate_bytes_per_second(self._plan.flow_seconds)
 
     def _unprotected(self) -> None:
-        self._screen.event("nothing holds them: producers start, flat out")
+        self._screen.event("nothing holds producers: they start, flat out")
         self._start_load()
-        self._until(
-            lambda sight: not all(broker.running for broker in sight.brokers),
-            "a broker to go down",
-            self._plan.fill_timeout_seconds,
-        )
-        end = time.monotonic() + _AFTERMATH_SECONDS
-        known_dead: set[int] = set()
-        while time.monotonic() < end and len(known_dead) < len(self._lookout.latest.brokers):
+        aftermath = self.outcome.aftermath
+
+        def volume_full(sight: Sight) -> bool:
+            self._tell(aftermath.notice(sight))
+            return aftermath.first_full_at is not None
+
+        self._until(volume_full, "a volume to be full", self._plan.fill_timeout_seconds)
+        end = time.monotonic() + self._plan.aftermath_seconds
+        next_look = 0.0
+        while time.monotonic() < end and not (aftermath.dead_brokers and aftermath.leaderless):
             self._tick()
-            for broker in self._lookout.latest.brokers:
-                if not broker.running and broker.broker_id not in known_dead:
-                    known_dead.add(broker.broker_id)
-                    self._screen.event(f"broker {broker.broker_id} is down: its disks are full", "bold red")
+            self._tell(aftermath.notice(self._lookout.latest))
+            if time.monotonic() >= next_look:
+                self._look_at_partitions()
+                self._tell(aftermath.notice_partitions(self.outcome.partitions))
+                next_look = time.monotonic() + _PARTITIONS_SECONDS
+
+    def _tell(self, news: list[str]) -> None:
+        for text in news:
+            self._screen.event(text, "bold red")
 
     def _start_load(self) -> None:
         plan, cluster = self._plan, self._stage.cluster
@@ -173,11 +185,11 @@ class Scenario:
         produced, consumed = self._screen.produced.load, self._screen.consumed.load
         self.outcome.produced = produced.latest if produced else None
         self.outcome.consumed = consumed.latest if consumed else None
-        if any(broker.running for broker in self._lookout.latest.brokers):
-            try:
-                self.outcome.partitions = clients.partition_health(self._admin, self._plan.topic)
-            except KafkaException:
-                self.outcome.partitions = []
+        self._look_at_partitions()
+
+    def _look_at_partitions(self) -> None:
+        with suppress(KafkaException):  # no broker answers: what was seen last stands
+            self.outcome.partitions = clients.partition_health(self._admin, self._plan.topic)
 
     def _landed_records(self) -> int:
         return sum(clients.offsets_by_partition(self._admin, self._plan.topic).values())

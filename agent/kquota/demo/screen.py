@@ -21,7 +21,10 @@ from kquota.demo.sight import BrokerSight, Sight, VolumeSight
 
 _LINE_SECONDS = 1.0
 _HISTORY_SECONDS = 0.5
-_EVENTS_SHOWN = 12
+_EVENT_INDENT = 10
+_ROWS_ABOVE_EVENTS = 16
+_FEWEST_EVENT_ROWS = 4
+_PLAIN_COLUMNS = 80
 _SPARKS = " ▁▂▃▄▅▆▇█"
 _WIDE_COLUMNS = 100
 
@@ -74,7 +77,7 @@ class Screen:
         self._console = console
         self._title = title
         self._protected = protected
-        self._events: deque[Text] = deque(maxlen=_EVENTS_SHOWN)
+        self._events: list[Text] = []
         self._started = time.monotonic()
         self._next_line = 0.0
         self._live: Live | None = None
@@ -93,10 +96,11 @@ class Screen:
 
     def event(self, text: str, style: str = "") -> None:
         """Something happened that is worth a line of its own."""
-        line = Text.assemble((f"{self._elapsed():6.1f} s  ", "dim"), (text, style))
-        self._events.append(line)
+        event = Text.assemble((f"{self._elapsed():6.1f} s  ", "dim"), (text, style))
+        self._events.append(event)
         if not self._live:
-            self._console.print(line, soft_wrap=True)
+            for line in self._wrapped(event, _PLAIN_COLUMNS):
+                self._console.print(line, soft_wrap=True)
 
     def show(self, sight: Sight) -> None:
         """Show the present state; on no terminal a line a second."""
@@ -123,21 +127,35 @@ class Screen:
             self.produced.line(cells),
             self.consumed.line(cells),
             Text(),
-            *self._events,
+            *self._newest_events(columns),
         )
 
     def line(self, sight: Sight) -> str:
-        """One line of at most 80 columns."""
+        """One line of at most 80 columns: per broker the percentages of its volumes."""
         brokers = "  ".join(
-            f"{broker.broker_id}: " + " ".join(f"{_percentage(volume):3.0f}%" for volume in broker.volumes)
-            if broker.running
-            else f"{broker.broker_id}: down"
+            f"{broker.broker_id}:"
+            + (
+                "/".join(f"{_percentage(volume):2.0f}" for volume in broker.volumes) + "%"
+                if broker.running
+                else "down"
+            )
             for broker in sight.brokers
         )
         state = _decided(sight.worst_decision).plain if self._protected else ""
         rates = f"in {size_text(self.produced.rate_bytes_per_second):>5}B/s"
-        rates += f"  out {size_text(self.consumed.rate_bytes_per_second):>5}B/s"
+        rates += f" out {size_text(self.consumed.rate_bytes_per_second):>5}B/s"
         return f"{self._elapsed():6.1f} s  {state:<14}{brokers}  {rates}"
+
+    def _newest_events(self, columns: int) -> list[Text]:
+        rows = max(_FEWEST_EVENT_ROWS, self._console.height - _ROWS_ABOVE_EVENTS)
+        return [line for event in self._events for line in self._wrapped(event, columns)][-rows:]
+
+    def _wrapped(self, event: Text, columns: int) -> list[Text]:
+        """Continuation lines are indented below the text, beside the times."""
+        stamp, text = event[:_EVENT_INDENT], event[_EVENT_INDENT:]
+        lines = text.wrap(self._console, columns - _EVENT_INDENT)
+        indented = [Text(" " * _EVENT_INDENT) + line for line in lines[1:]]
+        return [stamp + lines[0], *indented]
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._started

@@ -46,6 +46,10 @@ class Tally:
     """Brokers whose process ended."""
     offline_log_dirs: set[str] = field(default_factory=set)
 
+    def begin(self) -> None:
+        """Forget the states before producers start: while agents start, the fallback action holds."""
+        del self.states[:-1]
+
     def notice(self, sight: Sight) -> None:
         """Take one sight into account; sights come in the order of time."""
         for broker_id, volume in sight.volumes:
@@ -78,13 +82,14 @@ class Tally:
     @property
     def reaction_seconds(self) -> float | None:
         """From the byte that breached a hard limit to every broker holding its producers."""
-        return _between(self.breached_at, self.paused_at)
+        return between(self.breached_at, self.paused_at)
 
     @property
     def release_seconds(self) -> float | None:
         """From the space being free to every broker letting producers through."""
-        return _between(self.freed_at, self.opened_at)
+        return between(self.freed_at, self.opened_at)
 
 
-def _between(start: float | None, end: float | None) -> float | None:
+def between(start: float | None, end: float | None) -> float | None:
+    """Seconds from one moment to another, 0 at least; None when either is missing."""
     return None if start is None or end is None else max(0.0, end - start)

@@ -12,7 +12,7 @@ from rich.text import Text
 from kquota.cli.status_view import size_text
 from kquota.core.decision import State
 from kquota.demo.scenario import Outcome
-from kquota.demo.tally import Tally
+from kquota.demo.tally import Tally, between
 
 _EXPECTED_STATES = [State.OPEN, State.THROTTLE, State.PAUSE, State.OPEN]
 _RESUME_LIMIT_SECONDS = 15.0
@@ -36,18 +36,20 @@ def protected_promises(tally: Tally, outcome: Outcome, broker_count: int) -> lis
     failed = outcome.produced.failed_records if outcome.produced else 0
     return [
         Promise(
-            "every broker lives, no log dir went offline",
-            f"{alive} of {broker_count} alive, {len(tally.offline_log_dirs)} log dirs offline",
+            "brokers alive, log dirs online",
+            f"{alive} of {broker_count}, {len(tally.offline_log_dirs)} log dirs offline",
             alive == broker_count and not tally.offline_log_dirs,
         ),
-        Promise("no volume ran full", f"{len(full)} ran full", bool(tally.peaks) and not full),
         Promise(
-            "all brokers went OPEN, THROTTLE, PAUSE, OPEN",
-            ", ".join(state.value for state in tally.states) or "nothing enforced",
+            "no volume ran full", f"{len(full)} of {len(tally.peaks)} did", bool(tally.peaks) and not full
+        ),
+        Promise(
+            "all brokers held and let go together",
+            " ".join(state.value for state in tally.states) or "nothing enforced",
             passed,
         ),
         Promise(
-            "consumers went on reading in PAUSE",
+            "consumers go on reading in PAUSE",
             _bytes(outcome.consumed_in_pause_bytes),
             bool(outcome.consumed_in_pause_bytes),
         ),
@@ -57,13 +59,13 @@ def protected_promises(tally: Tally, outcome: Outcome, broker_count: int) -> lis
             outcome.produced is not None and failed == 0,
         ),
         Promise(
-            f"production flows again within {_RESUME_LIMIT_SECONDS:g} s",
+            f"producers resume within {_RESUME_LIMIT_SECONDS:g} s",
             f"{_seconds(outcome.resumed_seconds)}, then {_bytes(outcome.flowing_bytes_per_second)}/s",
             outcome.resumed_seconds is not None and outcome.resumed_seconds <= _RESUME_LIMIT_SECONDS,
         ),
         Promise(
-            "every partition is in sync at the end",
-            f"{len(unhealthy)} of {len(outcome.partitions)} are not",
+            "all partitions in sync at the end",
+            f"{len(outcome.partitions) - len(unhealthy)} of {len(outcome.partitions)}",
             bool(outcome.partitions) and not unhealthy,
         ),
     ]
@@ -72,10 +74,8 @@ def protected_promises(tally: Tally, outcome: Outcome, broker_count: int) -> lis
 def protected_verdict(tally: Tally, outcome: Outcome, promises: Sequence[Promise]) -> RenderableType:
     """Peaks, reaction, and the promises."""
     facts = Table.grid(padding=(0, 2, 0, 0))
-    facts.add_row(
-        "from the byte over the hard limit to all brokers holding", _seconds(tally.reaction_seconds)
-    )
-    facts.add_row("from free space to all brokers letting through", _seconds(tally.release_seconds))
+    facts.add_row("hard limit breached until all brokers hold producers", _seconds(tally.reaction_seconds))
+    facts.add_row("space free until all brokers let producers through", _seconds(tally.release_seconds))
     facts.add_row(
         f"landed in {_seconds(outcome.pause_seconds)} of PAUSE", _bytes(outcome.landed_in_pause_bytes)
     )
@@ -118,29 +118,30 @@ def promise_table(promises: Sequence[Promise]) -> Table:
     return table
 
 
-def unprotected_verdict(
-    tally: Tally, outcome: Outcome, broker_count: int, full_messages: int
-) -> RenderableType:
+def unprotected_verdict(tally: Tally, outcome: Outcome, broker_count: int) -> RenderableType:
     """What the same load did without kquota."""
+    aftermath = outcome.aftermath
+    behind = sum(1 for entry in outcome.partitions if entry.under_replicated)
+    leaderless = sum(1 for entry in outcome.partitions if entry.leader is None)
     facts = Table.grid(padding=(0, 2, 0, 0))
-    first = min(tally.died_at.values(), default=None)
-    breach = tally.breached_at
-    offline = [entry for entry in outcome.partitions if entry.leader is None]
-    behind = [entry for entry in outcome.partitions if entry.under_replicated]
-    alive = broker_count - len(tally.died_at)
-    facts.add_row("brokers alive", f"{alive} of {broker_count}")
-    if first is not None and breach is not None:
-        facts.add_row("from the hard limit's level to the first broker down", _seconds(first - breach))
-    facts.add_row('"No space left on device" in the brokers\' logs', str(full_messages))
-    if alive:
-        facts.add_row("partitions without a leader", f"{len(offline)} of {len(outcome.partitions)}")
-        facts.add_row("partitions under-replicated", f"{len(behind)} of {len(outcome.partitions)}")
+    until_full = between(tally.breached_at, aftermath.first_full_at)
+    facts.add_row("from where kquota would have paused to a full disk", _seconds(until_full))
+    facts.add_row("volumes full", f"{len(aftermath.full_volumes)} of {len(tally.peaks)}")
+    facts.add_row("log dirs taken offline", str(len(aftermath.offline_log_dirs)))
+    facts.add_row('"No space left on device" in the brokers\' logs', str(aftermath.no_space_errors))
+    facts.add_row("brokers alive", f"{broker_count - len(aftermath.dead_brokers)} of {broker_count}")
+    facts.add_row("partitions under-replicated", f"{behind} of {len(outcome.partitions)}")
+    facts.add_row("partitions without a leader", f"{leaderless} of {len(outcome.partitions)}")
+    if ran_full(outcome):
+        end = Text("Without kquota the disks ran full.", style="bold red")
     else:
-        facts.add_row("partitions without a leader", "all")
-    end = Text("Without kquota the disks ran full.", style="bold red")
-    if not tally.died_at:
-        end = Text("No broker went down: the demonstration failed.", style="bold red")
+        end = Text("No disk ran full: nothing was demonstrated.", style="bold red")
     return Group(peak_table(tally), Text(), facts, Text(), end)
+
+
+def ran_full(outcome: Outcome) -> bool:
+    """Whether the play without kquota has shown what it was to show."""
+    return bool(outcome.aftermath.full_volumes and outcome.aftermath.offline_log_dirs)
 
 
 def _passed_through(states: Sequence[State], expected: Sequence[State]) -> bool:
