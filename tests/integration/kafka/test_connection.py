@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.kafka.conftest import AGENT, Seen, eventually, properties_of, read_all
 
 from kquota.demo.certificates import CertificateAuthority
 from kquota.demo.cluster import KafkaCluster
@@ -22,6 +21,7 @@ from kquota.publish.operator import Published, publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import usage_topic
+from tests.integration.kafka.conftest import AGENT, Seen, eventually, properties_of, read_all
 
 Close = Callable[[Any], Any]
 

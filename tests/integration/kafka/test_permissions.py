@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AclOperation, AdminClient
-from tests.integration.kafka.conftest import Seen, allow, eventually, properties_of
 
 from kquota.demo.cluster import KafkaCluster
 from kquota.fold.reader import TopicReader
@@ -17,6 +16,7 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, usage_topic
+from tests.integration.kafka.conftest import Seen, allow, eventually, properties_of
 
 Close = Callable[[Any], Any]
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
-from tests.integration.kafka.conftest import AGENT, Seen, eventually, read_all
 
 from kquota.demo.clients import create_topic, delete_topic
 from kquota.demo.cluster import KafkaCluster
@@ -22,6 +21,7 @@ from kquota.publish.operator import Published, publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, usage_topic
+from tests.integration.kafka.conftest import AGENT, Seen, eventually, read_all
 
 Close = Callable[[Any], Any]
 COMPACT = {"cleanup.policy": "compact"}
@@ -241,3 +241,49 @@ def test_closing_is_quick(
     # The promise of two seconds bounds a supervisor's patience, not this machine's speed.
     assert time.monotonic() - begun < 2
     assert not reader.alive()
+
+
+def test_a_partition_without_a_leader_keeps_nobody_from_the_others(
+    secured: KafkaCluster,
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    writer: Producer,
+    topic_name: str,
+    closing: Close,
+) -> None:
+    create_topic(super_admin, topic_name, [[1], [2]], COMPACT)
+    reader, seen = read_all(properties, topic_name, admin, closing)
+
+    def write_to(partition: int, value: bytes) -> None:
+        writer.produce(topic_name, key=b"1", value=value, partition=partition)
+        assert writer.flush(20) == 0
+
+    for partition in (0, 1):
+        write_to(partition, b"before %d" % partition)
+    eventually(lambda: len(seen.values) == 2, "both partitions are read")
+    secured.nodes[2].stop()
+    try:
+        check = TopicCheck(admin, usage_topic(topic_name))
+        verdict = eventually(lambda: check.look().problems and check.look(), "the check sees no leader")
+        assert "have no leader" in verdict.sentence
+        assert verdict.usable
+        for number in range(3):
+            write_to(0, b"during %d" % number)
+        eventually(lambda: len(seen.values) == 5, "the partition with a leader is read")
+        assert reader.state().connected
+        # A new reader knows that it does not know everything.
+        late_seen = Seen()
+        late = closing(TopicReader(properties, topic_name, admin, late_seen))
+        late.start()
+        eventually(lambda: len(late_seen.values) == 4, "a new reader has what can be had")
+        assert not late.state().caught_up
+        assert late.state().behind == {1}
+    finally:
+        secured.restart(2)
+    eventually(lambda: late.state().caught_up, "the new reader has the rest")
+    newcomer = Producer({**secured.client_configuration(AGENT), "log_level": 0})
+    newcomer.produce(topic_name, key=b"1", value=b"after", partition=1)
+    assert newcomer.flush(20) == 0
+    eventually(lambda: b"after" in seen.values and b"after" in late_seen.values, "both readers go on")
+    assert not seen.of(TopicRestarted)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
-from tests.integration.kafka.conftest import Seen, eventually
 
 from kquota.demo.clients import create_topic, delete_topic
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.topic_check import TopicCheck, TopicWatch
 from kquota.publish.topics import TopicContract, TopicVerdict, Verdict, history_topic, usage_topic
+from tests.integration.kafka.conftest import Seen, eventually
 
 Close = Callable[[Any], Any]
 

@@ -13,14 +13,14 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ALERT = (
-    "ssl://10.0.0.1:9093/bootstrap: Receive failed: error:0A000{}:SSL routines::"
-    "ssl/tls alert {}: SSL alert number {}"
+    "ssl://10.0.0.1:9093/bootstrap: Receive failed: "
+    "error:0A000{}:SSL routines::ssl/tls alert {}: SSL alert number {}"
 )
 STATE = " (after 12ms in state APIVERSION_QUERY)"
 VERIFY = (
     "ssl://10.0.0.1:9093/3: SSL handshake failed: error:0A000086:SSL routines::certificate verify failed: "
-    "broker certificate could not be verified, verify that ssl.ca.location is correctly configured or root CA "
-    "certificates are installed (install ca-certificates package) (after 3ms in state SSL_HANDSHAKE)"
+    "broker certificate could not be verified, verify that ssl.ca.location is correctly configured or root "
+    "CA certificates are installed (install ca-certificates package) (after 3ms in state SSL_HANDSHAKE)"
 )
 
 
