@@ -72,7 +72,7 @@ final class AppliedReport {
         }
         Posture posture = node.now();
         Figures figures = node.figures();
-        List<AppliedState.Exempt> exempt = node.exemptSeen().stream()
+        List<AppliedState.Exempt> exempt = node.quotas().exemptSeen().stream()
             .map(seen -> new AppliedState.Exempt(seen.principal(), List.copyOf(seen.lastSeenSeconds().keySet()),
                 Math.max(0, uptimeMs - (nowSeconds - seen.latestSeconds()) * 1000L)))
             .toList();

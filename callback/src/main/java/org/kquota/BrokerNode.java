@@ -1,7 +1,5 @@
 package org.kquota;
 
-import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.BootClock;
@@ -14,35 +12,23 @@ import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
 import org.kquota.govern.JmxProduceRates;
 import org.kquota.govern.ProduceRates;
-import org.kquota.quota.ExemptSeen;
-import org.kquota.quota.StockQuotas;
-import org.kquota.quota.TagSet;
-import org.kquota.quota.TagSets;
-import org.kquota.quota.Tags;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.util.EnumMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * The plug-in's state for one node. Kafka builds the plug-in twice on a node with both roles, over the same metrics:
- * both instances share this. Request threads read volatile fields and concurrent maps, and take no lock.
+ * The plug-in's life on one node: it looks at the decision, has the governor act on it, and tells what changed. Kafka
+ * builds the plug-in twice on a node with both roles, over the same metrics: both instances share this.
  */
 final class BrokerNode implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
-    private static final int UNUSED_SECONDS = 3600;
-    private static final int SEEN_SECONDS = 600;
     private static final int HOUSEKEEPING_SECONDS = 60;
 
     private final KquotaConfig config;
     private final Errors errors = new Errors();
-    private final Clients clients;
-    private final ExemptSeen exemptSeen = new ExemptSeen();
-    private final Map<ClientQuotaType, StockQuotas> quotas = new EnumMap<>(ClientQuotaType.class);
-    private final Map<ClientQuotaType, TagSets> tagSets = new EnumMap<>(ClientQuotaType.class);
+    private final NodeQuotas quotas;
     private final List<ResetFlags> instances = new CopyOnWriteArrayList<>();
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
@@ -52,11 +38,11 @@ final class BrokerNode implements AutoCloseable {
     private final Heartbeat heartbeat;
     private final AppliedReport appliedReport;
 
-    private volatile Posture posture;
     private volatile Mode brokerMode;
     private volatile String clusterId;
-    private volatile int nowSeconds;
     private volatile Figures figures = Figures.NONE;
+    private volatile long decisionSinceNanos;
+    private Posture posture;
     private long lastStepNanos;
     private int lastHousekeepingSeconds;
     private long reportedRequestErrors;
@@ -65,21 +51,18 @@ final class BrokerNode implements AutoCloseable {
         this.config = config;
         this.bootClock = bootClock;
         this.brokerMode = config.mode();
-        this.clients = new Clients(config.exemptPrincipals());
-        StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(AppInfoParser.getVersion());
-        for (ClientQuotaType type : ClientQuotaType.values()) {
-            quotas.put(type, new StockQuotas(memory));
-            tagSets.put(type, new TagSets(quotas.get(type), config.maxTagSets()));
-        }
-        this.governor = new Governor(config.governor(), quotas.get(ClientQuotaType.PRODUCE), tagSets.get(ClientQuotaType.PRODUCE),
-            rates, AppliedReport.rememberedBaseline(config));
+        Posture first = config.isBroker() ? Posture.lost(config.lostState(), brokerMode, "it has not been read yet")
+            : Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
+        this.posture = first;
+        this.quotas = new NodeQuotas(config.exemptPrincipals(), config.maxTagSets(), first);
+        this.governor = new Governor(config.governor(), quotas.stock(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
+            quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
         if (config.isBroker()) {
             this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, System::nanoTime, config.nodeId());
-            this.posture = Posture.lost(config.lostState(), brokerMode, "it has not been read yet");
             this.lastStepNanos = System.nanoTime();
             // The first look is made before the first request can come in.
             tick();
-            LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), posture.mode().text(), posture.sentence());
+            LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
             this.appliedReport = new AppliedReport(this);
             this.heartbeat = new Heartbeat(config.nodeId(), this::tick, appliedReport::write);
             heartbeat.start();
@@ -87,98 +70,27 @@ final class BrokerNode implements AutoCloseable {
             this.watch = null;
             this.appliedReport = null;
             this.heartbeat = null;
-            this.posture = Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         }
     }
 
-    // ---- on request threads
-
-    Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
-        String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
-        Clients.Client client = clients.of(principal);
-        if (client.exemptTags() != null && type != ClientQuotaType.CONTROLLER_MUTATION) {
-            exemptSeen.note(client.principal(), clientId, nowSeconds);
-            return client.exemptTags();
-        }
-        if (type == ClientQuotaType.PRODUCE) {
-            return produceTags(client, clientId);
-        }
-        TagSet tagSet = tagSets.get(type).of(client.sanitizedUser(), clientId);
-        tagSet.touch(nowSeconds);
-        return tagSet.tags();
-    }
-
-    private Map<String, String> produceTags(Clients.Client client, String clientId) {
-        State state = now().enforced();
-        if (state == State.PAUSE) {
-            return Tags.PAUSED;
-        }
-        TagSet tagSet = tagSets.get(ClientQuotaType.PRODUCE).of(client.sanitizedUser(), clientId);
-        tagSet.touch(nowSeconds);
-        if (state == State.THROTTLE && !tagSet.hasBaseline()
-            && quotas.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null) {
-            return Tags.NEWCOMERS;
-        }
-        return tagSet.tags();
-    }
-
-    /** Tags under which nothing that is held now goes free, for when the right ones could not be found out. */
-    Map<String, String> safeTags(ClientQuotaType type) {
-        State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
-        return switch (state) {
-            case PAUSE -> Tags.PAUSED;
-            case THROTTLE -> Tags.NEWCOMERS;
-            case OPEN -> Tags.OVERFLOW;
-        };
-    }
-
-    Double limit(ClientQuotaType type, Map<String, String> tags) {
-        if (Tags.isExempt(tags)) {
-            return null;
-        }
-        if (type != ClientQuotaType.PRODUCE) {
-            return quotas.get(type).limit(tags);
-        }
-        State state = now().enforced();
-        if (tags.equals(Tags.PAUSED)) {
-            return state == State.PAUSE ? (Double) governor.paused().limit() : null;
-        }
-        if (tags.equals(Tags.NEWCOMERS)) {
-            return state == State.THROTTLE ? (Double) governor.newcomers().limit() : null;
-        }
-        Double quota = quotas.get(type).limit(tags);
-        if (state == State.THROTTLE) {
-            TagSet tagSet = tagSets.get(type).find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));
-            if (tagSet != null && tagSet.limit() != TagSet.NO_LIMIT) {
-                return quota == null ? (Double) tagSet.limit() : (Double) Math.min(quota, tagSet.limit());
-            }
-        }
-        return quota;
-    }
-
-    /** The limit for when none could be found out: that of the pool in force, or null while producers are not held. */
-    Double safeLimit(ClientQuotaType type) {
-        State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
-        return switch (state) {
-            case PAUSE -> (Double) governor.paused().limit();
-            case THROTTLE -> (Double) governor.newcomers().limit();
-            case OPEN -> null;
-        };
+    /** What request threads ask. */
+    NodeQuotas quotas() {
+        return quotas;
     }
 
     /** What holds now, the end of the lease included. */
     Posture now() {
-        return posture.at(System.nanoTime());
+        return quotas.now();
     }
 
     // ---- on the broker's metadata threads
 
     void update(ClientQuotaType type, ClientQuotaEntity entity, double bound) {
-        quotas.get(type).update(entity, bound);
+        quotas.stock(type).update(entity, bound);
     }
 
     void remove(ClientQuotaType type, ClientQuotaEntity entity) {
-        quotas.get(type).remove(entity);
+        quotas.stock(type).remove(entity);
     }
 
     void clusterId(String id) {
@@ -206,13 +118,18 @@ final class BrokerNode implements AutoCloseable {
 
     private void tick() {
         long nanos = System.nanoTime();
-        nowSeconds = (int) ((nanos - startNanos) / 1_000_000_000L);
+        int nowSeconds = seconds(nanos);
+        quotas.nowSeconds(nowSeconds);
         Posture before = posture;
         Posture next = judge();
         boolean changed = govern(next, nanos);
         posture = next;
+        quotas.posture(next);
         if (changed || before.enforced() != next.enforced()) {
             instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));
+        }
+        if (next.decision() != null && (before.decision() == null || next.decision().sequence() != before.decision().sequence())) {
+            decisionSinceNanos = nanos;
         }
         if (!before.sameSituation(next)) {
             announce(before, next);
@@ -271,8 +188,7 @@ final class BrokerNode implements AutoCloseable {
         } catch (RuntimeException e) {
             errors.count(Errors.Kind.GOVERNOR, e);
         }
-        tagSets.values().forEach(sets -> sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS));
-        exemptSeen.forgetUnseenSince(nowSeconds - SEEN_SECONDS);
+        quotas.forgetUnused();
         Errors.Tally tally = errors.tally(Errors.Kind.REQUEST);
         if (tally.count() > reportedRequestErrors) {
             LOG.error("{} errors on request threads since the last report; the last one: {}. No request failed, the last safe quota was used.",
@@ -282,7 +198,8 @@ final class BrokerNode implements AutoCloseable {
     }
 
     private void checkRatesAreSeen() {
-        boolean unseen = tagSets.get(ClientQuotaType.PRODUCE).all().stream()
+        int nowSeconds = nowSeconds();
+        boolean unseen = quotas.tagSets(ClientQuotaType.PRODUCE).all().stream()
             .filter(set -> nowSeconds - set.lastTouchSeconds() < HOUSEKEEPING_SECONDS / 2)
             .anyMatch(set -> rates.bytesPerSecond(set.tags()).isEmpty());
         if (unseen) {
@@ -319,16 +236,18 @@ final class BrokerNode implements AutoCloseable {
         return clusterId;
     }
 
+    /** Seconds since this node started, the clock of what was seen when. */
     int nowSeconds() {
-        return nowSeconds;
+        return seconds(System.nanoTime());
     }
 
-    List<ExemptSeen.Seen> exemptSeen() {
-        return exemptSeen.list();
+    private int seconds(long nanos) {
+        return (int) ((nanos - startNanos) / 1_000_000_000L);
     }
 
-    int tagSetCount() {
-        return tagSets.values().stream().mapToInt(TagSets::size).sum();
+    /** Time since the decision in force was first seen, in seconds; 0 while the decision is lost. */
+    double decisionAgeSeconds() {
+        return now().lost() == null ? (System.nanoTime() - decisionSinceNanos) / 1e9 : 0;
     }
 
     @Override

@@ -58,12 +58,12 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
             return tags(type, principal, clientId);
         } catch (Throwable e) {
             node.errors().count(Errors.Kind.REQUEST, e);
-            return node.safeTags(type);
+            return node.quotas().safeTags(type);
         }
     }
 
     Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientId) {
-        return node.tags(type, principal, clientId);
+        return node.quotas().tags(type, principal, clientId);
     }
 
     @Override
@@ -79,7 +79,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     }
 
     Double limit(ClientQuotaType type, Map<String, String> tags) {
-        return node.limit(type, tags);
+        return node.quotas().limit(type, tags);
     }
 
     private void remember(LimitKey key, Double limit) {
@@ -92,7 +92,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
 
     private Double lastSafeLimit(ClientQuotaType type, Map<String, String> tags) {
         Double last = lastLimits.get(new LimitKey(type, tags));
-        Double safe = node.safeLimit(type);
+        Double safe = node.quotas().safeLimit(type);
         if (last == null || safe == null) {
             return last == null ? safe : last;
         }

@@ -19,8 +19,10 @@ enum NodeMetrics {
             Posture now = node.now();
             return now.lost() == null ? Math.max(0, (now.deadlineNanos() - System.nanoTime()) / 1e9) : 0;
         }),
+    AGE_SECONDS("decision-age-seconds", "Time since the decision in force was first seen, in seconds; 0 while the decision is lost.",
+        BrokerNode::decisionAgeSeconds),
     ERRORS("errors-total", "Errors inside the plug-in since the broker started.", node -> node.errors().total()),
-    TAG_SETS("tag-sets", "Metric tag sets kept apart, all quota types together.", BrokerNode::tagSetCount),
+    TAG_SETS("tag-sets", "Metric tag sets kept apart, all quota types together.", node -> node.quotas().tagSetCount()),
     PRODUCE_RATE("produce-byte-rate", "What all producers that are not exempt produce, in bytes per second.",
         node -> node.figures().observedRate()),
     BASELINE_RATE("baseline-byte-rate", "What they produced before they were throttled, in bytes per second.",

@@ -26,8 +26,8 @@ public final class Governor {
     private final ProduceRates rates;
     private final FactorHistory history;
     private final Map<TagSet, Meter> meters = new HashMap<>();
-    private final Meter paused = new Meter(new TagSet(Tags.PAUSED));
-    private final Meter newcomers = new Meter(new TagSet(Tags.NEWCOMERS));
+    private final Meter paused;
+    private final Meter newcomers;
     /** All of them together, whose arrivals are what a pause has to reckon with at its beginning. */
     private final Meter everyone = new Meter(new TagSet(Tags.of("", "")));
 
@@ -40,30 +40,25 @@ public final class Governor {
     private Double poolMuteSeconds;
 
     /**
+     * @param paused          the pool that all clients share in PAUSE
+     * @param newcomers       the pool that clients without a baseline share in THROTTLE
      * @param rememberedTotal what all producers produced before this broker's restart, bytes per second; 0 if unknown
      */
-    public Governor(GovernorSettings settings, StockQuotas quotas, TagSets tagSets, ProduceRates rates, double rememberedTotal) {
+    public Governor(GovernorSettings settings, StockQuotas quotas, TagSets tagSets, TagSet paused, TagSet newcomers, ProduceRates rates,
+                    double rememberedTotal) {
         this.settings = settings;
         this.quotas = quotas;
         this.tagSets = tagSets;
         this.rates = rates;
+        this.paused = new Meter(paused);
+        this.newcomers = new Meter(newcomers);
         this.history = new FactorHistory(settings.windowSeconds());
         this.rememberedTotal = rememberedTotal;
         this.baselineTotal = Math.max(settings.baselineMinBytes(), rememberedTotal);
         // What holds if this governor never gets to look: little more than one arrival per window.
         double unseen = GovernorLaw.limit(0, 0, settings.windowSeconds(), 2 * settings.arrivalMinBytes(), settings.pauseMuteMaxSeconds());
-        paused.tagSet().limit(unseen);
-        newcomers.tagSet().limit(unseen);
-    }
-
-    /** The pool that all clients share in PAUSE. */
-    public TagSet paused() {
-        return paused.tagSet();
-    }
-
-    /** The pool that clients without a baseline share in THROTTLE. */
-    public TagSet newcomers() {
-        return newcomers.tagSet();
+        paused.limit(unseen);
+        newcomers.limit(unseen);
     }
 
     /**

@@ -8,6 +8,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.decision.State;
+import org.kquota.quota.StockQuotas;
+import org.kquota.quota.TagSet;
+import org.kquota.quota.TagSets;
+import org.kquota.quota.Tags;
+
+import java.util.OptionalDouble;
 
 class GovernorTest {
     private static final double MB = 1e6;
@@ -100,11 +106,12 @@ class GovernorTest {
 
     @Test
     void afterARestartEverybodyIsANewcomerAndTheRememberedTotalIsShared() {
-        Governor governor = new Governor(settings(11), new org.kquota.quota.StockQuotas(org.kquota.quota.StockQuotas.LevelMemory.COUNTED),
-            new org.kquota.quota.TagSets(new org.kquota.quota.StockQuotas(org.kquota.quota.StockQuotas.LevelMemory.COUNTED), 10),
-            tags -> java.util.OptionalDouble.empty(), 40 * MB);
+        StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
+        TagSet newcomers = new TagSet(Tags.NEWCOMERS);
+        Governor governor = new Governor(settings(11), quotas, new TagSets(quotas, 10), new TagSet(Tags.PAUSED), newcomers,
+            tags -> OptionalDouble.empty(), 40 * MB);
         governor.step(State.THROTTLE, 0.5, 0.1);
-        assertEquals(20 * MB, governor.newcomers().limit(), 0.01 * MB);
+        assertEquals(20 * MB, newcomers.limit(), 0.01 * MB);
     }
 
     @Test

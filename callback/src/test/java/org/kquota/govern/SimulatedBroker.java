@@ -51,14 +51,16 @@ final class SimulatedBroker implements AutoCloseable {
     private final TagSets tagSets = new TagSets(stock, 2000);
     private final BrokerQuotas quotas;
     private final Random random = new Random(1);
+    private final TagSet paused = new TagSet(Tags.PAUSED);
+    private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private final List<Connection> connections = new ArrayList<>();
-    final Governor governor;
+    private final Governor governor;
     private State state = State.OPEN;
     private double factor = 1;
     private boolean reset;
 
     SimulatedBroker(GovernorSettings settings) {
-        governor = new Governor(settings, stock, tagSets, this::rate, 0);
+        governor = new Governor(settings, stock, tagSets, paused, newcomers, this::rate, 0);
         quotas = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, time, (int) settings.windowSeconds(), new Callback());
     }
 
@@ -139,10 +141,10 @@ final class SimulatedBroker implements AutoCloseable {
         @Override
         public Double quotaLimit(ClientQuotaType type, Map<String, String> tags) {
             if (tags.equals(Tags.PAUSED)) {
-                return governor.paused().limit();
+                return paused.limit();
             }
             if (tags.equals(Tags.NEWCOMERS)) {
-                return governor.newcomers().limit();
+                return newcomers.limit();
             }
             Double quota = stock.limit(tags);
             TagSet tagSet = tagSets.find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));

@@ -1,0 +1,174 @@
+package org.kquota;
+
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.utils.AppInfoParser;
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.decision.State;
+import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.ExemptSeen;
+import org.kquota.quota.StockQuotas;
+import org.kquota.quota.TagSet;
+import org.kquota.quota.TagSets;
+import org.kquota.quota.Tags;
+
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a request thread asks: under which tags a client is metered, and what the limit of tags is. It reads volatile
+ * fields and concurrent maps only; nothing here waits, and nothing does I/O.
+ */
+final class NodeQuotas {
+    private static final int UNUSED_SECONDS = 3600;
+    private static final int SEEN_SECONDS = 600;
+
+    private final Clients clients;
+    private final ExemptSeen exemptSeen = new ExemptSeen();
+    private final Map<ClientQuotaType, StockQuotas> stock = new EnumMap<>(ClientQuotaType.class);
+    private final Map<ClientQuotaType, TagSets> tagSets = new EnumMap<>(ClientQuotaType.class);
+    private final TagSet paused = new TagSet(Tags.PAUSED);
+    private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
+    private volatile Posture posture;
+    private volatile int nowSeconds;
+
+    NodeQuotas(ExemptPrincipals exempt, int maxTagSets, Posture posture) {
+        this.clients = new Clients(exempt);
+        this.posture = posture;
+        StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(AppInfoParser.getVersion());
+        for (ClientQuotaType type : ClientQuotaType.values()) {
+            stock.put(type, new StockQuotas(memory));
+            tagSets.put(type, new TagSets(stock.get(type), maxTagSets));
+        }
+    }
+
+    /** The quotas of a type that were set with the standard tools. */
+    StockQuotas stock(ClientQuotaType type) {
+        return stock.get(type);
+    }
+
+    TagSets tagSets(ClientQuotaType type) {
+        return tagSets.get(type);
+    }
+
+    /** The pool that all clients share in PAUSE. */
+    TagSet paused() {
+        return paused;
+    }
+
+    /** The pool that clients without a baseline share in THROTTLE. */
+    TagSet newcomers() {
+        return newcomers;
+    }
+
+    /** What holds from now on, until the end of its lease. */
+    void posture(Posture next) {
+        posture = next;
+    }
+
+    /** The second to note uses under, since the node started. */
+    void nowSeconds(int seconds) {
+        nowSeconds = seconds;
+    }
+
+    /** Forgets clients that are gone. */
+    void forgetUnused() {
+        boolean open = now().enforced() == State.OPEN;
+        tagSets.forEach((type, sets) -> {
+            // A pause may last for hours, and what clients produced before it is needed when it ends.
+            if (open || type != ClientQuotaType.PRODUCE) {
+                sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS);
+            }
+        });
+        exemptSeen.forgetUnseenSince(nowSeconds - SEEN_SECONDS);
+    }
+
+    List<ExemptSeen.Seen> exemptSeen() {
+        return exemptSeen.list();
+    }
+
+    int tagSetCount() {
+        return tagSets.values().stream().mapToInt(TagSets::size).sum();
+    }
+
+    /** The tags under which this client is metered now. */
+    Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
+        String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
+        Clients.Client client = clients.of(principal);
+        if (client.exemptTags() != null && type != ClientQuotaType.CONTROLLER_MUTATION) {
+            exemptSeen.note(client.principal(), clientId, nowSeconds);
+            return client.exemptTags();
+        }
+        if (type == ClientQuotaType.PRODUCE) {
+            return produceTags(client, clientId);
+        }
+        TagSet tagSet = tagSets.get(type).of(client.sanitizedUser(), clientId);
+        tagSet.touch(nowSeconds);
+        return tagSet.tags();
+    }
+
+    private Map<String, String> produceTags(Clients.Client client, String clientId) {
+        State state = now().enforced();
+        if (state == State.PAUSE) {
+            return Tags.PAUSED;
+        }
+        TagSet tagSet = tagSets.get(ClientQuotaType.PRODUCE).of(client.sanitizedUser(), clientId);
+        tagSet.touch(nowSeconds);
+        if (state == State.THROTTLE && !tagSet.hasBaseline()
+            && stock.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null) {
+            return Tags.NEWCOMERS;
+        }
+        return tagSet.tags();
+    }
+
+    /** Tags under which nothing that is held now goes free, for when the right ones could not be found out. */
+    Map<String, String> safeTags(ClientQuotaType type) {
+        State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
+        return switch (state) {
+            case PAUSE -> Tags.PAUSED;
+            case THROTTLE -> Tags.NEWCOMERS;
+            case OPEN -> Tags.OVERFLOW;
+        };
+    }
+
+    /** The limit of these tags now, or null if they have none or are not in use. */
+    Double limit(ClientQuotaType type, Map<String, String> tags) {
+        if (Tags.isExempt(tags)) {
+            return null;
+        }
+        if (type != ClientQuotaType.PRODUCE) {
+            return tags.equals(Tags.OVERFLOW) ? null : stock.get(type).limit(tags);
+        }
+        State state = now().enforced();
+        if (tags.equals(Tags.PAUSED)) {
+            return state == State.PAUSE ? (Double) paused.limit() : null;
+        }
+        if (tags.equals(Tags.NEWCOMERS)) {
+            return state == State.THROTTLE ? (Double) newcomers.limit() : null;
+        }
+        // Who is in there has no quota; its tags would match a default user's.
+        Double quota = tags.equals(Tags.OVERFLOW) ? null : stock.get(type).limit(tags);
+        if (state == State.THROTTLE) {
+            TagSet tagSet = tagSets.get(type).find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));
+            if (tagSet != null && tagSet.limit() != TagSet.NO_LIMIT) {
+                return quota == null ? (Double) tagSet.limit() : (Double) Math.min(quota, tagSet.limit());
+            }
+        }
+        return quota;
+    }
+
+    /** The limit for when none could be found out: that of the pool in force, or null while producers are not held. */
+    Double safeLimit(ClientQuotaType type) {
+        State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
+        return switch (state) {
+            case PAUSE -> (Double) paused.limit();
+            case THROTTLE -> (Double) newcomers.limit();
+            case OPEN -> null;
+        };
+    }
+
+    /** What holds now, the end of the lease included. */
+    Posture now() {
+        return posture.at(System.nanoTime());
+    }
+}

@@ -1,0 +1,100 @@
+package org.kquota;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/** What a request thread does in the plug-in, while decisions change under it. */
+class RequestPathTest {
+    private static final int THREADS = 2;
+    private static final int REQUESTS = 200_000;
+
+    @TempDir
+    private Path directory;
+
+    private record Cost(long systemCalls, long blocked) {
+    }
+
+    @Test
+    @Tag("C8")
+    void itDoesNoInputOrOutputAndWaitsForNobody() throws Exception {
+        TestDecision decision = new TestDecision(directory);
+        decision.write("OPEN", 1);
+        Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put(KquotaConfig.MODE, "enforce");
+        KquotaCallback callback = new KquotaCallback();
+        callback.configure(properties);
+        ExecutorService threads = Executors.newFixedThreadPool(THREADS);
+        try {
+            List<Future<Cost>> costs = new ArrayList<>();
+            for (int thread = 0; thread < THREADS; thread++) {
+                costs.add(threads.submit(() -> cost(callback)));
+            }
+            String[] states = {"THROTTLE", "PAUSE", "OPEN"};
+            double[] factors = {0.5, 0, 1};
+            for (int i = 0; !costs.stream().allMatch(Future::isDone); i++) {
+                decision.write(states[i % 3], factors[i % 3]);
+                Thread.sleep(20);
+            }
+            for (Future<Cost> cost : costs) {
+                assertEquals(new Cost(0, 0), cost.get());
+            }
+        } finally {
+            threads.shutdownNow();
+            callback.close();
+        }
+    }
+
+    private static Cost cost(KquotaCallback callback) throws IOException {
+        // Classes are loaded and clients become known, in each state.
+        for (long end = System.nanoTime() + 2_000_000_000L; System.nanoTime() < end; ) {
+            requests(callback, 1_000);
+        }
+        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        long id = Thread.currentThread().getId();
+        readsOfThisThread();
+        long readsOfReading = -readsOfThisThread() + readsOfThisThread();
+        long blocked = threads.getThreadInfo(id).getBlockedCount();
+        long before = readsOfThisThread();
+        requests(callback, REQUESTS);
+        long after = readsOfThisThread();
+        return new Cost(after - before - readsOfReading, threads.getThreadInfo(id).getBlockedCount() - blocked);
+    }
+
+    private static void requests(KquotaCallback callback, int count) {
+        for (int i = 0; i < count; i++) {
+            KafkaPrincipal principal = new KafkaPrincipal("User", i % 10 == 0 ? "admin" : "user-" + i % 7);
+            for (ClientQuotaType type : List.of(ClientQuotaType.PRODUCE, ClientQuotaType.REQUEST)) {
+                Map<String, String> tags = callback.quotaMetricTags(type, principal, "client-" + i % 50);
+                callback.quotaResetRequired(type);
+                if (i % 5 == 0) {
+                    Double limit = callback.quotaLimit(type, tags);
+                    assertTrue(limit == null || limit > 0);
+                }
+            }
+        }
+    }
+
+    /** System calls of this thread that read or write, as the kernel counts them. */
+    private static long readsOfThisThread() throws IOException {
+        return Files.readAllLines(Path.of("/proc/thread-self/io")).stream().filter(line -> line.startsWith("sysc"))
+            .mapToLong(line -> Long.parseLong(line.substring(line.indexOf(' ') + 1))).sum();
+    }
+}
