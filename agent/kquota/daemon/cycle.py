@@ -185,9 +185,10 @@ class Cycle:
 
     def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> _Fold:
         fold = _Fold()
+        view = self._rereading or self.view
+        view.cluster_id = news.cluster_id
         for arrival in arrivals:
             event = read_event(arrival.key, arrival.value)
-            view = self._rereading or self.view
             fold.results[view.fold(event, moment.wall).value] += 1
             if not self._was_caught_up:
                 continue  # what was ordered or claimed before this reading began is no news
