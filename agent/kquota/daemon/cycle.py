@@ -186,7 +186,8 @@ class Cycle:
     def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> _Fold:
         fold = _Fold()
         view = self._rereading or self.view
-        view.cluster_id = news.cluster_id
+        # Only what the cluster itself has said: one remembered from before may be another cluster's.
+        view.cluster_id = None if news.active_brokers is None else news.cluster_id
         for arrival in arrivals:
             event = read_event(arrival.key, arrival.value)
             fold.results[view.fold(event, moment.wall).value] += 1
