@@ -2,9 +2,8 @@
 
 from enum import StrEnum
 
+from kquota.kafka.client import TELL_AGAIN_SECONDS
 from kquota.kafka.errors import KafkaFailure
-
-TELL_AGAIN_SECONDS = 1.0
 
 
 class Source(StrEnum):

@@ -21,6 +21,9 @@ _LIBRDKAFKA = logging.getLogger("kquota.kafka.librdkafka")
 CREDENTIALS_LOOK_SECONDS = 1.0
 """How often a client in use looks whether its credential files were replaced."""
 
+TELL_AGAIN_SECONDS = 1.0
+"""How often the same failure of a connection is told while it lasts."""
+
 _RECENT_SECONDS = 15.0
 _KINDS_WITH_A_CAUSE_BEHIND = frozenset({Kind.TIMEOUT, Kind.UNREACHABLE, Kind.OTHER})
 
@@ -58,6 +61,7 @@ class ErrorWatch:
         self._lock = threading.Lock()
         self._connection: tuple[float, KafkaFailure] | None = None
         self._all_down = False
+        self._told: tuple[tuple[str, bool] | None, float] = (None, 0.0)
 
     def on_error(self, error: KafkaError) -> None:
         """librdkafka's `error_cb`."""
@@ -70,8 +74,18 @@ class ErrorWatch:
         else:
             self.note(failure)
         # What is said of a topic here is said again to whoever uses it.
-        if self._on_failure is not None and failure.is_connection:
+        if self._on_failure is not None and failure.is_connection and self._is_news(failure):
             self._on_failure(failure)
+
+    def _is_news(self, failure: KafkaFailure) -> bool:
+        """Whether a failure is to be told: every connection attempt fails anew, some ten times a second."""
+        now = self._clock()
+        with self._lock:
+            what, told_at = (failure.sentence, self._all_down), self._told[1]
+            if what == self._told[0] and now - told_at < TELL_AGAIN_SECONDS:
+                return False
+            self._told = (what, now)
+            return True
 
     def note(self, failure: KafkaFailure) -> None:
         """Remember a failure of the connection."""

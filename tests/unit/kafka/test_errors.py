@@ -139,3 +139,15 @@ def test_all_brokers_down_is_told_with_the_reason_heard_just_before() -> None:
     # What concerns a topic is told to whoever asked for it, and is no failure of the connection.
     watch.on_error(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "t-1 [0]: topic does not exist"))
     assert len(told) == 2
+
+
+def test_a_connection_that_fails_all_the_time_is_told_once_a_second() -> None:
+    now = [100.0]
+    told: list[KafkaFailure] = []
+    watch = ErrorWatch(on_failure=told.append, clock=lambda: now[0])
+    for _ in range(25):
+        watch.on_error(KafkaError(KafkaError._SSL, VERIFY))
+        now[0] += 0.125
+    assert len(told) == 4
+    watch.on_error(KafkaError(KafkaError._TRANSPORT, "10.0.0.1:9093/1: Connection refused"))
+    assert len(told) == 5, "another failure is told at once"
