@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * The broker plug-in: <code>client.quota.callback.class=org.kquota.KquotaCallback</code>. It keeps the quotas that were
@@ -27,7 +28,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
 
     private final BootClock bootClock;
     private final ResetFlags resetFlags = new ResetFlags();
-    private final Map<LimitKey, Double> lastLimits = new ConcurrentHashMap<>();
+    private final Map<LimitKey, AtomicReference<Double>> lastLimits = new ConcurrentHashMap<>();
     private volatile BrokerNode node;
     private volatile Posture knownExpired;
 
@@ -83,15 +84,18 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     }
 
     private void remember(LimitKey key, Double limit) {
-        if (limit == null) {
-            lastLimits.remove(key);
-        } else if (!limit.equals(lastLimits.get(key)) && lastLimits.size() < MAX_REMEMBERED) {
-            lastLimits.put(key, limit);
+        // A change in place: writing to the map itself would lock a part of it.
+        AtomicReference<Double> last = lastLimits.get(key);
+        if (last != null) {
+            last.setRelease(limit);
+        } else if (limit != null && lastLimits.size() < MAX_REMEMBERED) {
+            lastLimits.put(key, new AtomicReference<>(limit));
         }
     }
 
     private Double lastSafeLimit(ClientQuotaType type, Map<String, String> tags) {
-        Double last = lastLimits.get(new LimitKey(type, tags));
+        AtomicReference<Double> remembered = lastLimits.get(new LimitKey(type, tags));
+        Double last = remembered == null ? null : remembered.get();
         Double safe = node.quotas().safeLimit(type);
         if (last == null || safe == null) {
             return last == null ? safe : last;

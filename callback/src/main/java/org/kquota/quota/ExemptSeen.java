@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Which exempt principals have been seen lately, and under which client ids: the proof for the local agent that the
@@ -14,37 +15,44 @@ public final class ExemptSeen {
     private static final int MAX_CLIENT_IDS = 256;
     private static final int MAX_LENGTH = 256;
 
-    private final Map<String, Map<String, Integer>> lastSeen = new ConcurrentHashMap<>();
+    private final Map<String, Map<String, AtomicInteger>> lastSeen = new ConcurrentHashMap<>();
 
-    /** Notes a request of an exempt principal at that second; cheap unless the client id is new. */
+    /** Notes a request of an exempt principal at that second; waits for nobody unless the client id is new. */
     public void note(String principal, String fullClientId, int seconds) {
         String clientId = fullClientId.length() <= MAX_LENGTH ? fullClientId : fullClientId.substring(0, MAX_LENGTH);
-        Map<String, Integer> clientIds = lastSeen.get(principal);
+        Map<String, AtomicInteger> clientIds = lastSeen.get(principal);
         if (clientIds == null) {
             clientIds = lastSeen.computeIfAbsent(principal, key -> new ConcurrentHashMap<>());
         }
-        Integer before = clientIds.get(clientId);
-        if (before != null && before == seconds) {
+        AtomicInteger last = clientIds.get(clientId);
+        if (last != null) {
+            last.setOpaque(seconds);
             return;
         }
-        if (before == null && clientIds.size() >= MAX_CLIENT_IDS) {
-            clientIds.entrySet().stream().min(Comparator.comparing(Map.Entry::getValue))
+        if (clientIds.size() >= MAX_CLIENT_IDS) {
+            clientIds.entrySet().stream().min(Comparator.comparingInt(entry -> entry.getValue().get()))
                 .map(Map.Entry::getKey).ifPresent(clientIds::remove);
         }
-        clientIds.put(clientId, seconds);
+        clientIds.put(clientId, new AtomicInteger(seconds));
     }
 
     /** Forgets the client ids that were not seen since that second. */
     public void forgetUnseenSince(int seconds) {
-        lastSeen.values().forEach(clientIds -> clientIds.values().removeIf(last -> last < seconds));
+        lastSeen.values().forEach(clientIds -> clientIds.values().removeIf(last -> last.get() < seconds));
     }
 
     /** The principals with a client id seen lately, in order of their names. */
     public List<Seen> list() {
         return new TreeMap<>(lastSeen).entrySet().stream()
-            .map(entry -> new Seen(entry.getKey(), new TreeMap<>(entry.getValue())))
+            .map(entry -> new Seen(entry.getKey(), seconds(entry.getValue())))
             .filter(seen -> !seen.lastSeenSeconds().isEmpty())
             .toList();
+    }
+
+    private static Map<String, Integer> seconds(Map<String, AtomicInteger> clientIds) {
+        Map<String, Integer> seconds = new TreeMap<>();
+        clientIds.forEach((clientId, last) -> seconds.put(clientId, last.get()));
+        return seconds;
     }
 
     /** An exempt principal, and its client ids with the second each was last seen. */
