@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 compile() {
   out=$1; shift
   .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-    --no-emit-index-url --no-emit-find-links --no-annotate --upgrade "$@" --output-file "requirements/$out"
+    --no-emit-index-url --no-emit-find-links --no-annotate "$@" --output-file "requirements/$out"
 }
 compile build.txt requirements/build.in
 compile agent.txt pyproject.toml --extra agent

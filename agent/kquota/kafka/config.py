@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from kquota.settings.kafka_options import OWNED_NAMES, is_secret
+from kquota.settings.problems import REDACTED
+
 PropertyValue = str | int | float | bool
 """What YAML and the environment can yield for one librdkafka property."""
 
@@ -58,75 +61,6 @@ ALWAYS_SET: Mapping[str, str] = MappingProxyType(
     }
 )
 
-OWNED_PROPERTIES: frozenset[str] = frozenset(
-    {
-        "acks",
-        "allow.auto.create.topics",
-        "auto.commit.enable",
-        "auto.offset.reset",
-        "background_event_cb",
-        "batch.num.messages",
-        "client.id",
-        "compression.codec",
-        "compression.type",
-        "consume_cb",
-        "delivery.report.only.error",
-        "delivery.timeout.ms",
-        "dr_cb",
-        "dr_msg_cb",
-        "enable.auto.commit",
-        "enable.auto.offset.store",
-        "enable.gapless.guarantee",
-        "enable.idempotence",
-        "enable.partition.eof",
-        "error_cb",
-        "fetch.error.backoff.ms",
-        "fetch.max.bytes",
-        "fetch.message.max.bytes",
-        "fetch.wait.max.ms",
-        "group.id",
-        "group.instance.id",
-        "group.protocol",
-        "group.remote.assignor",
-        "isolation.level",
-        "linger.ms",
-        "log.queue",
-        "log_cb",
-        "logger",
-        "max.in.flight",
-        "max.in.flight.requests.per.connection",
-        "max.partition.fetch.bytes",
-        "message.max.bytes",
-        "message.send.max.retries",
-        "message.timeout.ms",
-        "on_delivery",
-        "partition.assignment.strategy",
-        "partitioner",
-        "partitioner_cb",
-        "queue.buffering.max.kbytes",
-        "queue.buffering.max.messages",
-        "queue.buffering.max.ms",
-        "queued.max.messages.kbytes",
-        "queued.min.messages",
-        "rebalance_cb",
-        "receive.message.max.bytes",
-        "request.required.acks",
-        "request.timeout.ms",
-        "retries",
-        "statistics.interval.ms",
-        "stats_cb",
-        "throttle_cb",
-        "transactional.id",
-    }
-)
-"""Properties that kquota sets itself and refuses in the operator's mapping (for the settings' check)."""
-
-_SECRET_PARTS = ("password", "secret", "token", "jaas", "sasl.oauthbearer.config", ".key.pem", "private.key")
-_REDACTED = "[hidden]"
-
-
-def _is_secret(name: str) -> bool:
-    return any(part in name for part in _SECRET_PARTS)
 
 
 def _text(name: str, value: object) -> str:
@@ -154,7 +88,7 @@ class ClientProperties:
 
     def __post_init__(self) -> None:
         for name, value in self.properties.items():
-            if name in OWNED_PROPERTIES:
+            if name in OWNED_NAMES:
                 raise ConfigurationError(f"kafka.{name}: kquota sets this property itself; remove it")
             _text(name, value)
         if not any(self.properties.get(name) for name in ("bootstrap.servers", "metadata.broker.list")):
@@ -180,7 +114,7 @@ class ClientProperties:
     def redacted(self) -> dict[str, str]:
         """The operator's properties for people to read: secrets replaced."""
         return {
-            name: _REDACTED if _is_secret(name) else _text(name, value)
+            name: REDACTED if is_secret(name) else _text(name, value)
             for name, value in self.properties.items()
         }
 

@@ -8,7 +8,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kquota.kafka.admin import AdminConnection
-from kquota.kafka.config import OWNED_PROPERTIES, ClientProperties, ConfigurationError, Role
+from kquota.kafka.config import ClientProperties, ConfigurationError, Role
+from kquota.settings.kafka_options import OWNED_NAMES
 
 SERVERS = {"bootstrap.servers": "127.0.0.1:1"}
 
@@ -29,7 +30,7 @@ def test_reconnecting_is_never_more_than_a_second_away(role: Role) -> None:
     assert int(made["reconnect.backoff.ms"]) <= int(made["reconnect.backoff.max.ms"]) <= 1000
 
 
-@pytest.mark.parametrize("name", sorted(OWNED_PROPERTIES))
+@pytest.mark.parametrize("name", sorted(OWNED_NAMES))
 def test_a_property_that_kquota_owns_is_refused_by_name(name: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"kafka\.{name}: kquota sets this property itself"):
         ClientProperties({**SERVERS, name: "1"}, node=1)

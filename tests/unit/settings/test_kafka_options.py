@@ -5,7 +5,6 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from kquota.kafka.config import OWNED_PROPERTIES
 from kquota.settings.kafka_options import OWNED_NAMES, KafkaOptions, is_secret
 from tests.unit.settings.configuration import loaded, problems, problems_of
 
@@ -49,10 +48,6 @@ def test_a_name_kquota_owns_is_refused_with_the_reason(name: str) -> None:
     assert OWNED_NAMES[name] in str(problem)
     problem = problems_of(f"kafka_secrets: {{{name}: /file}}\n")[f"kafka_secrets.{name}"]
     assert OWNED_NAMES[name] in str(problem)
-
-
-def test_what_the_clients_set_themselves_is_refused_in_the_file_already() -> None:
-    assert OWNED_NAMES.keys() >= OWNED_PROPERTIES
 
 
 @pytest.mark.parametrize("value", ["[a, b]", "{a: b}", "null"])
