@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -232,7 +233,7 @@ class KafkaCluster:
                 layout=layout,
                 ports=ports[node.node_id],
                 environment=self.environment(),
-                class_path=(*spec.class_path, *node.class_path),
+                class_path=tuple(self._private_copy(path) for path in (*spec.class_path, *node.class_path)),
                 heap_mebibytes=spec.heap_mebibytes,
                 jvm_options=node.jvm_options,
             )
@@ -251,6 +252,16 @@ class KafkaCluster:
                 )
             )
             self.nodes[node.node_id] = kafka_node
+
+    def _private_copy(self, path: Path) -> Path:
+        """A jar of the cluster's own: replacing one under a JVM breaks the classes it has not loaded yet."""
+        if path.is_dir():
+            return path
+        copy = self.path / "class-path" / path.name
+        if not copy.exists():
+            copy.parent.mkdir(exist_ok=True)
+            shutil.copyfile(path, copy)
+        return copy
 
     def _lay_out(self, node: NodeSpec) -> NodeLayout:
         directory = self.path / f"node-{node.node_id}"

@@ -168,7 +168,11 @@ class Scenario:
             LoadProcess(
                 "produce",
                 log_path=cluster.path / "producer.log",
-                options=["--record-bytes", str(plan.record_bytes), *_PRODUCER_SETTINGS],
+                options=[
+                    *("--record-bytes", str(plan.record_bytes)),
+                    *("--rate-bytes", str(plan.producer_bytes_per_second)),
+                    *_PRODUCER_SETTINGS,
+                ],
                 **common,  # type: ignore[arg-type]
             )
         )
@@ -201,7 +205,8 @@ class Scenario:
         deadline = time.monotonic() + timeout
         while not reached(self._lookout.latest):
             if time.monotonic() > deadline:
-                raise PlayStuck(f"waited {timeout:g} s in vain for {what}")
+                why = "".join(f"; {sentence}" for sentence in self._lookout.latest.lost_decisions)
+                raise PlayStuck(f"waited {timeout:g} s in vain for {what}{why}")
             self._tick()
             if self._stage.protected and self._tally.died_at:
                 raise PlayStuck(f"broker {min(self._tally.died_at)} went down while waiting for {what}")

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from kquota.apply.applied_state import AppliedState
 from kquota.cli.status_view import STATE_STYLES, size_text, usage_bar
-from kquota.core.decision import Decision, State
+from kquota.core.decision import Decision, Mode, State
 from kquota.core.sentences import decision_sentence
 from kquota.demo.load_process import LoadProcess
 from kquota.demo.sight import BrokerSight, Sight, VolumeSight
@@ -120,7 +120,7 @@ class Screen:
         cells = min(48, columns - 48)
         return Group(
             head,
-            self._headline(sight),
+            *self._headline_rows(sight, columns),
             Text(),
             self._table(sight, wide=columns >= _WIDE_COLUMNS),
             Text(),
@@ -159,6 +159,11 @@ class Screen:
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._started
+
+    def _headline_rows(self, sight: Sight, columns: int) -> list[Text]:
+        """Two rows at least, so that the table below does not jump."""
+        rows = list(self._headline(sight).wrap(self._console, columns))
+        return [*rows, Text()] if len(rows) < 2 else rows
 
     def _headline(self, sight: Sight) -> Text:
         if not self._protected:
@@ -217,8 +222,10 @@ def _decided(decision: Decision | None) -> Text:
 def _enforced(applied: AppliedState | None) -> Text:
     if applied is None:
         return Text("-", style="dim")
+    if applied.mode is not Mode.ENFORCE:
+        return Text("observing", style="dim")
     text = _state_text(applied.state, applied.factor)
-    return text if applied.mode.value == "enforce" else Text("observing", style="dim")
+    return text.append(" (lost)") if applied.lost is not None else text
 
 
 def _state_text(state: State, factor: float) -> Text:

@@ -76,6 +76,15 @@ class Sight:
         decisions = [broker.decision for broker in self.brokers if broker.decision is not None]
         return min(decisions, key=lambda decision: decision.headroom, default=None)
 
+    @property
+    def lost_decisions(self) -> list[str]:
+        """In sentences, which plug-ins have no decision in force, and why."""
+        return [
+            f"broker {broker.broker_id} has no decision in force: {broker.applied.lost}"
+            for broker in self.brokers
+            if broker.applied is not None and broker.applied.lost is not None
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerFiles:
