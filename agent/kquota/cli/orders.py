@@ -27,6 +27,7 @@ from kquota.core.records import (
     order_key,
 )
 from kquota.core.timestamps import format_utc
+from kquota.core.view import NoRecord
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
 from kquota.publish.documents import to_json
@@ -195,5 +196,5 @@ def _refuse_active(settings: Settings, broker_id: int) -> None:
         active = look.membership.active or frozenset()
         if broker_id in active:
             fail(f"broker {broker_id} is active: stop it first, or use --force", exit_codes.USAGE)
-        if broker_id not in look.view.brokers:
+        if look.view.record_of(broker_id, datetime.now(UTC)) in (NoRecord.MISSING, NoRecord.TOMBSTONE):
             fail(f"broker {broker_id} has no report to forget", exit_codes.USAGE)

@@ -26,7 +26,9 @@ def status_document(
     """Return brokers, volumes, limits in bytes, headroom, states and ages; ages in seconds."""
     verdict = decision_document(decision, cluster_id=cluster_id)
     undetermined = {entry.broker_id: entry.cause.value for entry in decision.undetermined}
-    ids = sorted((situation.active_brokers or frozenset()) | view.brokers.keys())
+    # a broker that was decommissioned is no longer one of the cluster's
+    known = {id_ for id_ in view.brokers if view.record_of(id_, now) is not NoRecord.TOMBSTONE}
+    ids = sorted((situation.active_brokers or frozenset()) | known)
     return {
         "schema_version": SCHEMA_VERSION,
         "at": format_utc(now),

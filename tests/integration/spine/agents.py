@@ -101,7 +101,7 @@ class AgentProcess:
         self.state_dir = self.layout.directory / "kquota-state"
         self.state_dir.mkdir()
         self.log_path = self.layout.directory / "agent.log"
-        self._metrics_port = metrics_port
+        self.metrics_port = metrics_port
         self.settings: dict[str, Any] = {
             "broker": {"server_properties": str(self.layout.server_properties)},
             "kafka": cluster.client_configuration(agent_name(broker_id)),
@@ -228,7 +228,7 @@ class AgentProcess:
 
     def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         """What the HTTP endpoint says, by name and labels."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=10) as answer:
             text = answer.read().decode()
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -117,13 +118,19 @@ class Fleet:
         """A volume of a broker."""
         return self.cluster.nodes[broker_id].volumes[number - 1]
 
-    def fill(self, broker_id: int, headroom: float, number: int = 1) -> Path:
-        """Put a file on a broker's volume, so that this headroom is left; unlink it to free the space."""
+    def fill(self, broker_id: int, headroom: float, number: int = 1) -> None:
+        """Size a file on a broker's volume in one step so that this headroom is left."""
         volume = self.disk(broker_id, number)
-        (volume.mount_point / "ballast").unlink(missing_ok=True)
         zone = SOFT_FREE_PERCENTAGE - HARD_FREE_PERCENTAGE
         free_ratio = (HARD_FREE_PERCENTAGE + headroom * zone) / 100
-        return volume.fill(round(volume.capacity_bytes() * free_ratio))
+        capacity_bytes = volume.capacity_bytes()
+        missing_bytes = round(capacity_bytes * (1 - free_ratio)) - volume.consumed_bytes()
+        with (volume.mount_point / "ballast").open("ab") as ballast:
+            size_bytes = os.fstat(ballast.fileno()).st_size
+            if missing_bytes > 0:
+                os.posix_fallocate(ballast.fileno(), size_bytes, missing_bytes)
+            else:
+                ballast.truncate(size_bytes + missing_bytes)
 
     def clear(self) -> None:
         """Take away every such file."""
@@ -186,13 +193,10 @@ class Fleet:
         return found
 
     def usage_of(self, broker_id: int) -> list[tuple[int, dict[str, Any]]]:
-        """The broker's usage records: time of arrival in ms, and content; without tombstones."""
+        """The broker's usage records: time of arrival in ms, and content; without those of the tests."""
         key = str(broker_id).encode()
-        return [
-            (message.timestamp()[1], json.loads(message.value() or b""))
-            for message in self.records()
-            if message.key() == key and message.value() is not None
-        ]
+        found = [(m.timestamp()[1], m.value()) for m in self.records() if m.key() == key]
+        return [(at, json.loads(value)) for at, value in found if value and b'"InstanceId"' in value]
 
     def produce(self, topic: str, rate_bytes_per_second: float) -> LoadProcess:
         """Start an application that produces, on the plain listener."""
@@ -202,7 +206,10 @@ class Fleet:
             configuration=self.cluster.client_configuration(),
             log_path=self.cluster.path / f"producer-{topic}.log",
             environment=self.cluster.environment(),
-            options=["--rate-bytes", str(rate_bytes_per_second), "--record-bytes", "1000"],
+            options=[
+                *("--rate-bytes", str(rate_bytes_per_second), "--record-bytes", "1000"),
+                *("-X", "enable.idempotence=true"),  # what lands can be counted exactly
+            ],
         )
 
     def create_topic(self, name: str) -> None:

@@ -1,0 +1,246 @@
+"""What operators order and ask, with the command line, of a real cluster."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from tests.integration.spine.agents import eventually, uptime_ms
+from tests.integration.spine.fleet import HISTORY_TOPIC, Fleet
+
+NOBODY = 99
+
+
+def hold_in_force(fleet: Fleet) -> list[Any]:
+    return [agent.decision["hold"] for agent in fleet.of() if agent.decision is not None]
+
+
+def history(fleet: Fleet, kind: str) -> list[dict[str, Any]]:
+    records = [json.loads(message.value() or b"") for message in fleet.records(HISTORY_TOPIC)]
+    return [record for record in records if record["Kind"] == kind]
+
+
+def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fleet) -> None:
+    agent = fleet.agents[2]
+    marks = fleet.marks()
+    arguments = ("--for", "10m", "--reason", "moving racks", "--actor", "alice")
+    said = agent.order("hold", "pause", *arguments)
+    assert re.fullmatch(r"the cluster is held at pause until \S+Z\n", said)
+    fleet.await_enforced("PAUSE")
+    until = said.split()[-1]
+    expected = {"action": "pause", "until": until, "reason": "moving racks", "actor": "alice"}
+    assert hold_in_force(fleet) == [expected] * 3
+    sentence = f"PAUSE: held at pause by alice until {until} (moving racks) [enforcing]"
+    for other in fleet.of():
+        eventually(
+            lambda other=other: ("WARNING", sentence) in other.journal(marks[other.broker_id]), "it is told"
+        )
+        assert other.metric("kquota_hold_active", action="pause") == 1
+    check = agent.cli("check")
+    assert check.returncode == 2
+    assert check.stdout.startswith(f"KQUOTA CRITICAL - {sentence.removesuffix(' [enforcing]')}")
+
+    assert agent.order("hold", "release", "--reason", "done", "--actor", "bob") == "the hold is released\n"
+    fleet.await_enforced("OPEN")
+    assert hold_in_force(fleet) == [None] * 3
+    for other in fleet.of():
+        told = [sentence for _, sentence in other.journal(marks[other.broker_id])]
+        assert "the hold was released by bob (done)" in told
+    order = {"Action": "pause", "Until": until, "Reason": "moving racks", "Actor": "alice"}
+    expected_bodies = [
+        {"Key": "hold", "Order": order},
+        {"Key": "hold", "Order": None, "Actor": "bob", "Reason": "done"},
+    ]
+    eventually(
+        lambda: [r["Body"] for r in history(fleet, "operator")][-2:] == expected_bodies,
+        "both orders are history",
+    )
+
+
+def test_a_hold_ends_by_itself(fleet: Fleet) -> None:
+    marks = fleet.marks()
+    fleet.agents[1].order("hold", "pause", "--for", "2s", "--reason", "a short one")
+    for agent in fleet.of():
+        eventually(
+            lambda agent=agent: agent.states_told(marks[agent.broker_id]) == ["PAUSE", "OPEN"],
+            "it was held and is so no longer",
+        )
+
+
+def test_a_hold_at_open_outranks_everything_but_a_broker_s_own_breach(fleet: Fleet) -> None:
+    fleet.fill(3, headroom=-0.2)
+    fleet.await_enforced("PAUSE")
+    fleet.agents[1].order("hold", "open", "--for", "10m", "--reason", "we know better")
+    fleet.await_enforced("OPEN", [1, 2])
+    assert fleet.agents[3].applied_state == "PAUSE"
+    assert [reason["cause"] for reason in fleet.agents[3].decision["reasons"]] == ["hard", "hold"]
+    fleet.agents[1].order("hold", "release")
+    fleet.await_enforced("PAUSE")
+
+
+def test_a_quarantined_broker_has_no_vote_except_on_itself(fleet: Fleet) -> None:
+    fleet.fill(3, headroom=-0.2)
+    fleet.await_enforced("PAUSE")
+    agent = fleet.agents[1]
+    said = agent.order("quarantine", "3", "--for", "1h", "--reason", "wrong figures")
+    assert said.startswith("broker 3 is in quarantine until ")
+    fleet.await_enforced("OPEN", [1, 2])
+    assert fleet.agents[3].applied_state == "PAUSE"
+    status = json.loads(agent.cli("status", "--json").stdout)
+    assert status["state"] == "OPEN"
+    assert [broker["quarantine"] is not None for broker in status["brokers"]] == [False, False, True]
+    assert agent.order("quarantine", "3", "--end") == "the quarantine of broker 3 is ended\n"
+    fleet.await_enforced("PAUSE")
+
+
+def test_in_maintenance_a_report_stays_fresh_and_the_lease_runs_on(fleet: Fleet) -> None:
+    for other in fleet.of([1, 3]):
+        other.reload(staleness_seconds=5)
+    agent = fleet.agents[2]
+    agent.order("maintenance", "--for", "5m", "--reason", "a new kernel")
+    begun_ms = uptime_ms()
+    eventually(
+        lambda: agent.decision["valid_until_uptime_ms"] - begun_ms > 200_000, "the lease lasts for minutes"
+    )
+    marks = fleet.marks()
+    agent.stop()
+    last = fleet.usage_of(2)[-1][1]["SnapshotAt"]
+
+    def age_seconds() -> float:
+        status = json.loads(fleet.agents[1].cli("status", "--json").stdout)
+        broker = status["brokers"][1]
+        assert broker["snapshot_at"] == last
+        assert broker["maintenance"]["reason"] == "a new kernel"
+        return float(broker["age_seconds"])
+
+    eventually(lambda: age_seconds() > 6, "the report is older than the threshold")
+    assert agent.applied_state == "OPEN", "the decision holds without the agent"
+    for other in fleet.of([1, 3]):
+        assert other.state == "OPEN"
+        assert set(other.states_told(marks[other.broker_id])) <= {"OPEN"}, "nobody has fallen back"
+    fleet.agents[1].order("maintenance", "--broker", "2", "--end")
+    fleet.await_enforced("PAUSE", [1, 3])
+    agent.start()
+    fleet.await_enforced("OPEN")
+
+
+@pytest.mark.accepts("F12", "A26")
+def test_a_dead_broker_s_verdict_stays_until_it_is_decommissioned(fleet: Fleet) -> None:
+    agent = fleet.agents[1]
+    record = fleet.usage_of(3)[-1][1]
+    capacity = record["Volumes"][0]["Capacity"]
+    gone = {"VolumeName": "/dev/gone", "Capacity": capacity, "Consumed": capacity}
+    fleet.put(str(NOBODY), record | {"Volumes": [gone], "SnapshotAt": "2026-01-01T00:00:00Z"})
+    fleet.await_enforced("PAUSE")
+    assert [a.decision["reasons"][0]["broker_id"] for a in fleet.of()] == [NOBODY] * 3
+    assert [a.decision["undetermined"] for a in fleet.of()] == [[]] * 3
+
+    marks = fleet.marks()
+    arguments = ("--reason", "host sold", "--actor", "alice")
+    assert agent.order("decommission", str(NOBODY), *arguments) == f"broker {NOBODY} is decommissioned\n"
+    fleet.await_enforced("OPEN")
+    sentence = f"broker {NOBODY} was decommissioned by alice (host sold)"
+    for other in fleet.of():
+        assert ("WARNING", sentence) in other.journal(marks[other.broker_id])
+    tombstone = next(m for m in reversed(fleet.records()) if m.key() == str(NOBODY).encode())
+    assert tombstone.value() is None
+    headers = dict(tombstone.headers() or [])
+    assert headers["actor"] == b"alice"
+    assert headers["reason"] == b"host sold"
+    assert headers["at"].endswith(b"Z")
+    noted = eventually(
+        lambda: [r for r in history(fleet, "operator") if r["Body"]["Key"] == str(NOBODY)], "it is history"
+    )
+    assert [r["BrokerId"] for r in noted] == [1], "one of the agents writes it down"
+    status = json.loads(agent.cli("status", "--json").stdout)
+    assert [broker["broker_id"] for broker in status["brokers"]] == [1, 2, 3]
+    again = agent.cli("decommission", str(NOBODY), "--reason", "twice")
+    assert (again.returncode, again.stderr) == (2, f"kquota: broker {NOBODY} has no report to forget\n")
+
+
+def test_an_active_broker_is_not_decommissioned_by_mistake(fleet: Fleet) -> None:
+    refused = fleet.agents[1].cli("decommission", "2", "--reason", "oops")
+    assert refused.returncode == 2
+    assert refused.stderr == "kquota: broker 2 is active: stop it first, or use --force\n"
+
+
+@pytest.mark.accepts("A15")
+def test_status_shows_brokers_volumes_limits_and_what_is_applied(fleet: Fleet) -> None:
+    fleet.fill(3, headroom=0.5)
+    fleet.await_enforced("THROTTLE")
+    agent = fleet.agents[3]
+    eventually(
+        lambda: fleet.usage_of(3)[-1][1]["Applied"]["State"] == "THROTTLE", "it has reported what is applied"
+    )
+    done = agent.cli("status", "--json")
+    assert done.returncode == 0
+    status = json.loads(done.stdout)
+    assert status["state"] == "THROTTLE"
+    assert status["factor"] == pytest.approx(0.5, abs=0.01)
+    assert status["cluster_id"] == fleet.cluster.cluster_id
+    assert status["problems"] == []
+    assert [(b["broker_id"], b["active"], b["undetermined"]) for b in status["brokers"]] == [
+        (1, True, None),
+        (2, True, None),
+        (3, True, None),
+    ]
+    assert [len([v for v in b["volumes"] if v["role"] == "data"]) for b in status["brokers"]] == [1, 2, 1]
+    volume = next(v for v in status["brokers"][2]["volumes"] if v["role"] == "data")
+    capacity = fleet.disk(3).capacity_bytes()
+    assert volume["volume"] == fleet.disk(3).device
+    assert volume["log_dirs"] == [str(path) for path in fleet.cluster.nodes[3].layout.log_dirs]
+    assert volume["soft_bytes"] == pytest.approx(0.5 * capacity, abs=1)
+    assert volume["hard_bytes"] == pytest.approx(0.8 * capacity, abs=1)
+    assert volume["headroom"] == pytest.approx(0.5, abs=0.01)
+    assert status["brokers"][2]["applied"]["State"] == "THROTTLE"
+    local = status["local"]
+    assert (local["broker_id"], local["decision"]["state"]) == (3, "THROTTLE")
+    assert 0 < local["lease_seconds_left"] <= agent.settings["lease_seconds"]
+    assert local["applied"]["mechanism"] == "governor"
+
+    shown = agent.cli("status")
+    assert shown.returncode == 0
+    assert shown.stdout.startswith("THROTTLE to 0.")
+    assert fleet.disk(3).device in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 100
+    decided = agent.cli("decision")
+    assert decided.returncode == 0
+    assert "broker 3 (this host): applies THROTTLE (enforce, by governor)" in decided.stdout
+    check = agent.cli("check")
+    assert check.returncode == 1
+    assert re.search(r"\| applied_factor=0\.\d+;;;0;1 factor=0\.\d+;;;0;1 lease=[\d.]+s;;;0", check.stdout)
+
+
+def test_check_is_ok_when_open_and_critical_when_the_lease_has_ended(fleet: Fleet) -> None:
+    agent = fleet.agents[1]
+    fine = agent.cli("check")
+    assert fine.returncode == 0, fine.stdout
+    assert fine.stdout.startswith("KQUOTA OK - OPEN: no volume is over its soft limit |")
+    assert agent.cli("decision").returncode == 0
+    agent.reload(lease_seconds=4)
+    agent.kill()
+    ended = eventually(
+        lambda: (done := agent.cli("check")).returncode == 2 and done, "the lease of a dead agent ends"
+    )
+    assert "is the agent running?" in ended.stdout or "the plug-in has no decision" in ended.stdout
+    eventually(lambda: agent.cli("decision").returncode == 1, "there is no decision in force")
+
+
+def test_an_unreachable_cluster_is_said_and_what_is_known_is_shown(fleet: Fleet) -> None:
+    agent = fleet.agents[1]
+    elsewhere = agent.layout.directory / "elsewhere.yml"
+    text = agent.config.read_text("utf-8")
+    elsewhere.write_text(re.sub(r"bootstrap\.servers: \S+", "bootstrap.servers: 127.0.0.1:1", text))
+    agent.config, good = elsewhere, agent.config
+    try:
+        done = agent.cli("status", "--json", "--timeout", "3")
+    finally:
+        agent.config = good
+    assert done.returncode == 1
+    status = json.loads(done.stdout)
+    assert status["state"] == "PAUSE", "what is not known is not fine"
+    assert {entry["cause"] for entry in status["undetermined"]} == {"not-read", "no-broker-list"}
+    assert status["local"]["decision"]["state"] == "OPEN", "this host's own files are shown"
+    assert any("127.0.0.1:1" in problem for problem in status["problems"])
