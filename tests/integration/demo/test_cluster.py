@@ -16,9 +16,6 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from tests.integration.conftest import StartCluster
-from tests.integration.demo.conftest import RunScript
-from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
 
 from kquota.demo.certificates import principal_of
 from kquota.demo.clients import (
@@ -32,6 +29,9 @@ from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from kquota.demo.node import NodeFailed
 from kquota.demo.runtime import KafkaRuntime
 from kquota.demo.volumes import MIB, VolumeSpec
+from tests.integration.conftest import StartCluster
+from tests.integration.demo.conftest import RunScript
+from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
 
 OWNER = """
 import os

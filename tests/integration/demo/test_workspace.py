@@ -9,12 +9,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.integration.demo.conftest import RunScript
-from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
 
 from kquota.demo.processes import ChildProcess
 from kquota.demo.volumes import MIB, VolumeSpec, make_loop_volume
 from kquota.demo.workspace import Workspace, clear_abandoned, members
+from tests.integration.demo.conftest import RunScript
+from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
 
 OWNER = """
 import os, subprocess, time

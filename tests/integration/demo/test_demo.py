@@ -1,0 +1,110 @@
+"""`kquota demo` on real brokers, disks, agents and plug-ins: what it shows, and that it leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.demo.conftest import RunScript
+from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
+
+# Volumes as small as Kafka's segments allow: these are about the end, not about the show.
+SMALL = """
+import sys
+from kquota.demo.command import run
+from kquota.demo.plan import Plan
+from kquota.demo.volumes import MIB, VolumeSpec
+roomy, small = (VolumeSpec(192 * MIB),) * 2, (VolumeSpec(128 * MIB),) * 2
+plan = Plan(volumes={1: roomy, 2: roomy, 3: small}, producer_bytes_per_second=20e6, pause_seconds=300)
+sys.exit(run(plan=plan))
+"""
+
+
+def run_demo(*options: str, root: Path, callback_jar: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "LOOPBACK_KAFKA_ROOT": str(root),
+        "LOOPBACK_KAFKA_CALLBACK_JAR": str(callback_jar),
+    }
+    return subprocess.run(
+        [str(Path(sys.executable).with_name("kquota")), "demo", *options],
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.accepts("A6", "A7", "A9", "A10", "A13", "A17", "F27", "F28")
+def test_a_disk_that_fills_by_replication_holds_producers_everywhere(root: Path, callback_jar: Path) -> None:
+    played = run_demo(root=root, callback_jar=callback_jar)
+
+    assert played.returncode == 0, played.stdout + played.stderr
+    seen = re.search(r"all brokers held and let go together +(.*)", played.stdout)
+    assert seen is not None
+    states = seen[1].split()
+    assert states[:3] == ["OPEN", "THROTTLE", "PAUSE"]
+    assert states[-1] == "OPEN"
+    assert re.search(r"PAUSE: volume /dev/loop\d+ of broker 3 is over its hard limit", played.stdout)
+    assert "The promise was kept." in played.stdout
+    assert max(len(line) for line in played.stdout.splitlines() if not line.startswith("logs")) <= 80
+    assert remains_of(root) == [f"directory {root}"]
+    assert list(root.iterdir()) == []
+
+
+def test_without_kquota_the_same_load_fills_the_disk(root: Path, callback_jar: Path) -> None:
+    played = run_demo("--unprotected", root=root, callback_jar=callback_jar)
+
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert re.search(r"volume /dev/loop\d+ of broker 3 is full", played.stdout)
+    assert "broker 3 takes log dir" in played.stdout
+    errors = re.search(r'"No space left on device" in the brokers\' logs +(\d+)', played.stdout)
+    assert errors is not None
+    assert int(errors[1]) > 0
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("moment", "signals"),
+    [
+        ("starting 3 Kafka", [signal.SIGINT]),
+        ("starting an agent", [signal.SIGINT]),
+        ("flat out", [signal.SIGINT, signal.SIGINT]),
+        ("producers are held", [signal.SIGINT]),
+        ("producers are held", [signal.SIGTERM]),
+    ],
+)
+def test_nothing_is_left_after_an_interruption_at(
+    moment: str,
+    signals: list[signal.Signals],
+    run_script: RunScript,
+    root: Path,
+    callback_jar: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOOPBACK_KAFKA_ROOT", str(root))
+    monkeypatch.setenv("LOOPBACK_KAFKA_CALLBACK_JAR", str(callback_jar))
+    demo = run_script(SMALL)
+    assert demo.stdout is not None
+    output = []
+    for line in demo.stdout:
+        output.append(line)
+        if moment in line:
+            break
+    (workspace,) = root.glob("kquota-*")
+
+    for number in signals:
+        os.killpg(demo.pid, number)
+        time.sleep(0.1)
+
+    rest = demo.stdout.read()
+    assert demo.wait(timeout=60) not in (0, 1), "".join(output) + rest
+    wait_until_nothing_remains(workspace)
+    assert list(root.iterdir()) == []
