@@ -1,0 +1,142 @@
+"""Brokers that restart, die and stay away: verdicts stay, and nobody falls back who need not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.spine.agents import decision_file, eventually
+from tests.integration.spine.fleet import QUICK, Fleet
+
+from kquota.demo.runtime import KafkaRuntime
+
+
+@pytest.fixture(scope="module")
+def mortal(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
+    """Three brokers that may be killed; the last test leaves them as they are."""
+    settings = {**QUICK, "staleness_seconds": 25, "join_grace_seconds": 10}
+    with Fleet(kafka_runtime, callback_jar, {1: 1, 2: 1, 3: 1}, settings=settings) as fleet:
+        for agent in fleet.of():
+            agent.start()
+        fleet.await_enforced("OPEN")
+        yield fleet
+
+
+@pytest.mark.accepts("F14")
+def test_a_rolling_restart_of_every_broker_neither_pauses_nor_flaps(mortal: Fleet) -> None:
+    marks = mortal.marks()
+    for node in mortal.cluster.brokers:
+        agent = mortal.agents[node.node_id]
+        node.stop()
+        mortal.cluster.restart(node.node_id)
+        eventually(
+            lambda agent=agent: agent.applied["sequence"] == agent.decision["sequence"],
+            "the new plug-in applies the present decision",
+        )
+        eventually(
+            lambda: all(agent.metric("kquota_connected") == 1 for agent in mortal.of()), "agents are connected"
+        )
+    for broker_id, agent in mortal.agents.items():
+        assert set(agent.states_told(marks[broker_id])) <= {"OPEN"}
+        assert agent.decision is not None
+        assert agent.decision["undetermined"] == []
+        assert agent.applied_state == "OPEN"
+        told = agent.told("mode: ", since=marks[broker_id])
+        assert len(told) <= 4, f"told once, not at every cycle: {told}"
+
+
+@pytest.mark.accepts("F25")
+def test_a_broker_without_a_decision_boots_into_its_fallback_and_its_agent_ends_it(mortal: Fleet) -> None:
+    node, agent = mortal.cluster.nodes[2], mortal.agents[2]
+    assert agent.stop() == 0
+    node.stop()
+    decision_file(node.layout).unlink()
+    mortal.cluster.restart(2)
+    applied = eventually(
+        lambda: (found := agent.applied) is not None and found["lost"] is not None and found,
+        "the plug-in says that it has no decision",
+    )
+    assert (applied["state"], applied["mode"], applied["mechanism"]) == ("PAUSE", "enforce", "governor")
+    sequence = mortal.usage_of(2)[-1][0]
+    agent.start()
+    mortal.await_enforced("OPEN")
+    assert mortal.usage_of(2)[-1][0] > sequence, "it could publish"
+
+
+@pytest.mark.accepts("F13", "A26", "A15", "A18")
+def test_a_full_broker_that_dies_keeps_its_verdict(mortal: Fleet) -> None:
+    survivors = [1, 2]
+    mortal.fill(3, headroom=-0.2)
+    mortal.await_enforced("PAUSE")
+    marks = mortal.marks()
+    mortal.cluster.nodes[3].kill()
+    mortal.agents[3].kill()
+
+    def age_of_the_dead_seconds() -> float:
+        status = json.loads(mortal.agents[1].cli("status", "--json").stdout)
+        dead = status["brokers"][2]
+        return float(dead["age_seconds"]) if dead["active"] is False else 0.0
+
+    eventually(
+        lambda: age_of_the_dead_seconds() > mortal.agents[1].settings["staleness_seconds"],
+        "its report is older than the threshold, and it is inactive",
+    )
+    for broker_id in survivors:
+        agent = mortal.agents[broker_id]
+        assert agent.applied_state == "PAUSE"
+        assert agent.decision["reasons"][0] == {
+            "broker_id": 3,
+            "volume": mortal.disk(3).device,
+            "cause": "hard",
+            "headroom": 0,
+        }
+        assert agent.decision["undetermined"] == []
+        assert set(agent.states_told(marks[broker_id])) <= {"PAUSE"}
+
+
+@pytest.mark.accepts("A26", "A16", "A14")
+def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
+    survivors = [1, 2]
+    marks = mortal.marks()
+    for broker_id in survivors:
+        mortal.cluster.nodes[broker_id].kill()
+    agents = mortal.of(survivors)
+    for agent in agents:
+        eventually(lambda agent=agent: agent.metric("kquota_connected") == 0, "a metric says so")
+        eventually(
+            lambda agent=agent: (agent.metric("kquota_publish_errors_total", reason="unreachable") or 0) > 0,
+            "failed publications are counted",
+        )
+        assert any("cannot be reached" in text for _, text in agent.journal(marks[agent.broker_id]))
+    written = [agent.decision["sequence"] for agent in agents]
+    eventually(
+        lambda: all(agent.decision["sequence"] > before for agent, before in zip(agents, written, strict=True)),
+        "the lease is renewed without a cluster",
+    )
+    # One of the agents goes through all of it; the other one's host has been reinstalled.
+    mortal.agents[2].kill()
+    shutil.rmtree(mortal.agents[2].state_dir)
+    mortal.agents[2].state_dir.mkdir()
+    decision_file(mortal.agents[2].layout).unlink()
+    for broker_id in survivors:
+        mortal.cluster.nodes[broker_id].start()
+    mortal.cluster.wait_until_serving(survivors)
+    mortal.agents[2].start()
+    mortal.await_enforced("PAUSE", survivors)
+
+    def verdicts() -> list[object]:
+        decisions = [agent.decision or {} for agent in agents]
+        return [(d["state"], d["reasons"][0]["broker_id"], d["undetermined"]) for d in decisions]
+
+    eventually(lambda: verdicts() == [("PAUSE", 3, [])] * 2, "the dead broker's verdict is still there")
+    for agent in agents:
+        assert set(agent.states_told(marks[agent.broker_id])) <= {"PAUSE"}
+        eventually(lambda agent=agent: agent.metric("kquota_connected") == 1, "it is connected again")
+
+    mortal.clear()
+    mortal.cluster.restart(3)
+    mortal.agents[3].start()
+    mortal.await_enforced("OPEN")
