@@ -71,11 +71,11 @@ class RequestPathTest {
         long id = Thread.currentThread().getId();
         readsOfThisThread();
         long readsOfReading = -readsOfThisThread() + readsOfThisThread();
-        long blocked = threads.getThreadInfo(id).getBlockedCount();
         long before = readsOfThisThread();
+        long blockedBefore = threads.getThreadInfo(id).getBlockedCount();
         requests(callback, REQUESTS);
-        long after = readsOfThisThread();
-        return new Cost(after - before - readsOfReading, threads.getThreadInfo(id).getBlockedCount() - blocked);
+        long blocked = threads.getThreadInfo(id).getBlockedCount() - blockedBefore;
+        return new Cost(readsOfThisThread() - before - readsOfReading, blocked);
     }
 
     private static void requests(KquotaCallback callback, int count) {

@@ -2,6 +2,7 @@ package org.kquota.broker;
 
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,6 +31,17 @@ final class Load implements AutoCloseable {
         long due = System.nanoTime();
         byte[] value = new byte[RECORD_BYTES];
         while (!closed) {
+            send(topic, value);
+            due = Math.max(due + gapNanos, System.nanoTime() - 100_000_000L);
+            long left = due - System.nanoTime();
+            if (left > 0) {
+                LockSupport.parkNanos(left);
+            }
+        }
+    }
+
+    private void send(String topic, byte[] value) {
+        try {
             producer.send(new ProducerRecord<>(topic, value), (metadata, error) -> {
                 if (error != null) {
                     failed.incrementAndGet();
@@ -39,10 +51,10 @@ final class Load implements AutoCloseable {
                     }
                 }
             });
-            due = Math.max(due + gapNanos, System.nanoTime() - 100_000_000L);
-            long left = due - System.nanoTime();
-            if (left > 0) {
-                LockSupport.parkNanos(left);
+        } catch (KafkaException e) {
+            // A producer that is held blocks here, and close() ends it there.
+            if (!closed) {
+                throw e;
             }
         }
     }

@@ -1,0 +1,115 @@
+package org.kquota;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.quota.ClientQuotaEntity;
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.kquota.decision.Decision;
+import org.kquota.decision.Mode;
+import org.kquota.decision.State;
+import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.TagSet;
+import org.kquota.quota.Tags;
+
+import java.util.List;
+import java.util.Map;
+
+/** What request threads are told in THROTTLE and PAUSE. */
+class NodeQuotasTest {
+    private static final ClientQuotaType PRODUCE = ClientQuotaType.PRODUCE;
+    private static final KafkaPrincipal ALICE = new KafkaPrincipal("User", "alice");
+    private NodeQuotas quotas;
+
+    private record Part(ClientQuotaEntity.ConfigEntityType entityType, String name) implements ClientQuotaEntity.ConfigEntity {
+    }
+
+    @BeforeEach
+    void someClientsAreKnown() {
+        quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), 3, posture(State.OPEN, 1, Mode.ENFORCE));
+        quotas.tags(PRODUCE, ALICE, "known");
+        quotas.tags(PRODUCE, ALICE, "idle");
+        TagSet known = quotas.tagSets(PRODUCE).find("", "known");
+        known.hasBaseline(true);
+        known.limit(5000);
+        quotas.newcomers().limit(700);
+        quotas.paused().limit(300);
+    }
+
+    private static Posture posture(State state, double factor, Mode mode) {
+        Decision decision = new Decision(1, "c", 1, 1, mode, state, factor, false, "b", 1);
+        return Posture.decided(decision, mode, System.nanoTime() + 60_000_000_000L, State.PAUSE);
+    }
+
+    private Double limitOf(String clientId) {
+        return quotas.limit(PRODUCE, quotas.tags(PRODUCE, ALICE, clientId));
+    }
+
+    @Test
+    void inThrottleWhoHasABaselineKeepsItsTags() {
+        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
+        assertEquals(5000, limitOf("known"));
+    }
+
+    @Test
+    void inThrottleTheOthersShareAPool() {
+        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "idle"));
+        assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "new"));
+        assertEquals(700, limitOf("new"));
+    }
+
+    @Test
+    @Tag("B4")
+    void inThrottleAQuotaBelowTheLimitStays() {
+        quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "known")), 2000);
+        quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "new")), 900);
+        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        assertEquals(2000, limitOf("known"));
+        assertEquals(Tags.of("", "new"), quotas.tags(PRODUCE, ALICE, "new"), "or its quota would not hold");
+        assertEquals(900, limitOf("new"));
+    }
+
+    @Test
+    void inPauseEverybodySharesOnePool() {
+        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        for (String clientId : List.of("known", "idle", "new")) {
+            assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, clientId));
+            assertEquals(300, limitOf(clientId));
+        }
+    }
+
+    @Test
+    void observingHoldsNobody() {
+        for (State state : List.of(State.THROTTLE, State.PAUSE)) {
+            quotas.posture(posture(state, state == State.PAUSE ? 0 : 0.5, Mode.OBSERVE));
+            assertEquals(Tags.of("", "new"), quotas.tags(PRODUCE, ALICE, "new"));
+            assertNull(limitOf("known"));
+        }
+    }
+
+    @Test
+    void theSharedTagSetBeyondTheBoundNeverGetsADefaultUsersQuota() {
+        quotas.tags(PRODUCE, ALICE, "third");
+        Map<String, String> tags = quotas.tags(PRODUCE, ALICE, "fourth");
+        assertEquals(Tags.OVERFLOW, tags);
+        quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.DEFAULT_USER, "")), 10);
+        assertNull(quotas.limit(PRODUCE, tags));
+    }
+
+    @Test
+    void baselinesOutliveAPauseHoweverLong() {
+        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        quotas.nowSeconds(100_000);
+        quotas.forgetUnused();
+        assertEquals(2, quotas.tagSets(PRODUCE).size());
+        quotas.posture(posture(State.OPEN, 1, Mode.ENFORCE));
+        quotas.forgetUnused();
+        assertEquals(0, quotas.tagSets(PRODUCE).size());
+    }
+}
