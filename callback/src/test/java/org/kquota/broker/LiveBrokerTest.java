@@ -165,7 +165,6 @@ class LiveBrokerTest {
     @Tag("C1")
     @Tag("C3")
     @Tag("B14")
-    @Tag("E9")
     void allQuotaTypesAreServedAndOnlyProduceIsHeld() throws Exception {
         try (Admin admin = broker.admin()) {
             admin.createTopics(List.of(new NewTopic("served", 1, (short) 1))).all().get();

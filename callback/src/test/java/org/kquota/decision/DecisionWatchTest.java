@@ -70,7 +70,6 @@ class DecisionWatchTest {
     }
 
     @Test
-    @Tag("F8")
     void anAbsurdlyLongLeaseDoesNotOverflow() throws IOException {
         write("enforce", 1, "c", "this-boot", Long.MAX_VALUE);
         assertTrue(watch.look("c").deadlineNanos() - NANOS > 0);
