@@ -20,7 +20,7 @@ from kquota.demo.sight import Lookout
 from kquota.demo.stage import AgentFailed, Stage
 from kquota.demo.tally import Tally
 from kquota.demo.verdict import protected_promises, protected_verdict, ran_full, unprotected_verdict
-from kquota.demo.volumes import VolumeUnavailable
+from kquota.demo.volumes import VolumeUnavailable, require_loop_volumes
 from kquota.demo.workspace import WorkspaceNotCleared
 
 KEPT, BROKEN, CANNOT_RUN = 0, 1, 2
@@ -60,8 +60,9 @@ def run(
 
 
 def _play(console: Console, plan: Plan, *, unprotected: bool, keep: bool) -> int:
-    runtime = ensure_kafka_runtime(report=console.print)
+    require_loop_volumes()
     callback_jar = None if unprotected else find_callback_jar()
+    runtime = ensure_kafka_runtime(report=console.print)
     stage = Stage(plan, runtime, callback_jar=callback_jar, keep=keep, report=console.print)
     with stage:
         title = f"kquota demo: Kafka {runtime.version}, three brokers, {'un' if unprotected else ''}protected"

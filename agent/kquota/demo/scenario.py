@@ -218,6 +218,7 @@ class Scenario:
 
     def _tick(self) -> None:
         self._stage.check_agents()
+        self._lookout.check()
         sight = self._lookout.latest
         if (decision := sight.worst_decision) is not None:
             sentence = decision_sentence(decision)

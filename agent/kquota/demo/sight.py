@@ -111,6 +111,7 @@ class Lookout:
         self._clock = BootClock()
         self._devices = {volume.mount_point: volume.device for node in nodes for volume in node.volumes}
         self._stopping = threading.Event()
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._keep_looking, name="lookout", daemon=True)
         self.latest = self.look()
 
@@ -126,10 +127,18 @@ class Lookout:
         """Look once."""
         return Sight(time.monotonic(), tuple(self._broker(node) for node in self._nodes))
 
+    def check(self) -> None:
+        """Raise what ended the thread, if anything did: nobody would notice that it has gone blind."""
+        if self._failure is not None:
+            raise self._failure
+
     def _keep_looking(self) -> None:
-        while not self._stopping.wait(LOOK_SECONDS):
-            self.latest = self.look()
-            self._notice(self.latest)
+        try:
+            while not self._stopping.wait(LOOK_SECONDS):
+                self.latest = self.look()
+                self._notice(self.latest)
+        except Exception as error:
+            self._failure = error
 
     def _broker(self, node: KafkaNode) -> BrokerSight:
         files = self._files.get(node.node_id)

@@ -78,11 +78,11 @@ class LoopVolume:
         _mount(self.image, self.mount_point)
 
 
-def make_loop_volume(spec: VolumeSpec, image: Path, mount_point: Path) -> LoopVolume:
-    """Make the image, an ext4 in it, and mount that.
+def require_loop_volumes() -> None:
+    """See that loop-mounted volumes can be made here.
 
     Raises:
-        VolumeUnavailable: not root, a tool is missing, or the kernel refuses.
+        VolumeUnavailable: not root, or a tool is missing.
     """
     if os.geteuid() != 0:
         raise VolumeUnavailable(
@@ -91,6 +91,15 @@ def make_loop_volume(spec: VolumeSpec, image: Path, mount_point: Path) -> LoopVo
     for tool in ("mkfs.ext4", "mount", "umount", "findmnt", "losetup"):
         if shutil.which(tool) is None:
             raise VolumeUnavailable(f"{tool} is missing: apt-get install e2fsprogs util-linux mount")
+
+
+def make_loop_volume(spec: VolumeSpec, image: Path, mount_point: Path) -> LoopVolume:
+    """Make the image, an ext4 in it, and mount that.
+
+    Raises:
+        VolumeUnavailable: not root, a tool is missing, or the kernel refuses.
+    """
+    require_loop_volumes()
     with image.open("wb") as file:
         file.truncate(spec.size_bytes)
     # No lazy initialisation: a kernel thread that goes on writing would blur measurements.
