@@ -43,6 +43,8 @@ APPLIED_SECONDS = 1.0
 MAX_MAINTENANCE = timedelta(days=1)
 # A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
 CONTRADICTION_SECONDS = 30.0
+# Another agent that claims our broker is a rival until it has not reported for so many of our intervals.
+RIVAL_INTERVALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class Cycle:
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
         self._applied_at_seconds = 0.0
         self._contradicted_since_seconds: float | None = None
+        self._rival: tuple[str, float] | None = None
 
     def configure(self, settings: CycleSettings, ports: Ports) -> None:
         """Go on with other settings; what was learnt about the cluster stays.
@@ -143,7 +146,7 @@ class Cycle:
             folded=fold.results,
             malformed=tuple(fold.malformed),
             orders=tuple(fold.orders),
-            rival_instance=fold.rival,
+            rival_instance=self._rival_instance(fold.rival, moment.monotonic_seconds),
             sequence=self._decision_sequence,
             published=published,
             written=written,
@@ -215,6 +218,16 @@ class Cycle:
             self._membership.update(news.active_brokers, moment.monotonic_seconds)
         return fold
 
+    def _rival_instance(self, heard_now: str | None, now_seconds: float) -> str | None:
+        if heard_now is not None:
+            self._rival = heard_now, now_seconds
+        if self._rival is None:
+            return None
+        instance, heard_at_seconds = self._rival
+        if now_seconds - heard_at_seconds > RIVAL_INTERVALS * self._settings.interval_seconds:
+            self._rival = None
+        return None if self._rival is None else instance
+
     def _recall_latches(self, moment: Moment) -> None:
         record = self.view.record_of(self._settings.broker_id, moment.wall)
         if not isinstance(record, NoRecord):
@@ -244,17 +257,14 @@ class Cycle:
         self, decision: Decision, own: UsageRecord | None, moment: Moment, news: ClusterNews
     ) -> bool:
         """Return whether the first decision need not wait any longer."""
-        if self._read_once and self._membership.active is not None and own is not None:
-            return self._started_fresh(decision, moment)
         own_breach = own is not None and any(v.votes and v.headroom() == 0 for v in own.volumes)
         waited = moment.monotonic_seconds - self._started.monotonic_seconds
-        return own_breach or news.topic_refused is not None or waited >= START_PATIENCE_SECONDS
-
-    def _started_fresh(self, decision: Decision, moment: Moment) -> bool:
-        """Wait for the echo of our own first record: without it we would be undetermined to ourselves."""
-        own_id = self._settings.broker_id
-        waited = moment.monotonic_seconds - self._started.monotonic_seconds
-        return waited >= START_PATIENCE_SECONDS or all(u.broker_id != own_id for u in decision.undetermined)
+        if own_breach or news.topic_refused is not None or waited >= START_PATIENCE_SECONDS:
+            return True
+        if not self._read_once or self._membership.active is None or own is None:
+            return False
+        # The echo of our own first record: without it we would be undetermined to ourselves.
+        return all(entry.broker_id != self._settings.broker_id for entry in decision.undetermined)
 
     def _enforcement(self, moment: Moment, news: ClusterNews) -> Enforcement:
         """Look at what the plug-in applied (the last stage of the flow, fed back)."""
@@ -335,11 +345,6 @@ class Cycle:
         if news.topic_refused is not None:
             sentence += f" ({news.topic_refused})"
         return f"{sentence} [{enforced.sentence}]"
-
-    def quarantined(self, moment: Moment) -> bool:
-        """Return whether an operator has taken this broker's vote."""
-        order = self.view.order_in_force(BrokerOrder.QUARANTINE, self._settings.broker_id, moment.wall)
-        return order is not None
 
 
 @dataclass(slots=True)

@@ -71,7 +71,7 @@ class _Daemon:
         self._server: MetricsServer | None = None
         self._listening: object = None
         self._stop = self._reload = False
-        self._ready = False
+        self._ready = self._running_last_good = False
 
     def run(self) -> int:
         with self._signals():
@@ -131,7 +131,8 @@ class _Daemon:
             self._journal.write(_refusal(error))
             text = "the configuration is bad, the last good one is used"
             self._tell(logging.ERROR, text, MessageId.CONFIGURATION_REFUSED)
-        self._metrics.running_last_good_config(error is not None)
+        self._running_last_good = error is not None
+        self._metrics.running_last_good_config(self._running_last_good)
         for warning in settings.warnings():
             self._tell(logging.WARNING, warning, MessageId.CONFIGURATION_WARNING)
         properties = read_broker_properties(settings.broker.server_properties)
@@ -143,18 +144,23 @@ class _Daemon:
         self._notifier.reloading()
         try:
             settings, properties = self._configure()
-            agent.reconfigure(settings, properties)
+            if self._running_last_good:
+                outcome = "the configuration is bad, the one in force stays"
+            else:
+                agent.reconfigure(settings, properties)
+                self._journal.configure(
+                    settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
+                )
+                outcome = "the configuration was read again"
+                self._tell(logging.INFO, outcome, MessageId.CONFIGURATION_LOADED)
         except (*_CONFIGURATION_ERRORS, OSError) as error:
             self._metrics.config_reload_failed()
             self._journal.write(_refusal(error))
-            text = "the configuration is bad, the one in force stays"
-            self._tell(logging.ERROR, text, MessageId.CONFIGURATION_REFUSED)
-        else:
-            self._journal.configure(
-                settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
-            )
-            self._tell(logging.INFO, "the configuration was read again", MessageId.CONFIGURATION_LOADED)
-        self._notifier.ready("the configuration was read again")
+            outcome = "the configuration is bad, the one in force stays"
+            self._tell(logging.ERROR, outcome, MessageId.CONFIGURATION_REFUSED)
+        # systemd takes this for the end of the reload; the end of the start is the first decision
+        if self._ready:
+            self._notifier.ready(outcome)
 
     def _serve(self, settings: Settings) -> None:
         """Serve metrics where they are to be served; an agent without metrics still protects the disks."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass, field
 
 from kquota.apply.applied_state import AppliedUnknown
 from kquota.core.decision import Decision, State
 from kquota.core.sentences import undetermined_sentence
 from kquota.daemon.journal import Entry, MessageId
+from kquota.daemon.own_record import without_throttle_zone
 from kquota.daemon.report import CycleReport
 
+_NUMBERS = re.compile(r"\d+")
+_NOT_OK = ("failed", "offline")
+# A trouble that looks different for each of a hundred brokers is told for the first few of them.
+_MAX_LOOKS = 16
 _STATE_LEVELS = {State.OPEN: logging.INFO, State.THROTTLE: logging.WARNING, State.PAUSE: logging.WARNING}
 
 
@@ -21,7 +27,8 @@ class Narrator:
     broker_id: int
     _decision: Decision | None = None
     _enforcement: str = ""
-    _troubles: dict[str, str] = field(default_factory=dict)
+    # by subject what was told of a trouble that lasts, by its look
+    _troubles: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def tell(self, report: CycleReport) -> list[Entry]:
         """Return the journal entries of a cycle, the transition first."""
@@ -32,7 +39,10 @@ class Narrator:
         return entries
 
     def trouble(self, subject: str, sentence: str | None, message_id: MessageId) -> list[Entry]:
-        """Tell a trouble when it begins or changes, and when it is over (None)."""
+        """Tell a trouble when it begins, when it takes on another look, and when it is over (None).
+
+        What differs only in numbers (an age, an address) looks the same, and each look is told once.
+        """
         return self._trouble(subject, sentence, message_id)
 
     def _transition(self, report: CycleReport) -> list[Entry]:
@@ -61,9 +71,9 @@ class Narrator:
 
     def _enforced(self, report: CycleReport) -> list[Entry]:
         sentence = report.enforcement.sentence
-        if report.decision is None or sentence == self._enforcement:
+        if report.decision is None or _look(sentence) == self._enforcement:
             return []
-        self._enforcement = sentence
+        self._enforcement = _look(sentence)
         refused = "refused" in sentence or "unverified" in sentence
         level = logging.WARNING if refused else logging.INFO
         return [Entry(level, f"mode: {sentence}", MessageId.MODE_CHANGED, {})]
@@ -73,11 +83,12 @@ class Narrator:
             Entry(logging.WARNING, sentence, MessageId.RECORD_MALFORMED, {})
             for sentence in report.malformed[:5]
         ]
-        entries += [Entry(logging.WARNING, o.sentence, MessageId.OPERATOR_ORDER, {}) for o in report.orders]
+        for order in report.orders:
+            kind = MessageId.BROKER_DECOMMISSIONED if order.decommission else MessageId.OPERATOR_ORDER
+            entries.append(Entry(logging.WARNING, order.sentence, kind, {}))
         rival = report.rival_instance
-        if rival is not None:
-            sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
-            entries += self._trouble("rival", sentence, MessageId.RIVAL_AGENT)
+        sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
+        entries += self._trouble("rival", None if rival is None else sentence, MessageId.RIVAL_AGENT)
         return entries
 
     def _volumes(self, report: CycleReport) -> list[Entry]:
@@ -85,10 +96,11 @@ class Narrator:
             return []
         entries = []
         for volume in report.observation.volumes:
-            sentence = (
-                None if volume.reason is None else f"volume {volume.name} is {volume.status}: {volume.reason}"
-            )
-            entries += self._trouble(f"volume {volume.name}", sentence, MessageId.VOLUME_TROUBLE)
+            for status in _NOT_OK:
+                is_so = volume.status == status and volume.reason is not None
+                sentence = f"volume {volume.name} is {status}: {volume.reason}" if is_so else None
+                entries += self._trouble(f"volume {volume.name} {status}", sentence, MessageId.VOLUME_TROUBLE)
+        entries += self._trouble("zone", _zone_sentence(report), MessageId.CONFIGURATION_WARNING)
         warnings = "; ".join(report.observation.warnings) or None
         entries += self._trouble("volumes", warnings, MessageId.VOLUME_TROUBLE)
         if isinstance(report.applied, AppliedUnknown):
@@ -102,14 +114,28 @@ class Narrator:
     def _trouble(
         self, subject: str, sentence: str | None, message_id: MessageId, level: int = logging.WARNING
     ) -> list[Entry]:
-        before = self._troubles.get(subject)
-        if sentence == before:
-            return []
         if sentence is None:
-            del self._troubles[subject]
-            return [Entry(logging.INFO, f"over: {before}", message_id, {})]
-        self._troubles[subject] = sentence
+            if (over := self._troubles.pop(subject, None)) is None:
+                return []
+            return [Entry(logging.INFO, f"over: {[*over.values()][-1]}", message_id, {})]
+        told = self._troubles.setdefault(subject, {})
+        if _look(sentence) in told or len(told) >= _MAX_LOOKS:
+            return []
+        told[_look(sentence)] = sentence
         return [Entry(level, sentence, message_id, {})]
+
+
+def _look(sentence: str) -> str:
+    return _NUMBERS.sub("0", sentence)
+
+
+def _zone_sentence(report: CycleReport) -> str | None:
+    if report.own is None:
+        return None
+    names = ", ".join(volume.name for volume in without_throttle_zone(report.own) if volume.votes)
+    if not names:
+        return None
+    return f"{names}: the soft limit is not below the hard one there; producers are paused without a throttle"
 
 
 def _told(decision: Decision) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ class OrderNews:
 
     sentence: str
     body: Mapping[str, object]
+    decommission: bool = False
 
 
 def order_news(event: Event, headers: Headers) -> OrderNews | None:
@@ -57,7 +58,7 @@ def order_news(event: Event, headers: Headers) -> OrderNews | None:
             )
         case TombstoneEvent(broker_id):
             sentence = f"broker {broker_id} was decommissioned{by}"
-            return OrderNews(sentence, {"Key": broker_key(broker_id), **withdrawn})
+            return OrderNews(sentence, {"Key": broker_key(broker_id), **withdrawn}, decommission=True)
     return None
 
 

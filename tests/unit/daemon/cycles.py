@@ -1,0 +1,187 @@
+"""A cycle with its edges in memory: what it publishes is what it reads back, as from a topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+from kquota.apply.applied_state import (
+    AppliedState,
+    AppliedUnknown,
+    ExemptSeen,
+    Mechanism,
+    UnknownCause,
+)
+from kquota.apply.verification import Verification
+from kquota.core.decision import FallbackAction, Mode, State
+from kquota.core.limits import Limit, LimitType
+from kquota.core.policy import PolicySettings
+from kquota.core.usage import UsageRecord, usage_to_document
+from kquota.daemon.clocks import Moment
+from kquota.daemon.cycle import Cycle, CycleSettings
+from kquota.daemon.ports import Arrival, ClusterNews
+from kquota.daemon.report import CycleReport
+from kquota.observe.observation import Observation, VolumeObservation
+from kquota.settings.model import LimitsSection
+from kquota.write.boot_clock import BootMoment
+
+START = datetime(2026, 11, 20, 10, 0, 0, tzinfo=UTC)
+CLUSTER = "a-cluster"
+BOOT = "a-boot"
+VERIFIED = Verification(True, False, "User:CN=agent is exempt on this broker")
+UNKNOWN = Verification(False, False, "there is no applied-state file")
+CONTRADICTED = Verification(False, True, "the broker's plug-in has not seen a client kquota-1-… as exempt")
+NO_FILE = AppliedUnknown(UnknownCause.MISSING, "there is no applied-state file")
+
+SETTINGS = CycleSettings(
+    broker_id=1,
+    limits=LimitsSection(
+        hard=Limit.of(LimitType.MIN_FREE_BYTES, 10), soft=Limit.of(LimitType.MIN_FREE_BYTES, 20)
+    ),
+    policy=PolicySettings(FallbackAction.PAUSE, timedelta(seconds=60)),
+    wanted_mode=Mode.ENFORCE,
+    release_margin=Fraction(1, 10),
+    interval_seconds=5.0,
+    join_grace_seconds=60.0,
+    future_tolerance=timedelta(seconds=30),
+    lease_seconds=30.0,
+)
+NEWS = ClusterNews(
+    cluster_id=CLUSTER,
+    active_brokers=frozenset({1}),
+    caught_up=True,
+    topic_refused=None,
+    asked_own_broker=True,
+)
+
+
+def moment(seconds: float, *, wall_offset_seconds: float = 0.0) -> Moment:
+    """The moment so long after the start, on all clocks."""
+    wall = START + timedelta(seconds=seconds + wall_offset_seconds)
+    return Moment(wall, 1000.0 + seconds, BootMoment(BOOT, 5_000_000 + round(seconds * 1000)))
+
+
+def volume(free: int, name: str = "/dev/sda1", **fields: Any) -> VolumeObservation:
+    """A volume of 100 bytes; with the limits above, headroom is (free - 10) / 10."""
+    seen = VolumeObservation(
+        name=name,
+        volume_id=f"id of {name}",
+        mount_point=f"/mnt{name}",
+        fs_type="ext4",
+        log_dirs=(f"/mnt{name}/kafka",),
+        role="data",
+        capacity_bytes=100,
+        consumed_bytes=100 - free,
+        sampled_at_monotonic=None,
+    )
+    return replace(seen, **fields)
+
+
+def applied_state(state: State = State.OPEN, **fields: Any) -> AppliedState:
+    """What a plug-in says that exempts the agent."""
+    said = AppliedState(
+        schema_version=1,
+        plugin_version="1",
+        decision_schema_versions=(1,),
+        boot_id=BOOT,
+        written_uptime_ms=5_000_000,
+        started_uptime_ms=1,
+        cluster_id=CLUSTER,
+        broker_id=1,
+        sequence=1,
+        lost=None,
+        mode=Mode.ENFORCE,
+        broker_mode=Mode.ENFORCE,
+        state=state,
+        factor={State.OPEN: 1.0, State.THROTTLE: 0.5, State.PAUSE: 0.0}[state],
+        mechanism=Mechanism.NONE if state is State.OPEN else Mechanism.GOVERNOR,
+        exempt=(ExemptSeen("User:CN=agent", ("kquota-1-admin",), 5_000_000),),
+        offline_log_dirs=(),
+        errors={},
+    )
+    return replace(said, **fields)
+
+
+@dataclass
+class MemoryPorts:
+    """The edges of a cycle; everything that goes out is kept."""
+
+    volumes: tuple[VolumeObservation, ...] = (volume(50),)
+    warnings: tuple[str, ...] = ()
+    plug_in: tuple[AppliedState | AppliedUnknown, Verification] = (NO_FILE, UNKNOWN)
+    write_error: str | None = None
+    published: list[dict[str, Any]] = field(default_factory=list)
+    written: list[dict[str, Any]] = field(default_factory=list)
+    grants: list[str] = field(default_factory=list)
+
+    def observe(self, _moment: Moment) -> Observation | None:
+        return Observation(self.volumes, self.warnings) if self.volumes else None
+
+    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
+        self.published.append(dict(usage_to_document(record, applied=applied)))
+
+    def write(self, document: Mapping[str, object]) -> str | None:
+        if self.write_error is None:
+            self.written.append(dict(document))
+        return self.write_error
+
+    def applied(
+        self, _moment: Moment, _cluster_id: str | None
+    ) -> tuple[AppliedState | AppliedUnknown, Verification]:
+        return self.plug_in
+
+    def remember_grant(self, cluster_id: str, _moment: Moment) -> None:
+        self.grants.append(cluster_id)
+
+
+class Bench:
+    """One agent's cycles, one after the other; its own records come back at the next one."""
+
+    def __init__(self, *, granted_for: str | None = None, settings: CycleSettings = SETTINGS) -> None:
+        self.ports = MemoryPorts()
+        self.news = NEWS
+        self.seconds = 0.0
+        self.cycle = Cycle(settings, self.ports, moment(0), granted_for=granted_for)
+        self.echoes = True
+        self._echoed = 0
+
+    def run(self, *arrivals: Arrival, after: float = 0.2, wall_offset_seconds: float = 0.0) -> CycleReport:
+        """Run a cycle ``after`` so many seconds, with these records arriving after our own."""
+        self.seconds += after
+        own = [arrival(1, document) for document in self.ports.published[self._echoed :] if self.echoes]
+        self._echoed = len(self.ports.published)
+        now = moment(self.seconds, wall_offset_seconds=wall_offset_seconds)
+        return self.cycle.run(now, [*own, *arrivals], self.news)
+
+    def replace_ports(self, ports: MemoryPorts, settings: CycleSettings) -> None:
+        """Reload the configuration."""
+        self.cycle.configure(settings, ports)
+        self.ports, self._echoed = ports, 0
+
+    def settle(self) -> CycleReport:
+        """Run until our own first record has come back."""
+        reports: Sequence[CycleReport] = [self.run() for _ in range(4)]
+        assert reports[-1].decision is not None
+        return reports[-1]
+
+    def usage(self, free: int, *, age_seconds: float = 0.0, **fields: Any) -> dict[str, Any]:
+        """A usage record of another agent at the present moment."""
+        at = START + timedelta(seconds=self.seconds - age_seconds)
+        disk = {"VolumeName": "/dev/other", "Capacity": 100, "Consumed": 100 - free}
+        return {
+            "SnapshotAt": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "HardLimit": {"type": "MinFreeBytes", "level": 10},
+            "SoftLimit": {"type": "MinFreeBytes", "level": 20},
+            "Volumes": [disk],
+            **fields,
+        }
+
+
+def arrival(key: int | str, value: Mapping[str, Any] | bytes | None, **headers: str) -> Arrival:
+    """A record as it comes from the topic."""
+    raw = json.dumps(value).encode() if isinstance(value, Mapping) else value
+    return Arrival(str(key).encode(), raw, tuple((name, text.encode()) for name, text in headers.items()))

@@ -1,0 +1,356 @@
+"""One cycle after the other, with the edges in memory."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kquota.core.decision import Mode, State, UndeterminedCause
+from kquota.core.policy import PolicySettings
+from kquota.core.timestamps import format_utc
+from kquota.daemon.cycle import CONTRADICTION_SECONDS, REWRITE_SECONDS, START_PATIENCE_SECONDS
+from kquota.daemon.report import CycleReport
+from tests.unit.core.golden import complaints
+from tests.unit.daemon.cycles import (
+    CLUSTER,
+    CONTRADICTED,
+    NEWS,
+    NO_FILE,
+    SETTINGS,
+    START,
+    UNKNOWN,
+    VERIFIED,
+    Bench,
+    MemoryPorts,
+    applied_state,
+    arrival,
+    volume,
+)
+
+
+def state(report: CycleReport) -> str | None:
+    return None if report.decision is None else report.decision.state.value
+
+
+def causes(report: CycleReport) -> list[tuple[int | None, str]]:
+    assert report.decision is not None
+    return [(entry.broker_id, entry.cause.value) for entry in report.decision.undetermined]
+
+
+def order(until_seconds: float, **fields: Any) -> dict[str, Any]:
+    until = format_utc(START + timedelta(seconds=until_seconds))
+    return {"Until": until, "Reason": "a test", "Actor": "alice", **fields}
+
+
+def test_it_waits_for_the_echo_of_its_own_report_and_then_decides() -> None:
+    bench = Bench()
+    first = bench.run()
+    assert first.decision is None
+    assert first.sentence == "STARTING: waiting for the first look at the cluster"
+    assert bench.ports.published == []
+    assert bench.ports.written == [], "an earlier instance's lease is left alone"
+    assert bench.run().published, "once the topic was read"
+    decided = bench.run()
+    assert state(decided) == "OPEN"
+    assert decided.sentence.startswith(
+        "OPEN: no volume is over its soft limit [observing, enforce is refused"
+    )
+    (document,) = bench.ports.written
+    assert complaints("decision", document) == []
+    assert (document["sequence"], document["broker_id"], document["cluster_id"]) == (1, 1, CLUSTER)
+    assert document["valid_until_uptime_ms"] == 5_000_000 + round((bench.seconds + 30) * 1000)
+    assert complaints("usage", bench.ports.published[0]) == []
+    assert bench.ports.published[0]["Sequence"] == 1
+
+
+@pytest.mark.parametrize(
+    ("news", "cause"),
+    [
+        (replace(NEWS, caught_up=False), (None, "not-read")),
+        (replace(NEWS, active_brokers=None), (None, "no-broker-list")),
+    ],
+)
+def test_without_a_look_at_the_cluster_it_falls_back_after_its_patience(news: Any, cause: Any) -> None:
+    bench = Bench()
+    bench.news = news
+    assert bench.run(after=START_PATIENCE_SECONDS - 1).decision is None
+    report = bench.run(after=1)
+    assert state(report) == "PAUSE"
+    assert cause in causes(report)
+    assert bench.ports.written[-1]["fallback"] is True
+
+
+def test_an_own_breach_or_a_refused_topic_waits_for_nothing() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, caught_up=False)
+    bench.ports.volumes = (volume(5),)
+    assert state(bench.run()) == "PAUSE"
+    bench = Bench()
+    bench.news = replace(NEWS, topic_refused="its cleanup.policy is delete")
+    report = bench.run()
+    assert (None, "topic-refused") in causes(report)
+    assert "(its cleanup.policy is delete)" in report.sentence
+    for _ in range(3):
+        bench.run()
+    assert bench.ports.published == [], "nothing is written to a topic that is refused"
+
+
+@pytest.mark.accepts("A11")
+def test_it_publishes_at_once_on_a_change_and_otherwise_regularly() -> None:
+    bench = Bench()
+    bench.settle()
+    published = len(bench.ports.published)
+    for _ in range(10):
+        bench.run()
+    assert len(bench.ports.published) == published, "within the interval nothing is new"
+    bench.run(after=5)
+    assert len(bench.ports.published) == published + 1
+    bench.ports.volumes = (volume(15),)
+    bench.run()
+    assert len(bench.ports.published) == published + 2
+    assert [record["Sequence"] for record in bench.ports.published] == list(range(1, published + 3))
+
+
+@pytest.mark.accepts("A10")
+def test_its_own_fresh_look_tightens_ahead_of_its_record() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.ports.volumes = (volume(15),)
+    report = bench.run()
+    assert report.decision is not None
+    assert [(r.cause.value, float(r.headroom)) for r in report.decision.reasons] == [("own", 0.5)]
+    report = bench.run()
+    assert report.decision is not None
+    assert [r.cause.value for r in report.decision.reasons] == ["soft"], "its record has come back"
+
+
+@pytest.mark.accepts("A30", "A16")
+def test_a_latch_is_recalled_from_the_topic_before_anything_is_published() -> None:
+    bench = Bench()
+    bench.ports.volumes = (volume(10 + 1, volume_id="uuid"),)  # headroom 0.1: not above the margin
+    own = bench.usage(11)
+    own["Volumes"] = [
+        {
+            **own["Volumes"][0],
+            "VolumeName": "/dev/sda1",
+            "VolumeId": "uuid",
+            "Latched": "HARD",
+        }
+    ]
+    assert state(bench.run(arrival(1, own))) == "PAUSE"
+    bench.run()
+    assert bench.ports.published[0]["Volumes"][0]["Latched"] == "HARD"
+    assert state(bench.run()) == "PAUSE"
+    bench.ports.volumes = (volume(12, volume_id="uuid"),)
+    bench.run()
+    report = bench.run()
+    assert "Latched" not in bench.ports.published[-1]["Volumes"][0]
+    assert state(report) == "THROTTLE"
+
+
+@pytest.mark.accepts("F11")
+def test_a_tombstone_of_our_own_is_answered_in_the_next_cycle_and_never_means_open() -> None:
+    bench = Bench()
+    bench.settle()
+    published = len(bench.ports.published)
+    removed = bench.run(arrival(1, None))
+    assert state(removed) == "PAUSE"
+    assert causes(removed) == [(1, "tombstone")]
+    assert bench.cycle.publishes_next, "it does not even wait for the next sample"
+    assert state(bench.run(after=0)) == "PAUSE"
+    assert len(bench.ports.published) == published + 1
+    assert state(bench.run()) == "OPEN"
+
+
+@pytest.mark.accepts("A18", "F15")
+def test_the_lease_is_renewed_while_the_topic_is_away_and_staleness_brings_the_fallback() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    bench.run(arrival(2, bench.usage(50)))
+    bench.settle()
+    seen: dict[str, list[float]] = {"OPEN": [], "PAUSE": []}
+    bench.echoes = False
+    for _ in range(30):
+        report = bench.run(after=2.5)
+        seen[str(state(report))].append(bench.seconds)
+    assert max(seen["OPEN"]) < min(seen["PAUSE"])
+    assert 55 < min(seen["PAUSE"]) < 65
+    ends = [document["valid_until_uptime_ms"] for document in bench.ports.written]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(ends)]
+    assert max(gaps) <= 1000 * (REWRITE_SECONDS + 2.5), "the lease never comes near its end"
+    assert causes(report) == [(1, "stale"), (2, "stale")]
+
+
+def test_a_decision_is_written_at_once_when_it_changes_and_otherwise_seldom() -> None:
+    bench = Bench()
+    bench.settle()
+    written = len(bench.ports.written)
+    for _ in range(20):
+        bench.run(after=0.2)
+    assert len(bench.ports.written) == written
+    bench.run(after=1.5)
+    assert len(bench.ports.written) == written + 1
+    bench.ports.volumes = (volume(15),)
+    assert bench.run().written
+    assert bench.ports.written[-1]["state"] == "THROTTLE"
+    assert bench.ports.written[-1]["sequence"] == len(bench.ports.written)
+
+
+@pytest.mark.accepts("F19")
+def test_a_write_that_fails_is_tried_again_in_every_cycle() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.ports.volumes = (volume(5),)
+    bench.ports.write_error = "No space left on device"
+    assert [bench.run().write_error for _ in range(3)] == ["No space left on device"] * 3
+    assert bench.ports.written[-1]["state"] == "OPEN", "the old one stands"
+    bench.ports.write_error = None
+    assert bench.run().written
+    assert bench.ports.written[-1]["state"] == "PAUSE"
+
+
+def test_nothing_is_written_for_a_cluster_nobody_knows() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, cluster_id=None, active_brokers=None, caught_up=False)
+    report = bench.run(after=START_PATIENCE_SECONDS)
+    assert report.decision is not None
+    assert report.write_error == "the decision file is not written: the cluster's id is not known yet"
+    granted = Bench(granted_for=CLUSTER)
+    granted.news = bench.news
+    assert granted.run(after=START_PATIENCE_SECONDS).written
+    assert granted.ports.written[-1]["cluster_id"] == CLUSTER
+
+
+@pytest.mark.accepts("F32")
+def test_enforcing_begins_when_it_is_verified_and_outlives_what_is_not_known() -> None:
+    bench = Bench()
+    bench.settle()
+    assert bench.ports.written[-1]["mode"] == "observe"
+    bench.ports.plug_in = (applied_state(), VERIFIED)
+    assert bench.run(after=1).enforcement.newly_granted
+    assert bench.ports.written[-1]["mode"] == "enforce"
+    assert bench.ports.grants == [CLUSTER]
+    assert not bench.run(after=1).enforcement.newly_granted, "it is granted once"
+    bench.ports.plug_in = (NO_FILE, UNKNOWN)
+    report = bench.run(after=1)
+    assert report.enforcement.mode is Mode.ENFORCE
+    assert "unverified" in report.enforcement.sentence
+    assert bench.ports.grants == [CLUSTER]
+
+
+@pytest.mark.accepts("F32")
+def test_a_lasting_contradiction_suspends_enforcing() -> None:
+    bench = Bench(granted_for=CLUSTER)
+    bench.settle()
+    assert bench.ports.written[-1]["mode"] == "enforce", "the grant outlives a restart"
+    bench.ports.plug_in = (applied_state(exempt=()), CONTRADICTED)
+    assert bench.run(after=1).enforcement.mode is Mode.ENFORCE, "a broker that just started knows nobody yet"
+    assert bench.run(after=CONTRADICTION_SECONDS - 1).enforcement.mode is Mode.ENFORCE
+    bench.news = replace(NEWS, asked_own_broker=False)
+    assert bench.run(after=2).enforcement.mode is Mode.ENFORCE, "it was not asked: that proves nothing"
+    bench.news = NEWS
+    bench.run(after=1)
+    assert bench.run(after=CONTRADICTION_SECONDS).enforcement.mode is Mode.OBSERVE
+    bench.ports.plug_in = (applied_state(), VERIFIED)
+    assert bench.run(after=1).enforcement.mode is Mode.ENFORCE
+
+
+def test_a_grant_is_for_one_cluster() -> None:
+    bench = Bench(granted_for="another")
+    bench.settle()
+    assert bench.ports.written[-1]["mode"] == "observe"
+
+
+def test_in_maintenance_the_lease_lasts_until_its_end_and_a_day_at_most() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.run(arrival("maintenance/1", order(600)))
+    left_ms = bench.ports.written[-1]["valid_until_uptime_ms"] - (5_000_000 + 1000 * bench.seconds)
+    assert left_ms == pytest.approx(1000 * (600 - bench.seconds), abs=1)
+    bench.run(arrival("maintenance/1", order(1_000_000)))
+    left_ms = bench.ports.written[-1]["valid_until_uptime_ms"] - (5_000_000 + 1000 * bench.seconds)
+    assert left_ms == 86_400_000
+    bench.run(arrival("maintenance/1", None))
+    left_ms = bench.ports.written[-1]["valid_until_uptime_ms"] - (5_000_000 + 1000 * bench.seconds)
+    assert left_ms == 30_000, "taken back, it ends with the next decision"
+
+
+def test_what_was_ordered_before_the_start_is_no_news() -> None:
+    bench = Bench()
+    hold = order(600, Action="pause")
+    assert bench.run(arrival("hold", hold), arrival(7, None), arrival(1, b"{")).orders == ()
+    bench.run()
+    report = bench.run(arrival("hold", None, actor="bob", reason="done"), arrival(2, b"{"))
+    assert [news.sentence for news in report.orders] == ["the hold was released by bob (done)"]
+    assert len(report.malformed) == 1
+    assert report.malformed[0].startswith("the record of key 2 can't be used: ")
+    assert report.folded["malformed"] == report.folded["operator"] == 1
+
+
+@pytest.mark.accepts("F16")
+def test_another_agent_for_our_broker_is_a_rival_as_long_as_it_reports() -> None:
+    bench = Bench()
+    assert bench.run(arrival(1, bench.usage(50, InstanceId="old", age_seconds=60))).rival_instance is None
+    bench.settle()
+    rival = bench.run(arrival(1, bench.usage(50, InstanceId="other")))
+    assert rival.rival_instance == "other"
+    assert bench.run(after=1).rival_instance == "other", "between its reports, too"
+    assert bench.run(arrival(1, bench.usage(50)), after=1).rival_instance == "unknown"
+    assert bench.run(after=4 * SETTINGS.interval_seconds).rival_instance == "unknown"
+    assert bench.run(after=1).rival_instance is None, "it is gone"
+    full = bench.run(arrival(1, bench.usage(5, InstanceId="other")))
+    assert state(full) == "PAUSE", "the worse of the two holds here"
+
+
+def test_another_cluster_s_records_are_not_believed() -> None:
+    bench = Bench()
+    bench.settle()
+    report = bench.run(arrival(2, bench.usage(5, ClusterId="another")))
+    assert report.folded["malformed"] == 1
+    assert state(report) == "OPEN"
+
+
+@pytest.mark.accepts("F34")
+def test_a_reload_keeps_the_view_until_the_topic_was_read_again() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    bench.run(arrival(2, bench.usage(5)))
+    assert state(bench.settle()) == "PAUSE"
+    ports = MemoryPorts()
+    policy = PolicySettings(SETTINGS.policy.fallback_action, timedelta(seconds=600))
+    bench.replace_ports(ports, replace(SETTINGS, policy=policy))
+    bench.news = replace(bench.news, caught_up=False)
+    old = bench.usage(50, age_seconds=500)
+    assert state(bench.run(arrival(2, old))) == "PAUSE", "what is read on the way is not the present"
+    bench.news = replace(bench.news, caught_up=True)
+    assert state(bench.run(arrival(2, bench.usage(15)))) == "THROTTLE"
+    assert ports.published, "it reports at once"
+
+
+def test_it_goes_on_without_volumes_to_look_at() -> None:
+    bench = Bench()
+    bench.ports.volumes = ()
+    report = bench.run(after=START_PATIENCE_SECONDS)
+    assert report.own is None
+    assert report.observation is None
+    bench.run()
+    assert bench.ports.published == []
+    assert (1, UndeterminedCause.MISSING.value) in causes(bench.run())
+
+
+def test_what_the_plug_in_applies_is_told_with_the_record() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.ports.plug_in = (applied_state(State.PAUSE), VERIFIED)
+    bench.run(after=1)
+    bench.run()
+    assert bench.ports.published[-1]["Applied"] == {
+        "State": "PAUSE",
+        "Factor": 0.0,
+        "Sequence": 1,
+        "Mechanism": "governor",
+    }

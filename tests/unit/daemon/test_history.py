@@ -1,0 +1,76 @@
+"""History: every transition and order, and a sample now and then, in the form of its schema."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kquota.daemon.history import HistoryRecorder
+from tests.unit.core.golden import complaints
+from tests.unit.daemon.cycles import CLUSTER, NEWS, Bench, arrival, volume
+
+
+class Historian:
+    def __init__(self, broker_id: int = 1) -> None:
+        self.bench = Bench()
+        self.recorder = HistoryRecorder(broker_id, "an-instance", sample_interval_seconds=30)
+
+    def run(self, *arrivals: Any, after: float = 0.2) -> list[dict[str, Any]]:
+        records: list[dict[str, Any]] = list(self.recorder.record(self.bench.run(*arrivals, after=after)))
+        for record in records:
+            assert complaints("history", record) == []
+        return records
+
+    def settle(self) -> list[dict[str, Any]]:
+        return [record for _ in range(4) for record in self.run()]
+
+
+def kinds(records: list[dict[str, Any]]) -> list[str]:
+    return [record["Kind"] for record in records]
+
+
+def test_a_sample_is_taken_at_the_first_decision_and_at_intervals() -> None:
+    historian = Historian()
+    first = historian.settle()
+    assert kinds(first) == ["usage", "decision"]
+    usage, decision = first
+    assert (usage["ClusterId"], usage["BrokerId"], usage["InstanceId"]) == (CLUSTER, 1, "an-instance")
+    assert usage["Body"]["Volumes"][0]["VolumeName"] == "/dev/sda1"
+    assert decision["Body"]["State"] == "OPEN"
+    assert "PreviousState" not in decision["Body"]
+    assert historian.run(after=25) == []
+    again = historian.run(after=10)
+    assert kinds(again) == ["usage", "decision"]
+    assert [record["Sequence"] for record in again] == [2, 2], "each kind counts for itself"
+
+
+def test_each_transition_is_recorded_at_once_with_its_figures() -> None:
+    historian = Historian()
+    historian.settle()
+    historian.bench.ports.volumes = (volume(15),)
+    usage, decision = historian.run()
+    assert usage["Body"]["Volumes"][0]["Consumed"] == 85
+    assert (decision["Body"]["PreviousState"], decision["Body"]["State"]) == ("OPEN", "THROTTLE")
+    assert decision["Body"]["Factor"] == 0.5
+    assert decision["Body"]["Reasons"][0]["BrokerId"] == 1
+    assert historian.run() == []
+
+
+def test_an_order_is_written_down_by_the_first_active_broker_alone() -> None:
+    for broker_id, expected in ((1, ["operator"]), (2, [])):
+        historian = Historian(broker_id)
+        historian.bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+        historian.bench.run(arrival(2, historian.bench.usage(50)))
+        historian.settle()
+        until = "2026-11-20T11:00:00.000Z"
+        hold = {"Action": "pause", "Until": until, "Reason": "a test", "Actor": "alice"}
+        records = historian.run(arrival("hold", hold))
+        assert [kind for kind in kinds(records) if kind == "operator"] == expected
+        for record in records[: len(expected)]:
+            assert record["Body"] == {"Key": "hold", "Order": hold}
+
+
+def test_nothing_is_recorded_of_a_cluster_nobody_knows() -> None:
+    historian = Historian()
+    historian.bench.news = replace(NEWS, cluster_id=None)
+    assert historian.settle() == []

@@ -1,0 +1,107 @@
+"""What the Kafka clients have said so far, as cycles and people need it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kquota.daemon.kafka_side import KafkaKnowledge
+from kquota.daemon.ports import Arrival
+from kquota.fold.records import (
+    CaughtUp,
+    PartitionsChanged,
+    ReadingFailed,
+    ReadingRecovered,
+    TopicRecord,
+    TopicRestarted,
+)
+from kquota.kafka.brokers import BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
+from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.publish.topics import TopicVerdict, Verdict
+
+TOPIC = "usage"
+DOWN = KafkaFailure(Kind.UNREACHABLE, "broker x can't be reached")
+DENIED = KafkaFailure(Kind.ACL_DENIED, "it was denied")
+
+
+@pytest.fixture
+def knowledge() -> KafkaKnowledge:
+    return KafkaKnowledge(TOPIC)
+
+
+def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaKnowledge) -> None:
+    headers = (("actor", b"alice"),)
+    assert knowledge.take(TopicRecord(0, 7, 0, b"1", b"{}", headers)) == Arrival(b"1", b"{}", headers)
+    assert knowledge.take(CaughtUp(3)) is None
+    assert knowledge.news(0).caught_up
+
+
+@pytest.mark.accepts("A15")
+def test_the_list_of_brokers_stands_while_it_can_not_be_had(knowledge: KafkaKnowledge) -> None:
+    assert knowledge.news(0).active_brokers is None
+    knowledge.take(BrokerList(frozenset({1, 2}), "c", 1, 10.0))
+    knowledge.take(BrokerListFailed(DOWN, 11.0))
+    news = knowledge.news(11)
+    assert (news.active_brokers, news.cluster_id) == ({1, 2}, "c")
+    assert knowledge.troubles == {"brokers": DOWN.sentence}
+    knowledge.take(BrokerList(frozenset({1}), None, 1, 12.0))
+    assert (knowledge.news(12).active_brokers, knowledge.news(12).cluster_id) == ({1}, "c")
+    assert knowledge.troubles == {}
+
+
+def test_our_broker_has_answered_if_it_did_lately_though_with_a_denial(knowledge: KafkaKnowledge) -> None:
+    assert not knowledge.news(0).asked_own_broker
+    knowledge.take(OwnBroker(1, {}, 10.0))
+    assert knowledge.news(20).asked_own_broker
+    assert not knowledge.news(26).asked_own_broker
+    knowledge.take(OwnBrokerFailed(1, DOWN, 30.0))
+    assert not knowledge.news(30).asked_own_broker
+    knowledge.take(OwnBrokerFailed(1, DENIED, 40.0))
+    assert knowledge.news(40).asked_own_broker, "it has seen who we are"
+    assert knowledge.troubles == {"own broker": DENIED.sentence}
+
+
+@pytest.mark.accepts("A12")
+def test_a_refused_topic_stays_refused_while_it_can_not_be_looked_at(knowledge: KafkaKnowledge) -> None:
+    refused = TopicVerdict(TOPIC, Verdict.REFUSED, "its cleanup.policy is delete")
+    knowledge.take(refused)
+    assert knowledge.news(0).topic_refused == "its cleanup.policy is delete"
+    knowledge.take(TopicVerdict(TOPIC, Verdict.UNKNOWN, "nobody knows", failure=DOWN))
+    assert knowledge.news(0).topic_refused == "its cleanup.policy is delete"
+    assert knowledge.troubles == {f"topic {TOPIC}": "nobody knows"}
+    knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is fine"))
+    assert knowledge.news(0).topic_refused is None
+    assert knowledge.troubles == {}
+
+
+def test_another_topic_that_is_refused_does_not_keep_the_usage_topic_from_use(
+    knowledge: KafkaKnowledge,
+) -> None:
+    knowledge.take(TopicVerdict("history", Verdict.REFUSED, "no"))
+    assert knowledge.news(0).topic_refused is None
+    assert knowledge.troubles == {"topic history": "no"}
+
+
+def test_a_usable_topic_with_problems_is_a_trouble(knowledge: KafkaKnowledge) -> None:
+    knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is used, but", problems=("one replica",)))
+    assert knowledge.troubles == {f"topic {TOPIC}": "it is used, but"}
+    assert knowledge.news(0).topic_refused is None
+
+
+def test_failures_are_counted_by_kind_until_they_are_taken(knowledge: KafkaKnowledge) -> None:
+    for event in (ReadingFailed(DOWN), DOWN, BrokerListFailed(DENIED, 0.0)):
+        knowledge.take(event)
+    assert knowledge.drain_errors() == {Kind.UNREACHABLE: 2, Kind.ACL_DENIED: 1}
+    assert knowledge.drain_errors() == {}
+    assert (knowledge.drain_read_failures(), knowledge.drain_read_failures()) == (1, 0)
+    knowledge.take(ReadingRecovered())
+    assert "reader" not in knowledge.troubles
+
+
+def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaKnowledge) -> None:
+    knowledge.take(CaughtUp(1))
+    knowledge.take(TopicRestarted("id", "it was created again"))
+    knowledge.take(PartitionsChanged(2))
+    assert knowledge.partitions == 2
+    assert knowledge.drain_restarts() == ["it was created again"]
+    assert knowledge.drain_restarts() == []
+    assert knowledge.news(0).caught_up, "the view stands"

@@ -1,0 +1,205 @@
+"""What is told of cycles: what changes, once; what stays, only when debugging."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from kquota.apply.applied_state import AppliedUnknown, UnknownCause
+from kquota.apply.verification import Verification
+from kquota.core.limits import Limit, LimitType
+from kquota.daemon.journal import Entry, MessageId
+from kquota.daemon.narrator import Narrator
+from kquota.observe.observation import Failure
+from kquota.settings.model import LimitsSection
+from tests.unit.daemon.cycles import (
+    NEWS,
+    SETTINGS,
+    VERIFIED,
+    Bench,
+    applied_state,
+    arrival,
+    volume,
+)
+
+WARNING, INFO, DEBUG = logging.WARNING, logging.INFO, logging.DEBUG
+
+
+class Told:
+    """The entries of a bench's cycles."""
+
+    def __init__(self) -> None:
+        self.bench = Bench()
+        self.bench.ports.plug_in = (applied_state(), VERIFIED)
+        self.narrator = Narrator(1)
+
+    def run(self, *arrivals: object, after: float = 0.2) -> list[Entry]:
+        entries = self.narrator.tell(self.bench.run(*arrivals, after=after))  # type: ignore[arg-type]
+        return [entry for entry in entries if entry.level > DEBUG]
+
+    def settle(self) -> Told:
+        for _ in range(4):
+            self.run()
+        return self
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told().settle()
+
+
+def lines(entries: list[Entry]) -> list[tuple[int, str]]:
+    return [(entry.level, entry.sentence) for entry in entries]
+
+
+def test_the_first_decision_and_each_change_are_told_with_fields(told: Told) -> None:
+    told.bench.ports.volumes = (volume(5),)
+    told.run()
+    entries = told.run()
+    sentence = "PAUSE: volume /dev/sda1 of broker 1 is over its hard limit [enforcing]"
+    assert lines(entries) == [(INFO, sentence)], (
+        "the cause has changed from own look to record, the state not"
+    )
+    told.bench.ports.volumes = (volume(50),)
+    told.run()
+    (entry,) = told.run()
+    assert (entry.level, entry.message_id) == (INFO, MessageId.STATE_CHANGED)
+    assert entry.fields == {
+        "KQUOTA_STATE": "OPEN",
+        "KQUOTA_FACTOR": "1.000000",
+        "KQUOTA_REASON": "OPEN: no volume is over its soft limit [enforcing]",
+    }
+
+
+def test_a_state_that_holds_producers_is_a_warning(told: Told) -> None:
+    told.bench.ports.volumes = (volume(5),)
+    assert lines(told.run()) == [
+        (
+            WARNING,
+            "PAUSE: volume /dev/sda1 of broker 1 is over its hard limit"
+            " (this broker's own fresh look) [enforcing]",
+        )
+    ]
+
+
+def test_an_unchanged_cycle_is_for_debugging(told: Told) -> None:
+    entries = told.narrator.tell(told.bench.run())
+    assert [(entry.level, entry.message_id) for entry in entries] == [(DEBUG, MessageId.CYCLE)]
+
+
+def test_a_factor_that_moves_is_not_told_step_by_step(told: Told) -> None:
+    told.bench.ports.volumes = (volume(15),)
+    assert len([*told.run(), *told.run()]) == 2
+    told.bench.ports.volumes = (volume(16),)  # less held: its record, still the lower one, speaks
+    assert told.run() == []
+
+
+def test_each_broker_that_is_not_known_is_told_once() -> None:
+    told = Told()
+    told.bench.news = replace(NEWS, active_brokers=frozenset({1, 2, 3}))
+    entries = [entry for _ in range(6) for entry in told.run()]
+    assert lines([entry for entry in entries if entry.message_id is MessageId.UNDETERMINED]) == [
+        (WARNING, f"the state of broker {broker} is not known (it has never reported)") for broker in (2, 3)
+    ]
+
+
+def test_orders_and_malformed_records_are_told(told: Told) -> None:
+    entries = told.run(
+        arrival("hold", None, actor="bob", reason="done"),
+        arrival(7, None, actor="alice", reason="host sold"),
+        arrival(2, b"{"),
+    )
+    kinds = {entry.message_id: entry.sentence for entry in entries}
+    assert kinds[MessageId.OPERATOR_ORDER] == "the hold was released by bob (done)"
+    assert kinds[MessageId.BROKER_DECOMMISSIONED] == "broker 7 was decommissioned by alice (host sold)"
+    assert kinds[MessageId.RECORD_MALFORMED].startswith("the record of key 2 can't be used: ")
+    assert {entry.level for entry in entries} == {WARNING}
+
+
+def test_a_flood_of_malformed_records_is_told_in_part(told: Told) -> None:
+    entries = told.run(*(arrival(2, b"{") for _ in range(1000)))
+    assert len(entries) == 5
+
+
+def test_a_volume_s_trouble_is_told_when_it_begins_changes_and_ends(told: Told) -> None:
+    hung = Failure(None, "it has not answered for 5 s")
+    told.bench.ports.volumes = (volume(50, failures=(hung,)),)
+    sentence = "volume /dev/sda1 is failed: it has not answered for 5 s"
+    assert (WARNING, sentence) in lines(told.run())
+    hung = Failure(None, "it has not answered for 6 s")
+    told.bench.ports.volumes = (volume(50, failures=(hung,)),)
+    assert [e for e in told.run() if e.message_id is MessageId.VOLUME_TROUBLE] == [], "only its age differs"
+    told.bench.ports.volumes = (volume(50, offline_log_dirs=("/mnt/dev/sda1/kafka",)),)
+    entries = lines(told.run())
+    assert (INFO, f"over: {sentence}") in entries
+    offline = "volume /dev/sda1 is offline: the broker has taken all its log dirs offline"
+    assert (WARNING, offline) in entries
+    told.bench.ports.volumes = (volume(50),)
+    assert (INFO, f"over: {offline}") in lines(told.run())
+
+
+@pytest.mark.accepts("A29")
+def test_a_volume_without_a_throttle_zone_is_reported(told: Told) -> None:
+    percentage = Limit.of(LimitType.MIN_FREE_PERCENTAGE, 5)
+    limits = LimitsSection(hard=Limit.of(LimitType.MIN_FREE_BYTES, 10), soft=percentage)
+    told.bench.cycle.configure(replace(SETTINGS, limits=limits), told.bench.ports)
+    (entry,) = [e for e in told.run() if e.message_id is MessageId.CONFIGURATION_WARNING]
+    assert entry.sentence.startswith("/dev/sda1: the soft limit is not below the hard one there")
+    assert not [e for e in told.run() if e.message_id is MessageId.CONFIGURATION_WARNING]
+
+
+@pytest.mark.accepts("F16")
+def test_a_rival_is_told_when_it_comes_and_when_it_has_gone(told: Told) -> None:
+    rival = arrival(1, told.bench.usage(50, InstanceId="other"))
+    assert (WARNING, "another agent (instance other) also reports as broker 1") in lines(told.run(rival))
+    assert told.run() == []
+    gone = lines(told.run(after=30))
+    assert (INFO, "over: another agent (instance other) also reports as broker 1") in gone
+
+
+def test_an_age_that_grows_is_not_told_every_second(told: Told) -> None:
+    def silent(seconds: int) -> tuple[AppliedUnknown, Verification]:
+        reason = f"the applied-state file /x is {seconds} s old"
+        return AppliedUnknown(UnknownCause.STALE, reason), Verification(False, False, reason)
+
+    told.bench.ports.plug_in = silent(11)
+    first = lines(told.run(after=1))
+    assert (INFO, "the applied-state file /x is 11 s old") in first
+    assert (
+        WARNING,
+        "mode: enforcing, enforcement unverified: the applied-state file /x is 11 s old",
+    ) in first
+    for seconds in range(12, 40):
+        told.bench.ports.plug_in = silent(seconds)
+        assert lines(told.run(after=1)) == []
+    told.bench.ports.plug_in = (applied_state(), VERIFIED)
+    last = lines(told.run(after=1))
+    assert (INFO, "over: the applied-state file /x is 11 s old") in last
+    assert (INFO, "mode: enforcing") in last
+
+
+def test_the_looks_of_one_trouble_are_bounded_and_told_once_each() -> None:
+    narrator = Narrator(1)
+
+    def tell(sentence: str | None) -> list[str]:
+        return [entry.sentence for entry in narrator.trouble("reader", sentence, MessageId.KAFKA_TROUBLE)]
+
+    assert tell("broker 10.0.0.1:9092 can't be reached") == ["broker 10.0.0.1:9092 can't be reached"]
+    assert tell("broker 10.0.0.2:9092 can't be reached") == []
+    assert tell("the certificate has expired") == ["the certificate has expired"]
+    assert tell("broker 10.0.0.3:9092 can't be reached") == []
+    names = [f"broker {chr(97 + n)} can't be reached" for n in range(26)]
+    assert sum(len(tell(name)) for name in names) < 20
+    assert len(tell(None)) == 1
+    assert tell(None) == []
+    assert tell("the certificate has expired") == ["the certificate has expired"], "a new one is told anew"
+
+
+def test_a_refused_topic_and_a_failed_write_are_told(told: Told) -> None:
+    told.bench.news = replace(NEWS, topic_refused="its cleanup.policy is delete")
+    told.bench.ports.write_error = "the decision file can't be written: No space left on device"
+    kinds = {entry.message_id: entry.sentence for entry in told.run()}
+    assert kinds[MessageId.TOPIC_REFUSED] == "its cleanup.policy is delete"
+    assert kinds[MessageId.DECISION_NOT_WRITTEN] == told.bench.ports.write_error

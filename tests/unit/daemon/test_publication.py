@@ -1,0 +1,76 @@
+"""When a record is due."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+
+from kquota.core.usage import UsageRecord
+from kquota.daemon.own_record import own_record, without_throttle_zone
+from kquota.daemon.publication import PublicationSchedule
+from kquota.observe.observation import VolumeObservation
+from tests.unit.daemon.cycles import SETTINGS, volume
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def record(*volumes: VolumeObservation) -> UsageRecord:
+    return own_record(volumes, SETTINGS.limits, (), release_margin=Fraction(1, 10), snapshot_at=NOW)
+
+
+def published(*volumes: VolumeObservation, state: str | None = "OPEN") -> PublicationSchedule:
+    schedule = PublicationSchedule(interval_seconds=5)
+    schedule.published(record(*volumes), state, 100.0)
+    return schedule
+
+
+@pytest.mark.accepts("A11")
+def test_the_first_record_is_due_and_then_one_each_interval() -> None:
+    assert PublicationSchedule(5).due(record(volume(50)), None, 0.0)
+    schedule = published(volume(50))
+    assert not schedule.due(record(volume(50)), "OPEN", 104.9)
+    assert schedule.due(record(volume(50)), "OPEN", 105.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "applied"),
+    [
+        (volume(15), "OPEN"),  # another state
+        (volume(50, volume_id="another"), "OPEN"),
+        (volume(50, name="/dev/sdb1"), "OPEN"),
+        (volume(50, offline_log_dirs=("/mnt/dev/sda1/kafka",)), "OPEN"),
+        (volume(50), "PAUSE"),
+        (volume(50), None),
+    ],
+)
+def test_a_change_is_due_at_once(changed: VolumeObservation, applied: str | None) -> None:
+    assert published(volume(50)).due(record(changed), applied, 100.01)
+
+
+def test_more_consumed_without_a_change_of_state_can_wait() -> None:
+    assert not published(volume(50)).due(record(volume(40)), "OPEN", 104)
+
+
+def test_a_factor_that_moved_by_a_hundredth_is_due_after_a_second() -> None:
+    schedule = PublicationSchedule(5)
+    large = {"capacity_bytes": 100_000, "consumed_bytes": 100_000 - 15}
+    schedule.published(record(volume(15, **large)), "THROTTLE", 100.0)
+    moved = record(volume(15, **(large | {"consumed_bytes": 100_000 - 14})))
+    assert not schedule.due(moved, "THROTTLE", 100.9)
+    assert schedule.due(moved, "THROTTLE", 101.0)
+
+
+def test_a_forced_record_is_due_whatever_it_says() -> None:
+    schedule = published(volume(50))
+    assert not schedule.forced
+    schedule.force()
+    assert schedule.forced
+    assert schedule.due(record(volume(50)), "OPEN", 100.01)
+
+
+def test_a_failed_volume_without_figures_is_reported_as_such() -> None:
+    (reported,) = record(volume(0, capacity_bytes=None, consumed_bytes=None)).volumes
+    assert (reported.capacity_bytes, reported.consumed_bytes) == (0, 0)
+    assert without_throttle_zone(record(volume(0, capacity_bytes=None, consumed_bytes=None))) == ()
