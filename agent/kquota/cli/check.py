@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import nagiosplugin
 
-from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
+from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
 from kquota.cli.local_state import local_document, local_notes
+from kquota.observe.server_properties import BrokerPropertiesError, read_broker_properties
+from kquota.settings import SettingsError, load
 
 _STATE_RANK = {"OPEN": nagiosplugin.Ok, "THROTTLE": nagiosplugin.Warn, "PAUSE": nagiosplugin.Critical}
 
@@ -18,10 +22,12 @@ class _Broker(nagiosplugin.Resource):  # type: ignore[misc]
 
     name = "KQUOTA"
 
-    def __init__(self, local: dict[str, Any]) -> None:
-        self.local = local
+    def __init__(self, config: Path) -> None:
+        self.config = config
+        self.local: dict[str, Any] = {}
 
     def probe(self) -> Iterator[nagiosplugin.Metric]:
+        self.local = _local(self.config)
         decision, applied = self.local["decision"], self.local["applied"]
         left = self.local["lease_seconds_left"] or 0.0
         factor = float(decision["factor"]) if decision is not None else 0.0
@@ -77,16 +83,26 @@ class _Summary(nagiosplugin.Summary):  # type: ignore[misc]
         return str(next(iter(results.most_significant)).hint)
 
     def verbose(self, results: nagiosplugin.Results) -> list[str]:
-        return local_notes(results["factor"].resource.local)
+        return local_notes(results["factor"].resource.local) if "factor" in results else []
+
+
+def _local(config: Path) -> dict[str, Any]:
+    """Return what this host's files say; without a usable configuration the broker's state is unknown."""
+    try:
+        settings = load(config.absolute(), os.environ)
+        node_id = settings.broker.node_id
+        if node_id is None:
+            node_id = read_broker_properties(settings.broker.server_properties).node_id
+    except (SettingsError, BrokerPropertiesError) as error:
+        raise nagiosplugin.CheckError(" ".join(str(error).split())) from error
+    return local_document(settings, node_id)
 
 
 def check(config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Check this host's broker in the manner of monitoring plug-ins: 0 OK, 1 warning, 2 critical, 3 unknown.
 
     THROTTLE is a warning; PAUSE, a decision whose lease has ended and a plug-in without a decision are
-    critical. Performance data: factor, lease, applied_factor.
+    critical; without a usable configuration it is unknown. Performance data: factor, lease, applied_factor.
     """
-    settings = settings_of(config)
-    resource = _Broker(local_document(settings, broker_id_of(settings)))
     contexts = [_Context(name) for name in ("decision", "lease", "applied")]
-    nagiosplugin.Check(resource, *contexts, _Summary()).main(verbose=0, timeout=10)
+    nagiosplugin.Check(_Broker(config), *contexts, _Summary()).main(verbose=0, timeout=10)

@@ -17,6 +17,7 @@ from kquota.observe.volume_watch import VolumeWatch
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
+from kquota.write.boot_clock import BootClock
 from kquota.write.decision_file import DecisionFile
 
 Publish = Callable[[bytes, bytes], None]
@@ -49,6 +50,7 @@ class LocalSide:
         self._publish = publish
         self._client_id_prefix = client_id_prefix
         self._decision_file = DecisionFile(settings.decision_file)
+        self._started = BootClock().now()
         self._offline_log_dirs: tuple[str, ...] = ()
         self._volumes = VolumeWatch(
             properties,
@@ -95,7 +97,15 @@ class LocalSide:
         )
         if isinstance(applied, AppliedState):
             self._offline_log_dirs = applied.offline_log_dirs
-        return applied, verify(applied, self._client_id_prefix, moment.boot)
+        return applied, verify(self._seen_since_start(applied), self._client_id_prefix, moment.boot)
+
+    def _seen_since_start(self, applied: AppliedState | AppliedUnknown) -> AppliedState | AppliedUnknown:
+        """Leave out whom the plug-in saw before we began: an earlier agent may have had another principal."""
+        if isinstance(applied, AppliedUnknown):
+            return applied
+        since_ms = self._started.uptime_ms
+        seen = tuple(entry for entry in applied.exempt if entry.last_seen_uptime_ms >= since_ms)
+        return replace(applied, exempt=seen)
 
     def remember_grant(self, cluster_id: str, moment: Moment) -> None:
         """Persist that this broker was seen to exempt us."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
@@ -212,9 +211,7 @@ class AgentProcess:
 
     def journal(self, since: int = 0) -> list[tuple[str, str]]:
         """Level and sentence of each entry."""
-        with self.log_path.open("rb") as log:
-            log.seek(since)
-            text = log.read().decode()
+        text = self.log_path.read_bytes()[since:].decode() if self.log_path.exists() else ""
         return [(m["level"], m["sentence"]) for line in text.splitlines() if (m := _LINE.match(line))]
 
     def told(self, part: str, since: int = 0) -> list[tuple[str, str]]:
@@ -242,7 +239,9 @@ class AgentProcess:
 
     def log_tail(self) -> str:
         """The end of its journal, for messages."""
-        return "\n".join(self.log_path.read_text("utf-8").splitlines()[-40:]) if self.log_path.exists() else ""
+        return (
+            "\n".join(self.log_path.read_text("utf-8").splitlines()[-40:]) if self.log_path.exists() else ""
+        )
 
     def __repr__(self) -> str:
         return f"the agent of broker {self.broker_id} (pid {self._process.pid if self._process else '-'})"
@@ -251,5 +250,3 @@ class AgentProcess:
 def uptime_ms() -> int:
     """The clock of leases."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
-
-

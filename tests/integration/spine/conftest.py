@@ -1,4 +1,4 @@
-"""Agents, brokers and plug-ins together, on real volumes: one shared fleet, others where brokers are killed."""
+"""Agents, brokers and plug-ins together, on real volumes: one fleet that all tests share."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.spine.fleet import Fleet
 
 from kquota.demo.runtime import KafkaRuntime
+from tests.integration.spine.fleet import Fleet
 
 
 @pytest.fixture(scope="session")

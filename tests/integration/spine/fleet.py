@@ -12,13 +12,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from tests.integration.spine.agents import (
-    AgentProcess,
-    agent_name,
-    applied_file,
-    decision_file,
-    eventually,
-)
 
 from kquota.demo.certificates import principal_of
 from kquota.demo.clients import admin_client, create_topic, offsets_by_partition
@@ -28,6 +21,13 @@ from kquota.demo.node import NodeLayout
 from kquota.demo.ports import PortReservation
 from kquota.demo.runtime import KafkaRuntime
 from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
+from tests.integration.spine.agents import (
+    AgentProcess,
+    agent_name,
+    applied_file,
+    decision_file,
+    eventually,
+)
 
 USAGE_TOPIC = "__kquota_volume_usage"
 HISTORY_TOPIC = "__kquota_history"
@@ -142,7 +142,9 @@ class Fleet:
         """Those agents; all of them by default."""
         return [self.agents[i] for i in (self.agents if ids is None else ids)]
 
-    def await_decided(self, state: str, ids: Iterable[int] | None = None, timeout_seconds: float = 60) -> None:
+    def await_decided(
+        self, state: str, ids: Iterable[int] | None = None, timeout_seconds: float = 60
+    ) -> None:
         """Wait until those agents have decided that."""
         agents = self.of(ids)
         eventually(
@@ -209,6 +211,7 @@ class Fleet:
             options=[
                 *("--rate-bytes", str(rate_bytes_per_second), "--record-bytes", "1000"),
                 *("-X", "enable.idempotence=true"),  # what lands can be counted exactly
+                *("-X", "queue.buffering.max.kbytes=8192"),  # what waits is soon sent
             ],
         )
 

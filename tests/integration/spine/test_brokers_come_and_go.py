@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from kquota.demo.clients import admin_client, create_topic
+from kquota.demo.runtime import KafkaRuntime
 from tests.integration.spine.agents import decision_file, eventually
 from tests.integration.spine.fleet import QUICK, Fleet
-
-from kquota.demo.runtime import KafkaRuntime
 
 
 @pytest.fixture(scope="module")
 def mortal(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
-    """Three brokers that may be killed; the last test leaves them as they are."""
+    """Three brokers that may be killed, and disks that may fail; the tests come in this order."""
     settings = {**QUICK, "staleness_seconds": 25, "join_grace_seconds": 10}
-    with Fleet(kafka_runtime, callback_jar, {1: 1, 2: 1, 3: 1}, settings=settings) as fleet:
+    with Fleet(kafka_runtime, callback_jar, {1: 1, 2: 1, 3: 2}, settings=settings) as fleet:
         for agent in fleet.of():
             agent.start()
         fleet.await_enforced("OPEN")
@@ -37,7 +39,8 @@ def test_a_rolling_restart_of_every_broker_neither_pauses_nor_flaps(mortal: Flee
             "the new plug-in applies the present decision",
         )
         eventually(
-            lambda: all(agent.metric("kquota_connected") == 1 for agent in mortal.of()), "agents are connected"
+            lambda: all(agent.metric("kquota_connected") == 1 for agent in mortal.of()),
+            "agents are connected",
         )
     for broker_id, agent in mortal.agents.items():
         assert set(agent.states_told(marks[broker_id])) <= {"OPEN"}
@@ -113,7 +116,9 @@ def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
         assert any("cannot be reached" in text for _, text in agent.journal(marks[agent.broker_id]))
     written = [agent.decision["sequence"] for agent in agents]
     eventually(
-        lambda: all(agent.decision["sequence"] > before for agent, before in zip(agents, written, strict=True)),
+        lambda: all(
+            agent.decision["sequence"] > before for agent, before in zip(agents, written, strict=True)
+        ),
         "the lease is renewed without a cluster",
     )
     # One of the agents goes through all of it; the other one's host has been reinstalled.
@@ -140,3 +145,32 @@ def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
     mortal.cluster.restart(3)
     mortal.agents[3].start()
     mortal.await_enforced("OPEN")
+
+
+@pytest.mark.accepts("A28", "F17")
+def test_a_log_dir_that_the_broker_has_taken_offline_has_no_vote(mortal: Fleet) -> None:
+    agent = mortal.agents[3]
+    node, volume = mortal.cluster.nodes[3], mortal.disk(3, 2)
+    device = volume.device
+    mortal.fill(3, headroom=-0.2, number=2)
+    mortal.await_enforced("PAUSE")
+    mark = agent.journal_mark()
+    subprocess.run(["xfs_io", "-x", "-c", "shutdown", str(volume.mount_point)], check=True)
+    # Only a write shows the broker that the disk is gone: new partitions go to the emptier log dir.
+    admin = admin_client(mortal.cluster.client_configuration())
+    create_topic(admin, "spread", [[1, 3]] * 8)
+    applied = eventually(
+        lambda: (found := agent.applied)["offline_log_dirs"] and found, "the plug-in reports the log dir"
+    )
+    assert applied["offline_log_dirs"] == [str(node.layout.log_dirs[1])]
+    mortal.await_enforced("OPEN")
+    assert node.running()
+    assert [one.decision["undetermined"] for one in mortal.of()] == [[]] * 3
+    reported = mortal.usage_of(3)[-1][1]["Volumes"]
+    assert {v["VolumeName"]: v.get("Status", "ok") for v in reported}[device] == "offline"
+    labels = {"volume": device, "mount_point": str(volume.mount_point), "role": "data", "status": "offline"}
+    assert agent.metric("kquota_volume_status", **labels) == 1
+    told = agent.told(
+        f"volume {device} is offline: the broker has taken all its log dirs offline", since=mark
+    )
+    assert [level for level, _ in told] == ["WARNING"]

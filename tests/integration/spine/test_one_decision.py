@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from tests.integration.spine.agents import eventually
 from tests.integration.spine.fleet import Fleet
 
@@ -22,9 +23,11 @@ def test_one_full_volume_of_one_broker_pauses_producers_on_every_broker(fleet: F
     fleet.fill(2, headroom=-0.2, number=2)
     fleet.await_enforced("PAUSE")
     said = eventually(
-        lambda: (found := alike(fleet, "state", "factor", "reasons", "undetermined", "mode"))
-        and found[0] == found[1] == found[2]
-        and found,
+        lambda: (
+            (found := alike(fleet, "state", "factor", "reasons", "undetermined", "mode"))
+            and found[0] == found[1] == found[2]
+            and found
+        ),
         "every decision file says the same",
     )
     print(said[0])
@@ -95,8 +98,8 @@ def test_in_pause_producers_are_held_and_reports_are_not(fleet: Fleet, topic_nam
         reports_before = len(fleet.usage_of(1))
         paused_at = load.latest.at  # type: ignore[union-attr]
         landed = fleet.landed_bytes(topic_name)
-        # As long a pause as it takes for five regular reports of each broker.
-        eventually(lambda: len(fleet.usage_of(1)) >= reports_before + 5, "broker 1 reports on in PAUSE")
+        # As long a pause as it takes for some regular reports of each broker.
+        eventually(lambda: len(fleet.usage_of(1)) >= reports_before + 4, "broker 1 reports on in PAUSE")
         leaked = fleet.landed_bytes(topic_name) - landed
         seconds = load.latest.at - paused_at  # type: ignore[union-attr]
         print(f"{leaked} bytes landed in {seconds:.1f} s of PAUSE, {offered * seconds:.0f} were offered")
@@ -114,4 +117,4 @@ def test_in_pause_producers_are_held_and_reports_are_not(fleet: Fleet, topic_nam
         eventually(lambda: load.latest and load.latest.bytes > held + 2 * offered, "producers flow again")
     assert load.latest is not None
     assert load.latest.failed_records == 0, "a pause is a delay, never an error"
-    assert fleet.landed_bytes(topic_name) == load.latest.bytes
+    assert fleet.landed_bytes(topic_name) >= load.latest.bytes, "what was acknowledged is in the log"

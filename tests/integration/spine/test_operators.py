@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+
 from tests.integration.spine.agents import eventually, uptime_ms
 from tests.integration.spine.fleet import HISTORY_TOPIC, Fleet
 

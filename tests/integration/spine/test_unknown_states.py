@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.integration.spine.agents import eventually
-from tests.integration.spine.fleet import Fleet
 
 from kquota.core.timestamps import format_utc
+from tests.integration.spine.agents import eventually
+from tests.integration.spine.fleet import Fleet
 
 
 def undetermined(fleet: Fleet, broker_id: int) -> list[dict[str, Any]]:
@@ -190,7 +190,8 @@ def test_a_malformed_record_is_skipped_counted_and_told(fleet: Fleet) -> None:
         fleet.put("2", value)
     agent = fleet.agents[3]
     eventually(
-        lambda: agent.metric("kquota_records_total", result="malformed") == before + 3, "all three are counted"
+        lambda: agent.metric("kquota_records_total", result="malformed") == before + 3,
+        "all three are counted",
     )
     told = agent.told("the record of key 2 can't be used: ", since=marks[3])
     assert {level for level, _ in told} == {"WARNING"}

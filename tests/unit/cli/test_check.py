@@ -1,0 +1,91 @@
+"""`kquota check` in the manner of monitoring plug-ins."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.command import Host, Said, kquota, pause, throttle
+from tests.unit.core.golden import SAMPLES
+
+OPEN = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
+PAUSED = json.loads((SAMPLES / "applied" / "valid" / "pause.json").read_text("utf-8"))
+LOST = json.loads((SAMPLES / "applied" / "valid" / "pause-lost-at-start.json").read_text("utf-8"))
+
+
+def first_line(said: Said) -> str:
+    assert said.err == ""
+    return said.out.splitlines()[0]
+
+
+def test_all_is_well(host: Host) -> None:
+    host.decide()
+    host.apply(OPEN)
+    said = host.run("check")
+    assert said.code == 0
+    assert re.fullmatch(
+        r"KQUOTA OK - OPEN: no volume is over its soft limit"
+        r" \| applied_factor=1\.0;;;0;1 factor=1\.0;;;0;1 lease=1\d\.\d+s;;;0",
+        first_line(said),
+    )
+
+
+def test_throttle_is_a_warning_and_pause_critical(host: Host) -> None:
+    host.decide(**throttle())
+    host.apply(OPEN)
+    said = host.run("check")
+    assert said.code == 1
+    assert first_line(said).startswith(
+        "KQUOTA WARNING - THROTTLE to 0.5: volume /dev/sdb1 of broker 3 has 50 % of the way"
+    )
+    host.decide(**pause())
+    host.apply(PAUSED)
+    said = host.run("check")
+    assert said.code == 2
+    assert first_line(said).startswith(
+        "KQUOTA CRITICAL - PAUSE: volume /dev/sdb1 of broker 3 is over its hard limit |"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lease_seconds", "changes", "applied", "code", "text"),
+    [
+        (-1, {}, OPEN, 2, "the decision's lease has ended: is the agent running?"),
+        (20, {"boot_id": "another"}, OPEN, 2, "the decision's lease has ended"),
+        (20, {}, None, 1, "enforcement unverified: "),
+        (20, {}, LOST, 2, "the plug-in has no decision: "),
+        (20, {}, PAUSED, 1, "decided OPEN, applied PAUSE"),
+    ],
+)
+def test_a_lease_that_ended_and_a_plug_in_that_differs_are_told(
+    host: Host, lease_seconds: float, changes: dict[str, Any], applied: Any, code: int, text: str
+) -> None:
+    host.decide(lease_seconds, **changes)
+    if applied is not None:
+        host.apply(applied)
+    said = host.run("check")
+    assert (said.code, text in first_line(said)) == (code, True), said.out
+
+
+def test_no_decision_is_critical(host: Host) -> None:
+    host.apply(OPEN)
+    said = host.run("check")
+    assert said.code == 2
+    assert str(host.decision_file) in first_line(said)
+
+
+def test_without_a_usable_configuration_the_state_is_unknown(host: Host) -> None:
+    host.configure(staleness_seconds="soon")
+    said = host.run("check")
+    assert said.code == 3
+    assert first_line(said).startswith("KQUOTA UNKNOWN - ")
+    assert "staleness_seconds" in first_line(said)
+    host.configure()
+    host.server_properties.unlink()
+    said = host.run("check")
+    assert said.code == 3
+    assert str(host.server_properties) in first_line(said)
+    assert kquota("check", "--config", "/nowhere/agent.yml").code == 3

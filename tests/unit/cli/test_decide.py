@@ -1,0 +1,109 @@
+"""`kquota decide` on the golden situations: what it prints is the decision, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from kquota.cli.main import application
+from tests.unit.cli.command import kquota
+from tests.unit.core.golden import SAMPLES, complaints
+
+REPLAYS = sorted((SAMPLES / "replay").glob("*.jsonl"))
+
+
+def options(arguments: dict[str, Any]) -> list[str]:
+    """The command line of a golden situation."""
+    found = [
+        *("--brokers", ",".join(map(str, arguments["brokers"]))),
+        *("--now", arguments["now"]),
+        *("--fallback", arguments["fallback"]),
+        *("--staleness", str(arguments["staleness_seconds"])),
+        *("--future-tolerance", str(arguments["future_tolerance_seconds"])),
+    ]
+    if arguments["joining"]:
+        found += ["--joining", ",".join(map(str, arguments["joining"]))]
+    if arguments["self"] is not None:
+        found += ["--self", str(arguments["self"])]
+    return found
+
+
+def expectation(records: Path) -> dict[str, Any]:
+    return dict(json.loads(records.with_suffix(".expected.json").read_text("utf-8")))
+
+
+def in_process(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """Run it here: sixty processes would take a minute."""
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    typer.main.get_command(application("decide")).main(["decide", *arguments], standalone_mode=False)
+    return out.getvalue()
+
+
+@pytest.mark.accepts("A10", "A16")
+@pytest.mark.parametrize("records", REPLAYS, ids=lambda path: path.stem)
+def test_it_prints_the_golden_decision(records: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = expectation(records)
+    printed = in_process(["--records", str(records), *options(expected["arguments"])], monkeypatch)
+    decision = json.loads(printed)
+    assert decision == expected["decision"]
+    assert complaints("decision", decision, "offline") == []
+
+
+def test_records_can_come_from_standard_input() -> None:
+    records = SAMPLES / "replay" / "figures-15-gb-free.jsonl"
+    expected = expectation(records)
+    said = kquota(
+        "decide", "--records", "-", *options(expected["arguments"]), stdin=records.read_text("utf-8")
+    )
+    assert (said.code, said.err) == (0, "")
+    assert said.document == expected["decision"]
+    assert said.document["mode"] is said.document["sequence"] is said.document["boot_id"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--brokers", "1,x"], "--brokers: 'x' is no broker id; allowed are ids separated by commas: 1,2,3"),
+        (["--brokers", "1,-2"], "--brokers: '-2' is no broker id"),
+        (["--brokers", "1,²"], "--brokers: '²' is no broker id"),
+        (["--brokers", "1,2147483648"], "--brokers: '2147483648' is no broker id"),
+        (["--joining", "x"], "--joining: 'x' is no broker id"),
+        (["--now", "yesterday"], "--now: "),
+        (["--now", "2026-11-20T10:15:30"], "--now: "),
+        (["--staleness", "inf"], "--staleness: inf is not a number of seconds"),
+        (["--future-tolerance", "inf"], "--future-tolerance: inf is not a number of seconds"),
+        (["--records", "/nowhere"], "/nowhere: can't be read: "),
+        (["--records", "/"], "/: can't be read: "),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = str(REPLAYS[0])
+    base = ["--records", records, "--brokers", "1", "--now", "2026-11-20T10:15:30Z"]
+    command = typer.main.get_command(application("decide"))
+    with pytest.raises(SystemExit) as ended:
+        command.main(["decide", *base, *arguments])
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"kquota: {complaint}")
+
+
+def test_a_line_that_is_no_record_is_named_with_its_file(tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    records.write_text('{"key": "1", "value": null}\n{"key": 1}\n', "utf-8")
+    said = kquota("decide", "--records", str(records), "--brokers", "1", "--now", "2026-11-20T10:15:30Z")
+    assert said.code == 2
+    assert said.err.startswith(f"kquota: {records}: line 2: ")
+    records.write_bytes(b"\xff\n")
+    said = kquota("decide", "--records", str(records), "--brokers", "1", "--now", "2026-11-20T10:15:30Z")
+    assert said.code == 2
+    assert said.err.startswith(f"kquota: {records}: can't be read: ")

@@ -1,0 +1,137 @@
+"""`kquota decision`, `volumes` and `config` with real files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import yaml
+
+import kquota as package
+from tests.unit.cli.command import Host, kquota, throttle
+from tests.unit.core.golden import SAMPLES
+
+OPEN = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
+
+
+def test_a_decision_is_shown_with_its_lease_and_what_is_applied(host: Host) -> None:
+    written = host.decide(**throttle())
+    host.apply(OPEN)
+    said = host.run("decision")
+    assert (said.code, said.err) == (0, "")
+    first, decided, applies = said.out.splitlines()
+    assert first.startswith("THROTTLE to 0.5: volume /dev/sdb1 of broker 3 has 50 % of the way")
+    assert decided.startswith("broker 1 (this host): decided THROTTLE (enforce), lease runs for ")
+    assert applies.startswith("broker 1 (this host): applies OPEN (enforce, by none)")
+    document = host.run("decision", "--json").document
+    assert {key: document["decision"][key] for key in written} == written
+    assert document["applied"]["state"] == "OPEN"
+    assert document["applied_problem"] is document["decision_problem"] is None
+    assert 0 < document["lease_seconds_left"] <= 20
+
+
+def test_without_a_decision_in_force_it_fails_and_says_why(host: Host) -> None:
+    said = host.run("decision")
+    assert said.code == 1
+    assert str(host.decision_file) in said.out
+    assert "enforcement unverified" in said.out
+    document = host.run("decision", "--json").document
+    assert document["decision"] is document["lease_seconds_left"] is None
+    host.decide(lease_seconds=-5)
+    said = host.run("decision")
+    assert said.code == 1
+    assert "lease has ended" in said.out
+
+
+def test_a_decision_others_could_have_written_is_refused(host: Host) -> None:
+    host.decide()
+    host.decision_file.parent.chmod(0o777)
+    said = host.run("decision")
+    assert said.code == 1
+    assert "OPEN: " not in said.out
+    host.decision_file.parent.chmod(0o755)
+    host.decision_file.write_text("{", "utf-8")
+    assert host.run("decision").code == 1
+    host.decide(factor=0.5)
+    said = host.run("decision")
+    assert said.code == 1
+    assert "factor 0.5 is not OPEN" in said.out
+
+
+def test_volumes_are_what_the_log_dirs_lie_on(host: Host) -> None:
+    said = host.run("volumes", "--json")
+    assert said.code == 0, said.err
+    (volume,) = said.document
+    found = os.statvfs(host.log_dir)
+    assert volume["log_dirs"] == [str(host.log_dir)]
+    assert volume["capacity_bytes"] == found.f_blocks * found.f_frsize
+    assert volume["hard_bytes"] == volume["capacity_bytes"] * 95 // 100
+    assert (volume["role"], volume["status"], volume["reason"]) == ("data", "ok", None)
+    shown = host.run("volumes")
+    assert shown.code == 0
+    assert str(host.log_dir) in shown.out
+
+
+def test_a_log_dir_that_is_not_there_fails(host: Host) -> None:
+    host.log_dir.rmdir()
+    said = host.run("volumes", "--json")
+    assert said.code == 1
+    (volume,) = said.document
+    assert volume["status"] == "failed"
+    assert "kafka" in volume["reason"]
+
+
+def test_accepting_the_volumes_of_now_forgets_the_ones_before(host: Host) -> None:
+    state = host.directory / "state" / "state.json"
+    state.write_text(json.dumps({"schema_version": 1, "remembered_volumes": {"/x": {"y": 1}}}), "utf-8")
+    assert host.run("volumes", "--accept").code == 0
+    assert json.loads(state.read_text("utf-8"))["remembered_volumes"] == {}
+
+
+def test_a_good_configuration_is_called_good(host: Host) -> None:
+    said = host.run("config", "check")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == f"{host.config} is good: broker 1, directories {host.log_dir}\n"
+    host.configure(fallback_action="open")
+    assert "warning: fallback_action is open: " in host.run("config", "check").out
+
+
+def test_everything_that_is_wrong_is_said(host: Host) -> None:
+    host.configure(mode="enfroce", staleness_seconds=0, unheard_of=1)
+    said = host.run("config", "check")
+    assert (said.code, said.out) == (78, "")
+    for key in ("mode", "staleness_seconds", "unheard_of"):
+        assert key in said.err
+    host.configure()
+    host.server_properties.write_text("log.dirs=relative\nnode.id=1\n", "utf-8")
+    said = host.run("config", "check")
+    assert said.code == 78
+    assert "'relative' is relative" in said.err
+
+
+def test_settings_are_shown_as_they_are_in_force_without_secrets(host: Host, tmp_path: Path) -> None:
+    host.configure(kafka={"bootstrap.servers": "x:1", "sasl.password": "hunter2"})
+    said = host.run("config", "show", KQUOTA_INTERVAL_SECONDS="7")
+    assert said.code == 0, said.err
+    shown = yaml.safe_load(said.out)
+    assert shown["interval_seconds"] == 7
+    assert shown["staleness_seconds"] == 60
+    assert "hunter2" not in said.out
+    assert host.run("config", "show", "--json").document["kafka"]["bootstrap.servers"] == "x:1"
+
+
+def test_the_command_says_its_version_and_what_there_is() -> None:
+    assert kquota("--version").out == f"kquota {package.__version__}\n"
+    said = kquota("--help")
+    assert said.code == 0
+    for command in ("run", "status", "check", "decision", "volumes", "decide", "hold", "quarantine"):
+        assert command in said.out
+    assert kquota("unheard-of").code == 2
+    assert kquota().code in (0, 2)
+
+
+def test_an_unknown_environment_variable_of_ours_is_an_error(host: Host) -> None:
+    said = host.run("config", "check", KQUOTA_UNHEARD_OF="1")
+    assert said.code == 78
+    assert "KQUOTA_UNHEARD_OF" in said.err
