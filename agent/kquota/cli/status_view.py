@@ -12,6 +12,9 @@ from rich.text import Text
 STATE_STYLES = {"OPEN": "green", "THROTTLE": "yellow", "PAUSE": "bold red"}
 _UNITS = ("", "K", "M", "G", "T", "P", "E")
 _WIDE_COLUMNS = 110
+# What the other columns take at most, with what is between them; the rest is the volume's name.
+_OTHERS_WIDE, _OTHERS_NARROW = 92, 61
+_LONGEST_NAME = 40
 
 
 def size_text(size_bytes: float) -> str:
@@ -61,9 +64,10 @@ def headroom_style(headroom: float | None) -> str:
 def status_view(document: Mapping[str, Any], columns: int, *, ascii_only: bool = False) -> RenderableType:
     """Lay the document out for a terminal of so many columns (80 and more)."""
     wide = columns >= _WIDE_COLUMNS
+    name_width = min(_LONGEST_NAME, columns - (_OTHERS_WIDE if wide else _OTHERS_NARROW))
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
     table.add_column("BROKER", no_wrap=True)
-    table.add_column("VOLUME", no_wrap=True, overflow="ellipsis", max_width=40 if wide else 16)
+    table.add_column("VOLUME", no_wrap=True, overflow="ellipsis", max_width=name_width)
     table.add_column("USED", no_wrap=True, width=24 if wide else 14)
     table.add_column("%", justify="right", no_wrap=True)
     if wide:
@@ -73,7 +77,7 @@ def status_view(document: Mapping[str, Any], columns: int, *, ascii_only: bool =
     table.add_column("AGE", justify="right", no_wrap=True)
     table.add_column("APPLIED", no_wrap=True)
     for broker in document["brokers"]:
-        for row in _broker_rows(broker, wide=wide, ascii_only=ascii_only):
+        for row in _broker_rows(broker, name_width, wide=wide, ascii_only=ascii_only):
             table.add_row(*row)
     return Group(_headline(document), *_notes(document), Text(), table)
 
@@ -88,7 +92,9 @@ def _notes(document: Mapping[str, Any]) -> list[Text]:
     return [*notes, *(Text(str(problem), style="red") for problem in document.get("problems", ()))]
 
 
-def _broker_rows(broker: Mapping[str, Any], *, wide: bool, ascii_only: bool) -> list[Sequence[Text | str]]:
+def _broker_rows(
+    broker: Mapping[str, Any], name_width: int, *, wide: bool, ascii_only: bool
+) -> list[Sequence[Text | str]]:
     flags = [name for name in ("joining", "quarantine", "maintenance") if broker[name]]
     if broker["active"] is False:
         flags.append("inactive")
@@ -104,7 +110,7 @@ def _broker_rows(broker: Mapping[str, Any], *, wide: bool, ascii_only: bool) -> 
         rows.append(
             [
                 name if first else "",
-                _volume_name(volume),
+                _volume_name(volume, name_width, ascii_only=ascii_only),
                 usage_bar(volume, 24 if wide else 14, ascii_only=ascii_only),
                 _percent(volume),
                 *(sizes if wide else ()),
@@ -120,12 +126,17 @@ def _broker_rows(broker: Mapping[str, Any], *, wide: bool, ascii_only: bool) -> 
     return rows
 
 
-def _volume_name(volume: Mapping[str, Any]) -> Text:
-    text = Text(volume["volume"])
+def _volume_name(volume: Mapping[str, Any], width: int, *, ascii_only: bool) -> Text:
+    """Return the end of a name, which tells volumes apart, and what is special about the volume."""
     marks = [mark for mark in (volume["status"], volume["role"]) if mark not in ("ok", "data")]
     if volume["latched"]:
         marks.append("latched")
-    return text.append(" " + ",".join(marks), style="magenta") if marks else text
+    mark = " " + ",".join(marks) if marks else ""
+    name, cut = str(volume["volume"]), ".." if ascii_only else "…"
+    room = max(width - len(mark), len(cut) + 1)
+    if len(name) > room:
+        name = cut + name[len(cut) - room :]
+    return Text.assemble(name, (mark, "magenta"))
 
 
 def _percent(volume: Mapping[str, Any]) -> str:
