@@ -25,9 +25,7 @@ StartCluster = Callable[..., KafkaCluster]
 @pytest.fixture(scope="session")
 def kafka_runtime() -> KafkaRuntime:
     """The Kafka under test; LOOPBACK_KAFKA_VERSION chooses another one (4.1.2 is the oldest supported)."""
-    return ensure_kafka_runtime(
-        os.environ.get("LOOPBACK_KAFKA_VERSION", DEFAULT_KAFKA_VERSION), report=print
-    )
+    return ensure_kafka_runtime(os.environ.get("LOOPBACK_KAFKA_VERSION", DEFAULT_KAFKA_VERSION), report=print)
 
 
 @pytest.fixture(scope="session")

