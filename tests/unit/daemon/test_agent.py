@@ -1,0 +1,137 @@
+"""An agent put together, beside a cluster that can't be reached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import generate_latest
+
+from kquota.apply.applied_state import AppliedState
+from kquota.daemon.agent import Agent
+from kquota.daemon.journal import MessageId
+from kquota.daemon.metrics import AgentMetrics
+from kquota.kafka.config import ConfigurationError
+from kquota.observe.server_properties import read_broker_properties
+from kquota.settings.model import Settings
+from kquota.write.boot_clock import BootClock
+from tests.unit.core.golden import SAMPLES, complaints
+
+SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
+FULL = {"hard": {"type": "ConsumedSpace", "level": 1}, "soft": {"type": "ConsumedSpace", "level": 0}}
+
+
+def settings_in(directory: Path, **changes: Any) -> Settings:
+    return Settings(
+        **{
+            "broker": {"server_properties": str(directory / "server.properties")},
+            "kafka": {"bootstrap.servers": "127.0.0.1:1"},
+            "limits": FULL,
+            "mode": "enforce",
+            "decision_file": str(directory / "run" / "decision.json"),
+            "applied_file": str(directory / "broker" / "applied.json"),
+            "state_dir": str(directory / "state"),
+            "metrics": {"listen": "127.0.0.1:0"},
+            **changes,
+        }
+    )
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    for name in ("kafka", "run", "broker", "state"):
+        (tmp_path / name).mkdir(mode=0o755)
+    (tmp_path / "server.properties").write_text(f"node.id=7\nlog.dirs={tmp_path}/kafka\n", "utf-8")
+    remembered = {
+        "schema_version": 1,
+        "active_brokers": {"cluster_id": "c", "broker_ids": [7], "seen_at": "2026-11-20T10:00:00Z"},
+        "enforce_grant": {"granted_at": "2026-11-20T10:00:00Z", "cluster_id": "c", "broker_id": 7},
+    }
+    (tmp_path / "state" / "state.json").write_text(json.dumps(remembered), "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def metrics() -> AgentMetrics:
+    return AgentMetrics("1")
+
+
+@pytest.fixture
+def agent(directory: Path, metrics: AgentMetrics) -> Iterator[Agent]:
+    settings = settings_in(directory)
+    agent = Agent(settings, read_broker_properties(settings.broker.server_properties), metrics)
+    yield agent
+    agent.close()
+
+
+def test_a_full_disk_is_enforced_before_the_cluster_was_ever_reached(
+    agent: Agent, directory: Path, metrics: AgentMetrics
+) -> None:
+    report, entries = agent.run_cycle()
+    assert report.decision is not None
+    written = json.loads((directory / "run" / "decision.json").read_text("utf-8"))
+    assert complaints("decision", written) == []
+    assert (written["state"], written["mode"], written["cluster_id"]) == ("PAUSE", "enforce", "c")
+    assert written["reasons"][0]["cause"] == "own"
+    assert MessageId.STATE_CHANGED in {entry.message_id for entry in entries}
+    text = generate_latest(metrics.registry).decode()
+    assert "kquota_connected 0.0" in text
+    assert "kquota_enforcing 1.0" in text
+    assert "kquota_last_cycle_timestamp_seconds" in text
+
+
+def test_a_reload_that_librdkafka_refuses_changes_nothing(agent: Agent, directory: Path) -> None:
+    agent.run_cycle()
+    bad = settings_in(directory, kafka={"bootstrap.servers": "127.0.0.1:1", "no.such.property": "1"})
+    properties = read_broker_properties(bad.broker.server_properties)
+    with pytest.raises(ConfigurationError, match=r"no\.such\.property"):
+        agent.reconfigure(bad, properties)
+    report, _ = agent.run_cycle()
+    assert report.decision is not None
+    assert report.decision.state == "PAUSE"
+
+
+def test_a_reload_takes_limits_over_and_goes_on(agent: Agent, directory: Path) -> None:
+    agent.run_cycle()
+    roomy = {"hard": {"type": "MinFreeBytes", "level": 0}, "soft": {"type": "MinFreeBytes", "level": 1}}
+    changed = settings_in(directory, limits=roomy)
+    agent.reconfigure(changed, read_broker_properties(changed.broker.server_properties))
+    report, _ = agent.run_cycle()
+    assert report.own is not None
+    assert [volume.headroom() for volume in report.own.volumes] == [1]
+    assert report.sequence == 2, "the decision is written on, by the same instance"
+
+
+def test_a_broker_s_id_can_be_given_where_server_properties_do_not_have_it(
+    directory: Path, metrics: AgentMetrics
+) -> None:
+    settings = settings_in(
+        directory, broker={"server_properties": str(directory / "server.properties"), "node_id": 9}
+    )
+    now = BootClock().now()
+    of_now = {"boot_id": now.boot_id, "written_uptime_ms": now.uptime_ms, "broker_id": 9, "cluster_id": "c"}
+    settings.applied_file.write_text(json.dumps({**SAMPLE, **of_now}), "utf-8")
+    agent = Agent(settings, read_broker_properties(settings.broker.server_properties), metrics)
+    try:
+        report, _ = agent.run_cycle()
+    finally:
+        agent.close()
+    assert agent.broker_id == 9
+    assert isinstance(report.applied, AppliedState), "it is this broker's"
+    assert json.loads(settings.decision_file.read_text("utf-8"))["broker_id"] == 9
+
+
+def test_a_broken_state_file_is_told_and_loosens_nothing(directory: Path, metrics: AgentMetrics) -> None:
+    (directory / "state" / "state.json").write_text("{", "utf-8")
+    settings = settings_in(directory)
+    agent = Agent(settings, read_broker_properties(settings.broker.server_properties), metrics)
+    try:
+        _, entries = agent.run_cycle()
+    finally:
+        agent.close()
+    (told,) = [entry for entry in entries if entry.message_id is MessageId.STATE_FILE_BROKEN]
+    assert "state.json is broken" in told.sentence
+    assert (directory / "state" / "state.json.corrupt").exists()

@@ -1,0 +1,159 @@
+"""The agent's edges on its own machine, with real files and directories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.daemon.clocks import Clocks, Moment
+from kquota.daemon.local_side import LocalSide
+from kquota.daemon.own_record import own_record
+from kquota.observe.server_properties import read_broker_properties
+from kquota.settings.model import Settings
+from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
+from tests.unit.core.golden import SAMPLES, complaints
+from tests.unit.daemon.cycles import START
+
+SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
+
+
+class Machine:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log_dir = directory / "kafka"
+        for name in ("kafka", "run", "broker", "state"):
+            (directory / name).mkdir(mode=0o755)
+        properties = directory / "server.properties"
+        properties.write_text(f"node.id=7\nlog.dirs={self.log_dir}\n", "utf-8")
+        self.settings = Settings(
+            broker={"server_properties": str(properties)},
+            kafka={"bootstrap.servers": "x:1"},
+            decision_file=str(directory / "run" / "decision.json"),
+            applied_file=str(directory / "broker" / "applied.json"),
+            state_dir=str(directory / "state"),
+        )
+        self.state_file = AgentStateFile(directory / "state" / "state.json")
+        self.published: list[tuple[bytes, bytes]] = []
+        self.clocks = Clocks()
+        self.side = self.start()
+
+    def start(self, state: AgentState | None = None) -> LocalSide:
+        return LocalSide(
+            self.settings,
+            read_broker_properties(self.settings.broker.server_properties),
+            self.state_file,
+            state or self.state_file.load()[0],
+            lambda key, value: self.published.append((key, value)),
+            "kquota-7-",
+        )
+
+    def say(self, seen_at: Moment, **changes: Any) -> None:
+        """Write an applied state, as the plug-in does."""
+        now = self.clocks.now().boot
+        seen = {
+            "principal": "User:CN=agent",
+            "client_ids": ["kquota-7-admin"],
+            "last_seen_uptime_ms": seen_at.boot.uptime_ms,
+        }
+        of_now = {"boot_id": now.boot_id, "written_uptime_ms": now.uptime_ms, "broker_id": 7}
+        document = {**SAMPLE, **of_now, "cluster_id": "c", "exempt": [seen], **changes}
+        self.settings.applied_file.write_text(json.dumps(document), "utf-8")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    machine = Machine(tmp_path)
+    yield machine
+    machine.side.close()
+
+
+def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine) -> None:
+    machine.side.wait_for_volumes(10)
+    seen = machine.side.observe(machine.clocks.now())
+    (volume,) = seen.volumes
+    assert volume.log_dirs == (str(machine.log_dir),)
+    settings = machine.settings
+    record = own_record(
+        seen.volumes, settings.limits, (), release_margin=settings.release_margin_ratio, snapshot_at=START
+    )
+    machine.side.publish(record, {"State": "OPEN", "Factor": 1.0, "Sequence": 1, "Mechanism": "none"})
+    ((key, value),) = machine.published
+    assert key == b"7"
+    document = json.loads(value)
+    assert complaints("usage", document) == []
+    assert document["Volumes"][0]["Capacity"] == volume.capacity_bytes
+    assert document["Applied"]["State"] == "OPEN"
+
+
+def test_volumes_brokers_and_the_grant_are_remembered(machine: Machine) -> None:
+    machine.side.wait_for_volumes(10)
+    machine.side.observe(machine.clocks.now())
+    machine.side.remember_grant("c", machine.clocks.now())
+    machine.side.remember_brokers(ActiveBrokers("c", (1, 7), START))
+    state, problem = machine.state_file.load()
+    assert problem is None
+    assert list(state.remembered_volumes) == [str(machine.log_dir)]
+    assert state.grants_enforce("c", 7)
+    assert state.active_brokers == ActiveBrokers("c", (1, 7), START)
+    before = machine.state_file.path.stat().st_mtime_ns
+    machine.side.remember_brokers(ActiveBrokers("c", (1, 7), machine.clocks.now().wall))
+    assert machine.state_file.path.stat().st_mtime_ns == before, "the same brokers are no news"
+
+
+def test_what_can_not_be_written_is_a_problem_and_not_the_end(machine: Machine) -> None:
+    (machine.directory / "state").rename(machine.directory / "gone")
+    machine.side.remember_grant("c", machine.clocks.now())
+    assert "state.json can't be written" in machine.side.problems["state file"]
+    (machine.directory / "gone").rename(machine.directory / "state")
+    machine.side.remember_grant("c", machine.clocks.now())
+    assert machine.side.problems == {}
+    assert machine.side.write({"state": "OPEN"}) is None
+    assert "not JSON" in str(machine.side.write({"factor": float("nan")}))
+    assert json.loads(machine.settings.decision_file.read_text("utf-8")) == {"state": "OPEN"}
+    (machine.directory / "run" / "decision.json").unlink()
+    (machine.directory / "run").rmdir()
+    error = machine.side.write({"state": "OPEN"})
+    assert error is not None
+    assert error.startswith(f"the decision file {machine.settings.decision_file} can't be written: ")
+
+
+def test_remembered_volumes_that_can_not_be_read_are_said(machine: Machine) -> None:
+    side = machine.start(AgentState(remembered_volumes={"/x": "nonsense"}))
+    assert "the mounts found now are taken as expected" in side.problems["remembered volumes"]
+    side.close()
+
+
+@pytest.mark.accepts("F32")
+def test_only_what_the_plug_in_saw_since_our_start_proves_that_we_are_exempt(machine: Machine) -> None:
+    earlier = machine.clocks.now()
+    machine.side.close()
+    machine.side = machine.start()
+    machine.say(earlier)
+    applied, verification = machine.side.applied(machine.clocks.now(), "c")
+    assert isinstance(applied, AppliedState)
+    assert not verification.verified, "that was an earlier agent, perhaps under another name"
+    assert verification.contradicted
+    machine.say(machine.clocks.now())
+    assert machine.side.applied(machine.clocks.now(), "c")[1].verified
+    applied, verification = machine.side.applied(machine.clocks.now(), "another cluster")
+    assert isinstance(applied, AppliedUnknown)
+    assert (verification.verified, verification.contradicted) == (False, False)
+
+
+@pytest.mark.accepts("A28")
+def test_log_dirs_the_plug_in_reports_offline_stay_so_until_it_is_heard_again(machine: Machine) -> None:
+    machine.side.wait_for_volumes(10)
+    machine.say(machine.clocks.now(), offline_log_dirs=[str(machine.log_dir)])
+    machine.side.applied(machine.clocks.now(), "c")
+    assert machine.side.observe(machine.clocks.now()).volumes[0].status == "offline"
+    machine.settings.applied_file.unlink()
+    machine.side.applied(machine.clocks.now(), "c")
+    assert machine.side.observe(machine.clocks.now()).volumes[0].status == "offline"
+    machine.say(machine.clocks.now())
+    machine.side.applied(machine.clocks.now(), "c")
+    assert machine.side.observe(machine.clocks.now()).volumes[0].status == "ok"
