@@ -18,7 +18,12 @@ test: deps lint test-java test-python ## Everything that every change has to pas
 
 .PHONY: test-python
 test-python: deps callback
-	$(AS_ROOT) $(PY) -m pytest $(PYTEST_ARGS)
+	$(AS_ROOT) $(PY) -m pytest -m "not long" $(PYTEST_ARGS)
+
+.PHONY: test-long
+test-long: deps callback ## The campaigns that take minutes each, and the plug-in on the newest Kafka
+	mvn -q -B -ntp -f callback/pom.xml -Pkafka-4.3 verify
+	$(AS_ROOT) $(PY) -m pytest -m long $(PYTEST_ARGS)
 
 .PHONY: test-unit
 test-unit: deps ## The tests that need neither Kafka nor root

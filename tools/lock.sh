@@ -9,4 +9,4 @@ compile() {
 }
 compile build.txt requirements/build.in
 compile agent.txt pyproject.toml --extra agent
-compile dev.txt pyproject.toml --extra agent --extra demo --group dev
+compile dev.txt pyproject.toml --extra agent --group dev

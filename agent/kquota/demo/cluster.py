@@ -78,6 +78,14 @@ class ClusterSpec:
         return cls(nodes=tuple(replace(first, node_id=number) for number in range(1, count + 1)))
 
 
+def _new_cluster_id() -> str:
+    """Return a random id; kafka-storage takes one that begins with a dash for an option."""
+    while True:
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not cluster_id.startswith("-"):
+            return cluster_id
+
+
 class KafkaCluster:
     """The running cluster, a context manager: serving when the block begins, gone without trace after it."""
 
@@ -93,7 +101,7 @@ class KafkaCluster:
     ) -> None:
         self.spec = spec
         self.runtime = runtime
-        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.cluster_id = _new_cluster_id()
         self.nodes: dict[int, KafkaNode] = {}
         self._workspace = Workspace(root, keep=keep)
         self._ports = PortReservation()

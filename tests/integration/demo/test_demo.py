@@ -91,9 +91,9 @@ def test_without_root_the_demo_says_so_before_it_does_anything(root: Path) -> No
     ("moment", "signals"),
     [
         ("starting 3 Kafka", [signal.SIGINT]),
-        ("starting an agent", [signal.SIGTERM]),
+        pytest.param("starting an agent", [signal.SIGTERM], marks=pytest.mark.long),
         ("flat out", [signal.SIGINT, signal.SIGINT]),
-        ("producers are held", [signal.SIGINT]),
+        pytest.param("producers are held", [signal.SIGINT], marks=pytest.mark.long),
     ],
 )
 def test_nothing_is_left_after_an_interruption_at(
