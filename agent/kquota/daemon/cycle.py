@@ -35,7 +35,7 @@ from kquota.settings.model import LimitsSection, Settings
 
 # An agent that has just started waits this long for the topic before it decides without it: an
 # earlier instance's lease, if there was one, covers the gap, and a restart is no reason to flap.
-START_PATIENCE_SECONDS = 15.0
+START_PATIENCE_SECONDS = 20.0
 # The decision is written anew at least this often, though nothing changed: the lease runs on.
 REWRITE_SECONDS = 5.0
 APPLIED_SECONDS = 1.0
