@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kquota.core.decision import Mode, State
 from kquota.core.strict_json import printable
-from kquota.write.boot_clock import BootMoment
-from kquota.write.safe_read import Refusal, Refused, read_json_object
+from kquota.host.boot_clock import BootMoment
+from kquota.host.safe_read import Refusal, Refused, read_json_object
 
 # The plug-in writes it once a second; a broker in a long garbage collection is not lost at once.
 MAX_AGE_SECONDS = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kquota.apply.applied_state import AppliedState, AppliedUnknown
-from kquota.write.boot_clock import BootMoment
+from kquota.host.boot_clock import BootMoment
 
 # The agent asks its own broker for something far more often than this.
 SEEN_WITHIN_SECONDS = 30.0

@@ -9,10 +9,10 @@ from typing import Any
 from kquota.apply.applied_state import AppliedState, read_applied_state
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.sentences import decision_sentence
+from kquota.host.boot_clock import BootClock, BootMoment
+from kquota.host.safe_read import Refusal
 from kquota.settings import Settings
-from kquota.write.boot_clock import BootClock, BootMoment
 from kquota.write.decision_file import read
-from kquota.write.safe_read import Refusal
 
 
 def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:

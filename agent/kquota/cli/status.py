@@ -21,7 +21,7 @@ from kquota.cli.configuration import (
 )
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
-from kquota.cli.status_view import status_view
+from kquota.display.status_view import status_view
 from kquota.kafka.config import ConfigurationError
 from kquota.settings import Settings
 

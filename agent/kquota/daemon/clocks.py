@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kquota.write.boot_clock import BootClock, BootMoment
+from kquota.host.boot_clock import BootClock, BootMoment
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from kquota.apply.verification import Verification, verify
 from kquota.core.records import broker_key
 from kquota.core.usage import UsageRecord, usage_to_document
 from kquota.daemon.clocks import Moment
+from kquota.host.boot_clock import BootClock
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, with_offline
 from kquota.observe.server_properties import BrokerProperties
@@ -17,7 +18,6 @@ from kquota.observe.volume_watch import VolumeWatch
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
-from kquota.write.boot_clock import BootClock
 from kquota.write.decision_file import DecisionFile
 
 Publish = Callable[[bytes, bytes], None]

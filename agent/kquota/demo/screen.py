@@ -13,11 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from kquota.apply.applied_state import AppliedState
-from kquota.cli.status_view import STATE_STYLES, size_text, usage_bar
 from kquota.core.decision import Decision, Mode, State
 from kquota.core.sentences import decision_sentence
 from kquota.demo.load_process import LoadProcess
 from kquota.demo.sight import BrokerSight, Sight, VolumeSight
+from kquota.display.status_view import STATE_STYLES, size_text, usage_bar
 
 _LINE_SECONDS = 1.0
 _HISTORY_SECONDS = 0.5

@@ -14,9 +14,9 @@ from kquota.core.decision import Cause, Decision, Mode, Reason, State, Undetermi
 from kquota.core.limits import LimitPair
 from kquota.core.timestamps import parse_utc
 from kquota.demo.node import KafkaNode
+from kquota.host.boot_clock import BootClock
+from kquota.host.safe_read import Refusal
 from kquota.write import decision_file
-from kquota.write.boot_clock import BootClock
-from kquota.write.safe_read import Refusal
 
 LOOK_SECONDS = 0.05
 

@@ -62,7 +62,6 @@ ALWAYS_SET: Mapping[str, str] = MappingProxyType(
 )
 
 
-
 def _text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"

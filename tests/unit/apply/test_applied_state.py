@@ -21,7 +21,7 @@ from kquota.apply.applied_state import (
 from kquota.apply.verification import verify
 from kquota.core.decision import Mode, State
 from kquota.core.strict_json import InvalidJson, parse_json
-from kquota.write.boot_clock import BootMoment
+from kquota.host.boot_clock import BootMoment
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 SAMPLES = SCHEMAS / "samples" / "applied"

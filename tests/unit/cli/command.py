@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kquota.write.boot_clock import BootClock
+from kquota.host.boot_clock import BootClock
 
 KQUOTA = [sys.executable, "-m", "kquota"]
 

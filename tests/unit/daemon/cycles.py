@@ -25,9 +25,9 @@ from kquota.daemon.clocks import Moment
 from kquota.daemon.cycle import Cycle, CycleSettings
 from kquota.daemon.ports import Arrival, ClusterNews
 from kquota.daemon.report import CycleReport
+from kquota.host.boot_clock import BootMoment
 from kquota.observe.observation import Observation, VolumeObservation
 from kquota.settings.model import LimitsSection
-from kquota.write.boot_clock import BootMoment
 
 START = datetime(2026, 11, 20, 10, 0, 0, tzinfo=UTC)
 CLUSTER = "a-cluster"

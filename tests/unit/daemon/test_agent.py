@@ -14,10 +14,10 @@ from kquota.apply.applied_state import AppliedState
 from kquota.daemon.agent import Agent
 from kquota.daemon.journal import MessageId
 from kquota.daemon.metrics import AgentMetrics
+from kquota.host.boot_clock import BootClock
 from kquota.kafka.config import ConfigurationError
 from kquota.observe.server_properties import read_broker_properties
 from kquota.settings.model import Settings
-from kquota.write.boot_clock import BootClock
 from tests.unit.core.golden import SAMPLES, complaints
 
 SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kquota.host.safe_read import Refusal, Refused
 from kquota.write.decision_file import MAX_FILE_BYTES, DecisionFile, read
-from kquota.write.safe_read import Refusal, Refused
 
 
 def refused(path: Path) -> Refusal:

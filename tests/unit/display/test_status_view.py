@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kquota.cli.status_view import age_text, size_text, status_view, usage_bar
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.status import status_document
+from kquota.display.status_view import age_text, size_text, status_view, usage_bar
 from tests.unit.core.situations import GB, NOW, STALENESS, fold, free, order, usage
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.write.boot_clock import BootClock, BootMoment
+from kquota.host.boot_clock import BootClock, BootMoment
 
 
 def uptime_ms() -> int:
@@ -39,7 +39,7 @@ def test_without_a_boot_id_the_error_names_the_file(tmp_path: Path) -> None:
 @pytest.mark.accepts("F8")
 def test_the_wall_clock_is_not_asked() -> None:
     # the boot clock of a time namespace is moved by an hour; the wall clock there stays: they are two clocks
-    code = "from kquota.write.boot_clock import BootClock; print(BootClock().now().uptime_ms)"
+    code = "from kquota.host.boot_clock import BootClock; print(BootClock().now().uptime_ms)"
     here = BootClock().now().uptime_ms
     moved = subprocess.run(
         [
