@@ -36,9 +36,10 @@ from kquota.settings.values import (
     exact,
 )
 
-# Kafka's default of broker.session.timeout.ms is 9 s. Twice that leaves the controller time to fence a
-# dead host before its silence counts as "undetermined" and holds the whole cluster.
-SAFE_STALENESS_SECONDS = 18
+# Two of Kafka's times must pass well before silence counts as "undetermined" and holds the whole cluster:
+# broker.session.timeout.ms (default 9 s), until a dead host is fenced, and replica.lag.time.max.ms (default
+# 30 s), for which a failed replica of the usage topic can keep everybody's records from being read.
+SAFE_STALENESS_SECONDS = 40
 
 
 class _Section(BaseModel):
@@ -248,8 +249,9 @@ class Settings(BaseSettings):
         if self.staleness_seconds <= SAFE_STALENESS_SECONDS:
             found.append(
                 f"staleness_seconds is {self.staleness_seconds:g}: it must be well above the cluster's"
-                " broker.session.timeout.ms (default 9000), or the death of one host holds the whole cluster;"
-                f" {SAFE_STALENESS_SECONDS} or less suits only clusters with a shorter session timeout"
+                " broker.session.timeout.ms (default 9000) and replica.lag.time.max.ms (default 30000), or the"
+                f" death of one host or disk holds the whole cluster; {SAFE_STALENESS_SECONDS} or less suits"
+                " only clusters where both are shorter"
             )
         if self.fallback_action is FallbackAction.OPEN:
             found.append(
