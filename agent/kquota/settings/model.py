@@ -249,9 +249,9 @@ class Settings(BaseSettings):
         if self.staleness_seconds <= SAFE_STALENESS_SECONDS:
             found.append(
                 f"staleness_seconds is {self.staleness_seconds:g}: it must be well above the cluster's"
-                " broker.session.timeout.ms (default 9000) and replica.lag.time.max.ms (default 30000), or the"
-                f" death of one host or disk holds the whole cluster; {SAFE_STALENESS_SECONDS} or less suits"
-                " only clusters where both are shorter"
+                " broker.session.timeout.ms (default 9000) and replica.lag.time.max.ms (default 30000), or"
+                f" the death of one host or disk holds the whole cluster; {SAFE_STALENESS_SECONDS} or less"
+                " suits only clusters where both are shorter"
             )
         if self.fallback_action is FallbackAction.OPEN:
             found.append(
