@@ -32,6 +32,8 @@ test-unit: deps ## The tests that need neither Kafka nor root
 .PHONY: test-java
 test-java: deps ## The callback's own tests
 	mvn -q -B -ntp -f callback/pom.xml verify
+	@cat callback/target/surefire-reports/*.txt | awk -F '[:,]' '/^Tests run/ { run += $$2; failed += $$4 + $$6; skipped += $$8 } \
+	  END { print "callback: " run - failed - skipped " passed, " failed " failed, " skipped " skipped" }'
 
 .PHONY: lint
 lint: deps ## Style, types, and the direction of dependencies

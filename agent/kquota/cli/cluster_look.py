@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from kquota.core.decision import UndeterminedCause
+from kquota.core.decision import Decision, UndeterminedCause
+from kquota.core.explanation import explain
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
@@ -86,8 +87,16 @@ class ClusterLook:
         except Empty:
             return
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Any]:
         """Return the status document as of now."""
+        return self._decide()[1]
+
+    def explanation(self) -> tuple[str, str]:
+        """Return why the cluster's state is what it is, and what would end it."""
+        decision, document = self._decide()
+        return explain(decision, document["brokers"])
+
+    def _decide(self) -> tuple[Decision, dict[str, Any]]:
         now = datetime.now(UTC)
         situation = Situation(
             active_brokers=self.membership.active,
@@ -97,7 +106,7 @@ class ClusterLook:
         decision = decide(self.view, situation, self._policy, now)
         document = status_document(self.view, situation, decision, now, cluster_id=self.cluster_id)
         document["problems"] = list(self.problems)
-        return document
+        return decision, document
 
     def _take(self, event: TopicRecord | ReaderEvent | ClusterEvent) -> None:
         match event:

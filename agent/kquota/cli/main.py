@@ -14,6 +14,7 @@ import kquota
 _COMMANDS = {
     "run": "kquota.cli.run:run",
     "status": "kquota.cli.status:status",
+    "explain": "kquota.cli.explain:explain",
     "check": "kquota.cli.check:check",
     "decision": "kquota.cli.local:decision",
     "volumes": "kquota.cli.local:volumes",

@@ -42,6 +42,9 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
     check = agent.cli("check")
     assert check.returncode == 2
     assert check.stdout.startswith(f"KQUOTA CRITICAL - {sentence.removesuffix(' [enforcing]')}")
+    why, end = agent.order("explain").splitlines()
+    assert why == f"{sentence.removesuffix(' [enforcing]')}."
+    assert end.endswith("kquota hold release.")
 
     assert agent.order("hold", "release", "--reason", "done", "--actor", "bob") == "the hold is released\n"
     fleet.await_enforced("OPEN")

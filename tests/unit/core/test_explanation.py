@@ -1,0 +1,75 @@
+"""What `kquota explain` says in each situation."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kquota.core.decision import FallbackAction
+from kquota.core.explanation import explain
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import read_event
+from kquota.core.status import status_document
+from kquota.core.strict_json import ParsedJson
+from kquota.core.timestamps import format_utc
+from kquota.core.view import ClusterView
+from tests.unit.core.situations import NOW
+
+GB = 1_000_000_000
+
+
+def explained(
+    consumed_gb: float, *, brokers: frozenset[int] = frozenset({1}), **orders: Any
+) -> tuple[str, str]:
+    """One volume of 100 GB on broker 1, soft at 80 GB and hard at 90 GB."""
+    view = ClusterView(timedelta(seconds=30))
+    record = {
+        "SnapshotAt": format_utc(NOW),
+        "SoftLimit": {"type": "MinFreeBytes", "level": 20 * GB},
+        "HardLimit": {"type": "MinFreeBytes", "level": 10 * GB},
+        "Volumes": [{"VolumeName": "/dev/sdb", "Capacity": 100 * GB, "Consumed": int(consumed_gb * GB)}],
+    }
+    for key, value in {"1": record, **orders}.items():
+        view.fold(read_event(key, ParsedJson(value)), NOW)
+    situation = Situation(brokers)
+    decision = decide(view, situation, PolicySettings(FallbackAction.PAUSE), NOW)
+    document: dict[str, Any] = status_document(view, situation, decision, NOW)
+    return explain(decision, document["brokers"])
+
+
+def test_open_has_nothing_to_end() -> None:
+    assert explained(50) == (
+        "OPEN: no volume is over its soft limit.",
+        "Producers have the quotas they always had; there is nothing to end.",
+    )
+
+
+@pytest.mark.parametrize(("consumed_gb", "gigabytes"), [(85, 5), (88, 8)])
+def test_throttle_ends_at_the_soft_limit(consumed_gb: float, gigabytes: int) -> None:
+    why, end = explained(consumed_gb)
+    assert why.startswith("THROTTLE")
+    assert "volume /dev/sdb of broker 1 is back at its soft limit" in end
+    assert f"(about {gigabytes} GB to free)" in end
+
+
+def test_pause_ends_above_the_release_margin() -> None:
+    why, end = explained(92)
+    assert why.startswith("PAUSE")
+    assert "back above the release margin (about 3 GB to free)" in end
+
+
+def test_a_fallback_ends_when_the_broker_reports_or_is_decommissioned() -> None:
+    why, end = explained(50, brokers=frozenset({1, 7}))
+    assert "the state of broker 7 is not known" in why
+    assert "agent of broker 7 reports again" in end
+    assert "kquota decommission 7" in end
+
+
+def test_a_hold_ends_at_its_time_or_by_release() -> None:
+    until = format_utc(NOW + timedelta(minutes=5))
+    hold = {"Action": "pause", "Until": until, "Reason": "disks are swapped", "Actor": "ada"}
+    why, end = explained(50, hold=hold)
+    assert f"held at pause by ada until {until} (disks are swapped)" in why
+    assert end.endswith("kquota hold release.")
