@@ -4,7 +4,6 @@ import org.kquota.applied.AppliedFile;
 import org.kquota.applied.AppliedState;
 import org.kquota.applied.OfflineLogDirs;
 import org.kquota.decision.DecisionFormat;
-import org.kquota.decision.State;
 import org.kquota.govern.Figures;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -97,12 +96,21 @@ final class AppliedReport {
             node.brokerMode(),
             posture.state(),
             posture.factor(),
-            posture.enforced() == State.OPEN ? AppliedState.Mechanism.NONE : AppliedState.Mechanism.GOVERNOR,
+            mechanism(posture),
             exempt,
             offline(),
             errors,
             new AppliedState.GovernorFigures(figures.tagSets(), figures.observedRate(), figures.baselineRate(),
-                figures.poolObservedRate(), figures.poolLimit(), figures.muteSeconds()));
+                figures.poolObservedRate(), figures.poolLimit(), figures.muteSeconds()),
+            new AppliedState.FenceFigures(node.fence().installed(), node.fence().refusals()));
+    }
+
+    private AppliedState.Mechanism mechanism(Posture posture) {
+        return switch (posture.enforced()) {
+            case OPEN -> AppliedState.Mechanism.NONE;
+            case THROTTLE -> AppliedState.Mechanism.GOVERNOR;
+            case PAUSE -> node.fence().reliable() ? AppliedState.Mechanism.FENCE : AppliedState.Mechanism.GOVERNOR;
+        };
     }
 
     private List<String> offline() {

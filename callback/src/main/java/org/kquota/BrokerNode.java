@@ -15,7 +15,9 @@ import org.kquota.govern.ProduceRates;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
@@ -29,6 +31,7 @@ final class BrokerNode implements AutoCloseable {
     private final KquotaConfig config;
     private final Errors errors = new Errors();
     private final NodeQuotas quotas;
+    private final Fence fence;
     private final List<ResetFlags> instances = new CopyOnWriteArrayList<>();
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
@@ -45,7 +48,7 @@ final class BrokerNode implements AutoCloseable {
     private Posture posture;
     private long lastStepNanos;
     private int lastHousekeepingSeconds;
-    private long reportedRequestErrors;
+    private final Map<Errors.Kind, Long> reportedErrors = new EnumMap<>(Errors.Kind.class);
 
     BrokerNode(KquotaConfig config, BootClock bootClock) {
         this.config = config;
@@ -55,6 +58,7 @@ final class BrokerNode implements AutoCloseable {
             : Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.posture = first;
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.maxTagSets(), first);
+        this.fence = new Fence(quotas, errors);
         this.governor = new Governor(config.governor(), quotas.stock(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
         if (config.isBroker()) {
@@ -76,6 +80,11 @@ final class BrokerNode implements AutoCloseable {
     /** What request threads ask. */
     NodeQuotas quotas() {
         return quotas;
+    }
+
+    /** What the node's authorizers ask, where there are any of ours. */
+    Fence fence() {
+        return fence;
     }
 
     /** What holds now, the end of the lease included. */
@@ -159,7 +168,7 @@ final class BrokerNode implements AutoCloseable {
         double seconds = Math.max(1e-3, (nanos - lastStepNanos) / 1e9);
         lastStepNanos = nanos;
         try {
-            boolean changed = governor.step(next.enforced(), next.factor(), seconds);
+            boolean changed = governor.step(next.enforced(), next.factor(), fence.reliable(), seconds);
             figures = governor.figures();
             return changed;
         } catch (RuntimeException | Error e) {
@@ -189,11 +198,17 @@ final class BrokerNode implements AutoCloseable {
             errors.count(Errors.Kind.GOVERNOR, e);
         }
         quotas.forgetUnused();
-        Errors.Tally tally = errors.tally(Errors.Kind.REQUEST);
-        if (tally.count() > reportedRequestErrors) {
-            LOG.error("{} errors on request threads since the last report; the last one: {}. No request failed, the last safe quota was used.",
-                tally.count() - reportedRequestErrors, tally.lastMessage());
-            reportedRequestErrors = tally.count();
+        tellErrors(Errors.Kind.REQUEST, "No request failed, the last safe quota was used.");
+        tellErrors(Errors.Kind.FENCE, "No request failed, the governor held producers instead of the fence.");
+    }
+
+    /** Request threads only count. */
+    private void tellErrors(Errors.Kind kind, String outcome) {
+        Errors.Tally tally = errors.tally(kind);
+        long before = reportedErrors.getOrDefault(kind, 0L);
+        if (tally.count() > before) {
+            LOG.error("{} errors on request threads since the last report; the last one: {}. {}", tally.count() - before, tally.lastMessage(), outcome);
+            reportedErrors.put(kind, tally.count());
         }
     }
 

@@ -16,6 +16,8 @@ final class Errors {
         DECISION,
         /** A step of the governor. */
         GOVERNOR,
+        /** The fence; the request went on, held by the governor. */
+        FENCE,
         /** Writing the applied-state file. */
         APPLIED_FILE,
         /** Reading the broker's offline log dirs. */

@@ -3,6 +3,7 @@ package org.kquota;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigDef.Importance;
+import org.apache.kafka.common.config.ConfigDef.LambdaValidator;
 import org.apache.kafka.common.config.ConfigDef.Range;
 import org.apache.kafka.common.config.ConfigDef.Type;
 import org.apache.kafka.common.config.ConfigDef.ValidString;
@@ -25,6 +26,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String APPLIED_FILE = "kquota.applied.file";
     public static final String DECISION_LOST_ACTION = "kquota.decision.lost.action";
     public static final String EXEMPT_PRINCIPALS = "kquota.exempt.principals";
+    public static final String FENCE_AUTHORIZER_CLASS = "kquota.fence.authorizer.class";
     public static final String TAG_SETS_MAX = "kquota.tag.sets.max";
     public static final String MUTE_MIN_MS = "kquota.produce.mute.min.ms";
     public static final String THROTTLE_MUTE_MAX_MS = "kquota.produce.throttle.mute.max.ms";
@@ -34,6 +36,9 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String BASELINE_SECONDS = "kquota.produce.baseline.seconds";
     public static final String BASELINE_MIN_BYTES = "kquota.produce.baseline.min.bytes.per.second";
     public static final String NEWCOMERS_MIN_RATIO = "kquota.produce.newcomers.min.ratio";
+
+    private static final String STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
+    private static final String CALLBACK_CLASS = "client.quota.callback.class";
 
     /** The plug-in's own properties; the table in callback/README.md is made from it. */
     public static final ConfigDef DEFINITION = new ConfigDef()
@@ -51,6 +56,12 @@ public final class KquotaConfig extends AbstractConfig {
             "Principals that are never held, as Type:name, separated by semicolons, for example User:CN=agent,O=x;User:admin. They have "
                 + "unlimited produce, fetch and request quotas above any other quota. The agent's principal and the brokers' own belong here. "
                 + "User:ANONYMOUS is refused.")
+        .define(FENCE_AUTHORIZER_CLASS, Type.STRING, STANDARD_AUTHORIZER,
+            // That there is such an authorizer is checked where it is made: a broker without the fence need not have it.
+            LambdaValidator.with((name, value) -> { }, () -> "name of a class, or empty"), Importance.MEDIUM,
+            "The authorizer that org.kquota.KquotaAuthorizer wraps and leaves all authorization to, configured by its own properties as ever. "
+                + "Empty: everything is allowed to everybody, as on a broker without an authorizer. Read only where authorizer.class.name is "
+                + "org.kquota.KquotaAuthorizer.")
         .define(TAG_SETS_MAX, Type.INT, 2000, Range.between(10, 1_000_000), Importance.LOW,
             "How many metric tag sets without a configured quota are kept apart, for each quota type. Clients beyond it share one tag set.")
         .define(MUTE_MIN_MS, Type.LONG, 1_000L, Range.between(100, 60_000), Importance.LOW,
@@ -78,7 +89,8 @@ public final class KquotaConfig extends AbstractConfig {
         .define("quota.window.size.seconds", Type.INT, 1, Range.atLeast(1), Importance.LOW, "")
         .define("node.id", Type.INT, -1, Importance.LOW, "")
         .define("broker.id", Type.INT, -1, Importance.LOW, "")
-        .define("process.roles", Type.LIST, List.of("broker"), Importance.LOW, "");
+        .define("process.roles", Type.LIST, List.of("broker"), Importance.LOW, "")
+        .define(CALLBACK_CLASS, Type.CLASS, null, Importance.LOW, "");
 
     private final AbstractConfig broker;
 
@@ -144,6 +156,24 @@ public final class KquotaConfig extends AbstractConfig {
     /** Whether this node serves producers; a controller-only node does not. */
     public boolean isBroker() {
         return broker.getList("process.roles").contains("broker") || broker.getList("process.roles").isEmpty();
+    }
+
+    /** The class of the authorizer that the fence wraps, or nothing where everything is allowed. */
+    public String fencedAuthorizer() {
+        return getString(FENCE_AUTHORIZER_CLASS).strip();
+    }
+
+    /**
+     * Checks that the quota callback is there too: it throttles, and it is what holds if the fence does not.
+     *
+     * @throws ConfigException if it is not
+     */
+    void requireCallback() {
+        Class<?> callback = broker.getClass(CALLBACK_CLASS);
+        if (callback == null || !KquotaCallback.class.isAssignableFrom(callback)) {
+            throw new ConfigException(CALLBACK_CLASS, callback == null ? null : callback.getName(), "allowed is "
+                + KquotaCallback.class.getName() + " where authorizer.class.name is " + KquotaAuthorizer.class.getName());
+        }
     }
 
     public GovernorSettings governor() {

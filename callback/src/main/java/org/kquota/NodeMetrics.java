@@ -27,6 +27,9 @@ enum NodeMetrics {
         node -> node.figures().observedRate()),
     BASELINE_RATE("baseline-byte-rate", "What they produced before they were throttled, in bytes per second.",
         node -> node.figures().baselineRate()),
+    FENCE_INSTALLED("fence-installed", "1 if org.kquota.KquotaAuthorizer refuses produce requests in PAUSE.",
+        node -> node.fence().installed() ? 1 : 0),
+    FENCE_REFUSALS("fence-refusals-total", "Produce requests refused in PAUSE since the broker started.", node -> node.fence().refusals()),
     POOL_LIMIT("pool-limit-byte-rate", "Limit of the clients' shared pool in THROTTLE and PAUSE, in bytes per second; 0 in OPEN.",
         node -> node.figures().poolLimit() == null ? 0 : node.figures().poolLimit());
 

@@ -121,6 +121,11 @@ final class NodeQuotas {
         return tagSet.tags();
     }
 
+    /** Whether this principal is never held. */
+    boolean isExempt(KafkaPrincipal principal) {
+        return clients.of(principal).exemptTags() != null;
+    }
+
     /** Tags under which nothing that is held now goes free, for when the right ones could not be found out. */
     Map<String, String> safeTags(ClientQuotaType type) {
         State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;

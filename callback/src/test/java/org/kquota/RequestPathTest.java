@@ -3,7 +3,10 @@ package org.kquota;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.apache.kafka.common.errors.NotEnoughReplicasException;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -25,6 +28,7 @@ import java.util.concurrent.Future;
 class RequestPathTest {
     private static final int THREADS = 2;
     private static final int REQUESTS = 200_000;
+    private static final List<Action> WRITE = List.of(TestRequest.writeTo("orders"));
 
     @TempDir
     private Path directory;
@@ -39,13 +43,17 @@ class RequestPathTest {
         decision.write("OPEN", 1);
         Map<String, Object> properties = TestProperties.broker(directory);
         properties.put(KquotaConfig.MODE, "enforce");
+        properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, "");
+        properties.put("client.quota.callback.class", KquotaCallback.class.getName());
         KquotaCallback callback = new KquotaCallback();
         callback.configure(properties);
+        KquotaAuthorizer fence = new KquotaAuthorizer();
+        fence.configure(properties);
         ExecutorService threads = Executors.newFixedThreadPool(THREADS);
         try {
             List<Future<Cost>> costs = new ArrayList<>();
             for (int thread = 0; thread < THREADS; thread++) {
-                costs.add(threads.submit(() -> cost(callback)));
+                costs.add(threads.submit(() -> cost(callback, fence)));
             }
             String[] states = {"THROTTLE", "PAUSE", "OPEN"};
             double[] factors = {0.5, 0, 1};
@@ -58,14 +66,15 @@ class RequestPathTest {
             }
         } finally {
             threads.shutdownNow();
+            fence.close();
             callback.close();
         }
     }
 
-    private static Cost cost(KquotaCallback callback) throws IOException {
+    private static Cost cost(KquotaCallback callback, KquotaAuthorizer fence) throws IOException {
         // Classes are loaded and clients become known, in each state.
         for (long end = System.nanoTime() + 2_000_000_000L; System.nanoTime() < end; ) {
-            requests(callback, 1_000);
+            requests(callback, fence, 1_000);
         }
         ThreadMXBean threads = ManagementFactory.getThreadMXBean();
         long id = Thread.currentThread().getId();
@@ -73,14 +82,19 @@ class RequestPathTest {
         long readsOfReading = -readsOfThisThread() + readsOfThisThread();
         long before = readsOfThisThread();
         long blockedBefore = threads.getThreadInfo(id).getBlockedCount();
-        requests(callback, REQUESTS);
+        requests(callback, fence, REQUESTS);
         long blocked = threads.getThreadInfo(id).getBlockedCount() - blockedBefore;
         return new Cost(readsOfThisThread() - before - readsOfReading, blocked);
     }
 
-    private static void requests(KquotaCallback callback, int count) {
+    private static void requests(KquotaCallback callback, KquotaAuthorizer fence, int count) {
         for (int i = 0; i < count; i++) {
             KafkaPrincipal principal = new KafkaPrincipal("User", i % 10 == 0 ? "admin" : "user-" + i % 7);
+            try {
+                fence.authorize(new TestRequest(ApiKeys.PRODUCE.id, principal, "app"), WRITE);
+            } catch (NotEnoughReplicasException e) {
+                assertTrue(i % 10 != 0, "exempt");
+            }
             for (ClientQuotaType type : List.of(ClientQuotaType.PRODUCE, ClientQuotaType.REQUEST)) {
                 Map<String, String> tags = callback.quotaMetricTags(type, principal, "client-" + i % 50);
                 callback.quotaResetRequired(type);

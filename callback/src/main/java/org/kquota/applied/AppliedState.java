@@ -1,8 +1,10 @@
 package org.kquota.applied;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.MapperFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectReader;
@@ -10,6 +12,7 @@ import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.annotation.JsonNaming;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 
@@ -35,11 +38,12 @@ import java.util.List;
  * @param brokerMode             the broker property kquota.mode
  * @param state                  OPEN, THROTTLE or PAUSE, as decided or for lack of a decision
  * @param factor                 throttle factor in [0, 1]
- * @param mechanism              what holds producers now: nothing, or the governor
+ * @param mechanism              what holds producers now: nothing, or the governor, or the fence
  * @param exempt                 exempt principals seen in the last ten minutes
  * @param offlineLogDirs         log dirs that the broker has taken offline
  * @param errors                 all kinds of errors, counted since the plug-in started
  * @param governor               the governor's figures
+ * @param fence                  the fence's figures, or null in a file of a version that had none
  */
 @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
 public record AppliedState(
@@ -62,7 +66,8 @@ public record AppliedState(
         List<Exempt> exempt,
         List<String> offlineLogDirs,
         List<Error> errors,
-        GovernorFigures governor) {
+        GovernorFigures governor,
+        @JsonInclude(JsonInclude.Include.NON_NULL) FenceFigures fence) {
 
     public static final int SCHEMA_VERSION = 1;
 
@@ -134,6 +139,11 @@ public record AppliedState(
                                   Double poolLimitByteRate, Double poolMuteSeconds) {
     }
 
+    /** Whether produce requests are refused in PAUSE, and how many were since the broker started. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record FenceFigures(boolean installed, long refusals) {
+    }
+
     /** The file's bytes. */
     public byte[] toJson() throws JsonProcessingException {
         return MAPPER.writeValueAsBytes(this);
@@ -145,7 +155,11 @@ public record AppliedState(
      * @throws IOException if they are no applied state
      */
     public static AppliedState fromJson(byte[] json) throws IOException {
-        AppliedState state = READER.readValue(json);
+        JsonNode tree = MAPPER.readTree(json);
+        if (tree instanceof ObjectNode object && !object.has("fence")) {
+            object.putNull("fence");
+        }
+        AppliedState state = READER.readValue(tree);
         if (state == null) {
             throw new IOException("an applied state is a JSON object, not null");
         }

@@ -33,6 +33,9 @@ public final class Governor {
 
     private State state = State.OPEN;
     private double inStateSeconds;
+    /** How long this pause has lasted without a fence. */
+    private double unfencedSeconds;
+    private double arrivalBeforeBytes;
     private double baselineTotal;
     private double sinceStartSeconds;
     private final double rememberedTotal;
@@ -66,10 +69,11 @@ public final class Governor {
      *
      * @param next    the state in force; OPEN where nothing is enforced
      * @param factor  the throttle factor in [0, 1]
+     * @param fenced  whether something else keeps requests from being appended in PAUSE
      * @param seconds time since the last step
      * @return whether a limit that is in force changed
      */
-    public boolean step(State next, double factor, double seconds) {
+    public boolean step(State next, double factor, boolean fenced, double seconds) {
         changed = false;
         poolMuteSeconds = null;
         look(seconds);
@@ -81,7 +85,7 @@ public final class Governor {
         switch (next) {
             case OPEN -> open(seconds);
             case THROTTLE -> throttle(factor, seconds);
-            case PAUSE -> pause(seconds);
+            case PAUSE -> pause(fenced, seconds);
         }
         return changed;
     }
@@ -135,6 +139,8 @@ public final class Governor {
         }
         state = next;
         inStateSeconds = 0;
+        unfencedSeconds = 0;
+        arrivalBeforeBytes = everyone.arrivalBytes();
         changed = true;
     }
 
@@ -180,13 +186,16 @@ public final class Governor {
         set(meter.tagSet(), Math.min(limit, bound));
     }
 
-    private void pause(double seconds) {
+    private void pause(boolean fenced, double seconds) {
         history.add(0, seconds);
-        double muteSeconds = GovernorLaw.pauseMuteSeconds(inStateSeconds, settings.muteMinSeconds(), settings.pauseMuteMaxSeconds());
+        // Behind a fence only what was under way when the pause began is left to mute: as briefly as at the beginning of
+        // any pause, so that nothing is left of it at the end. A fence that fails begins the pause anew.
+        unfencedSeconds = fenced ? 0 : unfencedSeconds + seconds;
+        double muteSeconds = GovernorLaw.pauseMuteSeconds(unfencedSeconds, settings.muteMinSeconds(), settings.pauseMuteMaxSeconds());
         poolMuteSeconds = muteSeconds;
         // The pool has no history in the first moments of a pause; afterwards its own arrivals tell, which are fewer.
-        boolean begins = inStateSeconds <= settings.muteMinSeconds();
-        double arrivalBytes = Math.max(arrival(paused), begins ? everyone.arrivalBytes() : 0);
+        boolean begins = unfencedSeconds <= settings.muteMinSeconds();
+        double arrivalBytes = Math.max(arrival(paused), begins ? Math.max(everyone.arrivalBytes(), arrivalBeforeBytes) : 0);
         set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), arrivalBytes, muteSeconds));
     }
 

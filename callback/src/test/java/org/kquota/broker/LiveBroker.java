@@ -255,10 +255,15 @@ final class LiveBroker implements AutoCloseable {
     }
 
     KafkaProducer<byte[], byte[]> producer(String user, String clientId) {
+        return producer(user, clientId, Map.of());
+    }
+
+    KafkaProducer<byte[], byte[]> producer(String user, String clientId, Map<String, Object> others) {
         Map<String, Object> settings = clientSettings(user, clientId);
         settings.put("linger.ms", 5);
         settings.put("enable.metrics.push", false);
         settings.put("max.block.ms", 120_000);
+        settings.putAll(others);
         return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
     }
 

@@ -7,21 +7,30 @@ import org.apache.kafka.common.KafkaException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /** A producer that sends at a steady rate where it can, and notes when how many bytes were acknowledged. */
 final class Load implements AutoCloseable {
     private static final int RECORD_BYTES = 10_000;
+    private static final int RECORDS_IN_TRANSACTION = 20;
 
     private final KafkaProducer<byte[], byte[]> producer;
     private final Thread thread;
+    private final boolean transactional;
     private final AtomicLong failed = new AtomicLong();
     private final List<Long> acknowledgedAt = new ArrayList<>();
     private volatile boolean closed;
 
     Load(LiveBroker broker, String user, String clientId, String topic, double bytesPerSecond) {
-        producer = broker.producer(user, clientId);
+        this(broker, user, clientId, topic, bytesPerSecond, Map.of());
+    }
+
+    /** With other settings of the producer; with a transactional id, a transaction for every few records. */
+    Load(LiveBroker broker, String user, String clientId, String topic, double bytesPerSecond, Map<String, Object> settings) {
+        producer = broker.producer(user, clientId, settings);
+        transactional = settings.containsKey("transactional.id");
         thread = new Thread(() -> run(topic, bytesPerSecond), "load-" + clientId);
         thread.start();
     }
@@ -30,12 +39,33 @@ final class Load implements AutoCloseable {
         long gapNanos = (long) (RECORD_BYTES / bytesPerSecond * 1e9);
         long due = System.nanoTime();
         byte[] value = new byte[RECORD_BYTES];
-        while (!closed) {
+        if (transactional) {
+            producer.initTransactions();
+        }
+        for (int sent = 0; !closed; sent++) {
+            if (transactional && sent % RECORDS_IN_TRANSACTION == 0) {
+                nextTransaction(sent == 0);
+            }
             send(topic, value);
             due = Math.max(due + gapNanos, System.nanoTime() - 100_000_000L);
             long left = due - System.nanoTime();
             if (left > 0) {
                 LockSupport.parkNanos(left);
+            }
+        }
+    }
+
+    private void nextTransaction(boolean first) {
+        try {
+            if (!first) {
+                producer.commitTransaction();
+            }
+            producer.beginTransaction();
+        } catch (KafkaException e) {
+            // As in send.
+            if (!closed) {
+                failed.incrementAndGet();
+                throw e;
             }
         }
     }

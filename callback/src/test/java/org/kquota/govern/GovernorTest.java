@@ -43,6 +43,31 @@ class GovernorTest {
         }
     }
 
+    /** A fence lets nothing in but what was under way: that must not mute for longer than at the beginning of any pause. */
+    @ParameterizedTest
+    @CsvSource({"11,1,20e6,100e3", "11,20,1e6,16e3", "3,1,20e6,100e3", "11,20,1e6,1e6"})
+    void behindAFenceNoMuteOutlastsThePause(double window, int connections, double rate, double request) {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
+            for (int i = 0; i < connections; i++) {
+                broker.connect("app-" + i, rate, request);
+            }
+            broker.run(60);
+            broker.decide(State.PAUSE, 0);
+            broker.fenced(true, false);
+            broker.run(0.2);
+            assertTrue(broker.longestMuteSeconds() <= 1 + 1, "mute of what was under way: " + broker.longestMuteSeconds());
+            broker.fenced(true, true);
+            broker.run(300);
+            assertEquals(0, broker.rate(1));
+            // A fence that fails in the middle of a pause: from then on it is a pause without one.
+            broker.fenced(false, false);
+            broker.run(60);
+            double together = Math.max(1_048_576, connections * request);
+            assertTrue(broker.rate(1) <= 2 * connections * rate + 2 * together * (2 + 2 * Math.log(30)), "leak: " + broker.rate(1));
+            assertTrue(broker.longestMuteSeconds() <= 10 + 1, "mute: " + broker.longestMuteSeconds());
+        }
+    }
+
     /** Twice the leak of control by mutes alone: A at once and A again each D, where A is what arrives together. */
     @ParameterizedTest
     @CsvSource({"11,1,20e6,100e3", "11,20,1e6,16e3", "3,1,20e6,100e3", "3,20,1e6,16e3", "11,20,1e6,1e6"})
@@ -110,7 +135,7 @@ class GovernorTest {
         TagSet newcomers = new TagSet(Tags.NEWCOMERS);
         Governor governor = new Governor(settings(11), quotas, new TagSets(quotas, 10), new TagSet(Tags.PAUSED), newcomers,
             tags -> OptionalDouble.empty(), 40 * MB);
-        governor.step(State.THROTTLE, 0.5, 0.1);
+        governor.step(State.THROTTLE, 0.5, false, 0.1);
         assertEquals(20 * MB, newcomers.limit(), 0.01 * MB);
     }
 

@@ -58,6 +58,8 @@ final class SimulatedBroker implements AutoCloseable {
     private State state = State.OPEN;
     private double factor = 1;
     private boolean reset;
+    private boolean fenced;
+    private boolean fenceKeepsOut;
 
     SimulatedBroker(GovernorSettings settings) {
         governor = new Governor(settings, stock, tagSets, paused, newcomers, this::rate, 0);
@@ -81,6 +83,16 @@ final class SimulatedBroker implements AutoCloseable {
         factor = nextFactor;
     }
 
+    /**
+     * Whether there is a fence, which the governor knows of.
+     *
+     * @param keepsOut whether it keeps requests out in PAUSE, as it should
+     */
+    void fenced(boolean there, boolean keepsOut) {
+        fenced = there;
+        fenceKeepsOut = keepsOut;
+    }
+
     /** Lets time pass; the figures of the connections begin anew. */
     void run(double seconds) {
         for (Connection connection : connections) {
@@ -89,9 +101,11 @@ final class SimulatedBroker implements AutoCloseable {
         }
         for (long ms = 0; ms < seconds * 1000; ms += STEP_MS) {
             if (ms % LOOK_MS == 0) {
-                reset |= governor.step(state, factor, LOOK_MS / 1e3);
+                reset |= governor.step(state, factor, fenced, LOOK_MS / 1e3);
             }
-            connections.forEach(this::send);
+            if (state != State.PAUSE || !fenceKeepsOut) {
+                connections.forEach(this::send);
+            }
             time.advance(STEP_MS);
         }
     }

@@ -1,0 +1,111 @@
+package org.kquota;
+
+import org.apache.kafka.common.errors.NotEnoughReplicasException;
+import org.apache.kafka.server.authorizer.Action;
+import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
+import org.apache.kafka.server.authorizer.AuthorizationResult;
+import org.apache.kafka.server.authorizer.Authorizer;
+import org.kquota.decision.BootClock;
+import org.kquota.fence.AllowAll;
+import org.kquota.fence.DelegatingAuthorizer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.MDC;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The fence: <code>authorizer.class.name=org.kquota.KquotaAuthorizer</code>. It leaves every question to the cluster's own
+ * authorizer, and in PAUSE refuses what producers send with an error that they retry without telling anybody, before
+ * anything is appended.
+ *
+ * <p>The only exception of its own is that refusal. A fault inside is counted, the request goes the way the cluster's
+ * authorizer says, and the governor holds it.
+ */
+public class KquotaAuthorizer extends DelegatingAuthorizer {
+    /**
+     * Set on a request thread while Kafka handles a refusal: logging can tell by it the line that Kafka writes for each one
+     * from an error.
+     */
+    static final String LOG_CONTEXT_KEY = "kquota";
+    static final String LOG_CONTEXT_REFUSED = "refused";
+    private static final Logger LOG = LoggerFactory.getLogger(KquotaAuthorizer.class);
+
+    private BrokerNode node;
+    /** Null on a node that serves no producers. */
+    private volatile Fence fence;
+
+    @Override
+    public void configure(Map<String, ?> properties) {
+        KquotaConfig config = new KquotaConfig(properties);
+        String className = config.fencedAuthorizer();
+        Authorizer own = className.isEmpty() ? new AllowAll() : newInstance(KquotaConfig.FENCE_AUTHORIZER_CLASS, className);
+        delegateTo(own);
+        super.configure(properties);
+        if (config.isBroker()) {
+            config.requireCallback();
+            node = Nodes.acquire(config, new BootClock());
+            node.fence().install();
+            fence = node.fence();
+            LOG.info("the fence is installed on broker {}: produce requests are refused in PAUSE; all else is left to {}", config.nodeId(),
+                own.getClass().getName());
+        }
+    }
+
+    @Override
+    public final List<AuthorizationResult> authorize(AuthorizableRequestContext context, List<Action> actions) {
+        Fence asked = fence;
+        if (asked == null) {
+            return super.authorize(context, actions);
+        }
+        forgetRefusal();
+        List<AuthorizationResult> results = super.authorize(context, actions);
+        if (isRefused(asked, context, actions, results)) {
+            // It has no stack trace, as all of Kafka's errors for clients.
+            throw new NotEnoughReplicasException("kquota: producers are paused, because a disk of the cluster is too full");
+        }
+        return results;
+    }
+
+    private boolean isRefused(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+        try {
+            boolean refused = refuses(asked, context, actions, results);
+            if (refused) {
+                MDC.put(LOG_CONTEXT_KEY, LOG_CONTEXT_REFUSED);
+            }
+            return refused;
+        } catch (Throwable e) {
+            asked.fault(e);
+            return false;
+        }
+    }
+
+    boolean refuses(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+        return asked.refuses(context, actions, results);
+    }
+
+    /** What this thread handled last was perhaps refused; now it is at another request. */
+    private static void forgetRefusal() {
+        try {
+            if (MDC.get(LOG_CONTEXT_KEY) != null) {
+                MDC.remove(LOG_CONTEXT_KEY);
+            }
+        } catch (RuntimeException e) {
+            // Only the log is at stake.
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        BrokerNode held = node;
+        if (held != null) {
+            node = null;
+            fence = null;
+            held.fence().remove();
+            Nodes.release(held);
+        }
+        super.close();
+    }
+}

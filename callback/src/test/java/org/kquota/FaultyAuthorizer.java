@@ -1,0 +1,18 @@
+package org.kquota;
+
+import org.apache.kafka.server.authorizer.Action;
+import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
+import org.apache.kafka.server.authorizer.AuthorizationResult;
+
+import java.util.List;
+
+/** The fence with a fault inside: whatever it does for a client whose id starts with poison throws. */
+public final class FaultyAuthorizer extends KquotaAuthorizer {
+    @Override
+    boolean refuses(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+        if (context.clientId().startsWith("poison")) {
+            throw new StackOverflowError("an injected error");
+        }
+        return super.refuses(asked, context, actions, results);
+    }
+}
