@@ -13,7 +13,7 @@ from tests.integration.fence.fenced_cluster import FencedCluster
 
 @pytest.fixture(scope="module")
 def fenced(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[FencedCluster]:
-    """Two brokers behind the fence, shared by a module's tests; each begins by deciding OPEN."""
+    """A cluster behind the fence, shared by a module's tests; each begins by deciding OPEN."""
     fenced = FencedCluster(kafka_runtime, callback_jar)
     with fenced.cluster:
         yield fenced

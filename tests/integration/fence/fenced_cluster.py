@@ -1,4 +1,4 @@
-"""Two brokers with the fence around Kafka's own authorizer, and the agent's part: their decision files."""
+"""A cluster with the fence around Kafka's own authorizer, and the agent's part: the decision files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ _FACTORS = {"OPEN": 1.0, "PAUSE": 0.0}
 
 
 class FencedCluster:
-    """The cluster; node 2 is a broker only, so that it can go away without taking the quorum with it."""
+    """The cluster: brokers 1 and 2, and controller 3, which only delegates."""
 
     def __init__(self, runtime: KafkaRuntime, callback_jar: Path) -> None:
         spec = ClusterSpec(
-            nodes=(NodeSpec(node_id=1), NodeSpec(node_id=2, roles=("broker",))),
+            nodes=(
+                NodeSpec(node_id=1, roles=("broker",)),
+                NodeSpec(node_id=2, roles=("broker",)),
+                NodeSpec(node_id=3, roles=("controller",)),
+            ),
             authorizer=True,
             properties={"allow.everyone.if.no.acl.found": "true"},
             node_properties=_plug_in,

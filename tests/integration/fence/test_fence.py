@@ -10,6 +10,14 @@ from typing import Self
 
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from kquota.demo.clients import admin_client, create_topic, offsets_by_partition, partition_health
 from kquota.demo.cluster import KafkaCluster
@@ -24,6 +32,7 @@ PRODUCERS: Mapping[str, Mapping[str, str]] = {
     "acks-none": {"acks": "0", "reconnect.backoff.max.ms": "1000"},
 }
 """Every way to produce; its topic is called so."""
+_DENIED = KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
 class Trickle:
@@ -120,3 +129,33 @@ def test_a_follower_catches_up_in_a_pause(fenced: FencedCluster, topic_name: str
         assert offsets_by_partition(admin, topic_name) == held
         assert not trickle.failed
     fenced.decide("OPEN")
+
+
+def test_a_controller_with_the_fence_keeps_acls_and_who_is_denied_is_told_so_in_a_pause(
+    fenced: FencedCluster, topic_name: str
+) -> None:
+    cluster = fenced.cluster
+    admin = admin_client(cluster.client_configuration())
+    fenced.decide("OPEN")
+    create_topic(admin, topic_name, [[1, 2]])
+    denial = ("*", AclOperation.WRITE, AclPermissionType.DENY)
+    named = (ResourceType.TOPIC, topic_name, ResourcePatternType.LITERAL, "User:ANONYMOUS")
+    for created in admin.create_acls([AclBinding(*named, *denial)]).values():
+        created.result(30)
+    eventually(lambda: _error_of_one_record(cluster, topic_name) == _DENIED, "denied in OPEN")
+    fenced.decide("PAUSE")
+    assert _error_of_one_record(cluster, topic_name) == _DENIED
+    for deleted in admin.delete_acls([AclBindingFilter(*named, *denial)]).values():
+        assert len(deleted.result(30)) == 1
+    fenced.decide("OPEN")
+    eventually(lambda: _error_of_one_record(cluster, topic_name) is None, "allowed again")
+
+
+def _error_of_one_record(cluster: KafkaCluster, topic: str) -> int | None:
+    """The error code a record's delivery ends with, or None where it lands."""
+    codes: list[int | None] = []
+    producer = Producer({**cluster.client_configuration(), "log_level": 0})
+    producer.produce(topic, b"x", on_delivery=lambda error, _message: codes.append(error and error.code()))
+    producer.flush(30)
+    assert len(codes) == 1, "neither landed nor failed"
+    return codes[0]
