@@ -136,6 +136,13 @@ class ClusterView:
         for event in events:
             self.fold(event, now)
 
+    def take_over(self, former: ClusterView) -> None:
+        """Keep what a former view of the same cluster knew of brokers that this one has no word of."""
+        for broker_id, history in former.brokers.items():
+            mine = self.brokers.get(broker_id)
+            if mine is None or (not mine.records and mine.last_event is NoRecord.MALFORMED):
+                self.brokers[broker_id] = history
+
     def record_of(self, broker_id: int, now: datetime) -> UsageRecord | NoRecord:
         """Return the record that counts for a broker, or why there is none."""
         history = self.brokers.get(broker_id)

@@ -160,3 +160,18 @@ def test_records_of_a_topic_that_was_created_anew_wipe_no_other_broker() -> None
     view = fold(("1", usage(free(5), age_seconds=5000)), ("2", usage(free(50))))
     view.fold(read_event("2", raw(usage(free(40)))), NOW)  # offset 0 of the new topic
     assert [gigabytes_free(view.record_of(broker, NOW)) for broker in (1, 2)] == [5, 40]
+
+
+@pytest.mark.parametrize(
+    ("values", "counts"),
+    [
+        ([], 50),
+        ([MALFORMED], 50),  # compaction has left nothing but what can't be used
+        ([usage(free(60))], 60),
+        ([None], NoRecord.TOMBSTONE),
+    ],
+)
+def test_a_view_read_anew_keeps_what_it_has_no_word_of(values: list[Value], counts: int | NoRecord) -> None:
+    former, anew = fold(("1", usage(free(50)))), fold(*(("1", value) for value in values))
+    anew.take_over(former)
+    assert gigabytes_free(anew.record_of(1, NOW)) == counts
