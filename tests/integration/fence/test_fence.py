@@ -10,7 +10,7 @@ from typing import Self
 
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBinding,
     AclBindingFilter,
     AclOperation,
@@ -155,7 +155,11 @@ def _error_of_one_record(cluster: KafkaCluster, topic: str) -> int | None:
     """The error code a record's delivery ends with, or None where it lands."""
     codes: list[int | None] = []
     producer = Producer({**cluster.client_configuration(), "log_level": 0})
-    producer.produce(topic, b"x", on_delivery=lambda error, _message: codes.append(error and error.code()))
+
+    def on_delivery(error: KafkaError | None, _message: Message) -> None:
+        codes.append(None if error is None else error.code())
+
+    producer.produce(topic, b"x", on_delivery=on_delivery)
     producer.flush(30)
     assert len(codes) == 1, "neither landed nor failed"
     return codes[0]

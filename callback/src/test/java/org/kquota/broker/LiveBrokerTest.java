@@ -31,6 +31,7 @@ import org.kquota.decision.State;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -267,8 +268,9 @@ class LiveBrokerTest {
         Path aside = directory.resolve("aside.json");
         Files.writeString(aside, broker.decision("OPEN", 1, "enforce", 60_000));
         Files.setPosixFilePermissions(aside, PosixFilePermissions.fromString("rw-r--r--"));
-        Files.delete(file);
-        Files.createSymbolicLink(file, aside);
+        // In one step: the plug-in may look between two, and then it is missing.
+        Path link = Files.createSymbolicLink(directory.resolve("link.json"), aside);
+        Files.move(link, file, StandardCopyOption.ATOMIC_MOVE);
         assertLost("symbolic link");
         open();
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
