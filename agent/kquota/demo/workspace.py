@@ -32,6 +32,8 @@ MARKER = ".kquota-workspace.json"
 
 _PREFIX = "kquota-"
 _PATIENCE_SECONDS = 10.0
+_ELSEWHERE_SECONDS = 2.0
+"""An unmounted file system is let go of within that time, unless it is mounted in another namespace, too."""
 _CLEAN_LOOKS = 3
 """A process in the middle of an exec has no environment for a moment: one clean look proves nothing."""
 
@@ -81,7 +83,13 @@ class Workspace:
         assert self._janitor is not None
         assert self._janitor.stdin is not None
         assert self._lock is not None
-        clear(self.path, keep_files=self.keep)  # if this is interrupted the janitor does it
+        elsewhere = clear(self.path, keep_files=self.keep)  # if this is interrupted the janitor does it
+        if elsewhere:
+            print(
+                f"note: {', '.join(elsewhere)}: detached, but still mounted in the namespace of another"
+                " process, such as a container; freed when that ends",
+                file=sys.stderr,
+            )
         self._lock.close()
         self._janitor.stdin.close()
         self._janitor.wait()
@@ -91,24 +99,32 @@ class Workspace:
         return {**os.environ, ENVIRONMENT_MARK: str(self.path)}
 
 
-def clear(path: Path, *, keep_files: bool = False) -> None:
+def clear(path: Path, *, keep_files: bool = False) -> list[str]:
     """End processes, unmount, detach loop devices and remove files of the workspace at `path`.
+
+    Returns the loop devices that are detached as far as this namespace goes, but still mounted in another
+    one: a container that started meanwhile took a copy of all mounts. The kernel frees them when it ends.
 
     Raises:
         WorkspaceNotCleared: something resisted for ten seconds; no file below a mount is ever removed.
     """
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    begun = time.monotonic()
     clean_looks = 0
+    elsewhere: list[str] = []
     while clean_looks < _CLEAN_LOOKS:
         remaining = _release(path)
+        passed_seconds = time.monotonic() - begun
+        if passed_seconds > _ELSEWHERE_SECONDS and all(map(_is_held_elsewhere, remaining)):
+            elsewhere, remaining = remaining, []
         clean_looks = 0 if remaining else clean_looks + 1
-        if time.monotonic() > deadline:
+        if passed_seconds > _PATIENCE_SECONDS and remaining:
             raise WorkspaceNotCleared(f"{path}: could not release {', '.join(remaining)}")
         time.sleep(0.02)
     if keep_files:
         (path / MARKER).unlink(missing_ok=True)
     else:
         shutil.rmtree(path)
+    return elsewhere
 
 
 def clear_abandoned(root: Path) -> list[Path]:
@@ -158,6 +174,18 @@ def loop_devices_below(path: Path) -> list[str]:
         if Path(image).is_relative_to(path):
             devices.append(f"/dev/{backing.parts[3]}")
     return devices
+
+
+def _is_held_elsewhere(thing: str) -> bool:
+    """Whether a thing that `_release` named is a loop device which goes when its last user does.
+
+    Its mounts in this namespace are named before it; if those were left, not all would be held elsewhere.
+    """
+    flag = Path("/sys/block") / Path(thing).name / "loop" / "autoclear"
+    try:
+        return thing.startswith("/dev/loop") and flag.read_text().strip() == "1"
+    except OSError:
+        return False  # detached meanwhile, or no loop device at all
 
 
 def _release(path: Path) -> list[str]:

@@ -139,3 +139,23 @@ def test_a_process_that_is_not_a_member_survives(root: Path) -> None:
             pass
         assert stranger.poll() is None
         stranger.kill()
+
+
+def test_a_volume_that_a_container_holds_in_its_own_namespace_is_no_failure(
+    root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo ready; exec sleep 300"]
+    with Workspace(root) as workspace:
+        volume = make_loop_volume(VolumeSpec(16 * MIB), workspace.path / "disk.img", workspace.path / "disk")
+        device = volume.device
+        container = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert container.stdout is not None
+        assert container.stdout.readline() == b"ready\n"
+    try:
+        assert not workspace.path.exists()
+        assert capfd.readouterr().err.startswith(f"note: {device}: detached")
+    finally:
+        container.kill()
+        container.wait()
+        container.stdout.close()
+    wait_until_nothing_remains(workspace.path)
