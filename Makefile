@@ -56,6 +56,10 @@ $(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/
 	mvn -q -B -ntp -f callback/pom.xml package -DskipTests
 	touch $@
 
+.PHONY: bench
+bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--only pause")
+	$(AS_ROOT) $(PY) -m bench $(BENCH_ARGS)
+
 .PHONY: deps
 deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides
 	@tools/system-packages.sh
@@ -64,6 +68,10 @@ deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides
 .PHONY: lock
 lock: deps ## Lock the Python requirements anew
 	tools/lock.sh
+
+.PHONY: packages
+packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm trixie": also for another Debian)
+	tools/packages/build.sh $(SUITES)
 
 .PHONY: clean
 clean: ## Remove what was built here

@@ -1,0 +1,78 @@
+#!/bin/sh
+# build.sh [SUITE…]: builds the .deb of the agent for each Debian suite, and the one of the plug-in, into dist/.
+# Without arguments for the suite of this machine; others are built in a root directory of their own, by root.
+set -eu
+cd "$(dirname "$0")/../.."
+
+own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+suites=${*:-$own}
+# shellcheck disable=SC2086  # a list of words on purpose
+tools/packages/requirements.sh $suites
+nfpm=$(tools/packages/nfpm.sh)
+
+KQUOTA_JAR_VERSION=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py)
+KQUOTA_JAR="callback/target/kquota-callback-$KQUOTA_JAR_VERSION.jar"
+KQUOTA_ARCH=$(dpkg --print-architecture)
+# The same sources give the same packages: everything bears the time of the last change.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
+export KQUOTA_JAR_VERSION KQUOTA_JAR KQUOTA_ARCH SOURCE_DATE_EPOCH
+umask 022
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p dist
+
+wheel() {
+  .venv/bin/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir "$1" .
+}
+
+texts() {
+  .venv/bin/python -m tools.manual "$work/man"
+  mandoc -Tlint -Wwarning "$work/man"/*
+  mkdir -p "$1/usr/share/man/man1" "$1/usr/share/man/man5" "$1/completions"
+  gzip -9nc "$work/man/kquota.1" > "$1/usr/share/man/man1/kquota.1.gz"
+  gzip -9nc "$work/man/kquota-agent.yml.5" > "$1/usr/share/man/man5/kquota-agent.yml.5.gz"
+  env _KQUOTA_COMPLETE=source_bash .venv/bin/kquota > "$1/completions/kquota"
+  env _KQUOTA_COMPLETE=source_zsh .venv/bin/kquota > "$1/completions/_kquota"
+}
+
+# in_suite SUITE COMMAND…: in the suite's root, where there is nothing of this machine but $work, at the same place
+in_suite() {
+  suite=$1; shift
+  if [ "$suite" = "$own" ]; then
+    "$@"
+    return
+  fi
+  root=$(tools/packages/suite-root.sh "$suite" build)
+  mkdir -p "$root$work"
+  unshare --mount sh -c 'mount --bind "$2" "$1$2" && root=$1 && shift 2 && exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin "$@"' \
+    sh "$root" "$work" "$@"
+  rmdir "$root$work"
+}
+
+agent() {
+  suite=$1
+  case $suite in
+    bookworm) debian=12 KQUOTA_PYTHON=3.11 KQUOTA_NEXT_PYTHON=3.12 ;;
+    trixie) debian=13 KQUOTA_PYTHON=3.13 KQUOTA_NEXT_PYTHON=3.14 ;;
+    *) echo "kquota is packaged for Debian 12 (bookworm) and 13 (trixie), not for '$suite'" >&2; exit 2 ;;
+  esac
+  KQUOTA_STAGE="$work/$suite/stage"
+  KQUOTA_VERSION=$KQUOTA_JAR_VERSION
+  KQUOTA_RELEASE="1~deb$debian"
+  export KQUOTA_STAGE KQUOTA_VERSION KQUOTA_RELEASE KQUOTA_PYTHON KQUOTA_NEXT_PYTHON
+  echo "Building kquota $KQUOTA_VERSION for Debian $debian"
+  tools/packages/download.sh "$KQUOTA_PYTHON" "$work/$suite"
+  wheel "$work/$suite/agent"
+  cp tools/packages/stage-agent.sh "$work/"
+  in_suite "$suite" "$work/stage-agent.sh" "$work/$suite" "$KQUOTA_STAGE"
+  texts "$KQUOTA_STAGE"
+  find "$KQUOTA_STAGE" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
+  "$nfpm" package --config packaging/nfpm/agent.yml --packager deb --target dist/
+}
+
+for suite in $suites; do agent "$suite"; done
+
+unset KQUOTA_RELEASE
+export KQUOTA_VERSION="$KQUOTA_JAR_VERSION"
+"$nfpm" package --config packaging/nfpm/callback.yml --packager deb --target dist/

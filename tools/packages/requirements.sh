@@ -1,0 +1,37 @@
+#!/bin/sh
+# Installs what building the packages needs and is missing here; says so and stops where it may not.
+# Suites that are not this machine's own are named as arguments.
+set -eu
+
+own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+missing=""
+need() { missing="$missing $1"; }
+# The agent runs on Debian's own Python, whatever else is on PATH.
+[ -x /usr/bin/python3 ] || need python3
+/usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
+/usr/bin/python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ||
+  need python3-dev
+command -v go >/dev/null || need golang-go
+command -v mandoc >/dev/null || need mandoc
+for suite in "$@"; do
+  [ "$suite" = "$own" ] || command -v debootstrap >/dev/null || [ -x /usr/sbin/debootstrap ] || need debootstrap
+done
+
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" != 0 ]; then
+    echo "Something is missing here. As root, run this one line, then make packages again:" >&2
+    echo "  apt-get update && apt-get install -y --no-install-recommends$missing" >&2
+    exit 1
+  fi
+  echo "Installing from Debian:$missing"
+  apt-get update -q >/dev/null
+  # shellcheck disable=SC2086  # a list of words on purpose
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >/dev/null
+fi
+
+# From 1.21 on, Go fetches the toolchain that a module asks for.
+minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+[ "${minor:-0}" -ge 21 ] || {
+  echo "nfpm needs Go 1.21 or later, this is $(go version); Debian 12 has one in bookworm-backports" >&2
+  exit 1
+}

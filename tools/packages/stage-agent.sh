@@ -1,0 +1,44 @@
+#!/bin/sh
+# stage-agent.sh DOWNLOADS STAGE: puts the agent below STAGE/opt/kquota, as a virtual environment of /usr/bin/python3.
+# Runs in the suite that the package is for; uses no network. DOWNLOADS/agent holds wheels and source distributions,
+# kquota's own wheel among them, DOWNLOADS/build what they are built with.
+set -eu
+export PIP_ROOT_USER_ACTION=ignore
+downloads=$1 stage=$2
+home="$stage/opt/kquota"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+packages="$home/lib/python$version/site-packages"
+
+/usr/bin/python3 -m venv "$work/venv"
+pip() { "$work/venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"; }
+pip install --no-index --no-deps "$downloads"/build/*.whl
+mkdir "$work/wheels"
+for source in "$downloads"/agent/*.tar.gz; do
+  [ ! -e "$source" ] || pip wheel --no-index --no-deps --no-build-isolation --wheel-dir "$work/wheels" "$source"
+done
+cp "$downloads"/agent/*.whl "$work/wheels/"
+
+mkdir -p "$packages" "$home/bin"
+pip install --no-index --no-deps --no-compile --target "$packages" "$work"/wheels/*.whl
+rm -rf "$packages/bin"
+# Where the wheel lay on the building machine is nobody's business.
+find "$packages" -name direct_url.json -delete
+find "$packages" -name RECORD -exec sed -i '/direct_url\.json/d; /^\(\.\.\/\)*bin\//d' {} +
+find "$packages/systemd" -name '*.so' -exec strip --strip-unneeded {} +
+
+printf 'home = /usr/bin\ninclude-system-site-packages = false\nversion = %s\n' "$version" > "$home/pyvenv.cfg"
+# The minor version is part of the name: another Python would not find its packages.
+ln -s "/usr/bin/python$version" "$home/bin/python3"
+ln -s python3 "$home/bin/python"
+# -I: neither PYTHONPATH nor the working directory decide what the agent runs.
+cat > "$home/bin/kquota" <<'SCRIPT'
+#!/opt/kquota/bin/python3 -I
+from kquota.cli.main import main
+
+main()
+SCRIPT
+chmod 755 "$home/bin/kquota"
+# Nobody may write there later. Not checked against the sources' times, which packaging changes.
+/usr/bin/python3 -m compileall -q -s "$stage" -p / --invalidation-mode unchecked-hash "$packages"
