@@ -1,0 +1,1 @@
+"""Measures how producers are held, on real brokers side by side in one run: `make bench`."""

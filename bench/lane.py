@@ -1,0 +1,119 @@
+"""One broker with its producers and the thread that asks how much has landed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from fractions import Fraction
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+
+from bench.landed import Landed, Sample
+from bench.loads import RECORD_BYTES, Client, JavaLoadClass, Load, Told, topics
+from bench.systems import System
+from kquota.demo.clients import admin_client
+
+_SAMPLE_SECONDS = 0.1
+_TIMEOUT_SECONDS = 30.0
+
+
+class Lane:
+    """Topics, producers and samples of one system, for one case; a context manager.
+
+    The topics are made when the block begins and deleted when it ends, so that no case inherits a disk.
+    """
+
+    def __init__(
+        self, system: System, client: Client, connections: int, rate_bytes: float, java: JavaLoadClass
+    ) -> None:
+        self.system = system
+        self.told: Told | None = None
+        self._client, self._connections, self._rate_bytes, self._java = client, connections, rate_bytes, java
+        self._topics = topics(connections)
+        self._admin: AdminClient = admin_client(system.cluster.client_configuration())
+        self._samples: list[Sample] = []
+        self._ended = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._sample, name=f"samples of {system.name}", daemon=True)
+        self._load: Load | None = None
+
+    def __enter__(self) -> Self:
+        _wait(self._admin.create_topics([NewTopic(name, 1, 1) for name in self._topics]))
+        log_path = (
+            self.system.cluster.path / f"load-{time.monotonic_ns()}.log"
+        )  # each its own: it tells there
+        self._load = Load(
+            self.system.cluster, self._client, self._connections, self._rate_bytes, self._java, log_path
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        _wait(self._admin.delete_topics(list(self._topics)))
+
+    def stop(self) -> None:
+        """End producers and samples."""
+        if self._load is not None:
+            self.told, self._load = self._load.stop(), None
+            self._ended.set()
+            self._thread.join()
+
+    def decide(self, factor: Fraction) -> float:
+        """Order a throttle factor; returns when (CLOCK_MONOTONIC, in seconds)."""
+        ordered_at = time.monotonic()
+        self.system.decide(factor)
+        return ordered_at
+
+    def landed(self) -> Landed:
+        """What has landed so far.
+
+        Raises:
+            Exception: what ended the sampling, if anything did.
+        """
+        if self._failure is not None:
+            raise self._failure
+        return Landed(self._samples[:])
+
+    def wait_until_flowing(self) -> None:
+        """Wait until every connection has landed something.
+
+        Raises:
+            TimeoutError: one has not after thirty seconds.
+        """
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while time.monotonic() < deadline:
+            samples = self.landed().samples
+            if samples and min(samples[-1].bytes_by_connection) > 0:
+                return
+            time.sleep(_SAMPLE_SECONDS)
+        raise TimeoutError(f"{self.system.name}: not every producer has landed something")
+
+    def _sample(self) -> None:
+        wanted = {TopicPartition(topic, 0): OffsetSpec.latest() for topic in self._topics}  # type: ignore[no-untyped-call]
+        next_at = time.monotonic()
+        while not self._ended.wait(max(0.0, next_at - time.monotonic())):
+            next_at = max(next_at + _SAMPLE_SECONDS, time.monotonic())
+            asked_at = time.monotonic()
+            try:
+                answers = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT_SECONDS)
+                ends = {partition.topic: answer.result().offset for partition, answer in answers.items()}
+            except KafkaException as error:
+                if self._samples:
+                    self._failure = error
+                    return
+                continue  # a new topic may have no leader for a moment
+            counts = tuple(ends[topic] * RECORD_BYTES for topic in self._topics)
+            self._samples.append(Sample(asked_at, time.monotonic(), counts))
+
+
+def _wait(answers: Mapping[str, Future[None]]) -> None:
+    for answer in answers.values():
+        answer.result(_TIMEOUT_SECONDS)

@@ -1,0 +1,107 @@
+"""Starts producers beside a broker: Java's or librdkafka's, at the same rate and with like settings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from kquota.demo.cluster import KafkaCluster
+from kquota.demo.processes import ChildProcess
+from kquota.demo.runtime import KafkaRuntime
+
+RECORD_BYTES = 10_000
+TOPIC_PREFIX = "bench-"
+_BUFFER_BYTES = 32 * 2**20
+_REPOSITORY = Path(__file__).resolve().parents[1]
+_STOP_SECONDS = 20.0
+_TOLD = '{"acknowledged_records"'
+
+
+class Client(StrEnum):
+    """Who produces."""
+
+    JAVA = "Java"
+    LIBRDKAFKA = "librdkafka"
+
+    @property
+    def largest_request_bytes(self) -> int:
+        """What one request of a connection with one partition holds at most."""
+        return 131_072 if self is Client.JAVA else 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the producers were told until they were stopped."""
+
+    acknowledged_records: int
+    failed_records: int
+    errors: tuple[str, ...]
+
+
+class JavaLoadClass:
+    """JavaLoad.java, compiled once below a directory."""
+
+    def __init__(self, runtime: KafkaRuntime, directory: Path) -> None:
+        self.runtime = runtime
+        self.classes = directory / "java-load"
+        command = [runtime.java, "-m", "jdk.compiler/com.sun.tools.javac.Main"]
+        (clients,) = runtime.jars.glob("kafka-clients-*.jar")  # the compiler expands no wildcard
+        command += ["-cp", str(clients), "-d", str(self.classes)]
+        subprocess.run([*command, str(Path(__file__).with_name("JavaLoad.java"))], check=True)
+
+    def command(self) -> list[str]:
+        """What runs it, without arguments."""
+        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
+        return [self.runtime.java, *options, "-cp", self.runtime.class_path(self.classes), "JavaLoad"]
+
+
+class Load:
+    """Running producers of one client, a process of their own; they end with the cluster at the latest."""
+
+    def __init__(
+        self,
+        cluster: KafkaCluster,
+        client: Client,
+        connections: int,
+        rate_bytes: float,
+        java: JavaLoadClass,
+        log_path: Path,
+    ) -> None:
+        """Start them; `rate_bytes` per second is shared by all connections, 0 means flat out."""
+        buffer_bytes = max(2 * 2**20, _BUFFER_BYTES // connections)
+        if client is Client.JAVA:
+            command = java.command()
+            settings = [f"batch.size={client.largest_request_bytes}", f"buffer.memory={buffer_bytes}"]
+        else:
+            command = [sys.executable, "-m", "bench.librdkafka_load"]
+            settings = ["linger.ms=5", f"queue.buffering.max.kbytes={buffer_bytes // 1024}"]
+        numbers = [str(connections), str(RECORD_BYTES), str(rate_bytes / connections)]
+        self._process = ChildProcess(
+            [*command, cluster.bootstrap_servers, TOPIC_PREFIX, *numbers, *settings],
+            log_path=log_path,
+            environment={**cluster.environment(), "PYTHONPATH": str(_REPOSITORY)},
+        )
+
+    def stop(self) -> Told:
+        """End them.
+
+        Raises:
+            RuntimeError: they ended before; with the end of their log.
+        """
+        self._process.terminate(_STOP_SECONDS)
+        lines = self._process.log_path.read_text(errors="replace").splitlines()
+        told = next((line for line in reversed(lines) if line.startswith(_TOLD)), None)
+        if told is None:
+            raise RuntimeError(f"the load ended before its time:\n{self._process.log_tail()}")
+        document = json.loads(told)
+        return Told(document["acknowledged_records"], document["failed_records"], tuple(document["errors"]))
+
+
+def topics(connections: int) -> Sequence[str]:
+    """The topic of each connection."""
+    return [f"{TOPIC_PREFIX}{number}" for number in range(1, connections + 1)]

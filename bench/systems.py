@@ -1,0 +1,199 @@
+"""What is measured: one broker each, with nothing, with kquota, or with the peer plug-in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import javaproperties
+
+from bench.peer_jars import PEER, ensure_peer_jars
+from kquota.core.decision import Cause, Decision, Lease, Mode, Reason, decision_document
+from kquota.demo.callback_jar import find_callback_jar
+from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from kquota.demo.node import KafkaNode, NodeLayout
+from kquota.demo.runtime import KafkaRuntime
+from kquota.demo.stage import broker_files
+from kquota.demo.volumes import MIB, VolumeSpec
+from kquota.host.boot_clock import BootClock
+from kquota.write.decision_file import DecisionFile
+
+BROKER_ID = 1
+# One run of the bench is the lease: there is no agent that would renew it.
+_LEASE_SECONDS = 3600
+_PROPERTIES = {"file.delete.delay.ms": "500", "log.segment.bytes": str(64 * MIB)}
+# The compiler of a broker in production; the demo's nodes start quicker without.
+_JVM_OPTIONS = ("-XX:TieredStopAtLevel=4",)
+
+
+class System:
+    """One broker under measurement, a context manager. The stock broker can't be told to hold anybody."""
+
+    def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
+        self.name = name
+        self.cluster = KafkaCluster(spec, runtime)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self.cluster)
+            self.prepare()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def node(self) -> KafkaNode:
+        """The broker."""
+        return self.cluster.nodes[BROKER_ID]
+
+    def prepare(self) -> None:
+        """Have it let everybody produce."""
+
+    def decide(self, factor: Fraction) -> None:
+        """Order a throttle factor: 1 is OPEN, 0 is PAUSE."""
+        raise NotImplementedError(f"{self.name} can't be told to hold producers")
+
+
+class KquotaSystem(System):
+    """kquota, told what to do by its decision file as by an agent."""
+
+    def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
+        super().__init__(name, spec, runtime)
+        self._clock = BootClock()
+        self._sequence = 0
+
+    def prepare(self) -> None:
+        """Write the first decision, OPEN: until then the decision is lost."""
+        self.decide(Fraction(1))
+
+    def decide(self, factor: Fraction) -> None:
+        """Write the decision; the plug-in reads it within a tenth of a second."""
+        self._sequence += 1
+        now = datetime.now(UTC)
+        moment = self._clock.now().later(_LEASE_SECONDS)
+        reasons = (
+            () if factor == 1 else (Reason(Cause.HARD if factor == 0 else Cause.SOFT, factor, BROKER_ID),)
+        )
+        document = decision_document(
+            Decision(factor, reasons, (), fallback=False, hold=None, decided_at=now),
+            cluster_id=self.cluster.cluster_id,
+            broker_id=BROKER_ID,
+            sequence=self._sequence,
+            mode=Mode.ENFORCE,
+            lease=Lease(now + timedelta(seconds=_LEASE_SECONDS), moment.boot_id, moment.uptime_ms),
+        )
+        DecisionFile(broker_files(self.node.layout.directory).decision).write(document)
+
+
+class PeerSystem(System):
+    """The peer plug-in, told what to do by its broker's disk: that is filled, and given room again."""
+
+    CHECK_SECONDS = 2
+    """The shortest interval of its looks that works: 1 switches them off."""
+    _VOLUME_BYTES = 6144 * MIB
+    _LIMIT_BYTES = 2048 * MIB
+    _LEFT_BYTES = 1800 * MIB
+    _PREFIX = "client.quota.callback.static"
+
+    def prepare(self) -> None:
+        """Configure the plug-in now that the port it asks its own broker at is known, and restart."""
+        properties = self.node.layout.server_properties
+        with properties.open(encoding="utf-8") as file:
+            configured: dict[str, str] = javaproperties.load(file)
+        self.node.stop()
+        self.node.configure(
+            configured
+            | {
+                "client.quota.callback.class": "io.strimzi.kafka.quotas.StaticQuotaCallback",
+                f"{self._PREFIX}.kafka.admin.bootstrap.servers": self.node.clients_address,
+                f"{self._PREFIX}.storage.per.volume.limit.min.available.bytes": str(self._LIMIT_BYTES),
+                f"{self._PREFIX}.storage.check-interval": str(self.CHECK_SECONDS),
+            }
+        )
+        self.cluster.restart(BROKER_ID)
+
+    def decide(self, factor: Fraction) -> None:
+        """Fill the disk beyond the limit, or give it room; it knows no factor between.
+
+        Raises:
+            ValueError: a factor between 0 and 1.
+        """
+        if factor not in (0, 1):
+            raise ValueError(f"factor: {PEER} knows 0 and 1, not {float(factor):g}")
+        volume = self.node.volumes[0]
+        if factor == 0:
+            volume.fill(self._LEFT_BYTES)
+        else:
+            (volume.mount_point / "ballast").unlink(missing_ok=True)
+
+    @classmethod
+    def volume(cls) -> VolumeSpec:
+        """Its disk."""
+        return VolumeSpec(cls._VOLUME_BYTES)
+
+
+STOCK, GOVERNOR, GOVERNOR_3, FENCE, PEER_NAME = "stock", "governor", "governor W=3", "fence", "peer"
+
+
+def make_system(name: str, runtime: KafkaRuntime) -> System:
+    """The system of that name, not yet started.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name == STOCK:
+        return System(name, _spec(), runtime)
+    if name == PEER_NAME:
+        node = NodeSpec(node_id=BROKER_ID, volumes=(PeerSystem.volume(),), jvm_options=_JVM_OPTIONS)
+        return PeerSystem(name, replace(_spec(class_path=ensure_peer_jars()), nodes=(node,)), runtime)
+    own: dict[str, dict[str, str]] = {
+        GOVERNOR: {},
+        GOVERNOR_3: {"quota.window.num": "3"},
+        FENCE: {
+            "authorizer.class.name": "org.kquota.KquotaAuthorizer",
+            "kquota.fence.authorizer.class": "",  # as the stock broker beside it: without an authorizer
+        },
+    }
+    if name not in own:
+        raise ValueError(f"{name!r} is none of {', '.join([STOCK, *own, PEER_NAME])}")
+    spec = _spec(own[name], node_properties=_plug_in, class_path=(find_callback_jar(),))
+    return KquotaSystem(name, spec, runtime)
+
+
+def _spec(
+    properties: Mapping[str, str] | None = None,
+    *,
+    node_properties: Callable[[NodeLayout, int], Mapping[str, str]] | None = None,
+    class_path: tuple[Path, ...] = (),
+) -> ClusterSpec:
+    return ClusterSpec(
+        nodes=(NodeSpec(node_id=BROKER_ID, jvm_options=_JVM_OPTIONS),),
+        tls=False,
+        properties={**_PROPERTIES, **(properties or {})},
+        node_properties=node_properties,
+        class_path=class_path,
+    )
+
+
+def _plug_in(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
+    files = broker_files(layout.directory)
+    for path in (files.decision.parent, files.applied.parent):
+        path.mkdir(mode=0o755)
+    return {
+        "client.quota.callback.class": "org.kquota.KquotaCallback",
+        "kquota.mode": "enforce",
+        "kquota.decision.file": str(files.decision),
+        "kquota.applied.file": str(files.applied),
+        "kquota.exempt.principals": "User:nobody-here",
+    }
