@@ -4,6 +4,8 @@
 # kquota's own wheel among them, DOWNLOADS/build what they are built with.
 set -eu
 export PIP_ROOT_USER_ACTION=ignore
+# No trace of the folder, of another name each time, in which the compiler runs.
+export CFLAGS="-O2 -g0" LDFLAGS="-s -Wl,--build-id=none"
 downloads=$1 stage=$2
 home="$stage/opt/kquota"
 work=$(mktemp -d)
@@ -26,7 +28,6 @@ rm -rf "$packages/bin"
 # Where the wheel lay on the building machine is nobody's business.
 find "$packages" -name direct_url.json -delete
 find "$packages" -name RECORD -exec sed -i '/direct_url\.json/d; /^\(\.\.\/\)*bin\//d' {} +
-find "$packages/systemd" -name '*.so' -exec strip --strip-unneeded {} +
 
 printf 'home = /usr/bin\ninclude-system-site-packages = false\nversion = %s\n' "$version" > "$home/pyvenv.cfg"
 # The minor version is part of the name: another Python would not find its packages.
