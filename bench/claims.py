@@ -71,6 +71,8 @@ def _asserted(results: Results) -> Iterator[Verdict]:
 
 def _against_the_peer(by_case: list[dict[str, Paused]]) -> Iterator[Verdict]:
     pairs = [(pauses[FENCE], pauses[PEER_NAME]) for pauses in by_case if {FENCE, PEER_NAME} <= pauses.keys()]
+    # A peer whose clients are not back from the pause before shows nothing in this one.
+    pairs = [(fence, peer) for fence, peer in pairs if peer.offered_ratio is not None]
     if not pairs:
         return
     yield Verdict(
@@ -79,7 +81,7 @@ def _against_the_peer(by_case: list[dict[str, Paused]]) -> Iterator[Verdict]:
         all(fence.landed_bytes < peer.landed_bytes for fence, peer in pairs),
         asserted=True,
     )
-    held = [(fence, peer) for fence, peer in pairs if peer.offered_ratio <= HELD_RATIO]
+    held = [(fence, peer) for fence, peer in pairs if (peer.offered_ratio or 0.0) <= HELD_RATIO]
     if not held:
         return
     sooner = [_later(peer.slowest_resumed_seconds, fence.slowest_resumed_seconds) for fence, peer in held]

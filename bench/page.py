@@ -130,7 +130,7 @@ def _paused(pauses: Sequence[Paused]) -> Rows:
             (
                 str(pause.case),
                 f"{pause.seconds:g} s",
-                megabytes(pause.landed_bytes) + ("" if pause.offered_ratio <= HELD_RATIO else " !"),
+                megabytes(pause.landed_bytes) + _mark(pause),
                 megabytes(pause.landed_late_bytes),
                 _back(pause.first_resumed_seconds, pause),
                 _back(pause.slowest_resumed_seconds, pause),
@@ -139,10 +139,17 @@ def _paused(pauses: Sequence[Paused]) -> Rows:
             for pause in pauses
         ),
         "Landed counts from the order to pause. `!`: more than half of what would have landed anyway, so "
-        "nobody was held. Back: a connection lands at half its rate again, counted from the order to "
-        "go on; `>` where one did not in the time watched. For the peer both orders include its "
-        "look at the disk, up to 2 s. Errors: records that a producer gave up, in both pauses of its case.",
+        "nobody was held. `?`: nothing flowed before, clients were not yet back from the other pause. Back: "
+        "a connection lands at half its rate again, counted from the order to go on; `>` where one did not in "
+        "the time watched. For the peer both orders include its look at the disk, up to 2 s. Errors: records "
+        "that a producer gave up, in both pauses of its case.",
     )
+
+
+def _mark(pause: Paused) -> str:
+    if pause.offered_ratio is None:
+        return " ?"
+    return " !" if pause.offered_ratio > HELD_RATIO else ""
 
 
 def _leaks(pauses: Sequence[Paused]) -> Rows:

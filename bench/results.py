@@ -61,9 +61,12 @@ class Paused:
     errors: tuple[str, ...]
 
     @property
-    def offered_ratio(self) -> float:
-        """What landed ÷ what would have landed without a pause."""
-        return self.landed_bytes / (self.rate_before * self.seconds)
+    def offered_ratio(self) -> float | None:
+        """What landed ÷ what would have landed without a pause.
+
+        None where nothing flowed when the pause began: its clients were not yet back from the one before.
+        """
+        return None if self.rate_before <= 0 else self.landed_bytes / (self.rate_before * self.seconds)
 
     @property
     def first_resumed_seconds(self) -> float | None:

@@ -66,6 +66,13 @@ def test_a_peer_that_holds_nobody_has_nobody_to_bring_back():
     assert broken(FENCE, open_door) == []
 
 
+def test_a_peer_that_is_not_back_from_the_pause_before_is_not_compared():
+    still_muted = replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0)
+    assert still_muted.offered_ratio is None
+    verdicts = judge(Results(paused=(FENCE, still_muted)))
+    assert not any("peer" in verdict.statement for verdict in verdicts)
+
+
 def test_pauses_of_different_cases_are_not_compared():
     elsewhere = replace(PEER, case=Case("peer", Client.JAVA, 20), landed_bytes=1)
     assert broken(FENCE, elsewhere) == []

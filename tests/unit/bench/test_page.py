@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
@@ -29,6 +30,11 @@ def test_the_page_says_where_when_and_what():
     assert "| fence, Java x 1 | 5 s | 1.0 MB | 0.0 MB | 0.8 s | 0.8 s | 0 |" in text
     assert "| peer, Java x 1 | 5 s | 40.0 MB | 30.0 MB | > 12 s | > 12 s | 0 |" in text
     assert "| stock, Java x 20 | 100 120 | 110 | 6.00 |" in text
+
+
+def test_a_pause_that_began_with_nothing_flowing_is_marked():
+    results = Results(paused=(replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0),))
+    assert "| peer, Java x 1 | 5 s | 0.0 MB ? | 0.0 MB |" in page(results, judge(results), MACHINE)
 
 
 def test_missed_aims_are_listed_with_their_cause_and_met_ones_are_not():
