@@ -4,8 +4,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from kquota.kafka.admin import AdminConnection, TopicFacts
+from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.topics import (
     TopicContract,
@@ -17,6 +18,8 @@ from kquota.publish.topics import (
 )
 
 _LOG = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class TopicCheck:
@@ -69,10 +72,11 @@ class TopicCheck:
             if failure is not None:
                 return failure
             created = True
-            facts = self._wait_for_topic()
+            facts = self._once_known(lambda: self._admin.describe_topic(name))
             if isinstance(facts, KafkaFailure):
                 return self._unknown(facts)
-        settings = self._admin.topic_settings(name).result()
+        # The broker asked for the settings may be another one.
+        settings = self._once_known(lambda: self._admin.topic_settings(name))
         if isinstance(settings, KafkaFailure):
             return self._unknown(settings, facts.topic_id)
         return judge(self._contract, facts, settings, len(cluster.broker_ids), created=created)
@@ -101,15 +105,15 @@ class TopicCheck:
             failure=failure,
         )
 
-    def _wait_for_topic(self) -> TopicFacts | KafkaFailure:
-        """The broker asked may learn of the new topic a little later than the controller that made it."""
+    def _once_known(self, ask: Callable[[], Pending[T]]) -> T | KafkaFailure:
+        """Ask about a topic just created until the broker asked has heard of it from the controller."""
         deadline = self._clock() + 5.0
         while True:
-            facts = self._admin.describe_topic(self._contract.name).result()
-            if not isinstance(facts, KafkaFailure) or facts.kind is not Kind.TOPIC_MISSING:
-                return facts
+            answer = ask().result()
+            if not isinstance(answer, KafkaFailure) or answer.kind is not Kind.TOPIC_MISSING:
+                return answer
             if self._clock() >= deadline:
-                return facts
+                return answer
             time.sleep(0.1)
 
     def _unknown(self, failure: KafkaFailure, topic_id: str | None = None) -> TopicVerdict:
