@@ -140,9 +140,9 @@ def _paused(pauses: Sequence[Paused]) -> Rows:
         ),
         "Landed counts from the order to pause. `!`: more than half of what would have landed anyway, so "
         "nobody was held. `?`: nothing flowed before, clients were not yet back from the other pause. Back: "
-        "nobody was held. `?`: nothing flowed before, clients were not yet back from the other one. Back: "
-        "the time watched. For the peer both orders include its look at the disk, up to 2 s. Errors: records "
-        "that a producer gave up, in both pauses of its case.",
+        "a connection lands at half its rate again, counted from the order to go on; `>` where one did not "
+        "in the time watched. For the peer both orders include its look at the disk, up to 2 s. Errors: "
+        "records that a producer gave up, in both pauses of its case.",
     )
 
 
