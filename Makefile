@@ -40,7 +40,7 @@ lint: deps ## Style, types, and the direction of dependencies
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual
+	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p bench
 	.venv/bin/lint-imports
 
 .PHONY: acceptance
