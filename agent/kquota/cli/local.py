@@ -26,7 +26,7 @@ from kquota.observe.identity import remembered_from_json
 from kquota.observe.observation import Observation, VolumeObservation
 from kquota.observe.volume_watch import VolumeWatch
 from kquota.settings import Settings
-from kquota.write.agent_state import AgentStateFile
+from kquota.write.agent_state import FILE_NAME, AgentStateFile
 
 config_app = typer.Typer(help="Check or show the agent's configuration.", no_args_is_help=True)
 _LOOK_SECONDS = 6.0
@@ -64,7 +64,7 @@ def volumes(
     """
     settings = settings_of(config)
     properties = broker_of(settings)
-    state_file = AgentStateFile(settings.state_dir / "state.json")
+    state_file = AgentStateFile(settings.state_dir / FILE_NAME)
     if accept:
         _forget_volumes(state_file)
     state, _ = state_file.load()

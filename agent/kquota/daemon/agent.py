@@ -22,9 +22,8 @@ from kquota.kafka.errors import Kind
 from kquota.observe.server_properties import BrokerProperties
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
-from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
+from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile
 
-_STATE_FILE = "state.json"
 _GOODBYE_SECONDS = 1.0
 
 
@@ -41,7 +40,7 @@ class Agent:
         self._clocks = Clocks()
         self._jumps = JumpDetector()
         self._metrics = metrics
-        self._state_file = AgentStateFile(settings.state_dir / _STATE_FILE)
+        self._state_file = AgentStateFile(settings.state_dir / FILE_NAME)
         state, self._state_problem = self._state_file.load()
         self.broker_id = (
             settings.broker.node_id if settings.broker.node_id is not None else properties.node_id

@@ -17,6 +17,9 @@ from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 from kquota.write.atomic import remove_leftovers, replace_file
 
+FILE_NAME = "state.json"
+"""Its name in the state directory."""
+
 _MODE = 0o600
 _MAX_BYTES = 1024 * 1024
 _SCHEMA_VERSION = 1
