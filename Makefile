@@ -65,6 +65,11 @@ deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides
 	@tools/system-packages.sh
 	@tools/virtual-environment.sh
 
+.PHONY: deps-fleet
+deps-fleet: deps ## Besides: .venv-fleet with Ansible and its tools, and what throw-away hosts with systemd need
+	@tools/system-packages.sh fleet
+	@tools/virtual-environment.sh fleet
+
 .PHONY: lock
 lock: deps ## Lock the Python requirements anew
 	tools/lock.sh
@@ -75,4 +80,4 @@ packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm 
 
 .PHONY: clean
 clean: ## Remove what was built here
-	rm -rf .venv build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-fleet build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

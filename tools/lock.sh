@@ -10,3 +10,4 @@ compile() {
 compile build.txt requirements/build.in
 compile agent.txt pyproject.toml --extra agent
 compile dev.txt pyproject.toml --extra agent --group dev
+compile fleet.txt --group fleet

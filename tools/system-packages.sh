@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what the make targets need from Debian and is missing here; says so and stops where it may not.
+# system-packages.sh [fleet]: installs what the make targets need from Debian and is missing here; says so and stops
+# where it may not. With fleet, also what the throw-away hosts with systemd are made with.
 set -eu
 
 missing=""
@@ -19,6 +20,20 @@ command -v mkfs.ext4 >/dev/null || [ -x /usr/sbin/mkfs.ext4 ] || need e2fsprogs
 command -v mkfs.xfs >/dev/null || [ -x /usr/sbin/mkfs.xfs ] || need xfsprogs
 command -v losetup >/dev/null || [ -x /usr/sbin/losetup ] || need mount
 command -v strace >/dev/null || need strace
+
+if [ "${1:-}" = fleet ]; then
+  # Of root's commands, whose directories an ordinary user may not have on PATH.
+  have() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
+  have debootstrap || need debootstrap
+  have systemd-nspawn || need systemd-container
+  have ip || need iproute2
+  have nsenter || need util-linux
+  have zstd || need zstd
+  have ssh || need openssh-client
+  have ssh-keygen || need openssh-client
+  have xfs_io || need xfsprogs
+  [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
+fi
 
 if [ -n "$missing" ]; then
   line="apt-get install -y --no-install-recommends$missing"
