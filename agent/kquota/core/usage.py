@@ -58,6 +58,7 @@ class Volume:
     limits_problem: str | None = None
     volume_id: str | None = None
     log_dirs: tuple[str, ...] = ()
+    mount_point: str | None = None
     status: VolumeStatus = VolumeStatus.OK
     role: VolumeRole = VolumeRole.DATA
     latched: bool = False
@@ -191,6 +192,8 @@ def _volume_document(volume: Volume) -> dict[str, object]:
         entry["VolumeId"] = volume.volume_id
     if volume.log_dirs:
         entry["LogDirs"] = list(volume.log_dirs)
+    if volume.mount_point is not None:
+        entry["MountPoint"] = volume.mount_point
     if volume.own_hard is not None:
         entry["HardLimit"] = volume.own_hard.to_document()
     if volume.own_soft is not None:
@@ -233,6 +236,7 @@ def _volume(entry: object, index: int, hard: Limit | None, soft: Limit | None) -
         limits_problem=problem,
         volume_id=_optional_text(fields, "VolumeId"),
         log_dirs=_log_dirs(fields),
+        mount_point=_optional_text(fields, "MountPoint"),
         status=status,
         role=VolumeRole.METADATA if fields.get("Role") == VolumeRole.METADATA.value else VolumeRole.DATA,
         latched=latched,

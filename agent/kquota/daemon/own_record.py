@@ -54,6 +54,7 @@ def _volume(observed: VolumeObservation, limits: LimitsSection) -> Volume:
         limits=limits.pair(observed.mount_point),
         volume_id=observed.volume_id,
         log_dirs=tuple(str(path) for path in observed.log_dirs),
+        mount_point=observed.mount_point,
         status=VolumeStatus(observed.status),
         role=VolumeRole(observed.role),
         own_hard=own.hard,

@@ -107,6 +107,7 @@ def publishable(draw: st.DrawFn) -> UsageRecord:
                 limits=LimitPair(soft, own_hard or hard),
                 volume_id=draw(st.none() | texts),
                 log_dirs=tuple(draw(st.lists(texts, max_size=3))),
+                mount_point=draw(st.none() | texts),
                 status=draw(st.sampled_from(VolumeStatus)),
                 role=draw(st.sampled_from(VolumeRole)),
                 latched=draw(st.booleans()),

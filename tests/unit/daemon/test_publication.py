@@ -20,6 +20,10 @@ def record(*volumes: VolumeObservation) -> UsageRecord:
     return own_record(volumes, SETTINGS.limits, (), release_margin=Fraction(1, 10), snapshot_at=NOW)
 
 
+def test_a_record_says_where_its_volumes_are_mounted_so_that_limits_can_be_set_by_it():
+    assert [v.mount_point for v in record(volume(50)).volumes] == ["/mnt/dev/sda1"]
+
+
 def published(*volumes: VolumeObservation, state: str | None = "OPEN") -> PublicationSchedule:
     schedule = PublicationSchedule(interval_seconds=5)
     schedule.published(record(*volumes), state, 100.0)
