@@ -22,7 +22,8 @@ test-python: deps callback
 
 .PHONY: test-long
 test-long: deps callback ## The campaigns that take minutes each, and the plug-in on the newest Kafka
-	mvn -q -B -ntp -f callback/pom.xml -Pkafka-4.3 verify
+	mvn -q -B -ntp -f callback/pom.xml -Plong -Dgroups=long verify
+	mvn -q -B -ntp -f callback/pom.xml -Plong,kafka-4.3 verify
 	$(AS_ROOT) $(PY) -m pytest -m long $(PYTEST_ARGS)
 
 .PHONY: test-unit
