@@ -1,5 +1,6 @@
 package org.kquota;
 
+import org.apache.kafka.common.Cluster;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.BootClock;
@@ -12,6 +13,7 @@ import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
 import org.kquota.govern.JmxProduceRates;
 import org.kquota.govern.ProduceRates;
+import org.kquota.share.LedPartitions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -57,9 +59,9 @@ final class BrokerNode implements AutoCloseable {
         Posture first = config.isBroker() ? Posture.lost(config.lostState(), brokerMode, "it has not been read yet")
             : Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.posture = first;
-        this.quotas = new NodeQuotas(config.exemptPrincipals(), config.maxTagSets(), first);
+        this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), first);
         this.fence = new Fence(quotas, errors);
-        this.governor = new Governor(config.governor(), quotas.stock(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
+        this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
         if (config.isBroker()) {
             this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, System::nanoTime, config.nodeId());
@@ -105,6 +107,18 @@ final class BrokerNode implements AutoCloseable {
     void clusterId(String id) {
         if (id != null && !id.isEmpty()) {
             clusterId = id;
+        }
+    }
+
+    /** Who leads what has changed, perhaps. */
+    void metadata(Cluster cluster) {
+        if (cluster.clusterResource() != null) {
+            clusterId(cluster.clusterResource().clusterId());
+        }
+        if (config.groups().areShared() && config.groups().update(LedPartitions.of(cluster, config.nodeId()))) {
+            for (ClientQuotaType type : ClientQuotaType.values()) {
+                instances.forEach(instance -> instance.raise(type));
+            }
         }
     }
 

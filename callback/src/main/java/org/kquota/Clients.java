@@ -2,6 +2,8 @@ package org.kquota;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.utils.Sanitizer;
+import org.kquota.group.Group;
+import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.Tags;
 
@@ -10,17 +12,19 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** What is worked out once per principal, so that a request does not pay for it. */
 final class Clients {
-    private static final int MAX_CACHED = 10_000;
+    private static final int MAX_CACHED = 20_000;
 
-    /** A principal's sanitized name, and its tags if it is exempt, or null. */
-    record Client(String principal, String sanitizedUser, Map<String, String> exemptTags) {
+    /** A principal's sanitized name, its tags if it is exempt, or null, and its quota group, or null. */
+    record Client(String principal, String sanitizedUser, Map<String, String> exemptTags, Group group) {
     }
 
     private final ExemptPrincipals exempt;
+    private final Groups groups;
     private final ConcurrentHashMap<KafkaPrincipal, Client> cache = new ConcurrentHashMap<>();
 
-    Clients(ExemptPrincipals exempt) {
+    Clients(ExemptPrincipals exempt, Groups groups) {
         this.exempt = exempt;
+        this.groups = groups;
     }
 
     Client of(KafkaPrincipal principal) {
@@ -39,6 +43,7 @@ final class Clients {
         String user = Sanitizer.sanitize(principal.getName());
         boolean isUser = KafkaPrincipal.USER_TYPE.equals(principal.getPrincipalType());
         return new Client(principal.toString(), user,
-            exempt.contains(principal) ? Tags.exempt(isUser ? user : Sanitizer.sanitize(principal.toString())) : null);
+            exempt.contains(principal) ? Tags.exempt(isUser ? user : Sanitizer.sanitize(principal.toString())) : null,
+            groups.ofPrincipal(principal));
     }
 }

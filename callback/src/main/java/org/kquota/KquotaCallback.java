@@ -148,12 +148,11 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     @Override
     public final boolean updateClusterMetadata(Cluster cluster) {
         try {
-            if (cluster.clusterResource() != null) {
-                node.clusterId(cluster.clusterResource().clusterId());
-            }
+            node.metadata(cluster);
         } catch (RuntimeException | Error e) {
             node.errors().count(Errors.Kind.METADATA, e);
         }
+        // Changed limits are told by the reset flags: a node with both roles has two instances, which share what changed.
         return false;
     }
 

@@ -8,10 +8,14 @@ import org.apache.kafka.common.config.ConfigDef.Range;
 import org.apache.kafka.common.config.ConfigDef.Type;
 import org.apache.kafka.common.config.ConfigDef.ValidString;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.govern.GovernorSettings;
+import org.kquota.group.Group;
+import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.StaticQuotas;
 
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -41,7 +45,7 @@ public final class KquotaConfig extends AbstractConfig {
     private static final String CALLBACK_CLASS = "client.quota.callback.class";
 
     /** The plug-in's own properties; the table in callback/README.md is made from it. */
-    public static final ConfigDef DEFINITION = new ConfigDef()
+    public static final ConfigDef DEFINITION = QuotaProperties.define(new ConfigDef())
         .define(MODE, Type.STRING, Mode.OBSERVE.text(), ValidString.in(Mode.OBSERVE.text(), Mode.ENFORCE.text()), Importance.HIGH,
             "observe: everything is computed and reported, no producer is held. enforce: producers are held, provided that the "
                 + "decision file says enforce too. Can be changed while the broker runs (kafka-configs --entity-type brokers).")
@@ -93,6 +97,7 @@ public final class KquotaConfig extends AbstractConfig {
         .define(CALLBACK_CLASS, Type.CLASS, null, Importance.LOW, "");
 
     private final AbstractConfig broker;
+    private final Groups groups;
 
     /**
      * @param properties the broker's properties
@@ -105,6 +110,10 @@ public final class KquotaConfig extends AbstractConfig {
             throw new ConfigException(MUTE_MIN_MS, getLong(MUTE_MIN_MS),
                 "allowed is at most " + THROTTLE_MUTE_MAX_MS + " and " + PAUSE_MUTE_MAX_MS);
         }
+        groups = GroupProperties.groups(getList(QuotaProperties.GROUPS), properties, exemptPrincipals());
+        QuotaProperties.refuseUnknown(properties, DEFINITION, getList(QuotaProperties.GROUPS));
+        refuseOverridesInGroups(ClientQuotaType.PRODUCE, QuotaProperties.PRODUCE_OVERRIDES);
+        refuseOverridesInGroups(ClientQuotaType.FETCH, QuotaProperties.FETCH_OVERRIDES);
         if (nodeId() < 0 && isBroker()) {
             throw new ConfigException("node.id", nodeId(), "allowed is an id of 0 or more; the decision file names the broker by it");
         }
@@ -141,6 +150,30 @@ public final class KquotaConfig extends AbstractConfig {
 
     public ExemptPrincipals exemptPrincipals() {
         return ExemptPrincipals.parse(getString(EXEMPT_PRINCIPALS));
+    }
+
+    /** The quotas of a type for client ids; none for types that have no static ones. */
+    public StaticQuotas staticQuotas(ClientQuotaType type) {
+        return switch (type) {
+            case PRODUCE -> QuotaProperties.staticQuotas(getString(QuotaProperties.PRODUCE_DEFAULT), getString(QuotaProperties.PRODUCE_OVERRIDES));
+            case FETCH -> QuotaProperties.staticQuotas(getString(QuotaProperties.FETCH_DEFAULT), getString(QuotaProperties.FETCH_OVERRIDES));
+            default -> StaticQuotas.NONE;
+        };
+    }
+
+    /** The quota groups. */
+    public Groups groups() {
+        return groups;
+    }
+
+    private void refuseOverridesInGroups(ClientQuotaType type, String key) {
+        for (String clientId : staticQuotas(type).overrides().keySet()) {
+            Group group = groups.ofClientId(clientId);
+            if (group != null && group.limits(type)) {
+                throw new ConfigException(key, getString(key), "client id '" + clientId + "' is in group " + group.name()
+                    + ", which has such a limit too; allowed is one of them");
+            }
+        }
     }
 
     public int maxTagSets() {

@@ -4,8 +4,13 @@ import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.State;
+import org.kquota.group.Group;
+import org.kquota.group.Groups;
+import org.kquota.quota.ConfiguredQuotas;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.ExemptSeen;
+import org.kquota.quota.Quotas;
+import org.kquota.quota.StaticQuotas;
 import org.kquota.quota.StockQuotas;
 import org.kquota.quota.TagSet;
 import org.kquota.quota.TagSets;
@@ -14,6 +19,7 @@ import org.kquota.quota.Tags;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * What a request thread asks: under which tags a client is metered, and what the limit of tags is. It reads volatile
@@ -25,26 +31,34 @@ final class NodeQuotas {
 
     private final Clients clients;
     private final ExemptSeen exemptSeen = new ExemptSeen();
-    private final Map<ClientQuotaType, StockQuotas> stock = new EnumMap<>(ClientQuotaType.class);
+    private final Groups groups;
+    private final Map<ClientQuotaType, ConfiguredQuotas> configured = new EnumMap<>(ClientQuotaType.class);
     private final Map<ClientQuotaType, TagSets> tagSets = new EnumMap<>(ClientQuotaType.class);
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private volatile Posture posture;
     private volatile int nowSeconds;
 
-    NodeQuotas(ExemptPrincipals exempt, int maxTagSets, Posture posture) {
-        this.clients = new Clients(exempt);
+    /** @param fixed the static quotas of each type */
+    NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, Posture posture) {
+        this.clients = new Clients(exempt, groups);
+        this.groups = groups;
         this.posture = posture;
         StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(AppInfoParser.getVersion());
         for (ClientQuotaType type : ClientQuotaType.values()) {
-            stock.put(type, new StockQuotas(memory));
-            tagSets.put(type, new TagSets(stock.get(type), maxTagSets));
+            configured.put(type, new ConfiguredQuotas(type, new StockQuotas(memory), fixed.apply(type), groups));
+            tagSets.put(type, new TagSets(configured.get(type), maxTagSets));
         }
     }
 
     /** The quotas of a type that were set with the standard tools. */
     StockQuotas stock(ClientQuotaType type) {
-        return stock.get(type);
+        return configured.get(type).dynamic();
+    }
+
+    /** All quotas of a type. */
+    Quotas configured(ClientQuotaType type) {
+        return configured.get(type);
     }
 
     TagSets tagSets(ClientQuotaType type) {
@@ -102,9 +116,14 @@ final class NodeQuotas {
         if (type == ClientQuotaType.PRODUCE) {
             return produceTags(client, clientId);
         }
-        TagSet tagSet = tagSets.get(type).of(client.sanitizedUser(), clientId);
+        return tagSet(type, client, clientId).tags();
+    }
+
+    private TagSet tagSet(ClientQuotaType type, Clients.Client client, String clientId) {
+        Group group = client.group() != null ? client.group() : groups.ofClientId(clientId);
+        TagSet tagSet = tagSets.get(type).of(configured.get(type).meteredAs(group, client.sanitizedUser(), clientId));
         tagSet.touch(nowSeconds);
-        return tagSet.tags();
+        return tagSet;
     }
 
     private Map<String, String> produceTags(Clients.Client client, String clientId) {
@@ -112,10 +131,9 @@ final class NodeQuotas {
         if (state == State.PAUSE) {
             return Tags.PAUSED;
         }
-        TagSet tagSet = tagSets.get(ClientQuotaType.PRODUCE).of(client.sanitizedUser(), clientId);
-        tagSet.touch(nowSeconds);
+        TagSet tagSet = tagSet(ClientQuotaType.PRODUCE, client, clientId);
         if (state == State.THROTTLE && !tagSet.hasBaseline()
-            && stock.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null) {
+            && configured.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null) {
             return Tags.NEWCOMERS;
         }
         return tagSet.tags();
@@ -142,7 +160,7 @@ final class NodeQuotas {
             return null;
         }
         if (type != ClientQuotaType.PRODUCE) {
-            return tags.equals(Tags.OVERFLOW) ? null : stock.get(type).limit(tags);
+            return tags.equals(Tags.OVERFLOW) ? null : configured.get(type).limit(tags);
         }
         State state = now().enforced();
         if (tags.equals(Tags.PAUSED)) {
@@ -152,7 +170,7 @@ final class NodeQuotas {
             return state == State.THROTTLE ? (Double) newcomers.limit() : null;
         }
         // Who is in there has no quota; its tags would match a default user's.
-        Double quota = tags.equals(Tags.OVERFLOW) ? null : stock.get(type).limit(tags);
+        Double quota = tags.equals(Tags.OVERFLOW) ? null : configured.get(type).limit(tags);
         if (state == State.THROTTLE) {
             TagSet tagSet = tagSets.get(type).find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));
             if (tagSet != null && tagSet.limit() != TagSet.NO_LIMIT) {

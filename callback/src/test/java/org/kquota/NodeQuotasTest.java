@@ -12,7 +12,9 @@ import org.junit.jupiter.api.Test;
 import org.kquota.decision.Decision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
+import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.StaticQuotas;
 import org.kquota.quota.TagSet;
 import org.kquota.quota.Tags;
 
@@ -30,7 +32,7 @@ class NodeQuotasTest {
 
     @BeforeEach
     void someClientsAreKnown() {
-        quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), 3, posture(State.OPEN, 1, Mode.ENFORCE));
+        quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), Groups.NONE, type -> StaticQuotas.NONE, 3, posture(State.OPEN, 1, Mode.ENFORCE));
         quotas.tags(PRODUCE, ALICE, "known");
         quotas.tags(PRODUCE, ALICE, "idle");
         TagSet known = quotas.tagSets(PRODUCE).find("", "known");

@@ -9,6 +9,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * The tables of the README are made from the code. To write them anew:
@@ -36,12 +38,13 @@ class ReadmeTest {
 
     private static String properties() {
         StringBuilder table = new StringBuilder("| property | default | allowed | meaning |\n|---|---|---|---|\n");
-        List<String> names = KquotaConfig.DEFINITION.names().stream().sorted().toList();
-        for (String name : names) {
-            ConfigDef.ConfigKey key = KquotaConfig.DEFINITION.configKeys().get(name);
-            String byDefault = key.hasDefault() ? "`" + key.defaultValue + "`" : "none, required";
+        Map<String, ConfigDef.ConfigKey> keys = new TreeMap<>(KquotaConfig.DEFINITION.configKeys());
+        keys.putAll(GroupProperties.definition("NAME").configKeys());
+        keys.forEach((name, key) -> {
+            String byDefault = !key.hasDefault() ? "none, required" : key.defaultValue.equals("") || key.defaultValue.equals(List.of()) ? "empty"
+                : "`" + key.defaultValue + "`";
             table.append(String.format("| `%s` | %s | %s | %s |%n", name, byDefault, key.validator, key.documentation));
-        }
+        });
         return table.toString();
     }
 

@@ -1,7 +1,7 @@
 package org.kquota.govern;
 
 import org.kquota.decision.State;
-import org.kquota.quota.StockQuotas;
+import org.kquota.quota.Quotas;
 import org.kquota.quota.TagSet;
 import org.kquota.quota.TagSets;
 import org.kquota.quota.Tags;
@@ -21,7 +21,7 @@ public final class Governor {
     private static final double REMEMBERED_SECONDS = 60;
 
     private final GovernorSettings settings;
-    private final StockQuotas quotas;
+    private final Quotas quotas;
     private final TagSets tagSets;
     private final ProduceRates rates;
     private final FactorHistory history;
@@ -47,7 +47,7 @@ public final class Governor {
      * @param newcomers       the pool that clients without a baseline share in THROTTLE
      * @param rememberedTotal what all producers produced before this broker's restart, bytes per second; 0 if unknown
      */
-    public Governor(GovernorSettings settings, StockQuotas quotas, TagSets tagSets, TagSet paused, TagSet newcomers, ProduceRates rates,
+    public Governor(GovernorSettings settings, Quotas quotas, TagSets tagSets, TagSet paused, TagSet newcomers, ProduceRates rates,
                     double rememberedTotal) {
         this.settings = settings;
         this.quotas = quotas;

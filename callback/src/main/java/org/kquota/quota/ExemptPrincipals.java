@@ -50,6 +50,11 @@ public final class ExemptPrincipals {
         return !KafkaPrincipal.ANONYMOUS.equals(principal) && principals.contains(principal.toString());
     }
 
+    /** Whether this Type:name is in the list. */
+    public boolean names(String principal) {
+        return principals.contains(principal);
+    }
+
     @Override
     public String toString() {
         return String.join(";", principals);

@@ -13,7 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * broker's built-in callback: the most specific of eight levels counts (KIP-13, KIP-257), and clients that share a
  * quota share its tags. Reads take no lock.
  */
-public final class StockQuotas {
+public final class StockQuotas implements Quotas {
     private enum Level { CLIENT, USER, USER_CLIENT }
 
     /** How the built-in callback forgets levels, which differs between Kafka versions. */
@@ -61,7 +61,7 @@ public final class StockQuotas {
         }
     }
 
-    /** The user and client id under which this client is metered; one of them may be empty. */
+    @Override
     public Pair meteredAs(String sanitizedUser, String clientId) {
         int inUse = levels;
         if (inUse == 0 || inUse == bit(Level.CLIENT)) {
@@ -90,14 +90,20 @@ public final class StockQuotas {
         return new Pair("", clientId);
     }
 
-    /** The quota of these tags, or null if there is none. */
-    public Double limit(Map<String, String> tags) {
-        String user = tags.get(Tags.USER);
-        String clientId = tags.get(Tags.CLIENT_ID);
-        return user == null || clientId == null ? null : limit(user, clientId);
+    /** Whether the most specific quota that this client has names its user or its client id. */
+    public boolean names(String sanitizedUser, String clientId) {
+        if (levels == 0) {
+            return false;
+        }
+        Part user = Part.named(sanitizedUser);
+        Part client = Part.named(clientId);
+        if (has(user, client) || has(user, Part.DEFAULT) || has(user, null) || has(Part.DEFAULT, client)) {
+            return true;
+        }
+        return !has(Part.DEFAULT, Part.DEFAULT) && !has(Part.DEFAULT, null) && has(null, client);
     }
 
-    /** The quota of a client that is metered under this user and client id, or null if there is none. */
+    @Override
     public Double limit(String user, String clientId) {
         if (levels == 0) {
             return null;

@@ -11,19 +11,23 @@ import java.util.concurrent.ConcurrentHashMap;
  * operator's choice and always have their own.
  */
 public final class TagSets {
-    private final StockQuotas quotas;
+    private final Quotas quotas;
     private final int max;
     private final ConcurrentHashMap<Pair, TagSet> sets = new ConcurrentHashMap<>();
     private final TagSet overflow = new TagSet(Tags.OVERFLOW);
 
-    public TagSets(StockQuotas quotas, int max) {
+    public TagSets(Quotas quotas, int max) {
         this.quotas = quotas;
         this.max = max;
     }
 
     /** The tag set of a client; the same object for all clients that share a quota. */
     public TagSet of(String sanitizedUser, String clientId) {
-        Pair pair = quotas.meteredAs(sanitizedUser, clientId);
+        return of(quotas.meteredAs(sanitizedUser, clientId));
+    }
+
+    /** The tag set of what is metered so; the same object each time. */
+    public TagSet of(Pair pair) {
         TagSet known = sets.get(pair);
         if (known != null) {
             return known;

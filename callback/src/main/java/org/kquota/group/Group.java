@@ -1,0 +1,73 @@
+package org.kquota.group;
+
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.quota.StockQuotas.Pair;
+import org.kquota.share.LedPartitions;
+import org.kquota.share.PartitionShare;
+
+import java.util.EnumMap;
+import java.util.Map;
+
+/** Clients that share their quotas, whoever of them uses them. */
+public final class Group {
+    private final String name;
+    private final Pair meteredAs;
+    private final PartitionShare share;
+    private final GroupLimit[] limits = new GroupLimit[ClientQuotaType.values().length];
+
+    /**
+     * @param share  what the limits of the whole cluster are divided by, or null where there are none
+     * @param limits by quota type; for the other types its members are in no group
+     */
+    public Group(String name, PartitionShare share, Map<ClientQuotaType, GroupLimit> limits) {
+        this.name = name;
+        this.share = share;
+        this.meteredAs = new Pair(Groups.TAG_PREFIX + name, "");
+        limits.forEach((type, limit) -> this.limits[type.ordinal()] = limit);
+    }
+
+    public String name() {
+        return name;
+    }
+
+    /** What its members are metered as; the user is one that no client can have. */
+    public Pair meteredAs() {
+        return meteredAs;
+    }
+
+    /** Whether it has a limit of this type. */
+    public boolean limits(ClientQuotaType type) {
+        return limits[type.ordinal()] != null;
+    }
+
+    /** Its limit on this broker, or null if it has none of this type. */
+    public Double limit(ClientQuotaType type) {
+        GroupLimit limit = limits[type.ordinal()];
+        return limit == null ? null : (Double) limit.here();
+    }
+
+    /** All its limits on this broker. */
+    public Map<ClientQuotaType, Double> limits() {
+        Map<ClientQuotaType, Double> here = new EnumMap<>(ClientQuotaType.class);
+        for (ClientQuotaType type : ClientQuotaType.values()) {
+            if (limits(type)) {
+                here.put(type, limit(type));
+            }
+        }
+        return here;
+    }
+
+    /** Takes over who leads what; returns whether a limit is another one now. */
+    boolean update(LedPartitions partitions) {
+        return share != null && share.update(partitions);
+    }
+
+    boolean isShared() {
+        return share != null;
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}
