@@ -108,7 +108,8 @@ class Undetermined:
 class Decision:
     """What the policy decided, with everything that led to it.
 
-    ``headroom`` is exact; ``reasons`` are sorted, the one that determines the factor first.
+    ``headroom`` is exact; ``reasons`` are sorted, the one that determines the factor first, and the
+    ``MAX_LISTED`` worst at most; ``unlisted_volumes`` more volumes are over a limit.
     ``fallback`` says that the fallback action decides: some state is not known, and nothing known is
     worse than the action. With the action open and a known breach it is False, though
     ``undetermined`` names who is not known.
@@ -120,6 +121,7 @@ class Decision:
     fallback: bool
     hold: Hold | None
     decided_at: datetime
+    unlisted_volumes: int = 0
 
     @property
     def state(self) -> State:

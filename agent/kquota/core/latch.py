@@ -7,7 +7,6 @@ Because it is read back from the topic, hysteresis survives restarts and is the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from fractions import Fraction
 
 from kquota.core.usage import Volume, VolumeStatus
@@ -33,11 +32,10 @@ def _latch(volume: Volume, latched: list[Volume], release_margin: Fraction) -> V
     was_latched = any(_same(volume, other) for other in latched)
     if volume.status is not VolumeStatus.OK:
         # its figures are old, or no longer matter: nothing can be learnt from them
-        return replace(volume, latched=was_latched)
+        return volume._replace(latched=was_latched)
     bounds = volume.limits.bounds(volume.capacity_bytes)
-    return replace(
-        volume,
-        latched=bounds.latched(volume.consumed_bytes, was_latched=was_latched, release_margin=release_margin),
+    return volume._replace(
+        latched=bounds.latched(volume.consumed_bytes, was_latched=was_latched, release_margin=release_margin)
     )
 
 

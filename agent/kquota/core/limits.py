@@ -18,6 +18,10 @@ MAX_BYTES = 2**63 - 1
 # this far (share of the capacity) below the hard limit; at most half way to an empty volume, or a hard
 # limit within that share of "empty" would never be released.
 NO_ZONE_RELEASE_SHARE = Fraction(1, 100)
+# A numerator and a positive denominator: whole numbers are compared many times faster than fractions,
+# and just as exactly.
+Ratio = tuple[int, int]
+_ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 class InvalidLimit(ValueError):
@@ -50,10 +54,10 @@ def exact_number(value: object) -> Fraction | None:
         number = value if isinstance(value, Decimal) else Decimal(repr(value))
     except InvalidOperation:  # pragma: no cover - repr of a float is always decimal text
         return None
-    if not number.is_finite() or number.adjusted() > 19 or len(number.as_tuple().digits) > 40:
+    if number.adjusted() > 19:  # 0 where it is not finite
         return None
-    exponent = number.as_tuple().exponent
-    if not isinstance(exponent, int) or exponent < -40:
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or exponent < -40 or len(digits) > 40:
         return None
     return Fraction(number)
 
@@ -103,11 +107,16 @@ class Limit:
         It may be negative (more free space asked for than the volume has) or above the capacity
         (a limit that is never reached).
         """
+        return Fraction(*self.consumed_at(capacity_bytes))
+
+    def consumed_at(self, capacity_bytes: int) -> Ratio:
+        """Return the same as a numerator and a positive denominator, not reduced."""
+        numerator, denominator = self.level.numerator, self.level.denominator
         if self.type is LimitType.CONSUMED_SPACE:
-            return self.level
+            return numerator, denominator
         if self.type is LimitType.MIN_FREE_BYTES:
-            return capacity_bytes - self.level
-        return capacity_bytes * (1 - self.level / 100)
+            return capacity_bytes * denominator - numerator, denominator
+        return capacity_bytes * (100 * denominator - numerator), 100 * denominator
 
     def to_document(self) -> dict[str, object]:
         """Return the JSON form; an integral level stays an integer."""
@@ -137,6 +146,11 @@ class LimitPair:
 
     def __post_init__(self) -> None:
         check_pair(self.soft, self.hard)
+
+    def headroom(self, capacity_bytes: int, consumed_bytes: int) -> Fraction:
+        """Return the headroom of a volume (see :meth:`Bounds.headroom`)."""
+        soft, hard = self.soft.consumed_at(capacity_bytes), self.hard.consumed_at(capacity_bytes)
+        return _headroom(soft, hard, consumed_bytes)
 
     def bounds(self, capacity_bytes: int) -> Bounds:
         """Convert both limits to bytes consumed on a volume of this capacity."""
@@ -185,11 +199,10 @@ class Bounds:
 
         (hard - consumed) / (hard - soft), clamped to [0, 1]; without a throttle zone 1 below hard.
         """
-        if consumed_bytes >= self.hard_bytes:
-            return Fraction(0)
-        if not self.has_throttle_zone:
-            return Fraction(1)
-        return min(Fraction(1), (self.hard_bytes - consumed_bytes) / (self.hard_bytes - self.soft_bytes))
+        soft, hard = self.soft_bytes, self.hard_bytes
+        return _headroom(
+            (soft.numerator, soft.denominator), (hard.numerator, hard.denominator), consumed_bytes
+        )
 
     def latched(self, consumed_bytes: int, *, was_latched: bool, release_margin: Fraction) -> bool:
         """Return whether the hard breach holds on after this look at the volume.
@@ -208,3 +221,15 @@ class Bounds:
             return headroom < 1 and headroom <= release_margin
         margin_bytes = min(NO_ZONE_RELEASE_SHARE * self.capacity_bytes, self.hard_bytes / 2)
         return consumed_bytes >= self.hard_bytes - margin_bytes
+
+
+def _headroom(soft: Ratio, hard: Ratio, consumed_bytes: int) -> Fraction:
+    """Return (hard - consumed) / (hard - soft), clamped to [0, 1]; below both limits always 1."""
+    (soft_bytes, soft_unit), (hard_bytes, hard_unit) = soft, hard
+    left = hard_bytes - consumed_bytes * hard_unit
+    if left <= 0:
+        return _ZERO
+    if consumed_bytes * soft_unit <= soft_bytes:
+        return _ONE
+    # consumption lies between the limits, so there is a throttle zone, and less of it is left than all
+    return Fraction(left * soft_unit, hard_bytes * soft_unit - soft_bytes * hard_unit)

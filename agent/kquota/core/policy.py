@@ -11,12 +11,13 @@ Precedence: own hard breach > hold > everything else. The worst of known headroo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 
 from kquota.core.decision import (
+    MAX_LISTED,
     Cause,
     Decision,
     FallbackAction,
@@ -24,17 +25,14 @@ from kquota.core.decision import (
     Undetermined,
     UndeterminedCause,
 )
+from kquota.core.poll import Poll, volumes_of
 from kquota.core.records import BrokerOrder, Hold, HoldAction
-from kquota.core.usage import UsageRecord, Volume, VolumeStatus
+from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, NoRecord
+from kquota.core.votes import Ballot
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
-_CAUSE_ORDER = {
-    cause: rank
-    for rank, cause in enumerate(
-        (Cause.HOLD, Cause.HARD, Cause.LATCHED, Cause.OWN, Cause.FALLBACK, Cause.SOFT)
-    )
-}
+_NO_VOTES = Ballot()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +66,34 @@ class Situation:
 
 def decide(view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime) -> Decision:
     """Decide what producers may do at ``now``."""
-    reasons: list[Reason] = []
+    poll = Poll()
     undetermined = [Undetermined(None, cause) for cause in _cluster_causes(situation)]
-    for broker_id in _known_brokers(view, situation):
-        if broker_id != situation.self_id and view.order_in_force(BrokerOrder.QUARANTINE, broker_id, now):
-            continue
-        votes, cause = _judge_broker(view, broker_id, situation, settings, now)
-        reasons.extend(votes)
+    for broker_id, ballot, cause in _judgements(view, situation, settings, now):
+        poll.add(broker_id, ballot)
         if cause is not None:
             undetermined.append(Undetermined(broker_id, cause))
     if situation.own is not None:
-        own_votes, own_failed = _judge_own(situation, reasons)
-        reasons.extend(own_votes)
+        own_failed = _add_own(poll, situation.own, situation.self_id)
         if own_failed and all(entry.broker_id != situation.self_id for entry in undetermined):
             undetermined.append(Undetermined(situation.self_id, UndeterminedCause.FAILED))
 
     hold = view.hold_in_force(now)
     undetermined.sort(key=lambda entry: (entry.broker_id is not None, entry.broker_id or 0, entry.cause))
     if hold is not None:
-        return _held(hold, reasons, undetermined, situation.self_id, now)
-    known_headroom = _smallest(reasons)
+        return _held(hold, poll, undetermined, situation.self_id, now)
+    known_headroom = poll.smallest()
     fallback_headroom = _ZERO if settings.fallback_action is FallbackAction.PAUSE else _ONE
-    if undetermined and fallback_headroom < 1:
-        reasons.extend(Reason(Cause.FALLBACK, fallback_headroom, entry.broker_id) for entry in undetermined)
+    if fallback_headroom < 1:
+        poll.others += [Reason(Cause.FALLBACK, fallback_headroom, entry.broker_id) for entry in undetermined]
+    reasons = poll.worst(MAX_LISTED)
     return Decision(
-        headroom=_smallest(reasons),
-        reasons=_sorted(reasons),
+        headroom=poll.smallest(),
+        reasons=reasons,
         undetermined=tuple(undetermined),
         fallback=bool(undetermined) and fallback_headroom <= known_headroom,
         hold=None,
         decided_at=now,
+        unlisted_volumes=poll.volumes() - len(volumes_of(reasons)),
     )
 
 
@@ -108,105 +104,60 @@ def _cluster_causes(situation: Situation) -> Iterator[UndeterminedCause]:
         yield no_list
 
 
-def _known_brokers(view: ClusterView, situation: Situation) -> list[int]:
+def _judgements(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Iterator[tuple[int, Ballot, UndeterminedCause | None]]:
+    """Yield what each known broker's record says, and why its state is not known where it must be."""
     active = situation.active_brokers or frozenset()
-    return sorted(active | view.brokers.keys())
-
-
-def _judge_broker(
-    view: ClusterView, broker_id: int, situation: Situation, settings: PolicySettings, now: datetime
-) -> tuple[list[Reason], UndeterminedCause | None]:
-    """Return what a broker's record says, and why its state is not known where it must be."""
-    must_be_known = (
-        situation.active_brokers is not None
-        and broker_id in situation.active_brokers
-        and broker_id not in situation.joining_brokers
-    )
-    record = view.record_of(broker_id, now)
-    if isinstance(record, NoRecord):
-        return [], UndeterminedCause(record.value) if must_be_known else None
-    if not must_be_known:  # its last verdict counts, however old
-        return list(_votes(broker_id, record.volumes)), None
-    fresh = now - record.snapshot_at <= settings.staleness or view.order_in_force(
-        BrokerOrder.MAINTENANCE, broker_id, now
-    )
-    votes = list(_votes(broker_id, record.volumes))
-    if not fresh:
-        # Stale state is ignored, but silence never releases: what stood at 0 goes on counting as 0.
-        return [vote for vote in votes if vote.headroom == 0], UndeterminedCause.STALE
-    if record.failed_volumes:
-        return votes, UndeterminedCause.FAILED
-    return votes, None if record.invalid_limit is None else UndeterminedCause.INVALID_LIMIT
-
-
-def _votes(broker_id: int, volumes: Iterable[Volume]) -> Iterator[Reason]:
-    """Yield a reason for each voting volume that is over its soft limit."""
-    for volume in volumes:
-        headroom = _voted_headroom(volume)
-        if headroom is None or headroom >= 1:
-            continue
-        if headroom > 0:
-            cause = Cause.SOFT
+    must_be_known = active - situation.joining_brokers
+    quarantined = view.brokers_under(BrokerOrder.QUARANTINE, now) - {situation.self_id}
+    maintained = view.brokers_under(BrokerOrder.MAINTENANCE, now)
+    for broker_id in sorted((active | view.brokers.keys()) - quarantined):
+        record = view.record_of(broker_id, now)
+        if isinstance(record, NoRecord):
+            if broker_id in must_be_known:
+                yield broker_id, _NO_VOTES, UndeterminedCause(record.value)
+        elif broker_id not in must_be_known:  # its last verdict counts, however old
+            yield broker_id, record.ballot, None
+        elif now - record.snapshot_at > settings.staleness and broker_id not in maintained:
+            # Stale state is ignored, but silence never releases: what stood at 0 goes on counting as 0.
+            yield broker_id, record.ballot.breaches_alone(), UndeterminedCause.STALE
+        elif record.failed_volumes:
+            yield broker_id, record.ballot, UndeterminedCause.FAILED
         else:
-            cause = Cause.HARD if volume.measured_headroom() == 0 else Cause.LATCHED
-        yield Reason(cause, headroom, broker_id, volume.name)
+            invalid = record.invalid_limit is not None
+            yield broker_id, record.ballot, UndeterminedCause.INVALID_LIMIT if invalid else None
 
 
-def _voted_headroom(volume: Volume) -> Fraction | None:
-    if not volume.votes:
-        return None
-    headroom = volume.headroom()
-    if volume.status is VolumeStatus.FAILED:
-        # Old figures of a volume nobody can read must not speak for it, except as a breach; a capacity
-        # of 0 says that there never were any figures.
-        known = volume.latched or volume.capacity_bytes > 0
-        return headroom if known and headroom == 0 else None
-    return headroom
-
-
-def _judge_own(situation: Situation, reasons: list[Reason]) -> tuple[list[Reason], bool]:
-    """Return where the fresh look is worse than this broker's record, and whether a volume failed."""
-    assert situation.own is not None
-    recorded = {r.volume: r.headroom for r in reasons if r.broker_id == situation.self_id}
-    votes = []
-    for volume in situation.own.volumes:
-        headroom = _voted_headroom(volume)
-        if headroom is not None and headroom < recorded.get(volume.name, _ONE):
-            votes.append(Reason(Cause.OWN, headroom, situation.self_id, volume.name))
-    return votes, bool(situation.own.failed_volumes)
+def _add_own(poll: Poll, own: UsageRecord, self_id: int | None) -> bool:
+    """Add where the fresh look is worse than this broker's record; return whether a volume failed."""
+    assert self_id is not None
+    recorded = {vote.volume: vote.headroom for vote in poll.ballot_of(self_id).votes}
+    poll.others += [
+        Reason(Cause.OWN, vote.headroom, self_id, vote.volume)
+        for vote in own.ballot.votes
+        if vote.headroom < recorded.get(vote.volume, _ONE)
+    ]
+    return bool(own.failed_volumes)
 
 
 def _held(
-    hold: Hold, reasons: list[Reason], undetermined: list[Undetermined], self_id: int | None, now: datetime
+    hold: Hold, poll: Poll, undetermined: list[Undetermined], self_id: int | None, now: datetime
 ) -> Decision:
     """Apply an operator's hold; only a hard breach of this broker's own disks outranks it."""
     # By the record or by the fresh look: a look that is better than the record must not loosen.
-    breaches = [r for r in reasons if self_id is not None and r.broker_id == self_id and r.headroom == 0]
-    headroom = _ZERO if hold.action is HoldAction.PAUSE else _ONE
-    reasons = [Reason(Cause.HOLD, headroom), *breaches]
+    own = Poll(others=[reason for reason in poll.others if reason.headroom == 0])
+    if self_id is not None:
+        own.add(self_id, poll.ballot_of(self_id).breaches_alone())
+    volumes = own.volumes()
+    own.others.append(Reason(Cause.HOLD, _ZERO if hold.action is HoldAction.PAUSE else _ONE))
+    reasons = own.worst(MAX_LISTED)
     return Decision(
-        headroom=_smallest(reasons),
-        reasons=_sorted(reasons),
+        headroom=own.smallest(),
+        reasons=reasons,
         undetermined=tuple(undetermined),
         fallback=False,
         hold=hold,
         decided_at=now,
-    )
-
-
-def _smallest(reasons: Iterable[Reason]) -> Fraction:
-    return min((reason.headroom for reason in reasons), default=_ONE)
-
-
-def _sorted(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    return tuple(
-        sorted(
-            reasons,
-            key=lambda r: (
-                r.headroom,
-                _CAUSE_ORDER[r.cause],
-                -1 if r.broker_id is None else r.broker_id,
-                r.volume or "",
-            ),
-        )
+        unlisted_volumes=volumes - len(volumes_of(reasons)),
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from kquota.core.decision import Cause, Decision, Reason, State, Undetermined, UndeterminedCause
+from kquota.core.poll import volumes_of
 from kquota.core.records import Hold
 from kquota.core.timestamps import format_utc
 
@@ -48,7 +47,7 @@ def _because(decision: Decision) -> str:
         if decision.hold and first.cause is Cause.HOLD
         else reason_sentence(first)
     )
-    others = len(_volumes(decision.reasons) - _volumes((first,)))
+    others = len(volumes_of(decision.reasons) - volumes_of((first,))) + decision.unlisted_volumes
     if others:
         text += f", and {others} more volume{'s' if others > 1 else ''} over a limit"
     if decision.hold and first.cause is not Cause.HOLD:
@@ -56,11 +55,6 @@ def _because(decision: Decision) -> str:
     if decision.undetermined:
         text += f"; besides, {_undetermined(decision.undetermined)}"
     return text
-
-
-def _volumes(reasons: Iterable[Reason]) -> set[tuple[int | None, str]]:
-    """Return the volumes that reasons are about; one may have several reasons."""
-    return {(reason.broker_id, reason.volume) for reason in reasons if reason.volume is not None}
 
 
 def reason_sentence(reason: Reason) -> str:

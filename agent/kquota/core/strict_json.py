@@ -32,6 +32,12 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return document
 
 
+# made once: building a decoder costs as much as reading a small message
+_DECODER = json.JSONDecoder(
+    parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys
+)
+
+
 def parse_json(raw: bytes | str | ParsedJson, max_bytes: int = MAX_VALUE_BYTES) -> object:
     """Read one JSON document; numbers with a fraction or exponent become exact ``Decimal``.
 
@@ -45,12 +51,7 @@ def parse_json(raw: bytes | str | ParsedJson, max_bytes: int = MAX_VALUE_BYTES) 
         raise InvalidJson(f"{len(raw)} bytes are more than the {max_bytes} allowed")
     try:
         text = raw.decode("utf-8") if isinstance(raw, bytes) else raw
-        document: object = json.loads(
-            text,
-            parse_float=Decimal,
-            parse_constant=_refuse_constant,
-            object_pairs_hook=_unique_keys,
-        )
+        document: object = _DECODER.decode(text)
     except InvalidJson:
         raise
     except RecursionError:
@@ -62,4 +63,7 @@ def parse_json(raw: bytes | str | ParsedJson, max_bytes: int = MAX_VALUE_BYTES) 
 
 def printable(text: str) -> str:
     """Return a stranger's text fit for a terminal and a log: bounded, nothing but printable characters."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text[:MAX_TEXT])
+    text = text[:MAX_TEXT]
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)

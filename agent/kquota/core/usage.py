@@ -6,25 +6,46 @@ The message is the one of the Strimzi proposal, with optional fields of ours (se
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import cast
+from functools import cached_property
+from typing import NamedTuple
 
-from kquota.core.limits import MAX_BYTES, InvalidLimit, Limit, LimitPair, exact_number, json_number
-from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json, printable
+from kquota.core.limits import Limit, LimitPair
+from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
+from kquota.core.usage_fields import (
+    MalformedRecord,
+    applied_field,
+    limit_field,
+    limit_pair,
+    log_dirs_field,
+    object_field,
+    optional_text,
+    required,
+    sequence_field,
+    size_field,
+)
+from kquota.core.votes import Ballot, Vote
+
+__all__ = [
+    "MAX_VOLUMES",
+    "SCHEMA_VERSION",
+    "MalformedRecord",
+    "UsageRecord",
+    "Volume",
+    "VolumeRole",
+    "VolumeStatus",
+    "parse_usage",
+    "usage_from_document",
+    "usage_to_document",
+]
 
 SCHEMA_VERSION = 1
 MAX_VOLUMES = 4096
-MAX_APPLIED_KEYS = 32
-
-
-class MalformedRecord(ValueError):
-    """A value that is no usage record; the text says which key, which value and what is allowed."""
 
 
 class VolumeStatus(StrEnum):
@@ -35,6 +56,9 @@ class VolumeStatus(StrEnum):
     FAILED = "failed"  # missing, hung or unreadable while in use: the broker is undetermined
 
 
+_STATUS_BY_NAME = {status.value: status for status in VolumeStatus}
+
+
 class VolumeRole(StrEnum):
     """What Kafka keeps on a volume."""
 
@@ -42,9 +66,8 @@ class VolumeRole(StrEnum):
     METADATA = "metadata"  # only the KRaft log: alerted, but pausing producers can't free it
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
-    """One volume in a usage record.
+class Volume(NamedTuple):
+    """One volume in a usage record; a tuple, because clusters have thousands and read them all the time.
 
     ``limits`` are those that hold here: the volume's own where it has them, else the record's; None
     where they can't be judged, and ``limits_problem`` says why. ``own_hard`` and ``own_soft`` are the
@@ -74,7 +97,7 @@ class Volume:
         """Return the headroom by the figures alone, or None without limits to judge them by."""
         if self.limits is None:
             return None
-        return self.limits.bounds(self.capacity_bytes).headroom(self.consumed_bytes)
+        return self.limits.headroom(self.capacity_bytes, self.consumed_bytes)
 
     def headroom(self) -> Fraction | None:
         """Return the headroom that counts: 0 where latched; None where the volume can't be judged."""
@@ -82,8 +105,28 @@ class Volume:
             return Fraction(0)
         return self.measured_headroom()
 
+    def vote(self) -> Vote | None:
+        """Return what the volume says in the decision; None where it has no say, or nothing to say."""
+        if not self.votes:
+            return None
+        measured = self.measured_headroom()
+        headroom = Fraction(0) if self.latched else measured
+        if headroom is None or headroom >= 1:
+            return None
+        if self.status is VolumeStatus.FAILED and not (headroom == 0 and self._had_figures):
+            return None
+        return Vote.of(headroom, measured, self.name)
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def _had_figures(self) -> bool:
+        """Whether an old look at a volume that nobody can read any more still counts as a breach.
+
+        Otherwise old figures must not speak for it; a capacity of 0 says that there never were any.
+        """
+        return self.latched or self.capacity_bytes > 0
+
+
+@dataclass(frozen=True)
 class UsageRecord:
     """A broker's usage record. ``hard`` and ``soft`` are None where the record's own can't be judged."""
 
@@ -97,7 +140,12 @@ class UsageRecord:
     sequence: int | None = None
     applied: Mapping[str, str | int | float | None] | None = None
 
-    @property
+    @cached_property
+    def ballot(self) -> Ballot:
+        """The votes of the volumes that are over their soft limit."""
+        return Ballot.of(vote for volume in self.volumes if (vote := volume.vote()) is not None)
+
+    @cached_property
     def invalid_limit(self) -> str | None:
         """Why some limit of the record can't be judged; None where all can."""
         if self.limits_problem is not None:
@@ -107,7 +155,7 @@ class UsageRecord:
                 return f"volume {volume.name}: {volume.limits_problem}"
         return None
 
-    @property
+    @cached_property
     def failed_volumes(self) -> tuple[Volume, ...]:
         """The data volumes whose owner can't read them."""
         return tuple(v for v in self.volumes if v.status is VolumeStatus.FAILED and v.role is VolumeRole.DATA)
@@ -128,20 +176,21 @@ def parse_usage(raw: bytes | str | ParsedJson) -> UsageRecord:
 
 def usage_from_document(document: object) -> UsageRecord:
     """Read a record from its parsed JSON (numbers int, Decimal or float). See :func:`parse_usage`."""
-    record = _object(document, "the value")
+    record = object_field(document, "the value")
     try:
-        snapshot_at = parse_utc(_required(record, "SnapshotAt"))
+        snapshot_at = parse_utc(required(record, "SnapshotAt"))
     except InvalidTimestamp as error:
         raise MalformedRecord(f"SnapshotAt: {error}") from None
-    hard, hard_problem = _limit(_object(_required(record, "HardLimit"), "HardLimit"), "HardLimit")
-    soft, soft_problem = _limit(_object(_required(record, "SoftLimit"), "SoftLimit"), "SoftLimit")
-    problem = hard_problem or soft_problem
+    hard, hard_problem = limit_field(object_field(required(record, "HardLimit"), "HardLimit"), "HardLimit")
+    soft, soft_problem = limit_field(object_field(required(record, "SoftLimit"), "SoftLimit"), "SoftLimit")
+    pair, problem = None, hard_problem or soft_problem
     if hard is not None and soft is not None:
-        problem = _pair(soft, hard)[1]
-    entries = _required(record, "Volumes")
+        pair, problem = limit_pair(soft, hard)
+    entries = required(record, "Volumes")
     if not isinstance(entries, (list, tuple)) or not 1 <= len(entries) <= MAX_VOLUMES:
         raise MalformedRecord(f"Volumes: must be a list of 1 to {MAX_VOLUMES} volumes")
-    volumes = tuple(_volume(entry, index, hard, soft) for index, entry in enumerate(entries))
+    common = _CommonLimits(hard, soft, pair, problem)
+    volumes = tuple([_volume(entry, index, common) for index, entry in enumerate(entries)])
     names = {volume.name for volume in volumes}
     if len(names) != len(volumes):
         raise MalformedRecord("Volumes: two volumes have the same VolumeName")
@@ -151,10 +200,10 @@ def usage_from_document(document: object) -> UsageRecord:
         hard=hard,
         soft=soft,
         limits_problem=problem,
-        cluster_id=_optional_text(record, "ClusterId"),
-        instance_id=_optional_text(record, "InstanceId"),
-        sequence=_sequence(record),
-        applied=_applied(record),
+        cluster_id=optional_text(record, "ClusterId"),
+        instance_id=optional_text(record, "InstanceId"),
+        sequence=sequence_field(record),
+        applied=applied_field(record),
     )
 
 
@@ -206,27 +255,29 @@ def _volume_document(volume: Volume) -> dict[str, object]:
     return entry
 
 
-def _volume(entry: object, index: int, hard: Limit | None, soft: Limit | None) -> Volume:
+@dataclass(frozen=True, slots=True)
+class _CommonLimits:
+    """The limits of a record, for the volumes that have none of their own; ``problem`` is of the pair."""
+
+    hard: Limit | None
+    soft: Limit | None
+    pair: LimitPair | None
+    problem: str | None
+
+
+def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
     where = f"Volumes[{index}]"
-    fields = _object(entry, where)
-    name = _required(fields, "VolumeName", where)
+    fields = object_field(entry, where)
+    try:
+        name, capacity, consumed = fields["VolumeName"], fields["Capacity"], fields["Consumed"]
+    except KeyError as missing:
+        raise MalformedRecord(f"{where}.{missing.args[0]} is missing") from None
     if not isinstance(name, str) or not 0 < len(name) <= MAX_TEXT or not name.isprintable():
         raise MalformedRecord(f"{where}.VolumeName: must be a text of 1 to {MAX_TEXT} printable characters")
-    capacity = _size(_required(fields, "Capacity", where), f"{where}.Capacity")
-    consumed = _size(_required(fields, "Consumed", where), f"{where}.Consumed")
+    capacity, consumed = size_field(capacity, where, "Capacity"), size_field(consumed, where, "Consumed")
     if consumed > capacity:
         raise MalformedRecord(f"{where}.Consumed: {consumed} is more than the capacity, {capacity}")
-    own_hard, own_soft, problem = None, None, None
-    if fields.get("HardLimit") is not None:
-        own_hard, problem = _limit(_object(fields["HardLimit"], f"{where}.HardLimit"), "HardLimit")
-    if fields.get("SoftLimit") is not None:
-        own_soft, soft_problem = _limit(_object(fields["SoftLimit"], f"{where}.SoftLimit"), "SoftLimit")
-        problem = problem or soft_problem
-    limits = None
-    if problem is None:
-        effective_hard, effective_soft = own_hard or hard, own_soft or soft
-        if effective_hard is not None and effective_soft is not None:
-            limits, problem = _pair(effective_soft, effective_hard)
+    own_hard, own_soft, limits, problem = _limits_of(fields, where, common)
     status, latched = _status(fields, where), _latched(fields, where)
     return Volume(
         name=name,
@@ -234,15 +285,37 @@ def _volume(entry: object, index: int, hard: Limit | None, soft: Limit | None) -
         consumed_bytes=consumed,
         limits=limits,
         limits_problem=problem,
-        volume_id=_optional_text(fields, "VolumeId"),
-        log_dirs=_log_dirs(fields),
-        mount_point=_optional_text(fields, "MountPoint"),
+        volume_id=optional_text(fields, "VolumeId"),
+        log_dirs=log_dirs_field(fields),
+        mount_point=optional_text(fields, "MountPoint"),
         status=status,
         role=VolumeRole.METADATA if fields.get("Role") == VolumeRole.METADATA.value else VolumeRole.DATA,
         latched=latched,
         own_hard=own_hard,
         own_soft=own_soft,
     )
+
+
+def _limits_of(
+    fields: Mapping[str, object], where: str, common: _CommonLimits
+) -> tuple[Limit | None, Limit | None, LimitPair | None, str | None]:
+    """Return a volume's own hard and soft limit, the pair that holds for it, and what is wrong with it."""
+    hard, soft = fields.get("HardLimit"), fields.get("SoftLimit")
+    if hard is None and soft is None:
+        known = common.hard is not None and common.soft is not None
+        return None, None, common.pair, common.problem if known else None
+    own_hard, own_soft, problem = None, None, None
+    if hard is not None:
+        own_hard, problem = limit_field(object_field(hard, f"{where}.HardLimit"), "HardLimit")
+    if soft is not None:
+        own_soft, soft_problem = limit_field(object_field(soft, f"{where}.SoftLimit"), "SoftLimit")
+        problem = problem or soft_problem
+    if problem is not None:
+        return own_hard, own_soft, None, problem
+    effective_hard, effective_soft = own_hard or common.hard, own_soft or common.soft
+    if effective_hard is None or effective_soft is None:
+        return own_hard, own_soft, None, None
+    return own_hard, own_soft, *limit_pair(effective_soft, effective_hard)
 
 
 def _status(fields: Mapping[str, object], where: str) -> VolumeStatus:
@@ -252,7 +325,7 @@ def _status(fields: Mapping[str, object], where: str) -> VolumeStatus:
     if not isinstance(value, str):
         raise MalformedRecord(f"{where}.Status: must be one of {', '.join(VolumeStatus)}")
     # A status of a newer version: whatever it means, it is not "fine".
-    return VolumeStatus(value) if value in set(VolumeStatus) else VolumeStatus.FAILED
+    return _STATUS_BY_NAME.get(value, VolumeStatus.FAILED)
 
 
 def _latched(fields: Mapping[str, object], where: str) -> bool:
@@ -262,75 +335,3 @@ def _latched(fields: Mapping[str, object], where: str) -> bool:
     if not isinstance(value, str):
         raise MalformedRecord(f'{where}.Latched: must be absent or "HARD"')
     return True  # a latch of a newer version holds, too
-
-
-def _limit(document: Mapping[str, object], where: str) -> tuple[Limit | None, str | None]:
-    type_name, level = document.get("type"), document.get("level")
-    if not isinstance(type_name, str):
-        raise MalformedRecord(f"{where}.type: must be a text")
-    if isinstance(level, bool) or not isinstance(level, (int, float, Decimal)):
-        raise MalformedRecord(f"{where}.level: must be a number")
-    try:
-        return Limit.parse(document), None
-    except InvalidLimit as error:
-        return None, f"{where}: {error}"
-
-
-def _pair(soft: Limit, hard: Limit) -> tuple[LimitPair | None, str | None]:
-    try:
-        return LimitPair(soft, hard), None
-    except InvalidLimit as error:
-        return None, str(error)
-
-
-def _object(value: object, where: str) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise MalformedRecord(f"{where}: must be a JSON object")
-    return cast("Mapping[str, object]", value)
-
-
-def _required(fields: Mapping[str, object], key: str, where: str = "") -> object:
-    if key not in fields:
-        raise MalformedRecord(f"{where + '.' if where else ''}{key} is missing")
-    return fields[key]
-
-
-def _size(value: object, where: str) -> int:
-    number = exact_number(value)
-    if number is None or number.denominator != 1 or not 0 <= number <= MAX_BYTES:
-        raise MalformedRecord(f"{where}: must be a whole number of bytes between 0 and {MAX_BYTES}")
-    return number.numerator
-
-
-def _sequence(record: Mapping[str, object]) -> int | None:
-    value = record.get("Sequence")
-    return (
-        value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_BYTES else None
-    )
-
-
-def _optional_text(fields: Mapping[str, object], key: str) -> str | None:
-    value = fields.get(key)
-    return printable(value) if isinstance(value, str) else None
-
-
-def _applied(record: Mapping[str, object]) -> Mapping[str, str | int | float | None] | None:
-    """Return what the plug-in applies, fit to print and to be written as JSON; what is nested is dropped."""
-    document = record.get("Applied")
-    if not isinstance(document, dict):
-        return None
-    applied: dict[str, str | int | float | None] = {}
-    for key, value in list(document.items())[:MAX_APPLIED_KEYS]:
-        if value is None or isinstance(value, bool):
-            applied[printable(key)] = value
-        elif isinstance(value, str):
-            applied[printable(key)] = printable(value)
-        elif (number := exact_number(value)) is not None:
-            applied[printable(key)] = json_number(number)
-    return applied
-
-
-def _log_dirs(fields: Mapping[str, object]) -> tuple[str, ...]:
-    value = fields.get("LogDirs")
-    entries: Sequence[object] = value if isinstance(value, list) else ()
-    return tuple(printable(entry) for entry in entries[:64] if isinstance(entry, str))

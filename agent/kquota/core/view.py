@@ -23,10 +23,15 @@ from kquota.core.records import (
     TombstoneEvent,
     UsageEvent,
 )
+from kquota.core.strict_json import printable
 from kquota.core.usage import UsageRecord
 
 # Records from the future that are kept for a broker until their time has come.
 MAX_PENDING_RECORDS = 32
+# Brokers that the cluster does not list (stopped ones, and whatever somebody made up), and orders about
+# single brokers, that are kept. Far more than a cluster has; a key costs a stranger nothing.
+MAX_UNLISTED_BROKERS = 4096
+MAX_BROKER_ORDERS = 4096
 
 
 class FoldResult(StrEnum):
@@ -38,6 +43,7 @@ class FoldResult(StrEnum):
     OPERATOR = "operator"
     MALFORMED = "malformed"
     IGNORED = "ignored"
+    EXCESS = "excess"  # about a broker beyond the number that is kept
 
 
 class NoRecord(StrEnum):
@@ -47,6 +53,15 @@ class NoRecord(StrEnum):
     TOMBSTONE = "tombstone"
     MALFORMED = "malformed"
     FUTURE = "future"
+
+
+def excess_sentence(key: bytes | str | None) -> str:
+    """Say which record was not kept, and why."""
+    text = key.decode("ascii", "replace") if isinstance(key, bytes) else key or ""
+    return (
+        f"the record of key {printable(text)} is not kept: the topic tells of more than"
+        f" {MAX_UNLISTED_BROKERS} brokers that the cluster does not list, or of as many orders"
+    )
 
 
 @dataclass(slots=True)
@@ -92,6 +107,8 @@ class ClusterView:
     """Every broker's records, and the operators' orders.
 
     With a ``cluster_id``, a usage record that names another cluster is malformed: somebody copied it here.
+    Brokers in ``listed``, those that the cluster lists, are always kept. Of others the lowest ids are, up to
+    a bound, so that the order in which records were read does not matter.
     """
 
     future_tolerance: timedelta
@@ -99,10 +116,15 @@ class ClusterView:
     hold: Hold | None = None
     orders: dict[tuple[BrokerOrder, int], Note] = field(default_factory=dict)
     cluster_id: str | None = None
+    listed: frozenset[int] = frozenset()
 
     def fold(self, event: Event, now: datetime) -> FoldResult:
         """Take in one record; events of one key must come in offset order."""
         match event:
+            case UsageEvent(broker_id) | TombstoneEvent(broker_id) if not self._admits(broker_id):
+                return FoldResult.EXCESS
+            case MalformedEvent(int(broker_id)) if not self._admits(broker_id):
+                return FoldResult.EXCESS
             case UsageEvent(broker_id, record) if self._of_another_cluster(record):
                 self.brokers.setdefault(broker_id, BrokerHistory()).last_event = NoRecord.MALFORMED
                 return FoldResult.MALFORMED
@@ -123,6 +145,8 @@ class ClusterView:
                 self.orders.pop((order, broker_id), None)
             case BrokerOrderEvent(order, broker_id, note):
                 assert note is not None
+                if not self._takes_order(order, broker_id, now):
+                    return FoldResult.EXCESS
                 self.orders[order, broker_id] = note
             case IgnoredEvent():
                 return FoldResult.IGNORED
@@ -130,6 +154,31 @@ class ClusterView:
 
     def _of_another_cluster(self, record: UsageRecord) -> bool:
         return None not in (self.cluster_id, record.cluster_id) and self.cluster_id != record.cluster_id
+
+    def _admits(self, broker_id: int) -> bool:
+        """Whether there is room for a broker; one with a higher id makes room for it."""
+        if broker_id in self.brokers or len(self.brokers) < MAX_UNLISTED_BROKERS or broker_id in self.listed:
+            return True
+        unlisted = self.brokers.keys() - self.listed
+        if len(unlisted) < MAX_UNLISTED_BROKERS:
+            return True
+        highest = max(unlisted)
+        if broker_id < highest:
+            del self.brokers[highest]
+        return broker_id < highest
+
+    def _takes_order(self, order: BrokerOrder, broker_id: int, now: datetime) -> bool:
+        """Whether there is room for an order; what has ended, and what is about a higher id, makes room."""
+        if (order, broker_id) in self.orders or len(self.orders) < MAX_BROKER_ORDERS:
+            return True
+        self.orders = {key: note for key, note in self.orders.items() if note.in_force(now)}
+        if len(self.orders) < MAX_BROKER_ORDERS:
+            return True
+        highest = max(self.orders, key=lambda key: (key[1], key[0]))
+        if (broker_id, order) < (highest[1], highest[0]):
+            del self.orders[highest]
+            return True
+        return False
 
     def fold_all(self, events: Iterable[Event], now: datetime) -> None:
         """Take in many records."""
@@ -140,7 +189,8 @@ class ClusterView:
         """Keep what a former view of the same cluster knew of brokers that this one has no word of."""
         for broker_id, history in former.brokers.items():
             mine = self.brokers.get(broker_id)
-            if mine is None or (not mine.records and mine.last_event is NoRecord.MALFORMED):
+            unheard = mine is None or (not mine.records and mine.last_event is NoRecord.MALFORMED)
+            if unheard and self._admits(broker_id):
                 self.brokers[broker_id] = history
 
     def record_of(self, broker_id: int, now: datetime) -> UsageRecord | NoRecord:
@@ -161,3 +211,11 @@ class ClusterView:
         """Return the order about a broker that has not yet ended."""
         note = self.orders.get((order, broker_id))
         return note if note is not None and note.in_force(now) else None
+
+    def brokers_under(self, order: BrokerOrder, now: datetime) -> set[int]:
+        """Return the brokers that an order of this kind is in force for."""
+        return {
+            broker_id
+            for (kind, broker_id), note in self.orders.items()
+            if kind is order and note.in_force(now)
+        }

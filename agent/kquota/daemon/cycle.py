@@ -22,7 +22,7 @@ from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import BrokerOrder, MalformedEvent, TombstoneEvent, UsageEvent, read_event
 from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import ClusterView, NoRecord
+from kquota.core.view import ClusterView, FoldResult, NoRecord, excess_sentence
 from kquota.daemon.clocks import Moment
 from kquota.daemon.enforcement import Enforcement, enforcement
 from kquota.daemon.orders import OrderNews, order_news
@@ -191,9 +191,14 @@ class Cycle:
         view = self._rereading or self.view
         # Only what the cluster itself has said: one remembered from before may be another cluster's.
         view.cluster_id = None if news.active_brokers is None else news.cluster_id
+        view.listed = self._membership.active or frozenset()
         for arrival in arrivals:
             event = read_event(arrival.key, arrival.value)
-            fold.results[view.fold(event, moment.wall).value] += 1
+            result = view.fold(event, moment.wall)
+            fold.results[result.value] += 1
+            if result is FoldResult.EXCESS:
+                fold.malformed.append(excess_sentence(arrival.key))
+                continue
             if not self._was_caught_up:
                 continue  # what was ordered or claimed before this reading began is no news
             order = order_news(event, arrival.headers)

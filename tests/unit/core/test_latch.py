@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -81,9 +80,9 @@ def test_at_the_soft_limit_every_margin_releases(margin: Fraction) -> None:
 @pytest.mark.parametrize(
     "previous",
     [
-        replace(volume(0, latched=True), volume_id="fs-2"),
-        replace(volume(0, latched=True), volume_id=None),
-        replace(volume(0, latched=True), limits=NO_ZONE),
+        volume(0, latched=True)._replace(volume_id="fs-2"),
+        volume(0, latched=True)._replace(volume_id=None),
+        volume(0, latched=True)._replace(limits=NO_ZONE),
     ],
     ids=["another file system", "an unknown file system", "other limits"],
 )
@@ -94,17 +93,17 @@ def test_a_latch_ends_with_a_new_volume_or_new_limits(previous: Volume) -> None:
 
 @pytest.mark.accepts("A30")
 def test_a_latch_follows_the_volume_id_under_another_name() -> None:
-    previous = replace(volume(0, latched=True), name="/dev/sdz9")
+    previous = volume(0, latched=True)._replace(name="/dev/sdz9")
     (fresh,) = latch_volumes([previous], [volume(10 * GB + 1)], MARGIN)
     assert fresh.latched
 
 
 @pytest.mark.accepts("A30")
 def test_without_volume_ids_the_name_decides() -> None:
-    previous = replace(volume(0, latched=True), volume_id=None)
+    previous = volume(0, latched=True)._replace(volume_id=None)
     same, other = (
-        replace(volume(10 * GB + 1), volume_id=None),
-        replace(volume(10 * GB + 1), volume_id=None, name="/dev/sdb1"),
+        volume(10 * GB + 1)._replace(volume_id=None),
+        volume(10 * GB + 1)._replace(volume_id=None, name="/dev/sdb1"),
     )
     assert [v.latched for v in latch_volumes([previous], [same, other], MARGIN)] == [True, False]
 
@@ -116,7 +115,7 @@ def test_figures_of_a_volume_that_can_not_be_read_neither_set_nor_release(
     status: VolumeStatus, was: bool
 ) -> None:
     for free_bytes in (0, 50 * GB):
-        fresh = replace(volume(free_bytes), status=status)
+        fresh = volume(free_bytes)._replace(status=status)
         assert latch_volumes([volume(0, latched=was)], [fresh], MARGIN)[0].latched is was
 
 

@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "enum",
     "fractions",
     "functools",
+    "heapq",
     "itertools",
     "json",
     "math",

@@ -6,9 +6,25 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from kquota.core.records import BrokerOrder, MalformedEvent, read_event
+from kquota.core.records import (
+    MAX_BROKER_ID,
+    BrokerOrder,
+    BrokerOrderEvent,
+    MalformedEvent,
+    Note,
+    TombstoneEvent,
+    UsageEvent,
+    read_event,
+)
 from kquota.core.usage import UsageRecord
-from kquota.core.view import MAX_PENDING_RECORDS, ClusterView, FoldResult, NoRecord
+from kquota.core.view import (
+    MAX_BROKER_ORDERS,
+    MAX_PENDING_RECORDS,
+    MAX_UNLISTED_BROKERS,
+    ClusterView,
+    FoldResult,
+    NoRecord,
+)
 from tests.unit.core.situations import NOW, TOLERANCE, Value, fold, free, order, raw, usage
 
 
@@ -93,6 +109,49 @@ def test_a_flood_from_the_future_is_bounded_and_displaces_nothing_that_counts() 
     view = fold(*(("1", value) for value in (usage(free(50)), *flood)))
     assert gigabytes_free(view.record_of(1, NOW)) == 50
     assert len(view.brokers[1].records) <= MAX_PENDING_RECORDS + 1
+
+
+@pytest.mark.accepts("F6")
+def test_keys_that_somebody_makes_up_are_bounded_and_displace_no_broker_of_the_cluster() -> None:
+    view = ClusterView(TOLERANCE, listed=frozenset({1, MAX_BROKER_ID}))
+    event = read_event("1", raw(usage(free(50))))
+    assert isinstance(event, UsageEvent)
+    invented = range(10, 10 + MAX_UNLISTED_BROKERS + 50)
+    for broker_id in (MAX_BROKER_ID, *invented):
+        view.fold(UsageEvent(broker_id, event.record), NOW)
+    assert view.fold(MalformedEvent(invented[-1], str(invented[-1]), "garbled"), NOW) is FoldResult.EXCESS
+    assert view.fold(TombstoneEvent(invented[-1]), NOW) is FoldResult.EXCESS
+    assert view.fold(event, NOW) is FoldResult.USAGE
+    kept = set(view.brokers) - view.listed
+    assert kept == set(invented[:MAX_UNLISTED_BROKERS]), "the lowest ids, in whatever order they came"
+    assert set(view.brokers) >= view.listed
+
+
+@pytest.mark.accepts("F6", "A10")
+def test_which_of_too_many_brokers_are_kept_does_not_depend_on_their_order() -> None:
+    event = read_event("1", raw(usage(free(50))))
+    assert isinstance(event, UsageEvent)
+    views = ClusterView(TOLERANCE), ClusterView(TOLERANCE)
+    ids = [7 * i % 9973 for i in range(MAX_UNLISTED_BROKERS + 300)]
+    for view, order_of_ids in zip(views, (ids, sorted(ids, reverse=True)), strict=True):
+        view.fold_all((UsageEvent(broker_id, event.record) for broker_id in order_of_ids), NOW)
+    assert set(views[0].brokers) == set(views[1].brokers) == set(sorted(set(ids))[:MAX_UNLISTED_BROKERS])
+
+
+@pytest.mark.accepts("F6")
+def test_orders_are_bounded_and_those_that_have_ended_make_room() -> None:
+    note = Note(NOW + timedelta(seconds=60), "", "")
+    view = ClusterView(TOLERANCE)
+    quarantine = BrokerOrder.QUARANTINE
+    for broker_id in range(1, MAX_BROKER_ORDERS + 1):
+        view.fold(BrokerOrderEvent(quarantine, broker_id, note), NOW)
+    assert view.fold(BrokerOrderEvent(quarantine, 10**6, note), NOW) is FoldResult.EXCESS
+    assert view.fold(BrokerOrderEvent(quarantine, 0, note), NOW) is FoldResult.OPERATOR
+    assert len(view.orders) == MAX_BROKER_ORDERS
+    later = NOW + timedelta(seconds=61)
+    fresh = Note(later + timedelta(seconds=60), "", "")
+    assert view.fold(BrokerOrderEvent(quarantine, 10**6, fresh), later) is FoldResult.OPERATOR
+    assert view.brokers_under(quarantine, later) == {10**6}
 
 
 @pytest.mark.accepts("F6")

@@ -1,0 +1,79 @@
+"""Finding the worst of all brokers' votes without sorting those that nobody will see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from heapq import nsmallest
+
+from kquota.core.decision import Cause, Reason
+from kquota.core.votes import Ballot, Severity, Vote
+
+_ONE = Fraction(1)
+_CAUSE_OF = {Severity.HARD: Cause.HARD, Severity.LATCHED: Cause.LATCHED, Severity.SOFT: Cause.SOFT}
+_CAUSE_ORDER = {
+    cause: rank
+    for rank, cause in enumerate(
+        (Cause.HOLD, Cause.HARD, Cause.LATCHED, Cause.OWN, Cause.FALLBACK, Cause.SOFT)
+    )
+}
+
+
+@dataclass(slots=True)
+class Poll:
+    """The ballots of brokers, and ``others``: reasons that are no broker's vote."""
+
+    others: list[Reason] = field(default_factory=list)
+    _ballots: dict[int, Ballot] = field(default_factory=dict)
+
+    def add(self, broker_id: int, ballot: Ballot) -> None:
+        """Take in what a broker's record says."""
+        if ballot.votes:
+            self._ballots[broker_id] = ballot
+
+    def ballot_of(self, broker_id: int) -> Ballot:
+        """Return what was taken in of a broker."""
+        return self._ballots.get(broker_id, Ballot())
+
+    def smallest(self) -> Fraction:
+        """Return the smallest headroom of all; 1 where nothing holds producers back."""
+        worst = min((ballot.votes[0] for ballot in self._ballots.values()), default=None)
+        others = min((reason.headroom for reason in self.others), default=_ONE)
+        return others if worst is None else min(worst.headroom, others)
+
+    def worst(self, count: int) -> tuple[Reason, ...]:
+        """Return at most so many reasons, the one that decides first."""
+        # Whoever is among the worst belongs to a broker whose own worst is among the brokers' worst.
+        brokers = nsmallest(count, ((_key(i, ballot.votes[0]), i) for i, ballot in self._ballots.items()))
+        votes = nsmallest(count, ((_key(i, vote), i, vote) for i, vote in self._votes_of(brokers, count)))
+        reasons = [Reason(_CAUSE_OF[v.severity], v.headroom, i, v.volume) for _, i, v in votes]
+        return tuple(nsmallest(count, reasons + self.others, key=_reason_key))
+
+    def volumes(self) -> int:
+        """Return how many volumes hold producers back; one may have several reasons."""
+        voting = {(i, v.volume) for i in self._reported() for v in self.ballot_of(i).votes}
+        more = volumes_of(self.others) - voting
+        return sum(len(ballot.votes) for ballot in self._ballots.values()) + len(more)
+
+    def _votes_of(self, brokers: Iterable[tuple[object, int]], count: int) -> Iterator[tuple[int, Vote]]:
+        for _, broker_id in brokers:
+            for vote in self._ballots[broker_id].votes[:count]:
+                yield broker_id, vote
+
+    def _reported(self) -> set[int]:
+        return {reason.broker_id for reason in self.others if reason.broker_id is not None}
+
+
+def volumes_of(reasons: Iterable[Reason]) -> set[tuple[int | None, str]]:
+    """Return the volumes that reasons are about; one may have several reasons."""
+    return {(reason.broker_id, reason.volume) for reason in reasons if reason.volume is not None}
+
+
+def _key(broker_id: int, vote: Vote) -> tuple[float, Fraction, Severity, int, str]:
+    return vote.approximate, vote.headroom, vote.severity, broker_id, vote.volume
+
+
+def _reason_key(reason: Reason) -> tuple[Fraction, int, int, str]:
+    broker_id = -1 if reason.broker_id is None else reason.broker_id
+    return reason.headroom, _CAUSE_ORDER[reason.cause], broker_id, reason.volume or ""

@@ -1,0 +1,109 @@
+"""The fields of a usage record, read with distrust: each is checked, bounded and fit to print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import lru_cache
+
+from kquota.core.limits import MAX_BYTES, InvalidLimit, Limit, LimitPair, exact_number, json_number
+from kquota.core.strict_json import printable
+
+MAX_APPLIED_KEYS = 32
+
+
+class MalformedRecord(ValueError):
+    """A value that is no usage record; the text says which key, which value and what is allowed."""
+
+
+def limit_field(document: Mapping[str, object], where: str) -> tuple[Limit | None, str | None]:
+    """Return a limit, or what is wrong with its type or level; malformed without them."""
+    type_name, level = document.get("type"), document.get("level")
+    if not isinstance(type_name, str):
+        raise MalformedRecord(f"{where}.type: must be a text")
+    if isinstance(level, bool) or not isinstance(level, (int, float, Decimal)):
+        raise MalformedRecord(f"{where}.level: must be a number")
+    try:
+        if type(level) is int:
+            return _whole_limit(type_name, level), None
+        return Limit.parse(document), None
+    except InvalidLimit as error:
+        return None, f"{where}: {error}"
+
+
+@lru_cache(maxsize=256)
+def _whole_limit(type_name: str, level: int) -> Limit:
+    """Read a limit once: the records of a cluster bring the same few again and again."""
+    return Limit.parse({"type": type_name, "level": level})
+
+
+def limit_pair(soft: Limit, hard: Limit) -> tuple[LimitPair | None, str | None]:
+    """Return both limits as a pair, or what is wrong with their order."""
+    try:
+        return LimitPair(soft, hard), None
+    except InvalidLimit as error:
+        return None, str(error)
+
+
+def object_field(value: object, where: str) -> Mapping[str, object]:
+    """Return the value if it is a JSON object."""
+    if not isinstance(value, dict):
+        raise MalformedRecord(f"{where}: must be a JSON object")
+    return value
+
+
+def required(record: Mapping[str, object], key: str) -> object:
+    """Return the value of a key that has to be there."""
+    if key not in record:
+        raise MalformedRecord(f"{key} is missing")
+    return record[key]
+
+
+def size_field(value: object, where: str, key: str) -> int:
+    """Return a whole number of bytes."""
+    if type(value) is int and 0 <= value <= MAX_BYTES:
+        return value
+    number = exact_number(value)
+    if number is None or number.denominator != 1 or not 0 <= number <= MAX_BYTES:
+        raise MalformedRecord(f"{where}.{key}: must be a whole number of bytes between 0 and {MAX_BYTES}")
+    return number.numerator
+
+
+def sequence_field(record: Mapping[str, object]) -> int | None:
+    """Return the number of the record, or None where there is none."""
+    value = record.get("Sequence")
+    return (
+        value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_BYTES else None
+    )
+
+
+def optional_text(fields: Mapping[str, object], key: str) -> str | None:
+    """Return a text fit to print, or None where there is none."""
+    value = fields.get(key)
+    return printable(value) if isinstance(value, str) else None
+
+
+def applied_field(record: Mapping[str, object]) -> Mapping[str, str | int | float | None] | None:
+    """Return what the plug-in applies, fit to print and to be written as JSON; what is nested is dropped."""
+    document = record.get("Applied")
+    if not isinstance(document, dict):
+        return None
+    applied: dict[str, str | int | float | None] = {}
+    for key, value in list(document.items())[:MAX_APPLIED_KEYS]:
+        if value is None or isinstance(value, bool):
+            applied[printable(key)] = value
+        elif isinstance(value, str):
+            applied[printable(key)] = printable(value)
+        elif type(value) is int and abs(value) <= MAX_BYTES:
+            applied[printable(key)] = value
+        elif (number := exact_number(value)) is not None:
+            applied[printable(key)] = json_number(number)
+    return applied
+
+
+def log_dirs_field(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the log dirs, fit to print."""
+    value = fields.get("LogDirs")
+    if not isinstance(value, list):
+        return ()
+    return tuple([printable(entry) for entry in value[:64] if isinstance(entry, str)])

@@ -1,0 +1,94 @@
+"""All reasons of a decision, one after the other and sorted as a whole: no cache, no bound, no short cut.
+
+What the policy lists has to be the beginning of this.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from fractions import Fraction
+
+from kquota.core.decision import Cause, FallbackAction, Reason, Undetermined
+from kquota.core.policy import PolicySettings, Situation
+from kquota.core.records import BrokerOrder
+from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
+from kquota.core.view import ClusterView
+
+ORDER = [Cause.HOLD, Cause.HARD, Cause.LATCHED, Cause.OWN, Cause.FALLBACK, Cause.SOFT]
+
+
+def all_reasons(
+    view: ClusterView,
+    situation: Situation,
+    settings: PolicySettings,
+    now: datetime,
+    undetermined: tuple[Undetermined, ...],
+) -> list[Reason]:
+    """Return every reason at ``now``, given who is undetermined (the other oracle checks that)."""
+    reasons = []
+    for broker_id in view.brokers:
+        quarantined = view.order_in_force(BrokerOrder.QUARANTINE, broker_id, now)
+        if quarantined and broker_id != situation.self_id:
+            continue
+        reasons += _of_broker(view, broker_id, situation, settings, now)
+    if situation.own is not None:
+        recorded = {r.volume: r.headroom for r in reasons if r.broker_id == situation.self_id}
+        for volume in situation.own.volumes:
+            headroom = _counted(volume)
+            if headroom is not None and headroom < recorded.get(volume.name, Fraction(1)):
+                reasons.append(Reason(Cause.OWN, headroom, situation.self_id, volume.name))
+    hold = view.hold_in_force(now)
+    if hold is not None:
+        own_id = situation.self_id
+        reasons = [r for r in reasons if own_id is not None and r.broker_id == own_id and r.headroom == 0]
+        reasons.append(Reason(Cause.HOLD, Fraction(0) if hold.action.value == "pause" else Fraction(1)))
+    elif settings.fallback_action is FallbackAction.PAUSE:
+        reasons += [Reason(Cause.FALLBACK, Fraction(0), entry.broker_id) for entry in undetermined]
+    return sorted(reasons, key=_key)
+
+
+def _of_broker(
+    view: ClusterView, broker_id: int, situation: Situation, settings: PolicySettings, now: datetime
+) -> list[Reason]:
+    record = view.record_of(broker_id, now)
+    if not isinstance(record, UsageRecord):
+        return []
+    reasons = []
+    for volume in record.volumes:
+        headroom = _counted(volume)
+        if headroom is not None and headroom < 1:
+            at_hard = Cause.HARD if _measured(volume) == 0 else Cause.LATCHED
+            cause = Cause.SOFT if headroom > 0 else at_hard
+            reasons.append(Reason(cause, headroom, broker_id, volume.name))
+    expected = broker_id in (situation.active_brokers or ()) and broker_id not in situation.joining_brokers
+    stale = now - record.snapshot_at > settings.staleness
+    if expected and stale and not view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now):
+        return [reason for reason in reasons if reason.headroom == 0]
+    return reasons
+
+
+def _measured(volume: Volume) -> Fraction | None:
+    if volume.limits is None:
+        return None
+    soft = volume.limits.soft.consumed_at_bytes(volume.capacity_bytes)
+    hard = volume.limits.hard.consumed_at_bytes(volume.capacity_bytes)
+    if volume.consumed_bytes >= hard:
+        return Fraction(0)
+    if soft >= hard:
+        return Fraction(1)
+    return min(Fraction(1), (hard - volume.consumed_bytes) / (hard - soft))
+
+
+def _counted(volume: Volume) -> Fraction | None:
+    if volume.role is not VolumeRole.DATA or volume.status is VolumeStatus.OFFLINE:
+        return None
+    headroom = Fraction(0) if volume.latched else _measured(volume)
+    if volume.status is VolumeStatus.FAILED:
+        known = volume.latched or volume.capacity_bytes > 0
+        return headroom if known and headroom == 0 else None
+    return headroom
+
+
+def _key(reason: Reason) -> tuple[Fraction, int, int, str]:
+    broker_id = -1 if reason.broker_id is None else reason.broker_id
+    return reason.headroom, ORDER.index(reason.cause), broker_id, reason.volume or ""
