@@ -227,8 +227,8 @@ final class LiveBroker implements AutoCloseable {
         await(what, condition, () -> "");
     }
 
-    private static void await(String what, BooleanSupplier condition, java.util.function.Supplier<String> story) throws Exception {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    static void await(String what, BooleanSupplier condition, java.util.function.Supplier<String> story) throws Exception {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() > end) {
                 throw new AssertionError("it did not come to: " + what + "; " + story.get());

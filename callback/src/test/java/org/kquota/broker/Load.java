@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -15,11 +16,14 @@ import java.util.concurrent.locks.LockSupport;
 final class Load implements AutoCloseable {
     private static final int RECORD_BYTES = 10_000;
     private static final int RECORDS_IN_TRANSACTION = 20;
+    private static final Set<String> TOLD = Set.of("requests-in-flight", "record-retry-total", "record-error-total", "record-send-total",
+        "produce-throttle-time-max", "buffer-available-bytes", "connection-count", "connection-close-total", "request-total", "response-total");
 
     private final KafkaProducer<byte[], byte[]> producer;
     private final Thread thread;
     private final boolean transactional;
     private final AtomicLong failed = new AtomicLong();
+    private volatile Exception lastFailure;
     private final List<Long> acknowledgedAt = new ArrayList<>();
     private volatile boolean closed;
 
@@ -64,7 +68,7 @@ final class Load implements AutoCloseable {
         } catch (KafkaException e) {
             // As in send.
             if (!closed) {
-                failed.incrementAndGet();
+                failed(e);
                 throw e;
             }
         }
@@ -74,7 +78,7 @@ final class Load implements AutoCloseable {
         try {
             producer.send(new ProducerRecord<>(topic, value), (metadata, error) -> {
                 if (error != null) {
-                    failed.incrementAndGet();
+                    failed(error);
                 } else {
                     synchronized (acknowledgedAt) {
                         acknowledgedAt.add(System.nanoTime());
@@ -84,9 +88,34 @@ final class Load implements AutoCloseable {
         } catch (KafkaException e) {
             // A producer that is held blocks here, and close() ends it there.
             if (!closed) {
+                failed(e);
                 throw e;
             }
         }
+    }
+
+    private void failed(Exception failure) {
+        lastFailure = failure;
+        failed.incrementAndGet();
+    }
+
+    /** What to tell when it does not do what was expected of it. */
+    String story() {
+        StringBuilder told = new StringBuilder(thread.getName()).append(thread.isAlive() ? "" : " has ended");
+        told.append(", failed ").append(failed.get()).append(", the last by ").append(lastFailure);
+        synchronized (acknowledgedAt) {
+            long last = acknowledgedAt.isEmpty() ? 0 : acknowledgedAt.get(acknowledgedAt.size() - 1);
+            told.append(", acknowledged ").append(acknowledgedAt.size()).append(", the last ").append((System.nanoTime() - last) / 1e9).append(" s ago");
+        }
+        producer.metrics().forEach((name, metric) -> {
+            if (name.group().equals("producer-metrics") && TOLD.contains(name.name())) {
+                told.append(", ").append(name.name()).append(' ').append(metric.metricValue());
+            }
+        });
+        for (StackTraceElement at : thread.getStackTrace()) {
+            told.append("\n    at ").append(at);
+        }
+        return told.toString();
     }
 
     long failed() {
