@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from fractions import Fraction
 
 from kquota.core.decision import Decision, decision_document, written_factor
+from kquota.core.fill import seconds_until
 from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
 from kquota.core.sentences import decision_sentence
@@ -75,9 +77,17 @@ def _volume(volume: Volume) -> dict[str, object]:
         "consumed_bytes": volume.consumed_bytes,
         "soft_bytes": None if bounds is None else int(bounds.soft_bytes),
         "hard_bytes": None if bounds is None else int(bounds.hard_bytes),
+        "fill_bytes_per_second": volume.fill_bytes_per_second,
+        "seconds_to_soft": None if bounds is None else _seconds_until(volume, bounds.soft_bytes),
+        "seconds_to_hard": None if bounds is None else _seconds_until(volume, bounds.hard_bytes),
         "headroom": None if headroom is None else written_factor(headroom),
         "limits_problem": volume.limits_problem,
     }
+
+
+def _seconds_until(volume: Volume, bound_bytes: Fraction) -> float | None:
+    seconds = seconds_until(float(bound_bytes), volume.consumed_bytes, volume.fill_bytes_per_second)
+    return None if seconds is None else round(seconds, 1)
 
 
 def _note(note: Note | None) -> dict[str, object] | None:

@@ -20,6 +20,7 @@ from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 from kquota.core.usage_fields import (
     MalformedRecord,
     applied_field,
+    fill_field,
     limit_field,
     limit_pair,
     log_dirs_field,
@@ -71,7 +72,8 @@ class Volume(NamedTuple):
 
     ``limits`` are those that hold here: the volume's own where it has them, else the record's; None
     where they can't be judged, and ``limits_problem`` says why. ``own_hard`` and ``own_soft`` are the
-    volume's own, for writing the record.
+    volume's own, for writing the record. ``fill_bytes_per_second`` is how fast its owner sees it fill
+    (:mod:`kquota.core.fill`), negative where it empties, None where that is not known.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Volume(NamedTuple):
     latched: bool = False
     own_hard: Limit | None = None
     own_soft: Limit | None = None
+    fill_bytes_per_second: int | None = None
 
     @property
     def votes(self) -> bool:
@@ -252,6 +255,8 @@ def _volume_document(volume: Volume) -> dict[str, object]:
         entry["Role"] = volume.role.value
     if volume.latched:
         entry["Latched"] = "HARD"
+    if volume.fill_bytes_per_second is not None:
+        entry["FillBytesPerSecond"] = volume.fill_bytes_per_second
     return entry
 
 
@@ -293,6 +298,7 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
         latched=latched,
         own_hard=own_hard,
         own_soft=own_soft,
+        fill_bytes_per_second=fill_field(fields),
     )
 
 

@@ -107,3 +107,9 @@ def log_dirs_field(fields: Mapping[str, object]) -> tuple[str, ...]:
     if not isinstance(value, list):
         return ()
     return tuple([printable(entry) for entry in value[:64] if isinstance(entry, str)])
+
+
+def fill_field(fields: Mapping[str, object]) -> int | None:
+    """Return a volume's fill rate; it decides nothing, so one that can't be used is one that is not known."""
+    number = exact_number(fields.get("FillBytesPerSecond"))
+    return None if number is None or abs(number) > MAX_BYTES else round(number)

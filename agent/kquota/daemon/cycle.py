@@ -30,6 +30,7 @@ from kquota.daemon.own_record import own_record
 from kquota.daemon.ports import Arrival, ClusterNews, Ports
 from kquota.daemon.publication import PublicationSchedule
 from kquota.daemon.report import CycleReport
+from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
 from kquota.settings.model import LimitsSection, Settings
 
@@ -93,6 +94,7 @@ class Cycle:
         self._started = started
         self._granted_for = granted_for
         self._previous: tuple[Volume, ...] = ()
+        self._fill_rates = FillRates()
         self._rereading: ClusterView | None = None
         self._read_once = False
         self._was_caught_up = False
@@ -166,6 +168,7 @@ class Cycle:
             snapshot_at=moment.wall,
             cluster_id=news.cluster_id,
             instance_id=self.instance_id,
+            fill_rates=self._fill_rates.observe(observation.volumes),
         )
         self._previous = own.volumes
         return observation, own

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kquota.apply.applied_state import AppliedState
 from kquota.core.decision import Mode, written_factor
+from kquota.core.fill import seconds_until
+from kquota.core.usage import Volume
 from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, VolumeSample
 from kquota.daemon.report import CycleReport
 
@@ -38,18 +41,36 @@ def _volumes(report: CycleReport) -> Iterator[VolumeSample]:
         return
     own = {} if report.own is None else {volume.name: volume for volume in report.own.volumes}
     for seen in report.observation.volumes:
+        sample = VolumeSample(seen.name, seen.mount_point, seen.role, seen.status)
         volume = own.get(seen.name)
-        headroom = None if volume is None or seen.capacity_bytes is None else volume.headroom()
-        yield VolumeSample(
-            volume=seen.name,
-            mount_point=seen.mount_point,
-            role=seen.role,
-            status=seen.status,
-            capacity_bytes=seen.capacity_bytes,
-            consumed_bytes=seen.consumed_bytes,
-            headroom_ratio=None if headroom is None else written_factor(headroom),
-            latched=volume is not None and volume.latched,
-        )
+        if volume is not None:
+            sample = replace(sample, latched=volume.latched)
+            if seen.capacity_bytes is not None:  # figures that were never known are not made up
+                sample = _with_figures(sample, volume)
+        yield sample
+
+
+def _with_figures(sample: VolumeSample, volume: Volume) -> VolumeSample:
+    rate = volume.fill_bytes_per_second
+    headroom = volume.headroom()
+    sample = replace(
+        sample,
+        capacity_bytes=volume.capacity_bytes,
+        consumed_bytes=volume.consumed_bytes,
+        fill_bytes_per_second=rate,
+        headroom_ratio=None if headroom is None else written_factor(headroom),
+    )
+    if volume.limits is None:
+        return sample
+    bounds = volume.limits.bounds(volume.capacity_bytes)
+    soft_bytes, hard_bytes = float(bounds.soft_bytes), float(bounds.hard_bytes)
+    return replace(
+        sample,
+        soft_limit_bytes=soft_bytes,
+        hard_limit_bytes=hard_bytes,
+        seconds_to_soft=seconds_until(soft_bytes, volume.consumed_bytes, rate),
+        seconds_to_hard=seconds_until(hard_bytes, volume.consumed_bytes, rate),
+    )
 
 
 def _applied(report: CycleReport) -> AppliedSample | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from fractions import Fraction
 
@@ -21,9 +21,14 @@ def own_record(
     snapshot_at: datetime,
     cluster_id: str | None = None,
     instance_id: str | None = None,
+    fill_rates: Mapping[str, float] | None = None,
 ) -> UsageRecord:
-    """Compose the record of this broker; ``previous`` are the volumes as last published."""
-    volumes = latch_volumes(previous, (_volume(v, limits) for v in observed), release_margin)
+    """Compose the record of this broker; ``previous`` are the volumes as last published.
+
+    ``fill_rates`` are bytes per second by volume id, of the volumes whose rate is known.
+    """
+    rates = fill_rates or {}
+    volumes = latch_volumes(previous, (_volume(v, limits, rates) for v in observed), release_margin)
     return UsageRecord(
         snapshot_at=snapshot_at,
         volumes=volumes,
@@ -45,7 +50,8 @@ def without_throttle_zone(record: UsageRecord) -> tuple[Volume, ...]:
     )
 
 
-def _volume(observed: VolumeObservation, limits: LimitsSection) -> Volume:
+def _volume(observed: VolumeObservation, limits: LimitsSection, rates: Mapping[str, float]) -> Volume:
+    rate = rates.get(observed.volume_id)
     own = limits.volumes.get(observed.mount_point) or VolumeLimitsSection()
     return Volume(
         name=observed.name,
@@ -59,4 +65,5 @@ def _volume(observed: VolumeObservation, limits: LimitsSection) -> Volume:
         role=VolumeRole(observed.role),
         own_hard=own.hard,
         own_soft=own.soft,
+        fill_bytes_per_second=None if rate is None else round(rate),
     )

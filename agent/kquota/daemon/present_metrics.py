@@ -13,6 +13,51 @@ from kquota.core.usage import VolumeStatus
 
 _VOLUME_LABELS = ("volume", "mount_point", "role")
 
+# One figure of a VolumeSample each: attribute, name of the metric, what it means.
+_VOLUME_FIGURES = (
+    ("capacity_bytes", "kquota_volume_capacity_bytes", "Size of the volume."),
+    (
+        "consumed_bytes",
+        "kquota_volume_consumed_bytes",
+        "What is not available to the broker's user, reserved blocks included.",
+    ),
+    (
+        "soft_limit_bytes",
+        "kquota_volume_soft_limit_bytes",
+        "Consumption beyond which producers are slowed, whatever the type of the limit.",
+    ),
+    (
+        "hard_limit_bytes",
+        "kquota_volume_hard_limit_bytes",
+        "Consumption at which producers are paused, whatever the type of the limit.",
+    ),
+    (
+        "fill_bytes_per_second",
+        "kquota_volume_fill_bytes_per_second",
+        "How fast the volume filled in the last minutes; negative where it emptied, absent while not known.",
+    ),
+    (
+        "seconds_to_soft",
+        "kquota_volume_seconds_to_soft",
+        "When the soft limit is reached if that goes on; absent for a volume that does not fill.",
+    ),
+    (
+        "seconds_to_hard",
+        "kquota_volume_seconds_to_hard",
+        "When the hard limit is reached if that goes on; absent for a volume that does not fill.",
+    ),
+    (
+        "headroom_ratio",
+        "kquota_volume_headroom_ratio",
+        "What is left between soft (1) and hard limit (0), latch included.",
+    ),
+    (
+        "latched",
+        "kquota_volume_latched",
+        "Whether a hard breach holds on until the release margin.",
+    ),
+)
+
 
 PRESENT_NAMES = frozenset(
     {
@@ -31,6 +76,11 @@ PRESENT_NAMES = frozenset(
         "kquota_enforcing",
         "kquota_volume_capacity_bytes",
         "kquota_volume_consumed_bytes",
+        "kquota_volume_soft_limit_bytes",
+        "kquota_volume_hard_limit_bytes",
+        "kquota_volume_fill_bytes_per_second",
+        "kquota_volume_seconds_to_soft",
+        "kquota_volume_seconds_to_hard",
         "kquota_volume_headroom_ratio",
         "kquota_volume_latched",
         "kquota_volume_status",
@@ -55,6 +105,11 @@ class VolumeSample:
     status: str  # ok | offline | failed
     capacity_bytes: int | None = None
     consumed_bytes: int | None = None
+    soft_limit_bytes: float | None = None  # of consumption, whatever the limit's type
+    hard_limit_bytes: float | None = None
+    fill_bytes_per_second: float | None = None
+    seconds_to_soft: float | None = None
+    seconds_to_hard: float | None = None
     headroom_ratio: float | None = None
     latched: bool = False
 
@@ -174,34 +229,24 @@ def _decision_metrics(decision: DecisionSample) -> Iterator[Metric]:
 
 
 def _volume_metrics(volumes: Sequence[VolumeSample]) -> Iterator[Metric]:
-    def family(name: str, documentation: str) -> GaugeMetricFamily:
-        return GaugeMetricFamily(name, documentation, labels=_VOLUME_LABELS)
-
-    capacity = family("kquota_volume_capacity_bytes", "Size of the volume.")
-    consumed = family(
-        "kquota_volume_consumed_bytes",
-        "What is not available to the broker's user, reserved blocks included.",
-    )
-    headroom = family(
-        "kquota_volume_headroom_ratio", "What is left between soft (1) and hard limit (0), latch included."
-    )
-    latched = family("kquota_volume_latched", "Whether a hard breach holds on until the release margin.")
+    for attribute, name, documentation in _VOLUME_FIGURES:
+        family = GaugeMetricFamily(name, documentation, labels=_VOLUME_LABELS)
+        for sample in volumes:
+            value = getattr(sample, attribute)
+            if value is not None:
+                family.add_metric(_volume_labels(sample), float(value))
+        yield family
     status = GaugeMetricFamily(
         "kquota_volume_status", "1 for the status of the volume.", labels=[*_VOLUME_LABELS, "status"]
     )
     for sample in volumes:
-        labels = [sample.volume, sample.mount_point, sample.role]
-        for metric, value in (
-            (capacity, sample.capacity_bytes),
-            (consumed, sample.consumed_bytes),
-            (headroom, sample.headroom_ratio),
-        ):
-            if value is not None:
-                metric.add_metric(labels, float(value))
-        latched.add_metric(labels, float(sample.latched))
         for choice in VolumeStatus:
-            status.add_metric([*labels, choice.value], float(choice == sample.status))
-    yield from (capacity, consumed, headroom, latched, status)
+            status.add_metric([*_volume_labels(sample), choice.value], float(choice == sample.status))
+    yield status
+
+
+def _volume_labels(sample: VolumeSample) -> list[str]:
+    return [sample.volume, sample.mount_point, sample.role]
 
 
 def _applied_metrics(applied: AppliedSample | None) -> Iterator[Metric]:

@@ -11,9 +11,10 @@ from rich.text import Text
 
 STATE_STYLES = {"OPEN": "green", "THROTTLE": "yellow", "PAUSE": "bold red"}
 _UNITS = ("", "K", "M", "G", "T", "P", "E")
-_WIDE_COLUMNS = 110
+_WIDE_COLUMNS = 136
+_BAR_WIDE, _BAR_NARROW = 24, 10
 # What the other columns take at most, with what is between them; the rest is the volume's name.
-_OTHERS_WIDE, _OTHERS_NARROW = 92, 61
+_OTHERS_WIDE, _OTHERS_NARROW = 118, 66
 _LONGEST_NAME = 40
 
 
@@ -68,12 +69,16 @@ def status_view(document: Mapping[str, Any], columns: int, *, ascii_only: bool =
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
     table.add_column("BROKER", no_wrap=True)
     table.add_column("VOLUME", no_wrap=True, overflow="ellipsis", max_width=name_width)
-    table.add_column("USED", no_wrap=True, width=24 if wide else 14)
+    table.add_column("USED", no_wrap=True, width=_BAR_WIDE if wide else _BAR_NARROW)
     table.add_column("%", justify="right", no_wrap=True)
     if wide:
         for title in ("SIZE", "SOFT", "HARD"):
             table.add_column(title, justify="right", no_wrap=True)
     table.add_column("LEFT", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("FILL/s", justify="right", no_wrap=True)
+        table.add_column("TO SOFT", justify="right", no_wrap=True)
+    table.add_column("TO HARD", justify="right", no_wrap=True)
     table.add_column("AGE", justify="right", no_wrap=True)
     table.add_column("APPLIED", no_wrap=True)
     for broker in document["brokers"]:
@@ -102,7 +107,7 @@ def _broker_rows(
         flags.append(broker["undetermined"])
     name = Text(str(broker["broker_id"]), style="bold")
     age, applied = age_text(broker["age_seconds"]), _applied(broker["applied"])
-    extra = 3 if wide else 0
+    blanks = [""] * (11 if wide else 6)
     rows: list[Sequence[Text | str]] = []
     for index, volume in enumerate(broker["volumes"]):
         first = index == 0
@@ -111,18 +116,20 @@ def _broker_rows(
             [
                 name if first else "",
                 _volume_name(volume, name_width, ascii_only=ascii_only),
-                usage_bar(volume, 24 if wide else 14, ascii_only=ascii_only),
+                usage_bar(volume, _BAR_WIDE if wide else _BAR_NARROW, ascii_only=ascii_only),
                 _percent(volume),
                 *(sizes if wide else ()),
                 _left(volume),
+                *([_fill(volume), _until(volume["seconds_to_soft"])] if wide else ()),
+                _until(volume["seconds_to_hard"]),
                 age if first else "",
                 applied if first else "",
             ]
         )
     if not rows:
-        rows.append([name, Text("no report", style="dim"), "", "", *[""] * extra, "", "", ""])
+        rows.append([name, Text("no report", style="dim"), *blanks])
     if flags:
-        rows.append(["", Text(", ".join(flags), style="magenta"), "", "", *[""] * extra, "", "", ""])
+        rows.append(["", Text(", ".join(flags), style="magenta"), *blanks])
     return rows
 
 
@@ -147,6 +154,15 @@ def _percent(volume: Mapping[str, Any]) -> str:
 def _left(volume: Mapping[str, Any]) -> Text:
     headroom = volume["headroom"]
     return Text("-" if headroom is None else f"{100 * headroom:.0f}%", style=headroom_style(headroom))
+
+
+def _fill(volume: Mapping[str, Any]) -> str:
+    rate = volume["fill_bytes_per_second"]
+    return "-" if rate is None else f"{'+' if rate > 0 else ''}{size_text(rate)}"
+
+
+def _until(seconds: float | None) -> str:
+    return "now" if seconds == 0 else age_text(seconds)
 
 
 def _size_or_dash(size_bytes: int | None) -> str:

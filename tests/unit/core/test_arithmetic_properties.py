@@ -111,6 +111,7 @@ def publishable(draw: st.DrawFn) -> UsageRecord:
                 status=draw(st.sampled_from(VolumeStatus)),
                 role=draw(st.sampled_from(VolumeRole)),
                 latched=draw(st.booleans()),
+                fill_bytes_per_second=draw(st.none() | st.integers(-(2**40), 2**40)),
                 own_hard=own_hard,
             )
         )

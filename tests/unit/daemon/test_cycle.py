@@ -354,3 +354,14 @@ def test_what_the_plug_in_applies_is_told_with_the_record() -> None:
         "Sequence": 1,
         "Mechanism": "governor",
     }
+
+
+def test_what_it_publishes_says_how_fast_each_volume_fills() -> None:
+    bench = Bench()
+    for second in range(60):
+        filling = replace(volume(50), capacity_bytes=10**6, consumed_bytes=1000 + 50 * second)
+        bench.ports.volumes = (replace(filling, sampled_at_monotonic=float(second)),)
+        bench.run(after=1.0)
+    (published,) = bench.ports.published[-1]["Volumes"]
+    assert published["FillBytesPerSecond"] == 50
+    assert "FillBytesPerSecond" not in bench.ports.published[0]["Volumes"][0], "nothing was seen yet"

@@ -15,7 +15,21 @@ from kquota.daemon.metrics_server import MetricsServer
 from kquota.kafka.errors import Kind
 from kquota.settings.values import ListenAddress
 
-VOLUME = VolumeSample("/dev/sda1", "/data/1", "data", "ok", 1000, 400, 0.5, latched=True)
+VOLUME = VolumeSample(
+    "/dev/sda1",
+    "/data/1",
+    "data",
+    "ok",
+    capacity_bytes=1000,
+    consumed_bytes=400,
+    soft_limit_bytes=300,
+    hard_limit_bytes=500,
+    fill_bytes_per_second=4,
+    seconds_to_soft=0,
+    seconds_to_hard=25,
+    headroom_ratio=0.5,
+    latched=True,
+)
 FALLBACK = DecisionSample(
     state="PAUSE",
     factor=0.0,
@@ -117,6 +131,8 @@ def test_a_volume_that_is_gone_leaves_no_series(metrics: AgentMetrics) -> None:
     assert seen[f'kquota_volume_capacity_bytes{{{labels},volume="/dev/sda1"}}'] == 1000
     assert seen[f'kquota_volume_consumed_bytes{{{labels},volume="/dev/sda1"}}'] == 400
     assert seen[f'kquota_volume_headroom_ratio{{{labels},volume="/dev/sda1"}}'] == 0.5
+    assert seen[f'kquota_volume_soft_limit_bytes{{{labels},volume="/dev/sda1"}}'] == 300
+    assert seen[f'kquota_volume_seconds_to_hard{{{labels},volume="/dev/sda1"}}'] == 25
     assert seen[f'kquota_volume_latched{{{labels},volume="/dev/sda1"}}'] == 1
     assert seen[f'kquota_volume_status{{{labels},status="ok",volume="/dev/sda1"}}'] == 1
     failed = {name: value for name, value in seen.items() if "/dev/sdb1" in name}

@@ -13,11 +13,13 @@ from kquota.core.status import status_document
 from kquota.display.status_view import age_text, size_text, status_view, usage_bar
 from tests.unit.core.situations import GB, NOW, STALENESS, fold, free, order, usage
 
+LONG_NAME = "/dev/mapper/" + "v" * 60
+
 
 def document() -> dict[str, Any]:
     """Broker 1 is half way, 2 full and inactive, 3 in quarantine, 4 has never reported; 5 is gone."""
     view = fold(
-        ("1", usage(free(15), free(0, "/dev/mapper/" + "v" * 60, Status="offline"))),
+        ("1", usage(free(15, FillBytesPerSecond=10_000_000), free(0, LONG_NAME, Status="offline"))),
         ("2", usage(free(5, Latched="HARD"), age_seconds=100_000)),
         ("3", usage(free(50), Applied={"State": "THROTTLE", "Factor": 0.25})),
         ("5", None),
@@ -36,7 +38,7 @@ def shown(columns: int, *, ascii_only: bool = False) -> str:
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("columns", [80, 100, 109, 110, 200])
+@pytest.mark.parametrize("columns", [80, 100, 135, 136, 200])
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_it_fits_and_says_what_matters(columns: int, ascii_only: bool) -> None:
     text = shown(columns, ascii_only=ascii_only)
@@ -52,13 +54,14 @@ def test_it_fits_and_says_what_matters(columns: int, ascii_only: bool) -> None:
         "50%",
         "THROTTLE 0.25",
         "28h",
+        "8m",  # 5 GB to the hard limit at 10 MB/s
     ):
         assert part in flat, part
     assert "broker 1 (this host): fine" in flat
     assert "a broker can't be reached" in flat
     assert ("#" in text) == ascii_only
     assert text.isascii() == ascii_only
-    assert ("SOFT" in text) == (columns >= 110)
+    assert ("SOFT" in text) == ("+10.0M" in text) == (columns >= 136)
 
 
 def test_a_broker_that_was_decommissioned_is_not_there() -> None:
