@@ -1,6 +1,7 @@
 # `make demo` and `make test` set up everything they need on a fresh Debian 12 or 13.
 SHELL := /bin/sh
 PY := .venv/bin/python
+PIPELINE_PY := .venv-pipeline/bin/python
 # Loop-mounted file systems need root, in the demo and in the tests.
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 CALLBACK_JAR = callback/target/kquota-callback-$(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py).jar
@@ -14,17 +15,22 @@ demo: deps callback ## A real three-broker Kafka whose small disk fills, protect
 	$(AS_ROOT) .venv/bin/kquota demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
 
 .PHONY: test
-test: deps lint test-java test-python ## Everything that every change has to pass
+test: deps lint test-java test-python test-spark ## Everything that every change has to pass
 
 .PHONY: test-python
 test-python: deps callback
-	$(AS_ROOT) $(PY) -m pytest -m "not long" $(PYTEST_ARGS)
+	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m "not long" $(PYTEST_ARGS)
+
+.PHONY: test-spark
+test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark and a real Kafka
+	$(PIPELINE_PY) -m pytest tests/spark -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: deps callback ## The campaigns that take minutes each, and the plug-in on the newest Kafka
+test-long: deps deps-pipeline callback ## The campaigns that take minutes each, and the plug-in on the newest Kafka
 	mvn -q -B -ntp -f callback/pom.xml -Plong -Dgroups=long verify
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafka-4.3 verify
-	$(AS_ROOT) $(PY) -m pytest -m long $(PYTEST_ARGS)
+	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m long $(PYTEST_ARGS)
+	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
 
 .PHONY: test-unit
 test-unit: deps ## The tests that need neither Kafka nor root
@@ -43,6 +49,10 @@ lint: deps ## Style, types, and the direction of dependencies
 	.venv/bin/mypy
 	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p bench
 	.venv/bin/lint-imports
+
+.PHONY: lint-pipeline
+lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
+	.venv-pipeline/bin/mypy -p kquota_pipeline
 
 .PHONY: acceptance
 acceptance: deps ## Write docs/acceptance.md (statement → tests) and docs/configuration.md anew
@@ -71,6 +81,12 @@ deps-fleet: deps ## Besides: .venv-fleet with Ansible and its tools, and what th
 	@tools/system-packages.sh fleet
 	@tools/virtual-environment.sh fleet
 
+.PHONY: deps-pipeline
+deps-pipeline: ## Set up .venv-pipeline (with .venv-pipeline/bin/kquota-pipeline), and the jars that Spark needs
+	@tools/system-packages.sh
+	@tools/virtual-environment.sh pipeline
+	@.venv-pipeline/bin/kquota-pipeline jars >/dev/null
+
 .PHONY: lock
 lock: deps ## Lock the Python requirements anew
 	tools/lock.sh
@@ -81,4 +97,4 @@ packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm 
 
 .PHONY: clean
 clean: ## Remove what was built here
-	rm -rf .venv .venv-fleet build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-fleet .venv-pipeline build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,20 +1,21 @@
 #!/bin/sh
-# virtual-environment.sh [fleet]: makes .venv, or .venv-fleet, from the locked requirements; does nothing when it is
+# virtual-environment.sh [fleet|pipeline]: makes .venv, .venv-fleet or .venv-pipeline from the locked requirements; does nothing when it is
 # already made from these very locks.
 set -eu
 cd "$(dirname "$0")/.."
 
-# Ansible and its tools have an environment of their own: their requirements are not the agent's.
+# Ansible and Spark have environments of their own: their requirements are not the agent's.
 case ${1:-} in
   '') venv=.venv lock=requirements/dev.txt ;;
   fleet) venv=.venv-fleet lock=requirements/fleet.txt ;;
-  *) echo "usage: $0 [fleet]" >&2; exit 2 ;;
+  pipeline) venv=.venv-pipeline lock=requirements/pipeline-dev.txt ;;
+  *) echo "usage: $0 [fleet|pipeline]" >&2; exit 2 ;;
 esac
 
-made_from() { # what the environment depends on; kquota itself is in .venv alone
+made_from() { # what the environment depends on; kquota itself is not in .venv-fleet
   python3 -V
   cat requirements/build.txt "$lock"
-  [ "$venv" != .venv ] || cat pyproject.toml
+  [ "$venv" = .venv-fleet ] || cat pyproject.toml
 }
 wanted=$(made_from | sha256sum | cut -d' ' -f1)
 [ "$(cat $venv/.made-from 2>/dev/null || true)" = "$wanted" ] && exit 0
@@ -25,5 +26,5 @@ pip="$venv/bin/python -m pip --disable-pip-version-check install --quiet"
 $pip --require-hashes -r requirements/build.txt
 # Source distributions among them are built with the locked build tools, not with what is newest today.
 $pip --require-hashes --no-build-isolation -r "$lock"
-[ "$venv" != .venv ] || $pip --no-deps --no-build-isolation --editable .
+[ "$venv" = .venv-fleet ] || $pip --no-deps --no-build-isolation --editable .
 echo "$wanted" > $venv/.made-from

@@ -1,0 +1,1 @@
+"""Works on the history of a kquota cluster, on Spark."""

@@ -1,0 +1,37 @@
+"""This package and the core as one .zip, which is what Spark's executors can import from."""
+
+from __future__ import annotations
+
+import zipfile
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+# Of kquota only the core: the executors have neither its other requirements nor a use for them.
+_TREES = (("kquota", ("__init__.py", "core")), ("kquota_pipeline", ()))
+_LEFT_OUT = ("__pycache__", ".pyc")
+# The same sources give the same bytes.
+_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def write_archive(folder: Path) -> Path:
+    """Write `kquota_pipeline.zip` into a folder and return its path."""
+    target = folder / "kquota_pipeline.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package, only in _TREES:
+            root = files(package)
+            for entry in sorted(root.iterdir(), key=lambda entry: entry.name):
+                if not only or entry.name in only:
+                    _add(archive, entry, package)
+    return target
+
+
+def _add(archive: zipfile.ZipFile, entry: Traversable, parent: str) -> None:
+    name = f"{parent}/{entry.name}"
+    if name.endswith(_LEFT_OUT):
+        return
+    if entry.is_dir():
+        for child in sorted(entry.iterdir(), key=lambda child: child.name):
+            _add(archive, child, name)
+        return
+    archive.writestr(zipfile.ZipInfo(name, _TIME), entry.read_bytes(), zipfile.ZIP_DEFLATED)

@@ -1,0 +1,52 @@
+"""The options that several commands have, and how a command ends with an error."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+FAILED = 1
+USAGE_ERROR = 2
+
+TablesOption = Annotated[
+    str,
+    typer.Option(
+        "--tables",
+        envvar="KQUOTA_PIPELINE_TABLES",
+        help="URI of the folder that holds the tables, such as file:/var/lib/kquota-pipeline/tables or s3a://bucket/kquota.",
+    ),
+]
+SparkOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--spark",
+        envvar="KQUOTA_PIPELINE_SPARK",
+        metavar="KEY=VALUE",
+        help="A setting of Spark's, such as spark.master=spark://host:7077; may be given several times.",
+    ),
+]
+
+
+def spark_settings(given: list[str] | None) -> dict[str, str]:
+    """Return the settings given as KEY=VALUE."""
+    settings = {}
+    for text in given or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise typer.BadParameter(f"{text!r} is not spark.KEY=VALUE", param_hint="--spark")
+        settings[key] = value
+    return settings
+
+
+def say(message: str) -> None:
+    """Tell how it goes, on standard error: standard output is for results."""
+    sys.stderr.write(f"{message}\n")
+    sys.stderr.flush()
+
+
+def fail(message: str, exit_code: int = FAILED) -> NoReturn:
+    """Say what is wrong on standard error and end with the code."""
+    say(f"kquota-pipeline: {message}")
+    raise typer.Exit(exit_code)

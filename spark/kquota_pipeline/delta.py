@@ -1,0 +1,103 @@
+"""What is done with a Delta table, in SQL and DataFrames."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kquota_pipeline.tables import Table, Tables
+
+# Without an index on the rest: its figures would cost more at each append than they ever save.
+_SKIPPING_COLUMNS = ("cluster_id", "broker_id", "at")
+
+
+class NotATable(Exception):
+    """There is no table of that name, or one with other columns; the message says which and where."""
+
+
+def create(spark: SparkSession, tables: Tables, table: Table) -> None:
+    """Make an empty table where there is none yet; one that is there stays as it is.
+
+    Raises:
+        NotATable: the one that is there has other columns.
+    """
+    location = tables.location(table)
+    columns = ", ".join(
+        f"`{name}` {kind.simpleString()} COMMENT '{_quoted(what)}'" for name, kind, what in table.columns
+    )
+    indexed = ",".join(name for name, _, _ in table.columns if name in _SKIPPING_COLUMNS)
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS delta.`{location}` ({columns}) USING DELTA PARTITIONED BY (day) "
+        f"COMMENT '{_quoted(table.what)}' TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{indexed}')"
+    )
+    read(spark, tables, table)
+
+
+def read(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
+    """Return a table as it is now, with the columns of `table.schema` in that order.
+
+    Raises:
+        NotATable: there is none, or it has other columns.
+    """
+    location = tables.location(table)
+    try:
+        frame = spark.read.format("delta").load(location)
+    except AnalysisException as error:
+        raise NotATable(f"{location}: there is no table {table.name} ({error.getCondition()})") from error
+    there = {field.name: field.dataType for field in frame.schema.fields}
+    for name, kind, _ in table.columns:
+        if there.get(name) != kind:
+            found = there[name].simpleString() if name in there else "missing"
+            raise NotATable(
+                f"{location}: column {name} of table {table.name} is {found}, not {kind.simpleString()}"
+            )
+    return frame.select(*table.schema.fieldNames())
+
+
+def exists(spark: SparkSession, tables: Tables, table: Table) -> bool:
+    """Say whether there is such a table."""
+    try:
+        read(spark, tables, table)
+    except NotATable as error:
+        if isinstance(error.__cause__, AnalysisException):
+            return False
+        raise
+    return True
+
+
+def append(rows: DataFrame, tables: Tables, table: Table, transaction: tuple[str, int] | None = None) -> None:
+    """Append rows with the columns of the table. With a transaction (application id, version), a version that
+    the table has already seen of that application appends nothing.
+    """
+    writer = rows.select(*table.schema.fieldNames()).write.format("delta").mode("append")
+    if transaction is not None:
+        application, version = transaction
+        writer = writer.option("txnAppId", application).option("txnVersion", str(version))
+    writer.save(tables.location(table))
+
+
+def replace_day(rows: DataFrame, tables: Tables, table: Table, day: date) -> None:
+    """Put `rows`, which all belong to `day`, in the place of that day's, in one transaction."""
+    (
+        rows.select(*table.schema.fieldNames())
+        .write.format("delta")
+        .mode("overwrite")
+        .option("replaceWhere", f"day = '{day.isoformat()}'")
+        .save(tables.location(table))
+    )
+
+
+def of_days(frame: DataFrame, first: date | None = None, last: date | None = None) -> DataFrame:
+    """Return the rows of the days from `first` to `last`, both included; None is no bound."""
+    if first is not None:
+        frame = frame.where(F.col("day") >= F.lit(first))
+    if last is not None:
+        frame = frame.where(F.col("day") <= F.lit(last))
+    return frame
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")

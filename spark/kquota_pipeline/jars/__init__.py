@@ -1,0 +1,79 @@
+"""The jars beside Spark's own (Kafka connector, Delta): named in `pom.xml`, resolved by Maven, cached."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+
+JAR_COUNT = 6
+_FOLDER_VARIABLE = "KQUOTA_PIPELINE_JARS"
+_MAVEN_LINES_IN_ERROR = 15
+
+
+class JarsUnavailable(Exception):
+    """The jars are missing and could not be fetched; the message says what to do."""
+
+
+def ensure_jars(report: Callable[[str], None] = lambda _line: None) -> list[Path]:
+    """Return the jars' paths, sorted; the first call fetches them with Maven.
+
+    They are in the folder KQUOTA_PIPELINE_JARS, where that is set (nothing is fetched then), otherwise in
+    `$XDG_CACHE_HOME/kquota/spark-jars/<digest of pom.xml>`. That folder appears by one rename when it is
+    complete: whoever fetches at the same time does so for nothing, and nobody sees half of it.
+
+    Raises:
+        JarsUnavailable: the configured folder lacks them, there is no Maven, or it could not resolve them.
+    """
+    if configured := os.environ.get(_FOLDER_VARIABLE):
+        return _complete(Path(configured), f"{_FOLDER_VARIABLE}={configured}")
+    pom = files(__package__).joinpath("pom.xml").read_bytes()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "kquota" / "spark-jars" / hashlib.sha256(pom).hexdigest()[:12]
+    if not folder.is_dir():
+        report(f"fetching Spark's Kafka connector and Delta with Maven into {folder} (once)")
+        fetch_jars(folder)
+    return _complete(folder, str(folder))
+
+
+def fetch_jars(folder: Path) -> None:
+    """Fetch the jars into a folder that is not there yet.
+
+    Raises:
+        JarsUnavailable: there is no Maven, or it could not resolve them.
+    """
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise JarsUnavailable(
+            f"Maven (mvn) is needed to fetch Spark's jars: apt-get install maven, or set {_FOLDER_VARIABLE} "
+            "to a folder that holds them"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder.parent) as work:
+        pom, incoming = Path(work) / "pom.xml", Path(work) / "jars"
+        pom.write_bytes(files(__package__).joinpath("pom.xml").read_bytes())
+        command = [maven, "--batch-mode", "--quiet", "--no-transfer-progress", "--file", str(pom)]
+        command += ["dependency:copy-dependencies", f"-DoutputDirectory={incoming}"]
+        done = subprocess.run(
+            command, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        if done.returncode != 0:
+            tail = "\n".join(done.stdout.splitlines()[-_MAVEN_LINES_IN_ERROR:])
+            raise JarsUnavailable(f"Maven could not fetch Spark's jars (exit {done.returncode}):\n{tail}")
+        with suppress(OSError):  # somebody else was faster: what they fetched is the same
+            incoming.rename(folder)
+
+
+def _complete(folder: Path, name: str) -> list[Path]:
+    jars = sorted(folder.glob("*.jar"))
+    if len(jars) != JAR_COUNT:
+        raise JarsUnavailable(
+            f"{name}: holds {len(jars)} jars, not the {JAR_COUNT} that `kquota-pipeline jars` fetches"
+        )
+    return jars

@@ -1,0 +1,66 @@
+"""The Spark session of a run: what the tables need is set here, where it runs is the operator's business."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import SparkSession
+
+from kquota_pipeline.archive import write_archive
+from kquota_pipeline.jars import ensure_jars
+
+# Without these, tables can't be read or mean something else: times would shift, overflows pass silently.
+_REQUIRED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A table's log is small; Delta's 50 tasks to read one cost more than the reading.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+# What suits one machine. Under spark-submit the operator's own configuration holds instead.
+_ALONE = {
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "8",
+}
+
+
+def start_session(
+    name: str, configuration: Mapping[str, str] | None = None, report: Callable[[str], None] = print
+) -> SparkSession:
+    """Return the session of a run called `name`, with `configuration` (Spark's own keys) on top of ours.
+
+    Nothing here names a master: Spark's default is local[*], and spark-submit, spark-defaults.conf or
+    `configuration` may name a cluster. Its executors get this package as an archive.
+
+    Raises:
+        JarsUnavailable: see `ensure_jars`.
+    """
+    given = dict(configuration or {})
+    under_spark_submit = "PYSPARK_GATEWAY_PORT" in os.environ
+    settings = {} if under_spark_submit else {**_ALONE, "spark.driver.extraJavaOptions": _quiet_logging()}
+    settings |= _REQUIRED | given
+    if not under_spark_submit and "spark.jars" not in given:
+        settings["spark.jars"] = ",".join(str(jar) for jar in ensure_jars(report))
+    builder = SparkSession.builder.appName(name)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    if not (spark.conf.get("spark.master") or "").startswith("local"):
+        # The driver serves the file as long as the session lives.
+        folder = TemporaryDirectory(prefix="kquota-pipeline-")
+        atexit.register(folder.cleanup)
+        spark.sparkContext.addPyFile(str(write_archive(Path(folder.name))))
+    return spark
+
+
+def _quiet_logging() -> str:
+    return f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"

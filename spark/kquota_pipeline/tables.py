@@ -1,0 +1,225 @@
+"""The tables: what a row of each is, what identifies it, and where it lies.
+
+All are Delta tables below one root, which is a URI of any file system that Spark knows (`file:`, `hdfs:`,
+`s3a:`). Each is partitioned by `day`, the UTC day of `at`. Sizes are bytes, rates bytes per second, ratios 0
+to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+_Column = tuple[str, DataType, str]
+
+# What every table from the history topic begins with.
+_ENVELOPE: Sequence[_Column] = (
+    ("cluster_id", StringType(), "Kafka's cluster id"),
+    ("broker_id", IntegerType(), "the broker whose agent recorded this"),
+    ("instance_id", StringType(), "new at each start of that agent"),
+    ("sequence", LongType(), "counts per instance and kind"),
+    ("at", TimestampType(), "when it was so"),
+    ("day", DateType(), "the UTC day of at"),
+)
+# Where the record was in the history topic. Of rows with one identity the one with the first place is kept.
+_PLACE: Sequence[_Column] = (
+    ("kafka_partition", IntegerType(), "in the history topic"),
+    ("kafka_offset", LongType(), "in that partition"),
+)
+_RECORD_IDENTITY = ("cluster_id", "broker_id", "instance_id", "sequence")
+
+LIMIT_REASON = StructType(
+    [
+        StructField("broker_id", IntegerType()),
+        StructField("volume", StringType()),
+        StructField("cause", StringType()),
+        StructField("headroom", DoubleType()),
+    ]
+)
+UNDETERMINED = StructType([StructField("broker_id", IntegerType()), StructField("cause", StringType())])
+HOLD = StructType(
+    [
+        StructField("action", StringType()),
+        StructField("until", TimestampType()),
+        StructField("reason", StringType()),
+        StructField("actor", StringType()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table. `identity` tells two rows apart; `order` is how a day's rows lie in its files."""
+
+    name: str
+    what: str
+    columns: tuple[_Column, ...]
+    identity: tuple[str, ...]
+    order: tuple[str, ...]
+
+    @property
+    def schema(self) -> StructType:
+        """The columns as Spark's schema; all are nullable, as Delta reads them back."""
+        return StructType([StructField(name, kind, True) for name, kind, _ in self.columns])
+
+
+USAGE = Table(
+    "usage",
+    "one row per usage record and volume",
+    (
+        *_ENVELOPE,
+        ("volume_name", StringType(), "tells the volume from the broker's others"),
+        ("volume_id", StringType(), "the file system's own id; null where not known"),
+        ("log_dirs", ArrayType(StringType()), "the broker's log dirs on the volume; null where not known"),
+        ("status", StringType(), "ok, offline or failed; what is not known is failed"),
+        ("role", StringType(), "data or metadata"),
+        ("latched", BooleanType(), "over the hard limit and not yet back above the release margin"),
+        ("capacity_bytes", LongType(), "size of the volume"),
+        ("consumed_bytes", LongType(), "capacity less what is available to the broker's user"),
+        (
+            "hard_limit_type",
+            StringType(),
+            "of the limit in force: ConsumedSpace, MinFreeBytes or MinFreePercentage",
+        ),
+        (
+            "hard_limit_level",
+            DoubleType(),
+            "bytes, or percent of the capacity",
+        ),
+        ("soft_limit_type", StringType(), "as hard_limit_type"),
+        ("soft_limit_level", DoubleType(), "as hard_limit_level"),
+        ("applied_state", StringType(), "what the plug-in last reported to apply; null without a report"),
+        ("applied_factor", DoubleType(), "the share of their rate that producers kept, as reported"),
+        ("applied_mechanism", StringType(), "none, governor or fence"),
+        *_PLACE,
+    ),
+    identity=(*_RECORD_IDENTITY, "volume_name"),
+    order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
+)
+DECISIONS = Table(
+    "decisions",
+    "one row per decision record",
+    (
+        *_ENVELOPE,
+        ("state", StringType(), "OPEN, THROTTLE or PAUSE"),
+        ("factor", DoubleType(), "the share of their rate that producers keep"),
+        ("fallback", BooleanType(), "whether the fallback action decided"),
+        ("mode", StringType(), "observe or enforce"),
+        ("previous_state", StringType(), "of a transition the state before; null in a sample"),
+        ("reasons", ArrayType(LIMIT_REASON), "why, the one that decides first"),
+        ("undetermined", ArrayType(UNDETERMINED), "whose state was not known"),
+        ("hold", HOLD, "the operator's hold in force, or null"),
+        ("sentence", StringType(), "state and cause for people"),
+        *_PLACE,
+    ),
+    identity=_RECORD_IDENTITY,
+    order=("cluster_id", "broker_id", "at", "sequence"),
+)
+CLIENTS = Table(
+    "clients",
+    "one row per clients record and client; one without a client where a record lists none",
+    (
+        *_ENVELOPE,
+        ("window_seconds", DoubleType(), "the length of the window before at"),
+        ("user", StringType(), "the principal's user; empty where not authenticated"),
+        ("client_id", StringType(), "empty where absent"),
+        ("produce_bytes_per_second", DoubleType(), "what the client produced on this broker"),
+        ("throttled_seconds", DoubleType(), "sum of the delays imposed on it in the window"),
+        ("limit_bytes_per_second", DoubleType(), "its quota at the end of the window; null without one"),
+        ("observed_bytes_per_second", DoubleType(), "of all producers on this broker that are not exempt"),
+        (
+            "baseline_bytes_per_second",
+            DoubleType(),
+            "what they produced before OPEN was left",
+        ),
+        ("omitted_clients", IntegerType(), "how many smaller clients the record does not list"),
+        *_PLACE,
+    ),
+    identity=(*_RECORD_IDENTITY, "user", "client_id"),
+    order=("cluster_id", "broker_id", "user", "client_id", "at", "sequence"),
+)
+OPERATORS = Table(
+    "operators",
+    "one row per operator's order, its withdrawal, or a decommission",
+    (
+        *_ENVELOPE,
+        ("order_kind", StringType(), "hold, quarantine, maintenance or decommission"),
+        ("subject_broker_id", IntegerType(), "the broker that it is about; null for a hold"),
+        ("withdrawn", BooleanType(), "whether the order was ended before its time"),
+        ("action", StringType(), "of a hold: pause or open"),
+        ("until", TimestampType(), "when the order ends by itself"),
+        ("reason", StringType(), "for people"),
+        ("actor", StringType(), "for people"),
+        *_PLACE,
+    ),
+    identity=_RECORD_IDENTITY,
+    order=("cluster_id", "at", "sequence"),
+)
+QUARANTINE = Table(
+    "quarantine",
+    "one row per record of the history topic that is malformed",
+    (
+        ("day", DateType(), "the UTC day of kafka_timestamp"),
+        ("kafka_topic", StringType(), "the history topic"),
+        *_PLACE,
+        ("kafka_timestamp", TimestampType(), "the record's own time in Kafka"),
+        ("reason", StringType(), "what is wrong with it"),
+        ("key", BinaryType(), "as it was"),
+        ("value", BinaryType(), "as it was, its first 65,536 bytes; null for a tombstone"),
+    ),
+    identity=("kafka_topic", "kafka_partition", "kafka_offset"),
+    order=("kafka_partition", "kafka_offset"),
+)
+TICKS = Table(
+    "ticks",
+    "one row per cluster and 30 s: its state, from the usage and decision records of that time",
+    (
+        ("cluster_id", StringType(), "Kafka's cluster id"),
+        ("at", TimestampType(), "where the tick begins"),
+        ("day", DateType(), "the UTC day of at"),
+        ("brokers", IntegerType(), "how many brokers reported"),
+        ("volumes", IntegerType(), "how many voting volumes they reported"),
+        ("failed_volumes", IntegerType(), "of these failed"),
+        ("latched_volumes", IntegerType(), "of these latched"),
+        ("capacity_bytes", LongType(), "of all voting volumes"),
+        ("consumed_bytes", LongType(), "of all voting volumes"),
+        ("min_free_ratio", DoubleType(), "of the voting volume with the smallest share of its capacity free"),
+        ("min_free_bytes", LongType(), "of the voting volume with the least bytes free"),
+        ("max_consumed_bytes", LongType(), "of the voting volume with the most bytes consumed"),
+        ("decided_state", StringType(), "the worst state that a broker decided; null without a decision"),
+        ("decided_factor", DoubleType(), "the smallest factor that a broker decided"),
+        ("fallback", BooleanType(), "whether the fallback action decided anywhere"),
+        ("enforcing_brokers", IntegerType(), "how many brokers decided in mode enforce"),
+    ),
+    identity=("cluster_id", "at"),
+    order=("cluster_id", "at"),
+)
+
+FROM_HISTORY = (USAGE, DECISIONS, CLIENTS, OPERATORS)
+ALL = (*FROM_HISTORY, QUARANTINE, TICKS)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Where the tables are: `root` is a URI."""
+
+    root: str
+
+    def location(self, table: Table) -> str:
+        """Return a table's URI."""
+        return f"{self.root.rstrip('/')}/{table.name}"

@@ -1,0 +1,43 @@
+"""One Spark session for all tests of the pipeline: starting one costs more than most of what it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kquota_pipeline.session import start_session
+from kquota_pipeline.tables import Tables
+
+# pyspark.testing imports pandas on Spark, which warns without it.
+os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+SMALL = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.warehouse.dir": "/nonexistent",
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Pyspark leaves the sockets of its gateway to the garbage collector."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = start_session("kquota-pipeline tests", SMALL)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Tables:
+    """Where a test may make tables of its own."""
+    return Tables(f"file:{tmp_path}/tables")

@@ -1,0 +1,57 @@
+"""What spark-submit is given: the jars, and the package as an archive."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kquota_pipeline.archive import write_archive
+from kquota_pipeline.jars import JAR_COUNT, JarsUnavailable, ensure_jars
+
+
+def test_the_jars_of_the_pom_are_all_there():
+    names = [jar.name for jar in ensure_jars()]
+    assert len(names) == JAR_COUNT
+    assert {name.rsplit("-", 1)[0] for name in names} == {
+        "commons-pool2",
+        "delta-spark_2.13",
+        "delta-storage",
+        "kafka-clients",
+        "spark-sql-kafka-0-10_2.13",
+        "spark-token-provider-kafka-0-10_2.13",
+    }
+
+
+def test_a_configured_folder_without_the_jars_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("KQUOTA_PIPELINE_JARS", str(tmp_path))
+    with pytest.raises(JarsUnavailable, match=f"KQUOTA_PIPELINE_JARS={tmp_path}: holds 0 jars, not the 6"):
+        ensure_jars()
+
+
+def test_the_archive_can_be_imported_from_and_holds_of_kquota_only_the_core(tmp_path):
+    archive = write_archive(tmp_path)
+    program = (
+        "import kquota.core.policy, kquota_pipeline.tables, importlib.util as u;"
+        "print(kquota_pipeline.tables.__file__); print(u.find_spec('kquota.daemon'))"
+    )
+    # -S and -I keep this machine's own kquota away; pyspark has to come from somewhere.
+    packages = str(Path(sys.modules["pyspark"].__file__).parents[1])
+    script = f"import sys; sys.path[:0] = [{str(archive)!r}, {packages!r}]; {program}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert done.stdout.splitlines() == [f"{archive}/kquota_pipeline/tables.py", "None"]
+
+
+def test_the_same_sources_give_the_same_archive(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    assert write_archive(tmp_path / "a").read_bytes() == write_archive(tmp_path / "b").read_bytes()

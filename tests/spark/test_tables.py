@@ -1,0 +1,65 @@
+"""Tables on Delta: made once, appended to once per transaction, replaced by the day."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+from pyspark.testing import assertDataFrameEqual
+
+from kquota_pipeline import delta
+from kquota_pipeline.tables import ALL, OPERATORS, TICKS, Tables
+
+
+def tick(minute: int, brokers: int, day: int = 20):
+    at = datetime(2026, 11, day, 10, minute, tzinfo=UTC)
+    return ("C", at, at.date(), brokers, *(None,) * (len(TICKS.columns) - 4))
+
+
+def ticks(spark, *rows):
+    return spark.createDataFrame(list(rows), TICKS.schema)
+
+
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
+def test_a_table_has_its_day_its_identity_and_its_order_among_its_columns(table):
+    names = table.schema.fieldNames()
+    assert len(set(names)) == len(names)
+    assert {"day", *table.identity, *table.order} <= set(names)
+
+
+def test_a_table_is_made_empty_and_keeps_what_it_holds_when_made_again(spark, tables):
+    with pytest.raises(delta.NotATable, match="there is no table ticks"):
+        delta.read(spark, tables, TICKS)
+    assert not delta.exists(spark, tables, TICKS)
+    delta.create(spark, tables, TICKS)
+    assert dict(delta.read(spark, tables, TICKS).dtypes) == {
+        name: kind.simpleString() for name, kind, _ in TICKS.columns
+    }
+    rows = ticks(spark, tick(1, 3))
+    delta.append(rows, tables, TICKS)
+    delta.create(spark, tables, TICKS)
+    assertDataFrameEqual(delta.read(spark, tables, TICKS), rows)
+
+
+def test_a_table_with_other_columns_is_refused_by_name(spark, tables):
+    other = Tables(tables.root)
+    spark.range(1).withColumnRenamed("id", "day").write.format("delta").save(other.location(OPERATORS))
+    with pytest.raises(delta.NotATable, match="column cluster_id of table operators is missing, not string"):
+        delta.create(spark, tables, OPERATORS)
+
+
+def test_a_transaction_is_appended_once_however_often_it_is_tried(spark, tables):
+    delta.create(spark, tables, TICKS)
+    for application, version in (("a", 0), ("a", 0), ("a", 1), ("a", 0), ("b", 0)):
+        delta.append(ticks(spark, tick(1, 3)), tables, TICKS, (application, version))
+    assert delta.read(spark, tables, TICKS).count() == 3
+
+
+def test_a_day_is_replaced_and_the_others_stay(spark, tables):
+    delta.create(spark, tables, TICKS)
+    delta.append(ticks(spark, tick(1, 3, day=20), tick(2, 3, day=20), tick(1, 5, day=21)), tables, TICKS)
+    delta.replace_day(ticks(spark, tick(1, 9, day=20)), tables, TICKS, date(2026, 11, 20))
+    expected = ticks(spark, tick(1, 9, day=20), tick(1, 5, day=21))
+    assertDataFrameEqual(delta.read(spark, tables, TICKS), expected)
+    with_bounds = delta.of_days(delta.read(spark, tables, TICKS), first=date(2026, 11, 21))
+    assertDataFrameEqual(with_bounds, ticks(spark, tick(1, 5, day=21)))
