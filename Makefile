@@ -43,12 +43,13 @@ test-java: deps ## The callback's own tests
 	  END { print "callback: " run - failed - skipped " passed, " failed " failed, " skipped " skipped" }'
 
 .PHONY: lint
-lint: deps ## Style, types, and the direction of dependencies
+lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles and plays
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p bench
 	.venv/bin/lint-imports
+	PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" .venv-fleet/bin/ansible-lint --offline -q
 
 .PHONY: lint-pipeline
 lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
