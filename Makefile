@@ -69,7 +69,7 @@ $(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/
 	touch $@
 
 .PHONY: bench
-bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--only pause")
+bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--resume")
 	$(AS_ROOT) $(PY) -m bench $(BENCH_ARGS)
 
 .PHONY: deps

@@ -87,7 +87,12 @@ class Landed:
         )
 
     def settled_seconds(self, start: float, end: float, target: float) -> float | None:
-        """Time until a mean over SETTLED_MEAN_SECONDS is within 20 % of `target` (bytes/s); None: never."""
+        """Time until a mean over SETTLED_MEAN_SECONDS is within 20 % of `target` (bytes/s); None: never.
+
+        A target of nothing can't be met within a share of it: None.
+        """
+        if target <= 0:
+            return None
         for sample in self.between(start, end):
             if sample.asked_at + SETTLED_MEAN_SECONDS > end:
                 return None
@@ -99,7 +104,8 @@ class Landed:
     def resumed_seconds(self, start: float, end: float, rates_before: Sequence[float]) -> list[float | None]:
         """For each connection the time from `start` until it lands half its rate before again; None: never.
 
-        Its rate is taken over the second that follows the moment.
+        Its rate is taken over the second that follows the moment. A connection that landed nothing before
+        is never back: there is nothing to tell it by.
         """
         inside = self.between(start, end)
         return [_resumed(inside, connection, start, rate) for connection, rate in enumerate(rates_before)]
@@ -138,7 +144,7 @@ def _resumed(inside: Sequence[Sample], connection: int, start: float, rate_befor
         if later == len(inside):
             return None
         count = inside[later].bytes_by_connection[connection] - before.bytes_by_connection[connection]
-        enough = count >= RESUMED_RATIO * rate_before * (inside[later].at - before.at)
+        enough = rate_before > 0 and count >= RESUMED_RATIO * rate_before * (inside[later].at - before.at)
         following = inside[first + 1].bytes_by_connection[connection]
         # From the first byte on: a look ahead alone would count a second too early.
         if enough and following > before.bytes_by_connection[connection]:

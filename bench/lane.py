@@ -14,7 +14,8 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from bench.landed import Landed, Sample
-from bench.loads import RECORD_BYTES, Client, JavaLoadClass, Load, Told, topics
+from bench.loads import RECORD_BYTES, JavaLoadClass, Load, Told, topics
+from bench.results import Case
 from bench.systems import System
 from kquota.demo.clients import admin_client
 
@@ -28,13 +29,12 @@ class Lane:
     The topics are made when the block begins and deleted when it ends, so that no case inherits a disk.
     """
 
-    def __init__(
-        self, system: System, client: Client, connections: int, rate_bytes: float, java: JavaLoadClass
-    ) -> None:
+    def __init__(self, system: System, case: Case, rate_bytes: float, java: JavaLoadClass) -> None:
         self.system = system
+        self.case = case
         self.told: Told | None = None
-        self._client, self._connections, self._rate_bytes, self._java = client, connections, rate_bytes, java
-        self._topics = topics(connections)
+        self._rate_bytes, self._java = rate_bytes, java
+        self._topics = topics(case.connections)
         self._admin: AdminClient = admin_client(system.cluster.client_configuration())
         self._samples: list[Sample] = []
         self._ended = threading.Event()
@@ -44,11 +44,16 @@ class Lane:
 
     def __enter__(self) -> Self:
         _wait(self._admin.create_topics([NewTopic(name, 1, 1) for name in self._topics]))
-        log_path = (
-            self.system.cluster.path / f"load-{time.monotonic_ns()}.log"
-        )  # each its own: it tells there
+        # A log of its own for each load: it tells there.
+        log_path = self.system.cluster.path / f"load-{time.monotonic_ns()}.log"
         self._load = Load(
-            self.system.cluster, self._client, self._connections, self._rate_bytes, self._java, log_path
+            self.system.cluster,
+            self.case.client,
+            self.case.connections,
+            self.case.delivery,
+            self._rate_bytes,
+            self._java,
+            log_path,
         )
         self._thread.start()
         return self

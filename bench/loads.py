@@ -34,6 +34,28 @@ class Client(StrEnum):
         return 131_072 if self is Client.JAVA else 1_000_000
 
 
+class Delivery(StrEnum):
+    """What producers ask of the broker."""
+
+    USUAL = "usual"
+    """As the client has it by default: Java's is idempotent with acks=all, librdkafka's has acks=all."""
+    ACKS_0 = "acks=0"
+    ACKS_1 = "acks=1"
+    ACKS_ALL = "acks=all"
+    IDEMPOTENT = "idempotent"
+    TRANSACTIONAL = "transactional"
+    """Java alone: a transaction every half second."""
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The client's, as name=value; both clients know these names."""
+        if self is Delivery.USUAL:
+            return ()
+        if self in {Delivery.IDEMPOTENT, Delivery.TRANSACTIONAL}:
+            return ("acks=all", "enable.idempotence=true")
+        return (self.value, "enable.idempotence=false")
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the producers were told until they were stopped."""
@@ -41,6 +63,9 @@ class Told:
     acknowledged_records: int
     failed_records: int
     errors: tuple[str, ...]
+    median_milliseconds: float | None
+    """From send to acknowledgement, without the first second; None where nothing was acknowledged."""
+    p99_milliseconds: float | None
 
 
 class JavaLoadClass:
@@ -68,18 +93,28 @@ class Load:
         cluster: KafkaCluster,
         client: Client,
         connections: int,
+        delivery: Delivery,
         rate_bytes: float,
         java: JavaLoadClass,
         log_path: Path,
     ) -> None:
-        """Start them; `rate_bytes` per second is shared by all connections, 0 means flat out."""
+        """Start them; `rate_bytes` per second is shared by all connections, 0 means flat out.
+
+        Raises:
+            ValueError: this client has no such delivery here.
+        """
         buffer_bytes = max(2 * 2**20, _BUFFER_BYTES // connections)
         if client is Client.JAVA:
             command = java.command()
             settings = [f"batch.size={client.largest_request_bytes}", f"buffer.memory={buffer_bytes}"]
         else:
+            if delivery is Delivery.TRANSACTIONAL:
+                raise ValueError(f"delivery: {delivery} is tried with {Client.JAVA} alone")
             command = [sys.executable, "-m", "bench.librdkafka_load"]
             settings = ["linger.ms=5", f"queue.buffering.max.kbytes={buffer_bytes // 1024}"]
+        settings += delivery.settings
+        if delivery is Delivery.TRANSACTIONAL:
+            settings.append("transactional=true")
         numbers = [str(connections), str(RECORD_BYTES), str(rate_bytes / connections)]
         self._process = ChildProcess(
             [*command, cluster.bootstrap_servers, TOPIC_PREFIX, *numbers, *settings],
@@ -99,7 +134,13 @@ class Load:
         if told is None:
             raise RuntimeError(f"the load ended before its time:\n{self._process.log_tail()}")
         document = json.loads(told)
-        return Told(document["acknowledged_records"], document["failed_records"], tuple(document["errors"]))
+        return Told(
+            document["acknowledged_records"],
+            document["failed_records"],
+            tuple(document["errors"]),
+            document["median_milliseconds"],
+            document["p99_milliseconds"],
+        )
 
 
 def topics(connections: int) -> Sequence[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 
-from bench.loads import Client
+from bench.loads import Client, Delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,15 +15,22 @@ class Case:
     system: str
     client: Client
     connections: int
+    delivery: Delivery = Delivery.USUAL
+
+    @property
+    def whose(self) -> str:
+        """The producers, for people."""
+        suffix = "" if self.delivery is Delivery.USUAL else f" {self.delivery.value}"
+        return f"{self.client.value}{suffix}"
 
     def __str__(self) -> str:
         """For people."""
-        return f"{self.system}, {self.client.value} x {self.connections}"
+        return f"{self.system}, {self.whose} x {self.connections}"
 
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """One step of the throttle factor. `settled_seconds` is None where the step ended before."""
+    """One change of the throttle factor, a step or a ramp; `settled_seconds` None: it did not happen."""
 
     case: Case
     factor_from: float
@@ -30,13 +38,19 @@ class Throttled:
     baseline_rate: float
     settled_seconds: float | None
     longest_silence_seconds: float
-    mean_ratio: float
-    """Mean of the last window of 11 s ÷ target."""
+    mean_ratio: float | None
+    """A step: mean of the last window of 11 s ÷ target. A ramp: what landed ÷ what the factors add up to.
+
+    None where nothing flowed before.
+    """
+    ramp_seconds: float = 0.0
+    """0: a step."""
 
     @property
     def step(self) -> str:
         """For people."""
-        return f"{self.factor_from:g}→{self.factor:g}"
+        over = f" in {self.ramp_seconds:g} s" if self.ramp_seconds else ""
+        return f"{self.factor_from:g}→{self.factor:g}{over}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +71,11 @@ class Paused:
     """By connection."""
     watched_seconds: float
     failed_records: int
-    """Of the case's producers altogether: both pauses."""
     errors: tuple[str, ...]
 
     @property
     def offered_ratio(self) -> float | None:
-        """What landed ÷ what would have landed without a pause.
-
-        None where nothing flowed when the pause began: its clients were not yet back from the one before.
-        """
+        """What landed ÷ what would have landed without a pause; None where nothing flowed when it began."""
         return None if self.rate_before <= 0 else self.landed_bytes / (self.rate_before * self.seconds)
 
     @property
@@ -77,7 +87,7 @@ class Paused:
     def slowest_resumed_seconds(self) -> float | None:
         """The slowest client's; None where one did not come back while it was watched."""
         known = [value for value in self.resumed_seconds if value is not None]
-        return max(known) if len(known) == len(self.resumed_seconds) else None
+        return max(known) if known and len(known) == len(self.resumed_seconds) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +101,105 @@ class Throughput:
 
 
 @dataclass(frozen=True, slots=True)
+class Latency:
+    """From send to acknowledgement in OPEN at a small rate, in rounds that alternate with stock."""
+
+    case: Case
+    median_milliseconds: tuple[float, ...]
+    p99_milliseconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """From the byte that breaches on one broker until all enforce it; and from the space being free."""
+
+    system: str
+    brokers: int
+    pause_seconds: tuple[float, ...]
+    release_seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCost:
+    """One agent, its probe process included, in OPEN at default settings."""
+
+    broker_id: int
+    watched_seconds: float
+    processor_ratio: float
+    """Of one core."""
+    memory_bytes: int
+    """In memory: of the agent, and of its probe process what that doesn't share with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPath:
+    """What metering one produce request costs."""
+
+    kind: str
+    clients: int
+    nanoseconds: float
+    error_nanoseconds: float
+    """Half of the 99.9 % confidence interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """Processor time of one look of the governor, ten a second."""
+
+    state: str
+    clients: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Overshoot:
+    """A volume that is filled flat out by replication alone, through its soft and hard limit."""
+
+    zone_bytes: int
+    """From the soft to the hard limit."""
+    window_seconds: float
+    fence: bool
+    fill_rate: float
+    """Of that volume at full speed: the fastest second before the pause."""
+    reaction_seconds: float
+    past_hard_bytes: int
+    """The farthest it went in the pause."""
+    pause_seconds: float
+    connections: int
+    """Of producers, at all brokers."""
+    request_bytes: int
+    """The largest."""
+    leaders: int
+    """Brokers whose producers fill this volume."""
+    share: float
+    """Of what they append, what lands on this volume."""
+    mute_max_seconds: float
+    arrival_min_bytes: int
+    curve: tuple[tuple[float, int], ...]
+    """Seconds from the breach of the hard limit, and bytes past it (before: negative)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     """All of one run."""
 
     throttled: tuple[Throttled, ...] = ()
     paused: tuple[Paused, ...] = ()
     throughput: tuple[Throughput, ...] = ()
+    latency: tuple[Latency, ...] = ()
+    reactions: tuple[Reaction, ...] = ()
+    agents: tuple[AgentCost, ...] = ()
+    request_path: tuple[RequestPath, ...] = ()
+    polls: tuple[Poll, ...] = ()
+    overshoots: tuple[Overshoot, ...] = ()
+
+    @classmethod
+    def together(cls, parts: Iterable[Results]) -> Results:
+        """All of them, in their order."""
+        listed = list(parts)
+        return cls(
+            **{
+                field.name: tuple(entry for part in listed for entry in getattr(part, field.name))
+                for field in fields(cls)
+            }
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -13,20 +12,18 @@ from typing import Self
 
 import javaproperties
 
+from bench.decisions import BROKER_ID, write_decision
 from bench.peer_jars import PEER, ensure_peer_jars
-from kquota.core.decision import Cause, Decision, Lease, Mode, Reason, decision_document
 from kquota.demo.callback_jar import find_callback_jar
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from kquota.demo.node import KafkaNode, NodeLayout
 from kquota.demo.runtime import KafkaRuntime
 from kquota.demo.stage import broker_files
 from kquota.demo.volumes import MIB, VolumeSpec
-from kquota.host.boot_clock import BootClock
 from kquota.write.decision_file import DecisionFile
 
-BROKER_ID = 1
-# One run of the bench is the lease: there is no agent that would renew it.
-_LEASE_SECONDS = 3600
+PEER_CHECK_SECONDS = 2
+"""The shortest interval of the peer's looks that works: 1 switches them off."""
 _PROPERTIES = {"file.delete.delay.ms": "500", "log.segment.bytes": str(64 * MIB)}
 # The compiler of a broker in production; the demo's nodes start quicker without.
 _JVM_OPTIONS = ("-XX:TieredStopAtLevel=4",)
@@ -60,6 +57,9 @@ class System:
     def prepare(self) -> None:
         """Have it let everybody produce."""
 
+    def make_fresh(self) -> None:
+        """See that nothing is left of an earlier pause."""
+
     def decide(self, factor: Fraction) -> None:
         """Order a throttle factor: 1 is OPEN, 0 is PAUSE."""
         raise NotImplementedError(f"{self.name} can't be told to hold producers")
@@ -70,7 +70,6 @@ class KquotaSystem(System):
 
     def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
         super().__init__(name, spec, runtime)
-        self._clock = BootClock()
         self._sequence = 0
 
     def prepare(self) -> None:
@@ -80,48 +79,35 @@ class KquotaSystem(System):
     def decide(self, factor: Fraction) -> None:
         """Write the decision; the plug-in reads it within a tenth of a second."""
         self._sequence += 1
-        now = datetime.now(UTC)
-        moment = self._clock.now().later(_LEASE_SECONDS)
-        reasons = (
-            () if factor == 1 else (Reason(Cause.HARD if factor == 0 else Cause.SOFT, factor, BROKER_ID),)
-        )
-        document = decision_document(
-            Decision(factor, reasons, (), fallback=False, hold=None, decided_at=now),
+        write_decision(
+            DecisionFile(broker_files(self.node.layout.directory).decision),
+            factor,
             cluster_id=self.cluster.cluster_id,
-            broker_id=BROKER_ID,
             sequence=self._sequence,
-            mode=Mode.ENFORCE,
-            lease=Lease(now + timedelta(seconds=_LEASE_SECONDS), moment.boot_id, moment.uptime_ms),
         )
-        DecisionFile(broker_files(self.node.layout.directory).decision).write(document)
 
 
 class PeerSystem(System):
     """The peer plug-in, told what to do by its broker's disk: that is filled, and given room again."""
 
-    CHECK_SECONDS = 2
-    """The shortest interval of its looks that works: 1 switches them off."""
     _VOLUME_BYTES = 6144 * MIB
     _LIMIT_BYTES = 2048 * MIB
     _LEFT_BYTES = 1800 * MIB
-    _PREFIX = "client.quota.callback.static"
+
+    def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
+        super().__init__(name, spec, runtime)
+        self._has_paused = False
 
     def prepare(self) -> None:
-        """Configure the plug-in now that the port it asks its own broker at is known, and restart."""
-        properties = self.node.layout.server_properties
-        with properties.open(encoding="utf-8") as file:
-            configured: dict[str, str] = javaproperties.load(file)
-        self.node.stop()
-        self.node.configure(
-            configured
-            | {
-                "client.quota.callback.class": "io.strimzi.kafka.quotas.StaticQuotaCallback",
-                f"{self._PREFIX}.kafka.admin.bootstrap.servers": self.node.clients_address,
-                f"{self._PREFIX}.storage.per.volume.limit.min.available.bytes": str(self._LIMIT_BYTES),
-                f"{self._PREFIX}.storage.check-interval": str(self.CHECK_SECONDS),
-            }
-        )
-        self.cluster.restart(BROKER_ID)
+        """Load the plug-in."""
+        load_peer(self.cluster, self._LIMIT_BYTES)
+
+    def make_fresh(self) -> None:
+        """Restart the broker after a pause: its mutes outlive that by far, and hold new clients, too."""
+        if self._has_paused:
+            self.node.stop()
+            self.cluster.restart(BROKER_ID)
+            self._has_paused = False
 
     def decide(self, factor: Fraction) -> None:
         """Fill the disk beyond the limit, or give it room; it knows no factor between.
@@ -133,6 +119,7 @@ class PeerSystem(System):
             raise ValueError(f"factor: {PEER} knows 0 and 1, not {float(factor):g}")
         volume = self.node.volumes[0]
         if factor == 0:
+            self._has_paused = True
             volume.fill(self._LEFT_BYTES)
         else:
             (volume.mount_point / "ballast").unlink(missing_ok=True)
@@ -143,7 +130,29 @@ class PeerSystem(System):
         return VolumeSpec(cls._VOLUME_BYTES)
 
 
-STOCK, GOVERNOR, GOVERNOR_3, FENCE, PEER_NAME = "stock", "governor", "governor W=3", "fence", "peer"
+def load_peer(cluster: KafkaCluster, min_available_bytes: int) -> None:
+    """Configure the peer now that the ports are known at which it asks its brokers, and restart them."""
+    prefix = "client.quota.callback.static"
+    for node in cluster.brokers:
+        node.stop()
+    for node in cluster.brokers:
+        with node.layout.server_properties.open(encoding="utf-8") as file:
+            configured: dict[str, str] = javaproperties.load(file)
+        node.configure(
+            configured
+            | {
+                "client.quota.callback.class": "io.strimzi.kafka.quotas.StaticQuotaCallback",
+                f"{prefix}.kafka.admin.bootstrap.servers": cluster.bootstrap_servers,
+                f"{prefix}.storage.per.volume.limit.min.available.bytes": str(min_available_bytes),
+                f"{prefix}.storage.check-interval": str(PEER_CHECK_SECONDS),
+            }
+        )
+        node.start()
+    cluster.wait_until_serving(timeout_seconds=120.0)
+
+
+STOCK, GOVERNOR, GOVERNOR_3 = "stock", "governor", "governor W=3"
+FENCE, FENCE_3, PEER_NAME = "fence", "fence W=3", "peer"
 
 
 def make_system(name: str, runtime: KafkaRuntime) -> System:
@@ -157,13 +166,16 @@ def make_system(name: str, runtime: KafkaRuntime) -> System:
     if name == PEER_NAME:
         node = NodeSpec(node_id=BROKER_ID, volumes=(PeerSystem.volume(),), jvm_options=_JVM_OPTIONS)
         return PeerSystem(name, replace(_spec(class_path=ensure_peer_jars()), nodes=(node,)), runtime)
+    short_window = {"quota.window.num": "3"}
+    fence = {
+        "authorizer.class.name": "org.kquota.KquotaAuthorizer",
+        "kquota.fence.authorizer.class": "",  # as the stock broker beside it: without an authorizer
+    }
     own: dict[str, dict[str, str]] = {
         GOVERNOR: {},
-        GOVERNOR_3: {"quota.window.num": "3"},
-        FENCE: {
-            "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-            "kquota.fence.authorizer.class": "",  # as the stock broker beside it: without an authorizer
-        },
+        GOVERNOR_3: short_window,
+        FENCE: fence,
+        FENCE_3: fence | short_window,
     }
     if name not in own:
         raise ValueError(f"{name!r} is none of {', '.join([STOCK, *own, PEER_NAME])}")

@@ -1,4 +1,4 @@
-"""What is claimed of the figures, and that a claim can fail."""
+"""What is claimed of the figures, and that each claim can fail."""
 
 from __future__ import annotations
 
@@ -6,110 +6,120 @@ from dataclasses import replace
 
 import pytest
 
-from bench.claims import judge, leak_bound_bytes, megabytes
+from bench.claims import Verdict, judge
+from bench.claims.verdict import megabytes
 from bench.loads import Client
-from bench.results import Case, Paused, Results, Throttled, Throughput
+from bench.results import Case, Paused, Reaction, RequestPath, Results
+from tests.unit.bench.measurements import BURST, FENCE, GOVERNOR, PEER, RESULTS, STEP, flat_out
 
 
-def pause(system: str, **changes: object) -> Paused:
-    usual = Paused(
-        case=Case(system, Client.JAVA, 1),
-        seconds=5,
-        rate_before=20e6,
-        landed_bytes=4_000_000,
-        landed_late_bytes=3_000_000,
-        landed_by_connection_bytes=(4_000_000,),
-        landed_by_fifth_bytes=(4_000_000, 0, 0, 0, 0),
-        resumed_seconds=(2.0,),
-        watched_seconds=12,
-        failed_records=0,
-        errors=(),
-    )
-    return replace(usual, **changes)  # type: ignore[arg-type]
+def broken(results: Results) -> list[str]:
+    return [verdict.statement for verdict in judge(results) if verdict.asserted and not verdict.holds]
 
 
-GOVERNOR = pause("governor")
-FENCE = pause("fence", landed_bytes=1_000_000, landed_late_bytes=0, resumed_seconds=(0.8,))
-PEER = pause("peer", landed_bytes=40_000_000, landed_late_bytes=30_000_000, resumed_seconds=(None,))
+def verdicts_about(text: str, results: Results) -> list[Verdict]:
+    return [verdict for verdict in judge(results) if text in verdict.statement]
 
 
-def broken(*pauses: Paused, throughput: tuple[Throughput, ...] = ()) -> list[str]:
-    verdicts = judge(Results(paused=pauses, throughput=throughput))
-    return [verdict.statement for verdict in verdicts if verdict.asserted and not verdict.holds]
-
-
-def test_all_claims_hold_where_they_should():
-    assert (
-        len([verdict for verdict in judge(Results(paused=(GOVERNOR, FENCE, PEER))) if verdict.asserted]) == 4
-    )
-    assert broken(GOVERNOR, FENCE, PEER) == []
+def test_all_claims_hold_where_they_should_and_come_first():
+    verdicts = judge(RESULTS)
+    asserted = [verdict.asserted for verdict in verdicts]
+    assert asserted == sorted(asserted, reverse=True)
+    assert asserted.count(True) == 8
+    assert broken(RESULTS) == []
 
 
 @pytest.mark.parametrize(
     ("pauses", "statement"),
     [
         ((replace(FENCE, landed_late_bytes=10_000),), "with the fence nothing lands"),
-        ((replace(GOVERNOR, landed_late_bytes=0),), "the governor alone leaks"),
+        ((replace(GOVERNOR, landed_bytes=51_000_000),), "the governor alone lets through at most 50%"),
         ((FENCE, replace(PEER, landed_bytes=900_000)), "less lands with the fence"),
         ((FENCE, replace(PEER, resumed_seconds=(0.5,))), "the slowest client is back sooner"),
         ((replace(FENCE, resumed_seconds=(None,)), PEER), "the slowest client is back sooner"),
     ],
 )
-def test_each_claim_can_fail(pauses: tuple[Paused, ...], statement: str):
-    assert [text[: len(statement)] for text in broken(*pauses)] == [statement]
+def test_each_claim_about_pauses_can_fail(pauses: tuple[Paused, ...], statement: str):
+    assert [text[: len(statement)] for text in broken(Results(paused=pauses))] == [statement]
 
 
 def test_a_peer_that_holds_nobody_has_nobody_to_bring_back():
     open_door = replace(PEER, landed_bytes=99_000_000, resumed_seconds=(0.1,))
-    verdicts = judge(Results(paused=(FENCE, open_door)))
-    assert not any("sooner" in verdict.statement for verdict in verdicts)
-    assert broken(FENCE, open_door) == []
+    results = Results(paused=(FENCE, open_door))
+    assert verdicts_about("sooner", results) == []
+    assert broken(results) == []
 
 
-def test_a_peer_that_is_not_back_from_the_pause_before_is_not_compared():
+def test_a_pause_that_began_with_nothing_flowing_shows_nothing():
+    for pause in (FENCE, GOVERNOR):
+        still = replace(pause, rate_before=0.0, landed_bytes=0, landed_late_bytes=10_000)
+        assert still.offered_ratio is None
+        assert broken(Results(paused=(still,))) == []
     still_muted = replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0)
-    assert still_muted.offered_ratio is None
-    verdicts = judge(Results(paused=(FENCE, still_muted)))
-    assert not any("peer" in verdict.statement for verdict in verdicts)
+    assert verdicts_about("peer", Results(paused=(FENCE, still_muted))) == []
 
 
 def test_pauses_of_different_cases_are_not_compared():
     elsewhere = replace(PEER, case=Case("peer", Client.JAVA, 20), landed_bytes=1)
-    assert broken(FENCE, elsewhere) == []
+    assert broken(Results(paused=(FENCE, elsewhere))) == []
 
 
-def flat_out(system: str, *rates: float) -> Throughput:
-    return Throughput(Case(system, Client.JAVA, 20), rates, tuple(1.0 for _ in rates))
+def test_throughput_is_the_median_of_pairs():
+    stock = flat_out("stock", 100, 200, 10)
+    assert broken(Results(throughput=(stock, flat_out("governor", 90, 20, 50)))) == []
+    # The median of rates would be as good as stock's, that of pairs is not.
+    assert len(broken(Results(throughput=(stock, flat_out("governor", 200, 100, 8))))) == 1
+    (aim,) = verdicts_about("÷ stock", Results(throughput=(stock, flat_out("fence", 95, 190, 9.5))))
+    assert not aim.holds  # 0.95: above what is asserted, below what is aimed at
 
 
-def test_throughput_is_the_median_against_stock():
-    stock = flat_out("stock", 100, 110, 10)
-    assert broken(throughput=(stock, flat_out("governor", 90, 95, 500))) == []
-    assert len(broken(throughput=(stock, flat_out("governor", 89, 10, 500)))) == 1
-    aims = {
-        verdict.statement: verdict.holds
-        for verdict in judge(Results(throughput=(stock, flat_out("fence", 95, 95, 95))))
-    }
-    assert sorted(aims.values()) == [False, True]  # 0.95: above what is asserted, below what is aimed at
+def test_reactions_are_compared_in_the_median_and_aimed_at_by_the_worst():
+    slow = Results(
+        reactions=(Reaction("kquota", 3, (1.6, 1.6, 0.1), (1.0,)), Reaction("peer", 3, (1.5,), (1.0,)))
+    )
+    assert len(broken(slow)) == 1
+    assert [verdict.holds for verdict in verdicts_about("reaction: worst", RESULTS)] == [True]
+    assert [verdict.holds for verdict in verdicts_about("reaction: worst", slow)] == [False]
+
+
+def test_an_overshoot_beyond_the_bound_is_broken():
+    # 50 MB/s * (0.5 + 5.5) s + 4 requests + 2 leaders * 2 MB * (15 + 2)
+    assert broken(Results(overshoots=(replace(BURST, past_hard_bytes=372_000_000),))) == []
+    assert len(broken(Results(overshoots=(replace(BURST, past_hard_bytes=372_000_001),)))) == 1
+
+
+def test_behind_the_fence_the_bound_has_no_leak():
+    fenced = replace(BURST, fence=True)  # 50 MB/s * (0.5 + 5.5) s + 4 requests
+    assert broken(Results(overshoots=(replace(fenced, past_hard_bytes=304_000_000),))) == []
+    assert len(broken(Results(overshoots=(replace(fenced, past_hard_bytes=304_000_001),)))) == 1
+
+
+def test_the_request_path_is_compared_with_as_many_clients():
+    entries = (
+        RequestPath("STOCK", 10, 100.0, 1.0),
+        RequestPath("KQUOTA", 10, 110.0, 1.0),
+        RequestPath("STOCK", 1000, 100.0, 1.0),
+        RequestPath("KQUOTA", 1000, 301.0, 1.0),
+        RequestPath("KQUOTA_WITHOUT_QUOTAS", 1000, 900.0, 1.0),
+    )
+    (text,) = broken(Results(request_path=entries))
+    assert "at most 3 times stock" in text
+    assert broken(Results(request_path=entries[:3])) == []
 
 
 def test_an_aim_is_missed_plainly_and_names_the_worst():
-    step = Throttled(Case("governor", Client.JAVA, 20), 1.0, 0.3, 20e6, 4.0, 3.0, 1.1)
-    slow = replace(step, longest_silence_seconds=7.25, mean_ratio=0.5)
-    verdicts = judge(Results(throttled=(step, slow)))
-    assert [verdict.holds for verdict in verdicts] == [False, False]
-    assert "1 of 2; worst 7.2 s where 5.1 was aimed at (governor, Java x 20)" in verdicts[0].measured
-    assert "worst 0.50 (governor, Java x 20, 1→0.3)" in verdicts[1].measured
+    slow = replace(STEP, longest_silence_seconds=7.25, mean_ratio=0.5)
+    verdicts = judge(Results(throttled=(STEP, slow)))
+    assert [verdict.holds for verdict in verdicts] == [False, False, False]
+    assert verdicts[0].measured == "1 of 2; worst 7.2 s where 1.5 was aimed at (governor, Java x 20, 1→0.3)"
+    assert "worst 0.50 (governor, Java x 20, 1→0.3)" in verdicts[2].measured
     assert not any(verdict.asserted for verdict in verdicts)
     assert all(verdict.cause for verdict in verdicts)
 
 
-def test_the_bound_of_the_leak_grows_with_connections_and_with_the_logarithm_of_the_pause():
-    one = leak_bound_bytes(GOVERNOR)
-    assert one == pytest.approx(2**20 * (2 + 2 * 0.9162907) + 2**20)
-    many = replace(GOVERNOR, case=Case("governor", Client.LIBRDKAFKA, 20))
-    assert leak_bound_bytes(many) == pytest.approx(20e6 * (2 + 2 * 0.9162907) + 2**20)
-    assert leak_bound_bytes(replace(GOVERNOR, seconds=30)) > one
+def test_a_throttle_of_nothing_is_not_rated():
+    still = replace(STEP, baseline_rate=0.0, mean_ratio=None, settled_seconds=None)
+    assert verdicts_about("mean rate", Results(throttled=(still,))) == []
 
 
 def test_bytes_that_are_not_nothing_never_read_as_nothing():

@@ -1,0 +1,46 @@
+"""What is promised, as formulas over what was measured. Pure. The README sizes limits by the same."""
+
+from __future__ import annotations
+
+from math import log
+
+from bench.results import Overshoot, Paused
+
+POLL_SECONDS = 0.1
+ARRIVAL_MIN_BYTES = 2**20
+THROTTLE_MUTE_SECONDS = 5.0
+PAUSE_MUTE_SECONDS = 10.0
+
+
+def pause_mute_seconds(pause_seconds: float) -> float:
+    """D at the end of a pause."""
+    return min(max(pause_seconds / 2, 1.0), PAUSE_MUTE_SECONDS)
+
+
+def leak_aim_bytes(pause: Paused) -> float:
+    """The leak by the governor's law: max(S, C·s) · (2 + 2 ln(t/2)) + S.
+
+    It has no term for what lands before the first mutes.
+    """
+    case = pause.case
+    arrival_bytes = max(ARRIVAL_MIN_BYTES, case.connections * case.client.largest_request_bytes)
+    return arrival_bytes * (2 + 2 * log(max(pause.seconds, 2.0) / 2)) + ARRIVAL_MIN_BYTES
+
+
+def leak_bound_bytes(arrival_bytes: float, pause_seconds: float, mute_max_seconds: float) -> float:
+    """The leak of one broker that the sizing reckons with: S · (15 + 2 · t/D)."""
+    return arrival_bytes * (15 + 2 * pause_seconds / mute_max_seconds)
+
+
+def overshoot_bound_bytes(seen: Overshoot) -> float:
+    """How far past its hard limit a volume may go: r · (τ + W/2) + a · C · s + a · B · leak(t).
+
+    With the fence nothing leaks.
+    """
+    requests_bytes = seen.share * seen.connections * seen.request_bytes
+    at_full_speed_bytes = seen.fill_rate * (seen.reaction_seconds + seen.window_seconds / 2)
+    if seen.fence:
+        return at_full_speed_bytes + requests_bytes
+    arrival_bytes = max(seen.arrival_min_bytes, seen.connections / seen.leaders * seen.request_bytes)
+    leak_bytes = leak_bound_bytes(arrival_bytes, seen.pause_seconds, seen.mute_max_seconds)
+    return at_full_speed_bytes + requests_bytes + seen.share * seen.leaders * leak_bytes

@@ -1,0 +1,115 @@
+"""Claims about what kquota costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from bench.claims.verdict import Verdict
+from bench.results import AgentCost, Poll, RequestPath, Results, Throughput
+from bench.systems import STOCK
+
+_MIN_OPEN_RATIO, _AIMED_OPEN_RATIO = 0.85, 0.99
+_MAX_REQUEST_RATIO, _AIMED_REQUEST_RATIO = 3.0, 1.2
+_AIMED_POLL_MILLISECONDS = 3.0
+_AIMED_AGENT_BYTES, _AIMED_AGENT_PROCESSOR = 64 * 2**20, 0.02
+_STOCK_KIND, _KQUOTA_KIND = "STOCK", "KQUOTA"
+
+
+def cost_verdicts(results: Results) -> Iterator[Verdict]:
+    """All of them."""
+    yield from _open(results.throughput)
+    yield from _request_path(results.request_path)
+    if results.polls:
+        yield _polls(results.polls)
+    if results.agents:
+        yield from _agents(results.agents)
+
+
+def paired_ratios(entry: Throughput, stock: Throughput) -> list[float]:
+    """By round, this system's rate ÷ the stock broker's beside it."""
+    return [own / other for own, other in zip(entry.rates, stock.rates, strict=True)]
+
+
+def _open(entries: Sequence[Throughput]) -> Iterator[Verdict]:
+    stock = {(entry.case.whose, entry.case.connections): entry for entry in entries if _is_stock(entry)}
+    for entry in entries:
+        beside = stock.get((entry.case.whose, entry.case.connections))
+        if _is_stock(entry) or beside is None:
+            continue
+        ratios = paired_ratios(entry, beside)
+        ratio = median(ratios)
+        spread = f"{ratio:.3f} (median of {len(ratios)} pairs, {min(ratios):.2f} to {max(ratios):.2f})"
+        yield Verdict(
+            f"OPEN throughput of {entry.case} is at least {_MIN_OPEN_RATIO:g} of stock",
+            spread,
+            ratio >= _MIN_OPEN_RATIO,
+            asserted=True,
+        )
+        yield Verdict(
+            f"OPEN throughput of {entry.case} ÷ stock is at least {_AIMED_OPEN_RATIO:g}",
+            spread,
+            ratio >= _AIMED_OPEN_RATIO,
+            asserted=False,
+            cause="see how far the pairs lie apart: a difference within that is the machine's",
+        )
+
+
+def _is_stock(entry: Throughput) -> bool:
+    return entry.case.system == STOCK
+
+
+def _request_path(entries: Sequence[RequestPath]) -> Iterator[Verdict]:
+    stock = {entry.clients: entry.nanoseconds for entry in entries if entry.kind == _STOCK_KIND}
+    own = {entry.clients: entry.nanoseconds for entry in entries if entry.kind == _KQUOTA_KIND}
+    ratios = {clients: own[clients] / stock[clients] for clients in sorted(own.keys() & stock.keys())}
+    if not ratios:
+        return
+    told = ", ".join(f"{ratio:.2f} with {clients:,} clients" for clients, ratio in ratios.items())
+    worst = max(ratios.values())
+    yield Verdict(
+        f"request path: at most {_MAX_REQUEST_RATIO:g} times stock with quotas",
+        told,
+        worst <= _MAX_REQUEST_RATIO,
+        asserted=True,
+    )
+    yield Verdict(
+        f"request path: at most {_AIMED_REQUEST_RATIO:g} times stock with quotas",
+        told,
+        worst <= _AIMED_REQUEST_RATIO,
+        asserted=False,
+        cause="on each request the plug-in finds out whether its decision still holds, and notes that the "
+        "client is there; in absolute terms see the table",
+    )
+
+
+def _polls(polls: Sequence[Poll]) -> Verdict:
+    worst = max(polls, key=lambda poll: poll.milliseconds)
+    return Verdict(
+        f"a look of the governor with 10,000 tag sets takes at most {_AIMED_POLL_MILLISECONDS:g} ms",
+        ", ".join(f"{poll.milliseconds:.1f} ms in {poll.state}" for poll in polls),
+        worst.milliseconds <= _AIMED_POLL_MILLISECONDS,
+        asserted=False,
+        cause="it reads the rate of each tag set from the broker; by default there are at most 2,000 "
+        "(kquota.tag.sets.max)",
+    )
+
+
+def _agents(agents: Sequence[AgentCost]) -> Iterator[Verdict]:
+    memory = max(agent.memory_bytes for agent in agents)
+    processor = max(agent.processor_ratio for agent in agents)
+    yield Verdict(
+        f"an agent with its probe process takes at most {_AIMED_AGENT_BYTES / 2**20:.0f} MiB of memory",
+        f"at most {memory / 2**20:.0f} MiB of {len(agents)} agents",
+        memory <= _AIMED_AGENT_BYTES,
+        asserted=False,
+        cause="an interpreter with librdkafka, OpenSSL and the configuration model",
+    )
+    yield Verdict(
+        f"an agent uses at most {_AIMED_AGENT_PROCESSOR:.0%} of a core in OPEN",
+        ", ".join(f"{agent.processor_ratio:.1%}" for agent in agents),
+        processor <= _AIMED_AGENT_PROCESSOR,
+        asserted=False,
+        cause="five looks at the disks a second, each by way of the probe process, and the threads of the "
+        "connections",
+    )

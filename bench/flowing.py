@@ -1,0 +1,64 @@
+"""OPEN: throughput and latency of one system after the other, in alternating rounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import psutil
+
+from bench.lane import Lane
+from bench.loads import JavaLoadClass
+from bench.results import Case, Latency, Throughput
+from bench.systems import System
+
+LATENCY_RATE_BYTES = 1e6
+_WARM_SECONDS = 1.0
+_ROUND_SECONDS = 3.0
+_GIGABYTE = 1e9
+
+
+def throughput(systems: Sequence[System], case: Case, rounds: int, java: JavaLoadClass) -> list[Throughput]:
+    """As fast as the broker takes it."""
+    rates: dict[str, list[float]] = {system.name: [] for system in systems}
+    costs: dict[str, list[float]] = {system.name: [] for system in systems}
+    for system in _in_turn(systems, rounds):
+        process = psutil.Process(system.node.pid)
+        with Lane(system, replace(case, system=system.name), 0.0, java) as lane:
+            lane.wait_until_flowing()
+            time.sleep(_WARM_SECONDS)
+            start, used = time.monotonic(), process.cpu_times()
+            time.sleep(_ROUND_SECONDS)
+            end, used_then = time.monotonic(), process.cpu_times()
+            rate = lane.landed().rate(start, end)
+        processor_seconds = used_then.user + used_then.system - used.user - used.system
+        rates[system.name].append(rate)
+        costs[system.name].append(processor_seconds / (rate * (end - start)) * _GIGABYTE)
+    return [Throughput(replace(case, system=name), tuple(rates[name]), tuple(costs[name])) for name in rates]
+
+
+def latency(systems: Sequence[System], case: Case, rounds: int, java: JavaLoadClass) -> list[Latency]:
+    """From send to acknowledgement, at a rate that leaves the broker idle for most of the time.
+
+    Raises:
+        RuntimeError: nothing was acknowledged in a round.
+    """
+    medians: dict[str, list[float]] = {system.name: [] for system in systems}
+    worst: dict[str, list[float]] = {system.name: [] for system in systems}
+    for system in _in_turn(systems, rounds):
+        with Lane(system, replace(case, system=system.name), LATENCY_RATE_BYTES, java) as lane:
+            lane.wait_until_flowing()
+            time.sleep(_WARM_SECONDS + _ROUND_SECONDS)
+        assert lane.told is not None
+        if lane.told.median_milliseconds is None or lane.told.p99_milliseconds is None:
+            raise RuntimeError(f"{lane.case}: nothing was acknowledged")
+        medians[system.name].append(lane.told.median_milliseconds)
+        worst[system.name].append(lane.told.p99_milliseconds)
+    return [Latency(replace(case, system=name), tuple(medians[name]), tuple(worst[name])) for name in medians]
+
+
+def _in_turn(systems: Sequence[System], rounds: int) -> Iterator[System]:
+    for number in range(rounds):
+        # Every other round backwards: what drifts on the machine hits nobody more than the others.
+        yield from systems if number % 2 == 0 else reversed(systems)

@@ -1,0 +1,98 @@
+"""Results as tables for the terminal and as docs/bench.md: both from the same rows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from bench.claims import Verdict
+from bench.page.measured import measured
+from bench.page.rows import Rows
+from bench.results import Results
+from bench.store import Saved
+
+__all__ = ["page", "tables"]
+
+_HEAD = """\
+# How producers are held, measured
+
+<!-- Written by `make bench`. Do not edit. -->
+
+In THROTTLE and PAUSE there is one Kafka broker for each system, and all systems of a case run at the same
+time with the same producers, so that the machine's noise is the same for all. Nothing absolute is promised:
+compare within a case. What has landed is read from the log end offsets ten times a second, one topic for
+each connection. Producers offer 20 MB/s together, in records of 10 kB, and are as their client has it by
+default (Java: idempotent; librdkafka: acks=all) where nothing else is said.
+
+| system | what holds producers |
+|---|---|
+| stock | nothing |
+| governor | kquota's quota callback, stock window W = 11 x 1 s |
+| governor W=3 | the same with `quota.window.num=3` |
+| fence, fence W=3 | the callback, and kquota's authorizer for PAUSE; its THROTTLE is the governor's |
+| peer | the Strimzi quotas plug-in; its disk is filled, which it looks at every 2 s; no THROTTLE |
+"""
+
+
+def tables(results: Results, verdicts: Sequence[Verdict]) -> list[Table]:
+    """What the terminal shows."""
+    return [rows.table() for rows in (*measured(results), _verdicts(verdicts))]
+
+
+def page(saved: Sequence[Saved], verdicts: Sequence[Verdict], *, full: bool) -> str:
+    """The whole of docs/bench.md."""
+    results = Results.together(entry.results for entry in saved)
+    command = "make bench BENCH_ARGS=--full" if full else "make bench"
+    parts = [
+        _HEAD,
+        _origin(saved, command),
+        _aims(verdicts),
+        *(rows.markdown() for rows in measured(results)),
+    ]
+    return "\n".join(parts)
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Rows:
+    return Rows(
+        "Claims (asserted) and aims",
+        ("statement", "measured", ""),
+        tuple((verdict.statement, verdict.measured, _outcome(verdict)) for verdict in verdicts),
+        "Claims are ratios within one run: `make bench` fails where one does not hold. Aims are wishes.",
+    )
+
+
+def _outcome(verdict: Verdict) -> str:
+    if verdict.asserted:
+        return "holds" if verdict.holds else "BROKEN"
+    return "met" if verdict.holds else "missed"
+
+
+def _aims(verdicts: Sequence[Verdict]) -> str:
+    text = _verdicts(verdicts).markdown()
+    missed = [verdict for verdict in verdicts if not verdict.holds and verdict.cause]
+    if missed:
+        text += "\nMissed aims, and what we take for the cause:\n\n"
+        text += "\n".join(
+            f"- {verdict.statement}: {verdict.measured}. {_sentence(verdict.cause)}" for verdict in missed
+        )
+        text += "\n"
+    return text
+
+
+def _origin(saved: Sequence[Saved], command: str) -> str:
+    days = sorted({entry.measured_at[:10] for entry in saved})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    loads = [entry.load for entry in saved]
+    machines = list(dict.fromkeys(str(entry.machine) for entry in saved))
+    minutes = sum(entry.seconds for entry in saved) / 60
+    lines = [
+        f"Measured by `{command}` on {when}, in {minutes:.0f} minutes. {machine}." for machine in machines
+    ]
+    return (
+        "\n".join(lines) + f"\nLoad average when a measurement began: {min(loads):.1f} to {max(loads):.1f}.\n"
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -1,0 +1,198 @@
+"""From the byte that breaches a hard limit on one broker until all three enforce, at default settings.
+
+Beside it the peer on three brokers of its own at its fastest setting. What agents use in OPEN is measured on
+the same stage.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from bench.peer_jars import ensure_peer_jars
+from bench.results import AgentCost, Reaction, Results
+from bench.systems import PEER_CHECK_SECONDS, PEER_NAME, load_peer
+from kquota.apply.applied_state import AppliedState, read_applied_state
+from kquota.core.decision import Mode, State
+from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.demo.callback_jar import find_callback_jar
+from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from kquota.demo.plan import Plan
+from kquota.demo.runtime import KafkaRuntime
+from kquota.demo.sight import BrokerFiles
+from kquota.demo.stage import BROKER_IDS, Stage
+from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
+from kquota.host.boot_clock import BootClock
+
+KQUOTA = "kquota"
+_VOLUME = VolumeSpec(1024 * MIB)
+# The defaults of the agent's configuration.
+_LIMITS = LimitPair(
+    soft=Limit.of(LimitType.MIN_FREE_PERCENTAGE, 15), hard=Limit.of(LimitType.MIN_FREE_PERCENTAGE, 5)
+)
+_HARD_FREE_RATIO = 0.05
+_LEFT_RATIO = 0.04
+_LOOK_SECONDS = 0.002
+_TIMEOUT_SECONDS = 60.0
+_FULL_BROKER = 3
+_IDLE_SECONDS = 20.0
+_PEER_TELLS = {
+    State.PAUSE: b" to ThrottleFactor{throttleFactor=0.0,",
+    State.OPEN: b" to ThrottleFactor{throttleFactor=1.0,",
+}
+_JVM_OPTIONS = ("-XX:TieredStopAtLevel=4",)
+
+
+class NotEnforced(Exception):
+    """A state was not enforced everywhere in time; the message names the system and the brokers."""
+
+
+def reaction(runtime: KafkaRuntime, repeats: int) -> Results:
+    """Breach and free a volume again and again, at moments that no schedule of theirs knows."""
+    plan = Plan(volumes=dict.fromkeys(BROKER_IDS, (_VOLUME,)), limits=_LIMITS)
+    peer_spec = ClusterSpec(
+        nodes=tuple(
+            NodeSpec(node_id=number, volumes=(_VOLUME,), jvm_options=_JVM_OPTIONS) for number in BROKER_IDS
+        ),
+        tls=False,
+        class_path=ensure_peer_jars(),
+    )
+    with ExitStack() as stack:
+        stage = stack.enter_context(
+            Stage(plan, runtime, callback_jar=find_callback_jar(), keep=False, report=lambda _line: None)
+        )
+        kquota = AppliedStates(KQUOTA, stage.files)
+        kquota.wait_for(State.OPEN)
+        agents = _agent_costs(stage)
+        peer_cluster = stack.enter_context(KafkaCluster(peer_spec, runtime))
+        volume = stage.cluster.nodes[_FULL_BROKER].volumes[0]
+        peer_volume = peer_cluster.nodes[_FULL_BROKER].volumes[0]
+        load_peer(peer_cluster, int(_HARD_FREE_RATIO * peer_volume.capacity_bytes()))
+        time.sleep(3 * PEER_CHECK_SECONDS)  # its first looks
+        peer = _Peer([node.layout.log for node in peer_cluster.brokers])
+        # At the same time: they hardly do anything, and what the machine does hits both.
+        with ThreadPoolExecutor(2) as pool:
+            ours = pool.submit(_repeat, KQUOTA, volume, kquota.wait_for, repeats)
+            theirs = pool.submit(_repeat, PEER_NAME, peer_volume, peer.wait_for, repeats)
+            return Results(reactions=(ours.result(), theirs.result()), agents=agents)
+
+
+def _repeat(system: str, volume: LoopVolume, wait_for: Callable[[State], float], repeats: int) -> Reaction:
+    moments = random.Random(system)
+    paused, released = [], []
+    for _ in range(repeats):
+        time.sleep(moments.uniform(1.0, 2.0))
+        breached_at = time.monotonic()
+        volume.fill(int(_LEFT_RATIO * volume.capacity_bytes()))
+        paused.append(wait_for(State.PAUSE) - breached_at)
+        time.sleep(moments.uniform(1.0, 2.0))
+        freed_at = time.monotonic()
+        (volume.mount_point / "ballast").unlink()
+        released.append(wait_for(State.OPEN) - freed_at)
+    return Reaction(system, len(BROKER_IDS), tuple(paused), tuple(released))
+
+
+class AppliedStates:
+    """Watches what the plug-ins say they apply."""
+
+    def __init__(self, system: str, files: dict[int, BrokerFiles]) -> None:
+        self._system = system
+        self._files = files
+        self._clock = BootClock()
+
+    def wait_for(self, state: State) -> float:
+        """The moment at which the last broker was seen to enforce it (CLOCK_MONOTONIC).
+
+        Raises:
+            NotEnforced: not after a minute.
+        """
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        missing = set(self._files)
+        while True:
+            missing -= {number for number in missing if self._enforces(number, state)}
+            now = time.monotonic()
+            if not missing:
+                return now
+            if now > deadline:
+                raise NotEnforced(f"{self._system}: brokers {sorted(missing)} don't enforce {state}")
+            time.sleep(_LOOK_SECONDS)
+
+    def _enforces(self, number: int, state: State) -> bool:
+        applied = read_applied_state(self._files[number].applied, self._clock.now(), broker_id=number)
+        return isinstance(applied, AppliedState) and applied.mode is Mode.ENFORCE and applied.state is state
+
+
+@dataclass
+class _LogEnd:
+    """How far a broker's log has been read."""
+
+    path: Path
+    offset: int
+
+
+class _Peer:
+    """Watches the brokers' logs: the peer tells there when its factor changes."""
+
+    def __init__(self, logs: Sequence[Path]) -> None:
+        self._ends = [_LogEnd(path, path.stat().st_size) for path in logs]
+
+    def wait_for(self, state: State) -> float:
+        """As of kquota.
+
+        Raises:
+            NotEnforced: not after a minute.
+        """
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        missing = list(self._ends)
+        while True:
+            missing = [end for end in missing if not self._tells(end, _PEER_TELLS[state])]
+            now = time.monotonic()
+            if not missing:
+                return now
+            if now > deadline:
+                raise NotEnforced(f"{PEER_NAME}: {[end.path.parent.name for end in missing]} not at {state}")
+            time.sleep(_LOOK_SECONDS)
+
+    @staticmethod
+    def _tells(end: _LogEnd, wanted: bytes) -> bool:
+        if end.path.stat().st_size == end.offset:
+            return False
+        with end.path.open("rb") as log:
+            log.seek(end.offset)
+            news = log.read()
+        whole = news[: news.rfind(b"\n") + 1]
+        end.offset += len(whole)
+        return wanted in whole
+
+
+def _agent_costs(stage: Stage) -> tuple[AgentCost, ...]:
+    """What each agent and its probe process use while nothing happens; the agent is the first of them."""
+    families = {
+        number: [process, *process.children(recursive=True)]
+        for number, process in ((number, psutil.Process(agent.pid)) for number, agent in stage.agents.items())
+    }
+    before = {number: _processor_seconds(family) for number, family in families.items()}
+    began_at = time.monotonic()
+    time.sleep(_IDLE_SECONDS)
+    passed = time.monotonic() - began_at
+    return tuple(
+        AgentCost(
+            number,
+            passed,
+            (_processor_seconds(family) - before[number]) / passed,
+            # The agent's own, and what its probe process has for itself: the rest of that is shared with it.
+            family[0].memory_info().rss + sum(process.memory_full_info().uss for process in family[1:]),
+        )
+        for number, family in families.items()
+    )
+
+
+def _processor_seconds(family: Sequence[psutil.Process]) -> float:
+    return sum(times.user + times.system for times in (process.cpu_times() for process in family))

@@ -1,0 +1,49 @@
+package org.kquota.bench;
+
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+
+import java.util.concurrent.TimeUnit;
+
+/** What metering one produce request costs, with so many clients in turn. */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+public class RequestPath {
+    /** Too few for {@link ProduceQuotas.Kind#KQUOTA_WITHOUT_QUOTAS} with 10,000 clients: those share one, as by default. */
+    private static final int TAG_SETS_MAX = 2000;
+
+    @Param
+    private ProduceQuotas.Kind kind;
+
+    @Param({"10", "1000", "10000"})
+    private int clients;
+
+    private ProduceQuotas quotas;
+    private int next;
+
+    @Setup(Level.Trial)
+    public void start() throws ReflectiveOperationException {
+        quotas = new ProduceQuotas(kind, clients, System.getProperty("bench.directory"), TAG_SETS_MAX);
+    }
+
+    @TearDown(Level.Trial)
+    public void stop() {
+        quotas.close();
+    }
+
+    /** One request of the next client. */
+    @Benchmark
+    public int record() {
+        next = next + 1 == quotas.clients() ? 0 : next + 1;
+        return quotas.record(next, 10_000);
+    }
+}

@@ -1,0 +1,123 @@
+"""What the plug-in costs on the request path (JMH) and in its own thread: the programs in `request-path/`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+from bench.decisions import write_decision
+from bench.results import Poll, RequestPath, Results
+from kquota.demo.callback_jar import find_callback_jar
+from kquota.demo.runtime import KafkaRuntime, RuntimeUnavailable
+from kquota.write.decision_file import DecisionFile
+
+CLIENTS = (10, 1_000, 10_000)
+POLLED_CLIENTS = 10_000
+_MODULE = Path(__file__).with_name("request-path")
+_POLL_SECONDS = 10
+_POLLED_STATES = (("OPEN", Fraction(1)), ("THROTTLE", Fraction(1, 2)), ("PAUSE", Fraction(0)))
+_JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+
+
+def request_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> Results:
+    """Metering one request, by who meters and how many clients take turns."""
+    class_path = _class_path(runtime)
+    with _decision_directory() as directory:
+        _decide(directory, Fraction(1))
+        report = directory / "jmh.json"
+        jvm = [*_JVM_OPTIONS, f"-Dbench.directory={directory}"]
+        command = [runtime.java, "-cp", class_path, "org.openjdk.jmh.Main", "RequestPath"]
+        command += ["-f", str(forks), "-wi", "2", "-w", "1", "-i", str(iterations), "-r", "1"]
+        command += ["-jvmArgs", " ".join(jvm), "-rf", "json", "-rff", str(report)]
+        _run(command)
+        measured = json.loads(report.read_text("utf-8"))
+    return Results(
+        request_path=tuple(
+            RequestPath(
+                entry["params"]["kind"],
+                int(entry["params"]["clients"]),
+                entry["primaryMetric"]["score"],
+                entry["primaryMetric"]["scoreError"],
+            )
+            for entry in measured
+        )
+    )
+
+
+def polls(runtime: KafkaRuntime) -> Results:
+    """What a look of the governor costs with many clients, in each state."""
+    class_path = _class_path(runtime)
+    found = []
+    with _decision_directory() as directory:
+        _decide(directory, Fraction(1))
+        command = [runtime.java, *_JVM_OPTIONS, "-cp", class_path, "org.kquota.bench.PollCost"]
+        command += [str(directory), str(POLLED_CLIENTS), str(_POLL_SECONDS)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            for state, factor in (
+                ("OPEN", Fraction(1)),
+                ("THROTTLE", Fraction(1, 2)),
+                ("PAUSE", Fraction(0)),
+            ):
+                _decide(directory, factor)
+                process.stdin.write("measure\n")
+                process.stdin.flush()
+                document = json.loads(_json_line(process.stdout))
+                found.append(Poll(state, document["clients"], document["milliseconds"]))
+    return Results(polls=tuple(found))
+
+
+def _json_line(lines: Iterable[str]) -> str:
+    for line in lines:  # a logger may have something to say before
+        if line.startswith("{"):
+            return line
+    raise RuntimeUnavailable("PollCost ended before it had measured")
+
+
+def _class_path(runtime: KafkaRuntime) -> str:
+    command = ["mvn", "-q", "-B", "-ntp", "-f", str(_MODULE / "pom.xml"), "package"]
+    command += ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+    try:
+        _run(command)
+    except FileNotFoundError:
+        raise RuntimeUnavailable("Maven (mvn) is needed to build the bench: apt-get install maven") from None
+    built = [_MODULE / "target" / "classes", *sorted((_MODULE / "target" / "dependency").glob("*.jar"))]
+    return runtime.class_path(*built, find_callback_jar())
+
+
+def _run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeUnavailable(
+            f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+    return done.stdout
+
+
+@contextmanager
+def _decision_directory() -> Iterator[Path]:
+    """A directory as the plug-in accepts it, with room for what it writes itself."""
+    with tempfile.TemporaryDirectory(prefix="kquota-bench-") as made:
+        directory = Path(made)
+        for name in ("decision", "applied"):
+            (directory / name).mkdir(mode=0o755)
+        yield directory
+
+
+def _decide(directory: Path, factor: Fraction) -> None:
+    """Write a decision for broker 1 of the cluster "bench"."""
+    write_decision(
+        DecisionFile(directory / "decision" / "decision.json"),
+        factor,
+        cluster_id="bench",
+        sequence=time.monotonic_ns(),
+    )

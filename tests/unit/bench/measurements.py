@@ -1,0 +1,89 @@
+"""Measurements as the bench might have taken them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bench.loads import Client
+from bench.machine import Machine
+from bench.results import (
+    AgentCost,
+    Case,
+    Latency,
+    Overshoot,
+    Paused,
+    Poll,
+    Reaction,
+    RequestPath,
+    Results,
+    Throttled,
+    Throughput,
+)
+
+MACHINE = Machine(2, 8 * 2**30, "6.1.0", "openjdk version 17.0.1", "4.3.0", "0.1.0", "peer 1")
+
+
+def pause(system: str, **changes: object) -> Paused:
+    usual = Paused(
+        case=Case(system, Client.JAVA, 1),
+        seconds=5,
+        rate_before=20e6,
+        landed_bytes=4_000_000,
+        landed_late_bytes=3_000_000,
+        landed_by_connection_bytes=(4_000_000,),
+        landed_by_fifth_bytes=(4_000_000, 0, 0, 0, 0),
+        resumed_seconds=(2.0,),
+        watched_seconds=12,
+        failed_records=0,
+        errors=(),
+    )
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+GOVERNOR = pause("governor")
+FENCE = pause("fence", landed_bytes=1_000_000, landed_late_bytes=0, resumed_seconds=(0.8,))
+PEER = pause("peer", landed_bytes=40_000_000, landed_late_bytes=30_000_000, resumed_seconds=(None,))
+STEP = Throttled(Case("governor", Client.JAVA, 20), 1.0, 0.3, 20e6, 4.0, 1.0, 1.1)
+
+
+def flat_out(system: str, *rates: float) -> Throughput:
+    return Throughput(Case(system, Client.JAVA, 20), rates, tuple(1.0 for _ in rates))
+
+
+ANOTHER = Case("governor W=3", Client.LIBRDKAFKA, 20)
+BURST = Overshoot(
+    zone_bytes=2**20,
+    window_seconds=11,
+    fence=False,
+    fill_rate=50e6,
+    reaction_seconds=0.5,
+    past_hard_bytes=100_000_000,
+    pause_seconds=10.0,
+    connections=4,
+    request_bytes=1_000_000,
+    leaders=2,
+    share=1.0,
+    mute_max_seconds=10.0,
+    arrival_min_bytes=2**20,
+    curve=((-1.0, -50_000_000), (0.0, 0), (10.0, 100_000_000)),
+)
+RESULTS = Results(
+    throttled=(
+        replace(STEP, case=Case("governor W=3", Client.LIBRDKAFKA, 20), longest_silence_seconds=12.5),
+    ),
+    paused=(GOVERNOR, FENCE, PEER),
+    throughput=(flat_out("stock", 100e6, 120e6), flat_out("fence", 99e6, 121e6)),
+    latency=(Latency(Case("stock", Client.JAVA, 1), (2.5, 3.5), (10.0, 20.0)),),
+    reactions=(
+        Reaction("kquota", 3, (0.2, 0.3, 0.9), (0.3, 0.3, 0.3)),
+        Reaction("peer", 3, (1.0, 1.5, 2.0), (1.0, 1.5, 2.0)),
+    ),
+    agents=(AgentCost(1, 20.0, 0.012, 50 * 2**20),),
+    request_path=(
+        RequestPath("STOCK", 10, 250.0, 5.0),
+        RequestPath("KQUOTA", 10, 275.0, 5.0),
+        RequestPath("STOCK", 1000, 300.0, 5.0),
+    ),
+    polls=(Poll("OPEN", 10_000, 2.5), Poll("THROTTLE", 10_000, 3.5)),
+    overshoots=(BURST, replace(BURST, fence=True, past_hard_bytes=20_000_000)),
+)
