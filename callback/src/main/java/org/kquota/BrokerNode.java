@@ -184,6 +184,7 @@ final class BrokerNode implements AutoCloseable {
         try {
             boolean changed = governor.step(next.enforced(), next.factor(), fence.reliable(), seconds);
             figures = governor.figures();
+            quotas.governed(nanos);
             return changed;
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.GOVERNOR, e);

@@ -28,6 +28,8 @@ import java.util.function.Function;
 final class NodeQuotas {
     private static final int UNUSED_SECONDS = 3600;
     private static final int SEEN_SECONDS = 600;
+    /** Nobody is held apart any longer by a governor that has not looked for so long. */
+    private static final long GOVERNED_NANOS = 2_000_000_000L;
 
     private final Clients clients;
     private final ExemptSeen exemptSeen = new ExemptSeen();
@@ -38,6 +40,7 @@ final class NodeQuotas {
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private volatile Posture posture;
     private volatile int nowSeconds;
+    private volatile long governedAtNanos = System.nanoTime();
 
     /** @param fixed the static quotas of each type */
     NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, Posture posture) {
@@ -80,6 +83,11 @@ final class NodeQuotas {
         posture = next;
     }
 
+    /** The governor has looked, at that moment of System.nanoTime(). */
+    void governed(long nanos) {
+        governedAtNanos = nanos;
+    }
+
     /** The second to note uses under, since the node started. */
     void nowSeconds(int seconds) {
         nowSeconds = seconds;
@@ -120,16 +128,21 @@ final class NodeQuotas {
     }
 
     private TagSet tagSet(ClientQuotaType type, Clients.Client client, String clientId) {
-        Group group = client.group() != null ? client.group() : groups.ofClientId(clientId);
-        TagSet tagSet = tagSets.get(type).of(configured.get(type).meteredAs(group, client.sanitizedUser(), clientId));
+        TagSet tagSet = tagSets.get(type).of(meteredAs(type, client, clientId));
         tagSet.touch(nowSeconds);
         return tagSet;
+    }
+
+    private StockQuotas.Pair meteredAs(ClientQuotaType type, Clients.Client client, String clientId) {
+        Group group = client.group() != null ? client.group() : groups.ofClientId(clientId);
+        return configured.get(type).meteredAs(group, client.sanitizedUser(), clientId);
     }
 
     private Map<String, String> produceTags(Clients.Client client, String clientId) {
         State state = now().enforced();
         if (state == State.PAUSE) {
-            return Tags.PAUSED;
+            TagSet known = tagSets.get(ClientQuotaType.PRODUCE).known(meteredAs(ClientQuotaType.PRODUCE, client, clientId));
+            return known != null && isHeldApart(known) ? known.tags() : Tags.PAUSED;
         }
         TagSet tagSet = tagSet(ClientQuotaType.PRODUCE, client, clientId);
         if (state == State.THROTTLE && !tagSet.hasBaseline()
@@ -137,6 +150,11 @@ final class NodeQuotas {
             return Tags.NEWCOMERS;
         }
         return tagSet.tags();
+    }
+
+    /** Its limits have to follow what leaves the window, so this needs a governor that is alive. */
+    private boolean isHeldApart(TagSet tagSet) {
+        return tagSet.heldApart() && System.nanoTime() - governedAtNanos < GOVERNED_NANOS;
     }
 
     /** Whether this principal is never held. */
@@ -171,9 +189,9 @@ final class NodeQuotas {
         }
         // Who is in there has no quota; its tags would match a default user's.
         Double quota = tags.equals(Tags.OVERFLOW) ? null : configured.get(type).limit(tags);
-        if (state == State.THROTTLE) {
+        if (state != State.OPEN) {
             TagSet tagSet = tagSets.get(type).find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));
-            if (tagSet != null && tagSet.limit() != TagSet.NO_LIMIT) {
+            if (tagSet != null && tagSet.limit() != TagSet.NO_LIMIT && (state == State.THROTTLE || tagSet.heldApart())) {
                 return quota == null ? (Double) tagSet.limit() : (Double) Math.min(quota, tagSet.limit());
             }
         }

@@ -87,6 +87,26 @@ class NodeQuotasTest {
     }
 
     @Test
+    void inPauseWhoIsHeldApartKeepsItsTagsWhileTheGovernorLooks() {
+        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        quotas.tagSets(PRODUCE).find("", "known").heldApart(true);
+        quotas.governed(System.nanoTime());
+        assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
+        assertEquals(5000, limitOf("known"));
+        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "new"));
+        quotas.governed(System.nanoTime() - 3_000_000_000L);
+        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "known"), "its limit is not looked after any more");
+    }
+
+    @Test
+    void inPauseNobodyNewGetsATagSet() {
+        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        int before = quotas.tagSetCount();
+        quotas.tags(PRODUCE, ALICE, "new");
+        assertEquals(before, quotas.tagSetCount());
+    }
+
+    @Test
     void observingHoldsNobody() {
         for (State state : List.of(State.THROTTLE, State.PAUSE)) {
             quotas.posture(posture(state, state == State.PAUSE ? 0 : 0.5, Mode.OBSERVE));

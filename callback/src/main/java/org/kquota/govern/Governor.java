@@ -6,7 +6,9 @@ import org.kquota.quota.TagSet;
 import org.kquota.quota.TagSets;
 import org.kquota.quota.Tags;
 
+import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 
@@ -19,6 +21,8 @@ public final class Governor {
     static final double BASELINE_FROM = 1024;
     /** For so long after the start, what the broker took in before its restart counts too. */
     private static final double REMEMBERED_SECONDS = 60;
+    /** So many clients at most keep their own tags when a pause begins: Kafka looks at each limit that changes. */
+    private static final int MAX_APART = 100;
 
     private final GovernorSettings settings;
     private final Quotas quotas;
@@ -28,15 +32,17 @@ public final class Governor {
     private final Map<TagSet, Meter> meters = new HashMap<>();
     private final Meter paused;
     private final Meter newcomers;
-    /** All of them together, whose arrivals are what a pause has to reckon with at its beginning. */
-    private final Meter everyone = new Meter(new TagSet(Tags.of("", "")));
+    /** What arrives from all of them together, which is what the pool of a pause has to reckon with. */
+    private final RecentMaximum arrivals = new RecentMaximum();
 
     private State state = State.OPEN;
     private double inStateSeconds;
     /** How long this pause has lasted without a fence. */
     private double unfencedSeconds;
-    private double arrivalBeforeBytes;
+    /** The clients that keep their own tags in this pause for now. */
+    private List<Meter> apart = List.of();
     private double baselineTotal;
+    private double observedTotal;
     private double sinceStartSeconds;
     private final double rememberedTotal;
     private boolean changed;
@@ -59,7 +65,7 @@ public final class Governor {
         this.rememberedTotal = rememberedTotal;
         this.baselineTotal = Math.max(settings.baselineMinBytes(), rememberedTotal);
         // What holds if this governor never gets to look: little more than one arrival per window.
-        double unseen = GovernorLaw.limit(0, 0, settings.windowSeconds(), 2 * settings.arrivalMinBytes(), settings.pauseMuteMaxSeconds());
+        double unseen = settings.arrivalMinBytes() / settings.pauseMuteMaxSeconds();
         paused.limit(unseen);
         newcomers.limit(unseen);
     }
@@ -93,7 +99,7 @@ public final class Governor {
     /** What to report after a step. */
     public Figures figures() {
         Meter pool = state == State.PAUSE ? paused : newcomers;
-        return new Figures(meters.size(), everyone.observed(), state == State.OPEN ? baselines() : baselineTotal, pool.observed(),
+        return new Figures(meters.size(), observedTotal, state == State.OPEN ? baselines() : baselineTotal, pool.observed(),
             state == State.OPEN ? null : (Double) pool.tagSet().limit(), poolMuteSeconds);
     }
 
@@ -110,19 +116,27 @@ public final class Governor {
             }
             return gone;
         });
-        meters.values().forEach(meter -> observe(meter, seconds));
-        observe(paused, seconds);
-        observe(newcomers, seconds);
-        double together = paused.observed() + newcomers.observed();
+        double arrived = observe(paused, seconds) + observe(newcomers, seconds);
+        observedTotal = paused.observed() + newcomers.observed();
         for (Meter meter : meters.values()) {
-            together += meter.observed();
+            arrived += observe(meter, seconds);
+            observedTotal += meter.observed();
         }
-        everyone.observe(together, seconds, settings.windowSeconds());
+        arrivals.add(arrived, seconds, arrivalsRememberedSeconds());
     }
 
-    private void observe(Meter meter, double seconds) {
+    private double observe(Meter meter, double seconds) {
         OptionalDouble rate = rates.bytesPerSecond(meter.tagSet().tags());
-        meter.observe(rate.orElse(0), seconds, settings.windowSeconds());
+        return meter.observe(rate.orElse(0), seconds, settings.windowSeconds(), arrivalsRememberedSeconds());
+    }
+
+    /** Who is muted for D comes back once each D, so what arrived in the last 2·D tells; without mutes bursts may be rarer. */
+    private double arrivalsRememberedSeconds() {
+        return 2 * (state == State.PAUSE ? pauseMuteSeconds() : settings.windowSeconds());
+    }
+
+    private double pauseMuteSeconds() {
+        return GovernorLaw.pauseMuteSeconds(unfencedSeconds, settings.muteMinSeconds(), settings.pauseMuteMaxSeconds());
     }
 
     private void enter(State next) {
@@ -140,8 +154,25 @@ public final class Governor {
         state = next;
         inStateSeconds = 0;
         unfencedSeconds = 0;
-        arrivalBeforeBytes = everyone.arrivalBytes();
+        apart.forEach(meter -> meter.tagSet().heldApart(false));
+        apart = next == State.PAUSE ? withHistory() : List.of();
+        apart.forEach(meter -> meter.tagSet().heldApart(true));
         changed = true;
+    }
+
+    /** Who has produced enough to be muted exactly from the first request on, the largest first. */
+    private List<Meter> withHistory() {
+        return meters.values().stream().filter(this::isMutedExactly).sorted(Comparator.comparingDouble(Meter::observed).reversed())
+            .limit(MAX_APART).toList();
+    }
+
+    private boolean isMutedExactly(Meter meter) {
+        double windowSeconds = settings.windowSeconds();
+        return pauseBounds(meter.arrivalBytes()).areExact(meter.observed() * windowSeconds, windowSeconds);
+    }
+
+    private GovernorLaw.Bounds pauseBounds(double arrivalBytes) {
+        return new GovernorLaw.Bounds(arrivalBytes, pauseMuteSeconds(), settings.arrivalMinBytes(), settings.pauseMuteMaxSeconds());
     }
 
     private void open(double seconds) {
@@ -171,17 +202,16 @@ public final class Governor {
             }
         }
         double target = GovernorLaw.newcomersTarget(factor, baselineTotal, observedKnown, settings.newcomersMinRatio());
-        double muteSeconds = throttleMuteSeconds(newcomers, target);
-        poolMuteSeconds = muteSeconds;
-        set(newcomers.tagSet(), GovernorLaw.limit(target, newcomers.observed(), settings.windowSeconds(), arrival(newcomers), muteSeconds));
+        GovernorLaw.Bounds bounds = throttleBounds(newcomers, target);
+        poolMuteSeconds = bounds.muteSeconds();
+        set(newcomers.tagSet(), GovernorLaw.limit(target, newcomers.observed(), settings.windowSeconds(), bounds));
     }
 
     private void govern(Meter meter, double factor, double unscaled, Double quota, double before) {
         double bound = quota == null ? Double.POSITIVE_INFINITY : quota;
         double target = GovernorLaw.target(factor, unscaled, bound);
         double average = history.shareBefore() * before + history.weightedFactor() * Math.min(unscaled, bound);
-        double limit = GovernorLaw.limit(average, meter.observed(), settings.windowSeconds(), arrival(meter),
-            throttleMuteSeconds(meter, target));
+        double limit = GovernorLaw.limit(average, meter.observed(), settings.windowSeconds(), throttleBounds(meter, target));
         // The quota itself is the operator's and mutes as in any broker: a throttle never gives more than that.
         set(meter.tagSet(), Math.min(limit, bound));
     }
@@ -191,20 +221,33 @@ public final class Governor {
         // Behind a fence only what was under way when the pause began is left to mute: as briefly as at the beginning of
         // any pause, so that nothing is left of it at the end. A fence that fails begins the pause anew.
         unfencedSeconds = fenced ? 0 : unfencedSeconds + seconds;
-        double muteSeconds = GovernorLaw.pauseMuteSeconds(unfencedSeconds, settings.muteMinSeconds(), settings.pauseMuteMaxSeconds());
-        poolMuteSeconds = muteSeconds;
-        // The pool has no history in the first moments of a pause; afterwards its own arrivals tell, which are fewer.
-        boolean begins = unfencedSeconds <= settings.muteMinSeconds();
-        double arrivalBytes = Math.max(arrival(paused), begins ? Math.max(everyone.arrivalBytes(), arrivalBeforeBytes) : 0);
-        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), arrivalBytes, muteSeconds));
+        poolMuteSeconds = pauseMuteSeconds();
+        holdApart();
+        // Whoever is in the pool next, nothing arrives there that everyone together does not bring.
+        double arrivalBytes = Math.max(paused.arrivalBytes(), arrivals.get());
+        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), pauseBounds(arrivalBytes)));
     }
 
-    private double throttleMuteSeconds(Meter meter, double target) {
-        return GovernorLaw.throttleMuteSeconds(meter.arrivalBytes(), target, settings.muteMinSeconds(), settings.throttleMuteMaxSeconds());
+    /**
+     * The pool is empty when a pause begins, and so cannot mute until much has landed in it. Whoever has a history of his
+     * own is held by it, until it has left the window.
+     */
+    private void holdApart() {
+        apart = apart.stream().filter(meter -> {
+            boolean still = isMutedExactly(meter);
+            if (still) {
+                double limit = GovernorLaw.limit(0, meter.observed(), settings.windowSeconds(), pauseBounds(meter.arrivalBytes()));
+                Double quota = quotas.limit(meter.tagSet().tags());
+                set(meter.tagSet(), quota == null ? limit : Math.min(limit, quota));
+            }
+            meter.tagSet().heldApart(still);
+            return still;
+        }).toList();
     }
 
-    private double arrival(Meter meter) {
-        return Math.max(settings.arrivalMinBytes(), meter.arrivalBytes());
+    private GovernorLaw.Bounds throttleBounds(Meter meter, double target) {
+        double muteSeconds = GovernorLaw.throttleMuteSeconds(meter.arrivalBytes(), target, settings.muteMinSeconds(), settings.throttleMuteMaxSeconds());
+        return new GovernorLaw.Bounds(meter.arrivalBytes(), muteSeconds, settings.arrivalMinBytes(), settings.throttleMuteMaxSeconds());
     }
 
     private double baselines() {

@@ -4,26 +4,63 @@ package org.kquota.govern;
  * The arithmetic by which limits slow producers down without silencing them for long. Pure.
  *
  * <p>The broker mutes a connection that exceeds its limit T for (O − T) / T · W (KIP-13), where O is the rate observed
- * over the window W. With O·W the bytes in the window, a limit of (O·W + S) / (W + D) keeps the mute at D after another
- * S bytes have come in, which is why no limit below that is ever set: it would mute for longer than D, and one near
- * zero for longer than any pause.
+ * over the window W. With B = O·W the bytes in the window and S what arrives beyond the limit until the next look, the last
+ * mute is (max(B, T·W) + S) / T − W. So a limit of at least (B + S) / (W + D) and of at least S / D keeps it at D: a smaller
+ * one would mute for longer, and one near zero for longer than any pause.
+ *
+ * <p>What S is decides how exact mutes are: there is none at all until B is W/D times as much as S. So S is what has lately
+ * been seen to arrive, and the larger amount that might surprise us is only kept from muting for longer than the longest
+ * mute ever wanted.
  */
 public final class GovernorLaw {
     private GovernorLaw() {
     }
 
     /**
+     * What bounds the mutes of a tag set.
+     *
+     * @param arrivalBytes        what is expected to arrive until the limit is looked at again, from what was seen lately
+     * @param muteSeconds         D, the longest mute wanted as long as no more arrives
+     * @param surpriseBytes       what may arrive although it was not expected
+     * @param surpriseMuteSeconds the longest mute then; not less than D
+     */
+    public record Bounds(double arrivalBytes, double muteSeconds, double surpriseBytes, double surpriseMuteSeconds) {
+        double smallestLimit(double bytesInWindow, double windowSeconds) {
+            return Math.max(expected(bytesInWindow, windowSeconds), surprised(bytesInWindow, windowSeconds));
+        }
+
+        private double expected(double bytesInWindow, double windowSeconds) {
+            return smallestLimit(bytesInWindow, windowSeconds, arrivalBytes, muteSeconds);
+        }
+
+        private double surprised(double bytesInWindow, double windowSeconds) {
+            return smallestLimit(bytesInWindow, windowSeconds, Math.max(arrivalBytes, surpriseBytes), surpriseMuteSeconds);
+        }
+
+        private static double smallestLimit(double bytesInWindow, double windowSeconds, double arrival, double mute) {
+            return Math.max((bytesInWindow + arrival) / (windowSeconds + mute), arrival / mute);
+        }
+
+        /**
+         * Whether there is enough in the window for mutes near D: little more, or nothing, has to land before the first
+         * of them, and no surprise mutes for longer than it may.
+         */
+        public boolean areExact(double bytesInWindow, double windowSeconds) {
+            return expected(bytesInWindow, windowSeconds) >= surprised(bytesInWindow, windowSeconds)
+                && mute(bytesInWindow, expected(bytesInWindow, windowSeconds), windowSeconds) > 0;
+        }
+    }
+
+    /**
      * The limit of a tag set, in bytes per second.
      *
-     * @param targetAverage  the target averaged over the last W seconds, bytes per second
-     * @param observed       O, the rate observed now, bytes per second
-     * @param windowSeconds  W
-     * @param arrivalBytes   S, what may arrive until the limit is looked at again
-     * @param muteSeconds    D, the longest mute wanted
+     * @param targetAverage the target averaged over the last W seconds, bytes per second
+     * @param observed      O, the rate observed now, bytes per second
+     * @param windowSeconds W
+     * @param bounds        what mutes must keep to
      */
-    public static double limit(double targetAverage, double observed, double windowSeconds, double arrivalBytes,
-                               double muteSeconds) {
-        return Math.max(targetAverage, (observed * windowSeconds + arrivalBytes) / (windowSeconds + muteSeconds));
+    public static double limit(double targetAverage, double observed, double windowSeconds, Bounds bounds) {
+        return Math.max(targetAverage, bounds.smallestLimit(observed * windowSeconds, windowSeconds));
     }
 
     /**

@@ -8,7 +8,7 @@ final class Meter {
     private double observed;
     private double baseline;
     private double beforeThrottle;
-    private double arrivalBytes;
+    private final RecentMaximum arrivals = new RecentMaximum();
     private boolean seen;
 
     Meter(TagSet tagSet) {
@@ -34,19 +34,33 @@ final class Meter {
         return beforeThrottle;
     }
 
-    /** The most that was lately seen to arrive between two looks, bytes. */
+    /** The most that was lately seen to arrive between two looks beyond what the limit let in, bytes. */
     double arrivalBytes() {
-        return arrivalBytes;
+        return arrivals.get();
     }
 
-    /** Takes a look: O now, and how long ago the last one was. */
-    void observe(double rate, double seconds, double windowSeconds) {
-        if (seen) {
-            arrivalBytes *= Math.exp(-seconds / (2 * windowSeconds));
-            arrivalBytes = Math.max(arrivalBytes, (rate - observed) * windowSeconds + rate * seconds);
-        }
+    /**
+     * Takes a look.
+     *
+     * @param rate              O now, bytes per second
+     * @param seconds           time since the last look
+     * @param rememberedSeconds how long what arrives is remembered
+     * @return what arrived since then beyond what the limit let in, bytes
+     */
+    double observe(double rate, double seconds, double windowSeconds, double rememberedSeconds) {
+        double arrived = seen ? arrivedBytes(rate, seconds, windowSeconds) : 0;
+        arrivals.add(arrived, seconds, rememberedSeconds);
         observed = rate;
         seen = true;
+        return arrived;
+    }
+
+    /** Without a limit that is what landed; with one, what landed while there was room below it was let in on purpose. */
+    private double arrivedBytes(double rate, double seconds, double windowSeconds) {
+        if (tagSet.limit() == TagSet.NO_LIMIT) {
+            return Math.max(0, (rate - observed) * windowSeconds + rate * seconds);
+        }
+        return Math.max(0, (rate - Math.max(observed, tagSet.limit())) * windowSeconds);
     }
 
     /** OPEN: the baseline follows O. */

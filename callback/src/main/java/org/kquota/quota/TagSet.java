@@ -4,7 +4,7 @@ import java.util.Map;
 
 /**
  * The clients that share one set of metric tags, and so one limit. The governor's figures are written by its thread
- * only; the request threads read {@link #limit()} and {@link #hasBaseline()}, and write {@link #touch}.
+ * only; the request threads read {@link #limit()}, {@link #hasBaseline()} and {@link #heldApart()}, and write {@link #touch}.
  */
 public final class TagSet {
     /** The limit of a tag set that the governor does not hold. */
@@ -14,6 +14,7 @@ public final class TagSet {
     private volatile int lastTouchSeconds;
     private volatile double limit = NO_LIMIT;
     private volatile boolean hasBaseline;
+    private volatile boolean heldApart;
 
     public TagSet(Map<String, String> tags) {
         this.tags = tags;
@@ -50,6 +51,15 @@ public final class TagSet {
 
     public void hasBaseline(boolean known) {
         hasBaseline = known;
+    }
+
+    /** Whether these clients keep their own tags in PAUSE, because what they produced before still counts there. */
+    public boolean heldApart() {
+        return heldApart;
+    }
+
+    public void heldApart(boolean apart) {
+        heldApart = apart;
     }
 
     @Override

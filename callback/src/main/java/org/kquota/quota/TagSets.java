@@ -38,6 +38,11 @@ public final class TagSets {
         return sets.computeIfAbsent(pair, key -> new TagSet(Tags.of(key.user(), key.clientId())));
     }
 
+    /** The tag set of what is metered so, or null where none has been seen. */
+    public TagSet known(Pair pair) {
+        return sets.get(pair);
+    }
+
     /** The tag set of these tags, or null. */
     public TagSet find(String user, String clientId) {
         return Tags.OVERFLOW.get(Tags.USER).equals(user) ? overflow : sets.get(new Pair(user, clientId));

@@ -24,13 +24,36 @@ class GovernorLawTest {
         for (int i = 0; i < CASES; i++) {
             double windowSeconds = 1 + random.nextInt(120);
             double muteSeconds = 0.1 + random.nextDouble() * 60;
-            double observed = any(0, 11);
-            double arrival = 1024 + any(0, 9);
-            double limit = GovernorLaw.limit(any(0, 11), observed, windowSeconds, arrival, muteSeconds);
-            double landed = arrival * random.nextDouble();
-            double mute = GovernorLaw.mute(observed * windowSeconds + landed, limit, windowSeconds);
+            double surpriseMuteSeconds = muteSeconds + random.nextDouble() * 60;
+            double inWindow = any(0, 12);
+            double expected = any(0, 9);
+            double surprise = 1024 + any(0, 9);
+            double limit = GovernorLaw.limit(any(0, 11), inWindow / windowSeconds, windowSeconds,
+                new GovernorLaw.Bounds(expected, muteSeconds, surprise, surpriseMuteSeconds));
+            // What there is room for may be used up before the last request comes.
+            double before = Math.max(inWindow, limit * windowSeconds);
+            double mute = GovernorLaw.mute(before + expected * random.nextDouble(), limit, windowSeconds);
             assertTrue(mute <= muteSeconds * (1 + 1e-9), "mute " + mute + " > D " + muteSeconds);
+            double surprised = GovernorLaw.mute(before + Math.max(surprise, expected) * random.nextDouble(), limit, windowSeconds);
+            assertTrue(surprised <= surpriseMuteSeconds * (1 + 1e-9), "mute " + surprised + " > " + surpriseMuteSeconds);
         }
+    }
+
+    @Test
+    void whoseMutesAreExactIsMutedByTheFirstRequestHoweverSmall() {
+        int exact = 0;
+        for (int i = 0; i < CASES; i++) {
+            double windowSeconds = 1 + random.nextInt(120);
+            double inWindow = any(0, 12);
+            GovernorLaw.Bounds bounds = new GovernorLaw.Bounds(any(0, 8), 0.1 + random.nextDouble() * 10, any(0, 7), 10 + random.nextDouble() * 60);
+            double limit = GovernorLaw.limit(0, inWindow / windowSeconds, windowSeconds, bounds);
+            double mute = GovernorLaw.mute(inWindow, limit, windowSeconds);
+            if (bounds.areExact(inWindow, windowSeconds)) {
+                assertTrue(mute > 0 && mute <= bounds.muteSeconds() * (1 + 1e-9), "mute " + mute);
+                exact++;
+            }
+        }
+        assertTrue(exact > CASES / 10, "too few cases: " + exact);
     }
 
     @Test
@@ -38,10 +61,11 @@ class GovernorLawTest {
         for (int i = 0; i < CASES; i++) {
             double windowSeconds = 1 + random.nextInt(120);
             double maxMute = 60;
-            double arrival = 1024 + any(0, 9);
+            double surprise = 1024 + any(0, 9);
             double observed = any(-3, 11);
-            double limit = GovernorLaw.limit(any(-9, 11), observed, windowSeconds, arrival, random.nextDouble() * maxMute);
-            assertTrue(Double.isFinite(limit) && limit >= (observed * windowSeconds + arrival) / (windowSeconds + maxMute));
+            double limit = GovernorLaw.limit(any(-9, 11), observed, windowSeconds,
+                new GovernorLaw.Bounds(any(0, 9), 0.1 + random.nextDouble() * (maxMute - 0.1), surprise, maxMute));
+            assertTrue(limit >= (observed * windowSeconds + surprise) / (windowSeconds + maxMute) && limit >= surprise / maxMute);
         }
     }
 
@@ -60,7 +84,7 @@ class GovernorLawTest {
 
     private static double limitAt(double factor, double baseline, double quota, double observed, double arrival) {
         double target = GovernorLaw.target(factor, baseline, quota);
-        return GovernorLaw.limit(target, observed, 11, arrival, GovernorLaw.throttleMuteSeconds(arrival, target, 1, 5));
+        return GovernorLaw.limit(target, observed, 11, new GovernorLaw.Bounds(arrival, GovernorLaw.throttleMuteSeconds(arrival, target, 1, 5), 1_048_576, 5));
     }
 
     @Test

@@ -33,15 +33,19 @@ final class SimulatedBroker implements AutoCloseable {
         private final String clientId;
         private final double bytesPerSecond;
         private final double requestBytes;
+        private final double largestRequestBytes;
+        private final double bufferBytes;
         private double owed;
         private long mutedUntilMs;
         double landed;
         double longestMuteSeconds;
 
-        Connection(String clientId, double bytesPerSecond, double requestBytes) {
+        Connection(String clientId, double bytesPerSecond, double requestBytes, double largestRequestBytes, double bufferBytes) {
             this.clientId = clientId;
             this.bytesPerSecond = bytesPerSecond;
             this.requestBytes = requestBytes;
+            this.largestRequestBytes = largestRequestBytes;
+            this.bufferBytes = bufferBytes;
         }
     }
 
@@ -67,9 +71,17 @@ final class SimulatedBroker implements AutoCloseable {
     }
 
     Connection connect(String clientId, double bytesPerSecond, double requestBytes) {
-        Connection connection = new Connection(clientId, bytesPerSecond, requestBytes);
+        return add(new Connection(clientId, bytesPerSecond, requestBytes, requestBytes, Math.max(requestBytes, bytesPerSecond / 10)));
+    }
+
+    /** A client whose requests grow while it waits, up to a megabyte, with a buffer of 32 MB, as real ones have. */
+    Connection connectGrowing(String clientId, double bytesPerSecond, double requestBytes) {
+        return add(new Connection(clientId, bytesPerSecond, requestBytes, 1_048_576, 32e6));
+    }
+
+    private Connection add(Connection connection) {
         // Real clients do not beat in time.
-        connection.owed = random.nextDouble() * requestBytes;
+        connection.owed = random.nextDouble() * connection.requestBytes;
         connections.add(connection);
         return connection;
     }
@@ -120,12 +132,12 @@ final class SimulatedBroker implements AutoCloseable {
     }
 
     private void send(Connection connection) {
-        connection.owed = Math.min(connection.owed + connection.bytesPerSecond * STEP_MS / 1e3,
-            Math.max(connection.requestBytes, connection.bytesPerSecond / 10));
+        connection.owed = Math.min(connection.owed + connection.bytesPerSecond * STEP_MS / 1e3, connection.bufferBytes);
         while (connection.owed >= connection.requestBytes && time.milliseconds() >= connection.mutedUntilMs) {
-            connection.owed -= connection.requestBytes;
-            connection.landed += connection.requestBytes;
-            int mute = quotas.record("alice", connection.clientId, connection.requestBytes);
+            double bytes = Math.min(connection.owed, connection.largestRequestBytes);
+            connection.owed -= bytes;
+            connection.landed += bytes;
+            int mute = quotas.record("alice", connection.clientId, bytes);
             connection.mutedUntilMs = time.milliseconds() + mute;
             connection.longestMuteSeconds = Math.max(connection.longestMuteSeconds, mute / 1e3);
         }
@@ -146,7 +158,8 @@ final class SimulatedBroker implements AutoCloseable {
         @Override
         public Map<String, String> quotaMetricTags(ClientQuotaType type, KafkaPrincipal principal, String clientId) {
             if (state == State.PAUSE) {
-                return Tags.PAUSED;
+                TagSet known = tagSets.known(stock.meteredAs(principal.getName(), clientId));
+                return known != null && known.heldApart() ? known.tags() : Tags.PAUSED;
             }
             TagSet tagSet = tagSets.of(principal.getName(), clientId);
             return state == State.THROTTLE && !tagSet.hasBaseline() && stock.limit(tagSet.tags()) == null ? Tags.NEWCOMERS : tagSet.tags();
