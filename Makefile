@@ -36,6 +36,10 @@ test-long: deps deps-pipeline callback ## The campaigns that take minutes each, 
 test-unit: deps ## The tests that need neither Kafka nor root
 	$(PY) -m pytest tests/unit $(PYTEST_ARGS)
 
+.PHONY: test-model
+test-model: deps ## Visit every state of a small cluster, and say how many there were
+	$(PY) -m pytest tests/model -m "not long" -s $(PYTEST_ARGS)
+
 .PHONY: test-java
 test-java: deps ## The callback's own tests
 	mvn -q -B -ntp -f callback/pom.xml verify

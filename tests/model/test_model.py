@@ -1,0 +1,123 @@
+"""Every state of a small cluster, checked; and that each invariant can fail.
+
+`make test` goes so deep that all faults meet once; `make test-long` goes further and to three brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from kquota.core.decision import Decision, FallbackAction, State
+from kquota.core.latch import latch_volumes
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.usage import UsageRecord, Volume
+from kquota.core.view import ClusterView
+from tests.model.cluster_model import Model
+from tests.model.exploration import INVARIANTS, Explored, Violated, explore
+
+PROVEN = "A10", "A18", "A26", "A30", "F13"
+
+
+def show(found: Explored, model: Model) -> None:
+    states = ", ".join(f"{state} {count}" for state, count in sorted(found.by_state.items()))
+    print(
+        f"\n{model.brokers} brokers, fallback {model.fallback}, {found.depth} ticks,"
+        f" {model.max_faults} faults: {found.states} states, {found.transitions} transitions;"
+        f" brokers met in {states}"
+    )
+
+
+@pytest.mark.accepts(*PROVEN)
+@pytest.mark.parametrize("fallback", FallbackAction)
+def test_no_state_within_four_ticks_breaks_an_invariant(fallback: FallbackAction) -> None:
+    model = Model(fallback=fallback, max_faults=3)
+    found = explore(model, 4)
+    show(found, model)
+    assert found.states > 4000, "the model became smaller: what can happen no longer does"
+    assert set(found.by_state) == set(State)
+
+
+@pytest.mark.long
+@pytest.mark.accepts(*PROVEN)
+@pytest.mark.parametrize("fallback", FallbackAction)
+@pytest.mark.parametrize(("brokers", "depth", "faults"), [(2, 6, 3), (3, 4, 3)])
+def test_no_state_further_away_breaks_an_invariant(
+    fallback: FallbackAction, brokers: int, depth: int, faults: int
+) -> None:
+    model = Model(fallback=fallback, brokers=brokers, max_faults=faults)
+    found = explore(model, depth)
+    show(found, model)
+    assert set(found.by_state) == set(State)
+
+
+def forget_the_stale(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Take silence for recovery."""
+    fresh = {}
+    for broker_id, history in view.brokers.items():
+        record = view.record_of(broker_id, now)
+        if not isinstance(record, UsageRecord) or now - record.snapshot_at <= settings.staleness:
+            fresh[broker_id] = history
+    return decide(replace(view, brokers=fresh), situation, settings, now)
+
+
+def forget_the_inactive(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Take a dead broker for an empty one, as others do."""
+    active = situation.active_brokers or frozenset()
+    known = {broker_id: history for broker_id, history in view.brokers.items() if broker_id in active}
+    return decide(replace(view, brokers=known), situation, settings, now)
+
+
+def ignore_the_own_look(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Wait for the topic to say what the own disk says."""
+    return decide(view, replace(situation, own=None), settings, now)
+
+
+def judge_by_oneself(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Trust nobody else, at one of the brokers."""
+    trusted = {i: history for i, history in view.brokers.items() if situation.self_id in (1, i)}
+    return decide(replace(view, brokers=trusted), situation, settings, now)
+
+
+def latch_for_ever(
+    previous: Iterable[Volume], fresh: Iterable[Volume], release_margin: Fraction
+) -> tuple[Volume, ...]:
+    """Never release."""
+    before = list(previous)
+    return tuple(
+        volume._replace(latched=volume.latched or any(other.latched for other in before))
+        for volume in latch_volumes(before, fresh, release_margin)
+    )
+
+
+BROKEN: list[tuple[str, dict[str, Any]]] = [
+    ("silence never releases", {"decide": forget_the_stale, "fallback": FallbackAction.OPEN}),
+    ("silence never releases", {"decide": forget_the_inactive}),
+    ("breaches hold producers", {"decide": ignore_the_own_look, "fallback": FallbackAction.OPEN}),
+    ("lost agents leave nobody open", {"lost": State.OPEN}),
+    ("equal inputs decide equally", {"decide": judge_by_oneself}),
+    ("every pause ends", {"latch": latch_for_ever}),
+]
+
+
+@pytest.mark.parametrize(("invariant", "broken"), BROKEN, ids=lambda value: str(value)[:40])
+def test_each_invariant_fails_on_a_core_that_breaks_it(invariant: str, broken: dict[str, Any]) -> None:
+    model = Model(max_faults=2, **broken)
+    with pytest.raises(Violated, match=invariant) as violated:
+        explore(model, 8, {invariant: INVARIANTS[invariant]})
+    story = str(violated.value).splitlines()
+    print(*(line for line in story if not line.startswith("    ")), sep="\n  ")
+    assert "start" in story, "the counterexample begins at the beginning"
