@@ -40,7 +40,7 @@ class Agent:
         self._clocks = Clocks()
         self._jumps = JumpDetector()
         self._metrics = metrics
-        self._state_file = AgentStateFile(settings.state_dir / FILE_NAME)
+        self._state_file = AgentStateFile(settings.state_dir / FILE_NAME, take_over=True)
         state, self._state_problem = self._state_file.load()
         self.broker_id = (
             settings.broker.node_id if settings.broker.node_id is not None else properties.node_id

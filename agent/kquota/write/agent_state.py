@@ -65,22 +65,26 @@ class AgentState:
 
 
 class AgentStateFile:
-    """The one writer and reader of the state file."""
+    """The state file: the agent's own, or, for commands beside a running agent, somebody else's."""
 
-    def __init__(self, path: Path) -> None:
-        """Take over ``path``; what an earlier writer left half done there is removed.
+    def __init__(self, path: Path, *, take_over: bool = False) -> None:
+        """Open ``path``. The agent takes it over: what an earlier agent left half done there is removed.
+
+        Nobody else may: what looks left over could be what a live agent is writing this very moment.
 
         Raises:
-            OSError: the leftovers of an earlier writer can't be removed.
+            OSError: the leftovers of an earlier agent can't be removed.
         """
         self.path = path
-        remove_leftovers(path)
+        self._owned = take_over
+        if take_over:
+            remove_leftovers(path)
 
     def load(self) -> tuple[AgentState, str | None]:
         """Return the state, and what was wrong with the file, if anything, as one sentence.
 
-        A broken file is set aside beside its old place with the suffix ``.corrupt`` and the empty state
-        is returned; a missing file is a first start and nothing wrong.
+        Of a broken file the empty state is returned, and the agent sets it aside beside its old place with the
+        suffix ``.corrupt``; a missing file is a first start and nothing wrong.
         """
         try:
             raw = self.path.read_bytes()
@@ -91,6 +95,8 @@ class AgentStateFile:
         try:
             return _from_document(parse_json(raw, _MAX_BYTES)), None
         except (InvalidJson, _WrongShape) as error:
+            if not self._owned:
+                return AgentState(), f"the state file {self.path} is broken ({error})"
             return AgentState(), self._set_aside(str(error))
 
     def save(self, state: AgentState) -> None:

@@ -24,7 +24,7 @@ FULL = AgentState(
 
 @pytest.fixture
 def file(tmp_path: Path) -> AgentStateFile:
-    return AgentStateFile(tmp_path / "state.json")
+    return AgentStateFile(tmp_path / "state.json", take_over=True)
 
 
 @pytest.mark.parametrize("state", [FULL, AgentState()])
@@ -86,3 +86,19 @@ def test_an_unreadable_file_is_reported_and_kept(file: AgentStateFile) -> None:
     assert state == AgentState()
     assert problem is not None
     assert "can't be read" in problem
+
+
+def test_only_the_agent_removes_what_a_writer_left_or_sets_a_broken_file_aside(tmp_path: Path) -> None:
+    path, being_written = tmp_path / "state.json", tmp_path / ".state.json.77.kquota-tmp"
+    being_written.write_bytes(b"{")
+    path.write_bytes(b"broken")
+    state, problem = AgentStateFile(path).load()
+    assert state == AgentState()
+    assert problem is not None
+    assert "is broken" in problem
+    assert being_written.exists(), "it may be a live agent's"
+    assert path.read_bytes() == b"broken"
+    _, problem = AgentStateFile(path, take_over=True).load()
+    assert problem is not None
+    assert "set aside" in problem
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["state.json.corrupt"]
