@@ -25,6 +25,9 @@ from kquota.settings.model import Settings
 from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile
 
 _GOODBYE_SECONDS = 1.0
+# After a cycle the agent rests for so many times its length: a thousand brokers report two hundred times a
+# second, and each report would be a cycle of its own. In a small cluster it is some milliseconds.
+_REST_RATIO = 24.0
 
 
 class Agent:
@@ -39,6 +42,7 @@ class Agent:
         """
         self._clocks = Clocks()
         self._jumps = JumpDetector()
+        self._last_cycle_seconds = 0.0
         self._metrics = metrics
         self._state_file = AgentStateFile(settings.state_dir / FILE_NAME, take_over=True)
         state, self._state_problem = self._state_file.load()
@@ -75,7 +79,10 @@ class Agent:
 
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
         """Wait for news, at most one sampling interval, then run a cycle; return what is to be told."""
-        arrivals = self._kafka.gather(0.0 if self._cycle.publishes_next else self._wait_seconds)
+        arrivals = self._kafka.gather(
+            0.0 if self._cycle.publishes_next else self._wait_seconds,
+            rest_seconds=_REST_RATIO * self._last_cycle_seconds,
+        )
         moment = self._clocks.now()
         started_seconds = time.monotonic()
         report = self._cycle.run(moment, arrivals, self._kafka.knowledge.news(moment.monotonic_seconds))
@@ -84,7 +91,8 @@ class Agent:
         self._remember_brokers(report)
         entries = [*self._narrator.tell(report), *self._tell_around(moment)]
         measure(report, self._metrics)
-        self._metrics.cycle_completed(time.monotonic() - started_seconds, moment.wall.timestamp())
+        self._last_cycle_seconds = time.monotonic() - started_seconds
+        self._metrics.cycle_completed(self._last_cycle_seconds, moment.wall.timestamp())
         return report, entries
 
     def close(self) -> None:

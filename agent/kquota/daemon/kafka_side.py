@@ -200,10 +200,14 @@ class KafkaSide:
         self._brokers.start()
         self._topics.start()
 
-    def gather(self, timeout_seconds: float) -> list[Arrival]:
-        """Wait for events, at most so long; return the records among them, in order."""
+    def gather(self, timeout_seconds: float, *, rest_seconds: float = 0.0) -> list[Arrival]:
+        """Wait for events, at most so long; return the records among them, in order.
+
+        What comes within the first ``rest_seconds`` is gathered, not answered one by one.
+        """
         arrivals: list[Arrival] = []
         deadline = time.monotonic() + timeout_seconds
+        time.sleep(min(rest_seconds, timeout_seconds))
         for _ in range(MAX_EVENTS_A_CYCLE):
             left = deadline - time.monotonic()
             try:
