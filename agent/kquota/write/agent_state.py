@@ -83,8 +83,8 @@ class AgentStateFile:
     def load(self) -> tuple[AgentState, str | None]:
         """Return the state, and what was wrong with the file, if anything, as one sentence.
 
-        Of a broken file the empty state is returned, and the agent sets it aside beside its old place with the
-        suffix ``.corrupt``; a missing file is a first start and nothing wrong.
+        Of a broken file the empty state is returned, and the agent sets it aside beside its old place with
+        the suffix ``.corrupt``; a missing file is a first start and nothing wrong.
         """
         try:
             raw = self.path.read_bytes()
