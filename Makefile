@@ -18,7 +18,7 @@ demo: deps callback ## A real three-broker Kafka whose small disk fills, protect
 test: deps lint test-java test-python test-spark ## Everything that every change has to pass
 
 .PHONY: test-python
-test-python: deps callback
+test-python: deps-fleet callback
 	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-spark
@@ -26,7 +26,7 @@ test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark
 	$(PIPELINE_PY) -m pytest tests/spark -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: deps deps-pipeline callback ## The campaigns that take minutes each, and the plug-in on the newest Kafka
+test-long: deps-fleet deps-pipeline callback ## The campaigns that take minutes each, and the plug-in on the newest Kafka
 	mvn -q -B -ntp -f callback/pom.xml -Plong -Dgroups=long verify
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafka-4.3 verify
 	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m long $(PYTEST_ARGS)
@@ -51,7 +51,7 @@ lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles 
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p bench
+	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p bench -p tests.fleet.hosts
 	.venv/bin/lint-imports
 	PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" .venv-fleet/bin/ansible-lint --offline -q
 

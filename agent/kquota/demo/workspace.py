@@ -99,14 +99,14 @@ class Workspace:
         return {**os.environ, ENVIRONMENT_MARK: str(self.path)}
 
 
-def clear(path: Path, *, keep_files: bool = False) -> list[str]:
+def clear(path: Path, *, keep_files: bool = False, patience_seconds: float = _PATIENCE_SECONDS) -> list[str]:
     """End processes, unmount, detach loop devices and remove files of the workspace at `path`.
 
     Returns the loop devices that are detached as far as this namespace goes, but still mounted in another
     one: a container that started meanwhile took a copy of all mounts. The kernel frees them when it ends.
 
     Raises:
-        WorkspaceNotCleared: something resisted for ten seconds; no file below a mount is ever removed.
+        WorkspaceNotCleared: something resisted for `patience_seconds`; no file below a mount is ever removed.
     """
     begun = time.monotonic()
     clean_looks = 0
@@ -117,7 +117,7 @@ def clear(path: Path, *, keep_files: bool = False) -> list[str]:
         if passed_seconds > _ELSEWHERE_SECONDS and all(map(_is_held_elsewhere, remaining)):
             elsewhere, remaining = remaining, []
         clean_looks = 0 if remaining else clean_looks + 1
-        if passed_seconds > _PATIENCE_SECONDS and remaining:
+        if passed_seconds > patience_seconds and remaining:
             raise WorkspaceNotCleared(f"{path}: could not release {', '.join(remaining)}")
         time.sleep(0.02)
     if keep_files:

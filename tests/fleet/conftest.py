@@ -1,0 +1,28 @@
+"""Hosts for the tests: a fleet of a test's or module's own, gone at its end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+
+import pytest
+
+from tests.fleet.hosts.fleet import Fleet
+from tests.fleet.hosts.spec import HostSpec
+
+MakeFleet = Callable[[Sequence[HostSpec]], Fleet]
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def make_fleet() -> Iterator[MakeFleet]:
+    """`make_fleet(specs)` boots hosts; the tests of a module may share them."""
+    with ExitStack() as stack:
+
+        def make(specs: Sequence[HostSpec]) -> Fleet:
+            name = f"test-{os.getpid()}-{next(_numbers)}"
+            return stack.enter_context(Fleet.create(name, specs, report=print))
+
+        yield make
