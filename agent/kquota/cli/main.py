@@ -24,7 +24,11 @@ _COMMANDS = {
     "decommission": "kquota.cli.orders:decommission",
     "demo": "kquota.cli.demo:demo",
 }
-_GROUPS = {"config": "kquota.cli.local:config_app", "hold": "kquota.cli.orders:hold_app"}
+_GROUPS = {
+    "config": "kquota.cli.local:config_app",
+    "hold": "kquota.cli.orders:hold_app",
+    "topics": "kquota.cli.topics:topics_app",
+}
 
 
 def _version(wanted: bool) -> None:

@@ -33,6 +33,7 @@ final class BrokerNode implements AutoCloseable {
     private final KquotaConfig config;
     private final Errors errors = new Errors();
     private final NodeQuotas quotas;
+    private final Thresholds thresholds;
     private final Fence fence;
     private final List<ResetFlags> instances = new CopyOnWriteArrayList<>();
     private final ProduceRates rates = new JmxProduceRates();
@@ -60,7 +61,8 @@ final class BrokerNode implements AutoCloseable {
             : Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.posture = first;
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), first);
-        this.fence = new Fence(quotas, errors);
+        this.thresholds = new Thresholds(config.topicsFile(), this::brokerMode, errors);
+        this.fence = new Fence(quotas, thresholds, errors);
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
         if (config.isBroker()) {
@@ -70,7 +72,10 @@ final class BrokerNode implements AutoCloseable {
             tick();
             LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
             this.appliedReport = new AppliedReport(this);
-            this.heartbeat = new Heartbeat(config.nodeId(), this::tick, appliedReport::write);
+            this.heartbeat = new Heartbeat(config.nodeId(), this::tick, () -> {
+                thresholds.read();
+                appliedReport.write();
+            });
             heartbeat.start();
         } else {
             this.watch = null;
@@ -87,6 +92,11 @@ final class BrokerNode implements AutoCloseable {
     /** What the node's authorizers ask, where there are any of ours. */
     Fence fence() {
         return fence;
+    }
+
+    /** The thresholds of topics. */
+    Thresholds thresholds() {
+        return thresholds;
     }
 
     /** What holds now, the end of the lease included. */
@@ -115,7 +125,9 @@ final class BrokerNode implements AutoCloseable {
         if (cluster.clusterResource() != null) {
             clusterId(cluster.clusterResource().clusterId());
         }
-        if (config.groups().areShared() && config.groups().update(LedPartitions.of(cluster, config.nodeId()))) {
+        LedPartitions partitions = LedPartitions.of(cluster, config.nodeId());
+        thresholds.update(partitions);
+        if (config.groups().update(partitions)) {
             for (ClientQuotaType type : ClientQuotaType.values()) {
                 instances.forEach(instance -> instance.raise(type));
             }
@@ -148,6 +160,7 @@ final class BrokerNode implements AutoCloseable {
         boolean changed = govern(next, nanos);
         posture = next;
         quotas.posture(next);
+        thresholds.judge(nanos);
         if (changed || before.enforced() != next.enforced()) {
             instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));
         }

@@ -18,6 +18,8 @@ final class Errors {
         GOVERNOR,
         /** The fence; the request went on, held by the governor. */
         FENCE,
+        /** A version of the thresholds file that was refused, or a fault in judging by it. */
+        THRESHOLDS,
         /** Writing the applied-state file. */
         APPLIED_FILE,
         /** Reading the broker's offline log dirs. */

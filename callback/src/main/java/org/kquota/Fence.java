@@ -7,6 +7,7 @@ import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.kquota.decision.State;
+import org.kquota.threshold.TopicGate;
 
 import java.util.List;
 import java.util.Set;
@@ -14,25 +15,29 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Which requests are refused in PAUSE, for the node's authorizers. Request threads ask; nothing here waits, and nothing
+ * Which requests are refused in PAUSE, and by the thresholds of topics, for the node's authorizers. Request threads ask; nothing here waits, and nothing
  * does I/O.
  */
 final class Fence {
     /** For so long after a fault of the fence, the governor holds producers as if there were none. */
     private static final long MISTRUST_NANOS = 60_000_000_000L;
     /** Written by brokers themselves, and needed to free space. */
-    private static final Set<String> INTERNAL_TOPICS =
+    static final Set<String> INTERNAL_TOPICS =
         Set.of("__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata");
+
+    private static final String PAUSED = "kquota: producers are paused, because a disk of the cluster is too full";
 
     private final NodeQuotas quotas;
     private final Errors errors;
     private final AtomicInteger authorizers = new AtomicInteger();
     private final LongAdder refusals = new LongAdder();
+    private final Thresholds thresholds;
     private volatile boolean faulted;
     private volatile long lastFaultNanos;
 
-    Fence(NodeQuotas quotas, Errors errors) {
+    Fence(NodeQuotas quotas, Thresholds thresholds, Errors errors) {
         this.quotas = quotas;
+        this.thresholds = thresholds;
         this.errors = errors;
     }
 
@@ -67,28 +72,41 @@ final class Fence {
     }
 
     /**
-     * Whether this request must not be appended now: a produce request of a principal that is not exempt, which would
-     * write to a topic of clients, while PAUSE is enforced.
+     * Why this request must not be appended now, for the refusal, or null: a produce request of a principal that is not
+     * exempt, which would write to a topic of clients while PAUSE is enforced, or to one that is over its threshold.
      *
      * @param results what the cluster's own authorizer says to each action: who is denied is told so, in a pause too
      */
-    boolean refuses(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
-        if (context.requestType() != ApiKeys.PRODUCE.id || quotas.now().enforced() != State.PAUSE
-            || !wouldAppend(actions, results) || quotas.isExempt(context.principal())) {
-            return false;
+    String refusal(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+        if (context.requestType() != ApiKeys.PRODUCE.id) {
+            return null;
         }
-        refusals.increment();
-        return true;
-    }
-
-    private static boolean wouldAppend(List<Action> actions, List<AuthorizationResult> results) {
+        boolean paused = quotas.now().enforced() == State.PAUSE;
+        TopicGate gate = thresholds.gate();
+        if ((!paused && !gate.isClosedForSome()) || quotas.isExempt(context.principal())) {
+            return null;
+        }
         for (int i = 0; i < actions.size(); i++) {
-            Action action = actions.get(i);
-            if (action.operation() == AclOperation.WRITE && action.resourcePattern().resourceType() == ResourceType.TOPIC
-                && results.get(i) == AuthorizationResult.ALLOWED && !INTERNAL_TOPICS.contains(action.resourcePattern().name())) {
-                return true;
+            String topic = written(actions.get(i), results.get(i));
+            if (topic == null) {
+                continue;
+            }
+            if (paused) {
+                refusals.increment();
+                return PAUSED;
+            }
+            if (gate.isClosedFor(topic)) {
+                gate.refused(topic);
+                return "kquota: topic " + topic + " is over its threshold of bytes in";
             }
         }
-        return false;
+        return null;
+    }
+
+    /** The topic of clients that this action would append to, or null. */
+    private static String written(Action action, AuthorizationResult result) {
+        String name = action.resourcePattern().name();
+        return action.operation() == AclOperation.WRITE && action.resourcePattern().resourceType() == ResourceType.TOPIC
+            && result == AuthorizationResult.ALLOWED && !INTERNAL_TOPICS.contains(name) ? name : null;
     }
 }

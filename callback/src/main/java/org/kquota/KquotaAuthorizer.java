@@ -62,28 +62,29 @@ public class KquotaAuthorizer extends DelegatingAuthorizer {
         }
         forgetRefusal();
         List<AuthorizationResult> results = super.authorize(context, actions);
-        if (isRefused(asked, context, actions, results)) {
+        String refusal = refusal(asked, context, actions, results);
+        if (refusal != null) {
             // It has no stack trace, as all of Kafka's errors for clients.
-            throw new NotEnoughReplicasException("kquota: producers are paused, because a disk of the cluster is too full");
+            throw new NotEnoughReplicasException(refusal);
         }
         return results;
     }
 
-    private boolean isRefused(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+    private String refusal(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
         try {
-            boolean refused = refuses(asked, context, actions, results);
-            if (refused) {
+            String refusal = whyRefused(asked, context, actions, results);
+            if (refusal != null) {
                 MDC.put(LOG_CONTEXT_KEY, LOG_CONTEXT_REFUSED);
             }
-            return refused;
+            return refusal;
         } catch (Throwable e) {
             asked.fault(e);
-            return false;
+            return null;
         }
     }
 
-    boolean refuses(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
-        return asked.refuses(context, actions, results);
+    String whyRefused(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+        return asked.refusal(context, actions, results);
     }
 
     /** What this thread handled last was perhaps refused; now it is at another request. */

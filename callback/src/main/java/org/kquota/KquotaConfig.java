@@ -31,6 +31,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String DECISION_LOST_ACTION = "kquota.decision.lost.action";
     public static final String EXEMPT_PRINCIPALS = "kquota.exempt.principals";
     public static final String FENCE_AUTHORIZER_CLASS = "kquota.fence.authorizer.class";
+    public static final String TOPICS_FILE = "kquota.topics.file";
     public static final String TAG_SETS_MAX = "kquota.tag.sets.max";
     public static final String MUTE_MIN_MS = "kquota.produce.mute.min.ms";
     public static final String THROTTLE_MUTE_MAX_MS = "kquota.produce.throttle.mute.max.ms";
@@ -66,6 +67,10 @@ public final class KquotaConfig extends AbstractConfig {
             "The authorizer that org.kquota.KquotaAuthorizer wraps and leaves all authorization to, configured by its own properties as ever. "
                 + "Empty: everything is allowed to everybody, as on a broker without an authorizer. Read only where authorizer.class.name is "
                 + "org.kquota.KquotaAuthorizer.")
+        .define(TOPICS_FILE, Type.STRING, "/etc/kquota/topics.json", new AbsolutePath(), Importance.MEDIUM,
+            "Thresholds of bytes in per second, for this broker and for single topics, as kquota topics writes them; read again each second. There need not be "
+                + "such a file. Accepted only as a regular file owned by root or by its directory's owner, where neither group nor others can write file or "
+                + "directory. Acts only where authorizer.class.name is org.kquota.KquotaAuthorizer and kquota.mode is enforce.")
         .define(TAG_SETS_MAX, Type.INT, 2000, Range.between(10, 1_000_000), Importance.LOW,
             "How many metric tag sets without a configured quota are kept apart, for each quota type. Clients beyond it share one tag set.")
         .define(MUTE_MIN_MS, Type.LONG, 1_000L, Range.between(100, 60_000), Importance.LOW,
@@ -141,6 +146,10 @@ public final class KquotaConfig extends AbstractConfig {
 
     public Path appliedFile() {
         return Path.of(getString(APPLIED_FILE));
+    }
+
+    public Path topicsFile() {
+        return Path.of(getString(TOPICS_FILE));
     }
 
     /** The state while the decision is lost: PAUSE or OPEN. */

@@ -30,6 +30,9 @@ enum NodeMetrics {
     FENCE_INSTALLED("fence-installed", "1 if org.kquota.KquotaAuthorizer refuses produce requests in PAUSE.",
         node -> node.fence().installed() ? 1 : 0),
     FENCE_REFUSALS("fence-refusals-total", "Produce requests refused in PAUSE since the broker started.", node -> node.fence().refusals()),
+    THRESHOLD_REFUSALS("threshold-refusals-total", "Produce requests refused since the broker started because a topic was over its threshold.",
+        node -> node.thresholds().gate().refusals()),
+    TOPICS_OVER("topics-over-threshold", "Topics that take nothing in now.", node -> node.thresholds().gate().over().size()),
     POOL_LIMIT("pool-limit-byte-rate", "Limit of the clients' shared pool in THROTTLE and PAUSE, in bytes per second; 0 in OPEN.",
         node -> node.figures().poolLimit() == null ? 0 : node.figures().poolLimit());
 

@@ -9,10 +9,10 @@ import java.util.List;
 /** The fence with a fault inside: whatever it does for a client whose id starts with poison throws. */
 public final class FaultyAuthorizer extends KquotaAuthorizer {
     @Override
-    boolean refuses(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+    String whyRefused(Fence asked, AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
         if (context.clientId().startsWith("poison")) {
             throw new StackOverflowError("an injected error");
         }
-        return super.refuses(asked, context, actions, results);
+        return super.whyRefused(asked, context, actions, results);
     }
 }

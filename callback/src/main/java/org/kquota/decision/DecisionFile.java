@@ -29,9 +29,16 @@ public final class DecisionFile {
     private static final int ATTEMPTS = 5;
     private static final Result<byte[]> REPLACED = Result.refused("replaced while it was opened");
 
+    private final String what;
     private final Path path;
 
     public DecisionFile(Path path) {
+        this("decision file", path);
+    }
+
+    /** Another file that is trusted on the same terms, called so in what is said about it. */
+    public DecisionFile(String what, Path path) {
+        this.what = what;
         this.path = path;
     }
 
@@ -102,7 +109,7 @@ public final class DecisionFile {
     }
 
     private Result<byte[]> refused(String format, Object... arguments) {
-        return Result.refused("decision file " + path + " " + String.format(format, arguments));
+        return Result.refused(what + " " + path + " " + String.format(format, arguments));
     }
 
     private static byte[] readAtMost(SeekableByteChannel channel, int limit) throws IOException {

@@ -62,10 +62,6 @@ public final class Group {
         return share != null && share.update(partitions);
     }
 
-    boolean isShared() {
-        return share != null;
-    }
-
     @Override
     public String toString() {
         return name;

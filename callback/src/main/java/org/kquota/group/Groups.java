@@ -69,11 +69,6 @@ public final class Groups {
         return byTag.values();
     }
 
-    /** Whether any of them has a limit for the whole cluster. */
-    public boolean areShared() {
-        return byTag.values().stream().anyMatch(Group::isShared);
-    }
-
     /** Takes over who leads what; returns whether a limit is another one now. */
     public boolean update(LedPartitions partitions) {
         boolean changed = false;

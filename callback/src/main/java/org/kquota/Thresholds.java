@@ -1,0 +1,80 @@
+package org.kquota;
+
+import org.kquota.decision.Mode;
+import org.kquota.share.LedPartitions;
+import org.kquota.threshold.JmxBytesIn;
+import org.kquota.threshold.ThresholdsFile;
+import org.kquota.threshold.TopicGate;
+import org.kquota.threshold.TopicThresholds;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.Supplier;
+
+/** The thresholds of topics on this node: their file, the topics they are divided among, and what they refuse. */
+final class Thresholds {
+    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
+    private static final long JUDGE_NANOS = 1_000_000_000L;
+
+    private final ThresholdsFile file;
+    private final TopicGate gate = new TopicGate(new JmxBytesIn());
+    private final Supplier<Mode> mode;
+    private final Errors errors;
+    private volatile List<String> topicsHere = List.of();
+    private long lastJudgedNanos = System.nanoTime() - JUDGE_NANOS;
+
+    /** @param mode the broker's own mode: observing refuses nobody */
+    Thresholds(Path file, Supplier<Mode> mode, Errors errors) {
+        this.file = new ThresholdsFile(file);
+        this.mode = mode;
+        this.errors = errors;
+    }
+
+    TopicGate gate() {
+        return gate;
+    }
+
+    TopicThresholds inForce() {
+        return file.inForce();
+    }
+
+    /** The topics of clients that this broker leads partitions of. */
+    List<String> topicsHere() {
+        return topicsHere;
+    }
+
+    /** Takes over who leads what. */
+    void update(LedPartitions partitions) {
+        topicsHere = partitions.topics().entrySet().stream()
+            .filter(entry -> entry.getValue().led() > 0 && !Fence.INTERNAL_TOPICS.contains(entry.getKey()))
+            .map(java.util.Map.Entry::getKey).sorted().toList();
+    }
+
+    /** Looks at the file; on a thread that may wait for it. */
+    void read() {
+        switch (file.look()) {
+            case REFUSED -> {
+                LOG.error("{}; {} stays in force", file.refused(), file.inForce() == null ? "no threshold" : "what was read before");
+                errors.count(Errors.Kind.THRESHOLDS, file.refused());
+            }
+            case IN_FORCE -> LOG.info("thresholds of bytes in are in force: {}", file.inForce() == null ? "none"
+                : file.inForce().total() + " B/s in all, and those of " + file.inForce().explicit().size() + " topics");
+            case NONE -> { }
+        }
+    }
+
+    /** Judges by the broker's meters, once a second however often it is called. */
+    void judge(long nanos) {
+        if (nanos - lastJudgedNanos < JUDGE_NANOS) {
+            return;
+        }
+        lastJudgedNanos = nanos;
+        try {
+            gate.judge(mode.get() == Mode.ENFORCE ? file.inForce() : null, topicsHere, nanos);
+        } catch (RuntimeException | Error e) {
+            errors.count(Errors.Kind.THRESHOLDS, e);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+package org.kquota.threshold;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * Which topics take nothing in now: while the total rate is above its threshold, those whose own rate is above theirs. One
+ * thread judges, once a second; request threads look a topic up and count what they refuse.
+ */
+public final class TopicGate {
+    /** How often it is told how many requests were refused. */
+    static final long TELL_NANOS = 10_000_000_000L;
+    private static final Logger LOG = LoggerFactory.getLogger(TopicGate.class);
+
+    private final BytesIn bytesIn;
+    private final LongAdder refusals = new LongAdder();
+    private final Map<String, LongAdder> untold = new ConcurrentHashMap<>();
+    private volatile Map<String, Over> over = Map.of();
+    private long lastToldNanos;
+
+    /** Why a topic takes nothing in; all in bytes per second. */
+    public record Over(double rate, double threshold, double totalRate, long totalThreshold) {
+        @Override
+        public String toString() {
+            return String.format(Locale.ROOT, "%.0f B/s come in, above its threshold of %.0f, and %.0f in all, above the threshold of %d",
+                rate, threshold, totalRate, totalThreshold);
+        }
+    }
+
+    public TopicGate(BytesIn bytesIn) {
+        this.bytesIn = bytesIn;
+    }
+
+    /**
+     * Judges anew.
+     *
+     * @param thresholds what holds, or null where nothing does
+     * @param topicsHere the topics that this broker leads partitions of
+     * @param nanos      now, as System.nanoTime()
+     */
+    public void judge(TopicThresholds thresholds, Collection<String> topicsHere, long nanos) {
+        Map<String, Over> next = new HashMap<>();
+        double total = thresholds == null ? 0 : bytesIn.total();
+        if (thresholds != null && total > thresholds.total()) {
+            double share = thresholds.share(topicsHere);
+            for (String topic : topicsHere) {
+                double threshold = thresholds.of(topic, share);
+                double rate = bytesIn.of(topic);
+                if (rate > threshold) {
+                    next.put(topic, new Over(rate, threshold, total, thresholds.total()));
+                }
+            }
+        }
+        Map<String, Over> before = over;
+        over = Map.copyOf(next);
+        tell(before, nanos);
+    }
+
+    private void tell(Map<String, Over> before, long nanos) {
+        over.forEach((topic, why) -> {
+            if (!before.containsKey(topic)) {
+                LOG.warn("topic {} takes nothing in from now on: {}", topic, why);
+            }
+        });
+        before.keySet().forEach(topic -> {
+            if (!over.containsKey(topic)) {
+                LOG.info("topic {} takes in again", topic);
+            }
+        });
+        if (nanos - lastToldNanos >= TELL_NANOS) {
+            lastToldNanos = nanos;
+            untold.forEach((topic, count) -> {
+                Over why = over.getOrDefault(topic, before.get(topic));
+                LOG.warn("{} produce requests to topic {} were refused{}", count.sum(), topic, why == null ? "" : ": " + why);
+            });
+            untold.clear();
+        }
+    }
+
+    /** Whether any topic takes nothing in; nearly free, for requests that have nothing to do with it. */
+    public boolean isClosedForSome() {
+        return !over.isEmpty();
+    }
+
+    /** Whether this topic takes nothing in. */
+    public boolean isClosedFor(String topic) {
+        return over.containsKey(topic);
+    }
+
+    /** A produce request was refused because of this topic. */
+    public void refused(String topic) {
+        refusals.increment();
+        untold.computeIfAbsent(topic, key -> new LongAdder()).increment();
+    }
+
+    /** Produce requests refused since the broker started. */
+    public long refusals() {
+        return refusals.sum();
+    }
+
+    /** The topics that take nothing in, and why. */
+    public Map<String, Over> over() {
+        return over;
+    }
+}

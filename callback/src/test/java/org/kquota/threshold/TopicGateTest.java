@@ -1,0 +1,97 @@
+package org.kquota.threshold;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+class TopicGateTest {
+    private static final TopicThresholds THRESHOLDS = new TopicThresholds(100, Map.of("A", 40L));
+
+    /** Rates that the test chooses. */
+    private static final class ChosenRates implements BytesIn {
+        private double total;
+        private final Map<String, Double> topics = new HashMap<>();
+
+        @Override
+        public double total() {
+            return total;
+        }
+
+        @Override
+        public double of(String topic) {
+            return topics.getOrDefault(topic, 0.0);
+        }
+    }
+
+    private final ChosenRates rates = new ChosenRates();
+    private final TopicGate gate = new TopicGate(rates);
+
+    private void judge(double total, Map<String, Double> topics) {
+        rates.total = total;
+        rates.topics.putAll(topics);
+        gate.judge(THRESHOLDS, List.of("A", "b", "c"), 0);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"100,40,false", "101,40,false", "100,41,false", "1000,40,false", "100,1000,false", "100.1,40.1,true", "0,0,false"})
+    @Tag("D6")
+    void aTopicIsClosedOnlyWhileBothRatesAreAboveTheirThresholds(double total, double ofA, boolean closed) {
+        judge(total, Map.of("A", ofA));
+        assertEquals(closed, gate.isClosedFor("A"));
+        assertEquals(closed, gate.isClosedForSome());
+    }
+
+    @Test
+    @Tag("D6")
+    @Tag("D3")
+    void topicsWithoutAThresholdOfTheirOwnAreJudgedByTheirShare() {
+        judge(200, Map.of("A", 10.0, "b", 30.0, "c", 30.1));
+        assertEquals(Set.of("c"), gate.over().keySet());
+    }
+
+    @Test
+    @Tag("D8")
+    void itOpensAgainWhenEitherRateIsDown() {
+        judge(101, Map.of("A", 41.0));
+        assertTrue(gate.isClosedFor("A"));
+        judge(101, Map.of("A", 39.9));
+        assertFalse(gate.isClosedFor("A"));
+        judge(101, Map.of("A", 41.0));
+        judge(99, Map.of("A", 41.0));
+        assertFalse(gate.isClosedFor("A"));
+    }
+
+    @Test
+    @Tag("D4")
+    void aTopicThatIsNoLongerHereIsNotClosed() {
+        judge(101, Map.of("A", 41.0));
+        gate.judge(THRESHOLDS, List.of("b"), 1);
+        assertFalse(gate.isClosedForSome());
+    }
+
+    @Test
+    void withoutThresholdsNothingIsClosed() {
+        judge(101, Map.of("A", 41.0));
+        gate.judge(null, List.of("A"), 1);
+        assertFalse(gate.isClosedForSome());
+    }
+
+    @Test
+    @Tag("D9")
+    void refusalsAreCounted() {
+        judge(101, Map.of("A", 41.0));
+        gate.refused("A");
+        gate.refused("A");
+        assertEquals(2, gate.refusals());
+    }
+}
