@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,6 +51,10 @@ def start_session(
     settings |= _REQUIRED | given
     if not under_spark_submit and "spark.jars" not in given:
         settings["spark.jars"] = ",".join(str(jar) for jar in ensure_jars(report))
+    if not under_spark_submit and settings.get("spark.master", "local").startswith("local"):
+        # Functions in Python run in processes of their own: with what is installed here, not in Debian's
+        # Python.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)

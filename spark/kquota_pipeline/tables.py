@@ -86,6 +86,7 @@ USAGE = Table(
         ("volume_name", StringType(), "tells the volume from the broker's others"),
         ("volume_id", StringType(), "the file system's own id; null where not known"),
         ("log_dirs", ArrayType(StringType()), "the broker's log dirs on the volume; null where not known"),
+        ("mount_point", StringType(), "where it is mounted: the key of its own limits; null where not known"),
         ("status", StringType(), "ok, offline or failed; what is not known is failed"),
         ("role", StringType(), "data or metadata"),
         ("latched", BooleanType(), "over the hard limit and not yet back above the release margin"),

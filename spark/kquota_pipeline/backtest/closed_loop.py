@@ -1,0 +1,180 @@
+"""Closed loop: a policy decides with the very core, and its decisions change what the disks hold. Pure.
+
+Producers send what they would have sent, less what the policy holds back; four fifths of that they keep and
+send later, up to half as fast again as usual. The decision of one tick holds for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kquota.core.decision import Decision
+from kquota.core.latch import latch_volumes
+from kquota.core.limits import LimitPair
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import TombstoneEvent, UsageEvent
+from kquota.core.usage import UsageRecord, Volume, VolumeStatus
+from kquota.core.view import ClusterView
+from kquota_pipeline.backtest.flows import Flows, retention_ticks
+from kquota_pipeline.backtest.policy import Policy
+
+REGAINED_SHARE = 0.8
+CATCH_UP_RATIO = 0.5
+_TOLERANCE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePlace:
+    """One volume of the cluster: whose it is, and the limits that its records carried."""
+
+    broker_id: int
+    name: str
+    mount_point: str | None
+    recorded: LimitPair | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What happens around the policy: ticks are epoch seconds.
+
+    `volume_ids` and `failed` are [tick, volume]; `unknown` names brokers that were active without a fresh
+    record, `decommissioned` the tick of each broker's end.
+    """
+
+    ticks: NDArray[np.int64]
+    volumes: Sequence[VolumePlace]
+    volume_ids: NDArray[np.object_]
+    failed: NDArray[np.bool_]
+    unknown: Mapping[int, frozenset[int]]
+    decommissioned: Mapping[int, int]
+
+    @property
+    def tick_seconds(self) -> int:
+        """The length of a tick."""
+        return int(self.ticks[1] - self.ticks[0]) if len(self.ticks) > 1 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of it: [tick] factors, brokers undetermined and bytes held back, [tick, volume] bytes on
+    disk.
+
+    Of `held_bytes`, `lost_bytes` in all have not been sent by the end.
+    """
+
+    factors: NDArray[np.float64]
+    undetermined: NDArray[np.int64]
+    held_bytes: NDArray[np.float64]
+    consumed_bytes: NDArray[np.float64]
+    lost_bytes: float
+
+
+def simulate(scene: Scene, flows: Flows, policy: Policy) -> Outcome:
+    """Let a policy rule over a history."""
+    count = len(scene.ticks)
+    agents = _Agents(scene, flows, policy)
+    disks = _Disks(flows)
+    factors, undetermined = np.ones(count), np.zeros(count, dtype=np.int64)
+    consumed = np.empty((count, len(scene.volumes)))
+    held_bytes = np.zeros(count)
+    backlog = lost = 0.0
+    factor = 1.0
+    for tick in range(count):
+        offered = float(flows.offered_bytes[tick])
+        wanted = offered + min(backlog, CATCH_UP_RATIO * offered)
+        accepted = wanted if factor >= 1 else min(wanted, factor * offered)
+        held = held_bytes[tick] = max(0.0, offered - accepted)
+        lost += (1 - REGAINED_SHARE) * held
+        backlog += REGAINED_SHARE * held - max(0.0, accepted - offered)
+        consumed[tick] = disks.take(tick, accepted)
+        decision = agents.decide(tick, consumed[tick])
+        undetermined[tick] = len(decision.undetermined)
+        factor = factors[tick] = float(decision.headroom)
+    return Outcome(factors, undetermined, held_bytes, consumed, lost + backlog)
+
+
+class _Disks:
+    """What the disks hold while more or less arrives than did in the history."""
+
+    def __init__(self, flows: Flows) -> None:
+        self._flows = flows
+        self._ticks, self._shares = retention_ticks(flows)
+        self._arrived = np.zeros_like(flows.arrived)
+        self._columns = np.arange(flows.arrived.shape[1])
+
+    def take(self, tick: int, accepted_bytes: float) -> NDArray[np.float64]:
+        """Let a tick's bytes arrive and age; return what the disks hold, at most what fits."""
+        flows = self._flows
+        before = self._arrived[tick - 1] if tick else np.zeros(len(self._columns))
+        arriving = flows.beyond_bytes[tick] + (flows.share[tick] * accepted_bytes if tick else 0.0)
+        self._arrived[tick] = before + arriving
+        since = self._ticks[tick]
+        rows = np.maximum(since, 0)
+        following = np.minimum(rows + 1, tick)
+        at, after = self._arrived[rows, self._columns], self._arrived[following, self._columns]
+        aged = np.where(since < 0, 0.0, at + self._shares[tick] * np.maximum(0.0, after - at))
+        first = np.minimum(flows.deleted_until[tick], flows.first_bytes)
+        holds = flows.first_bytes - first + self._arrived[tick] - aged
+        return np.asarray(np.clip(holds, 0.0, flows.capacity_bytes[tick]))
+
+
+class _Agents:
+    """The agents of all brokers under one policy: latches, records, the view, and the decision."""
+
+    def __init__(self, scene: Scene, flows: Flows, policy: Policy) -> None:
+        self._scene = scene
+        self._flows = flows
+        self._pairs = [policy.pair(v.broker_id, v.mount_point) or v.recorded for v in scene.volumes]
+        self._margin = policy.release_margin
+        # A tick can't be told apart from what happens within it.
+        self._staleness = timedelta(seconds=max(policy.staleness_seconds, float(scene.tick_seconds)))
+        self._settings = PolicySettings(policy.fallback_action, self._staleness)
+        self._view = ClusterView(_TOLERANCE)
+        self._published: dict[int, tuple[Volume, ...]] = {}
+        self._seen_at: dict[int, datetime] = {}
+        self._of_broker: dict[int, list[int]] = {}
+        for column, volume in enumerate(scene.volumes):
+            self._of_broker.setdefault(volume.broker_id, []).append(column)
+
+    def decide(self, tick: int, consumed_bytes: NDArray[np.float64]) -> Decision:
+        """Publish what the brokers see, and decide at the end of a tick."""
+        now = datetime.fromtimestamp(int(self._scene.ticks[tick]), UTC)
+        for broker_id, ended in self._scene.decommissioned.items():
+            if ended == tick:
+                self._view.fold(TombstoneEvent(broker_id), now)
+                self._seen_at.pop(broker_id, None)
+        for broker_id, columns in self._of_broker.items():
+            there = [column for column in columns if self._flows.present[tick, column]]
+            if there:
+                self._publish(broker_id, there, tick, consumed_bytes, now)
+        fresh = {broker for broker, seen_at in self._seen_at.items() if now - seen_at <= self._staleness}
+        active = frozenset(fresh | self._scene.unknown.get(tick, frozenset()))
+        return decide(self._view, Situation(active), self._settings, now)
+
+    def _publish(
+        self, broker_id: int, columns: list[int], tick: int, consumed: NDArray[np.float64], now: datetime
+    ) -> None:
+        seen = [self._volume(column, tick, consumed) for column in columns]
+        volumes = latch_volumes(self._published.get(broker_id, ()), seen, self._margin)
+        self._published[broker_id] = volumes
+        self._seen_at[broker_id] = now
+        self._view.fold(UsageEvent(broker_id, UsageRecord(now, volumes, None, None)), now)
+
+    def _volume(self, column: int, tick: int, consumed: NDArray[np.float64]) -> Volume:
+        capacity = int(self._flows.capacity_bytes[tick, column])
+        volume_id = self._scene.volume_ids[tick, column]
+        pair = self._pairs[column]
+        return Volume(
+            name=self._scene.volumes[column].name,
+            capacity_bytes=capacity,
+            consumed_bytes=min(capacity, int(consumed[column])),
+            limits=pair,
+            limits_problem=None if pair is not None else "the recorded limits can't be judged",
+            volume_id=volume_id if isinstance(volume_id, str) else None,
+            status=VolumeStatus.FAILED if self._scene.failed[tick, column] else VolumeStatus.OK,
+        )

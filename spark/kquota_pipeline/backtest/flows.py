@@ -1,0 +1,116 @@
+"""What flowed in and out of the disks, recovered from a history. Pure: arrays in, arrays out.
+
+A usage record says what a disk holds, not what came and went. What producers sent is in the records of
+clients; each byte of it lands once per replica, spread over the disks as their content is. What a disk gained
+beyond that came by replication (a broker that was away, a disk that was replaced, partitions moved): no quota
+holds it, so it goes on in PAUSE. What is missing then was deleted. Retention deletes by age: the oldest bytes
+first, whoever sent them and however late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A cluster's history on an even grid: arrays [tick, volume], or [tick].
+
+    `consumed_bytes` is nan where the volume's broker did not report; rates are those of the whole cluster.
+    `produced_bytes` is what was accepted in each tick, `offered_bytes` what would have come without a quota.
+    """
+
+    consumed_bytes: Floats
+    capacity_bytes: Floats
+    produced_bytes: Floats
+    offered_bytes: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """What moves each disk: arrays [tick, volume], or [tick]. `share` turns a produced byte into bytes
+    landed.
+
+    `deleted_until` is how far retention has come: the position in the disk's own order of bytes, where its
+    first content ends at `first_bytes`. `arrived` is that order: the bytes that had come by each tick.
+    """
+
+    first_bytes: Floats
+    share: Floats
+    beyond_bytes: Floats
+    arrived: Floats
+    deleted_until: Floats
+    offered_bytes: Floats
+    capacity_bytes: Floats
+    present: NDArray[np.bool_]
+
+
+def flows_of(observed: Observed, replication_factor: float) -> Flows:
+    """Return the flows behind a history, for topics of the given mean replication factor."""
+    present = ~np.isnan(observed.consumed_bytes)
+    consumed = _carried_on(observed.consumed_bytes)
+    capacity = _carried_on(observed.capacity_bytes)
+    changes = np.diff(consumed, axis=0, prepend=consumed[:1])
+    weight = np.where(_ever_again(present), consumed, 0.0)
+    share = replication_factor * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1.0)
+    landed = share * observed.produced_bytes[:, None]
+    # While a broker is away nothing lands on it; what it missed comes by replication when it is back.
+    landed = np.where(present, landed, 0.0)
+    landed[0] = 0.0
+    beyond = np.where(present, np.maximum(0.0, changes - landed), 0.0)
+    deleted = np.maximum(0.0, landed + beyond - changes)
+    first = consumed[0]
+    return Flows(
+        first_bytes=first,
+        share=np.where(present, share, 0.0),
+        beyond_bytes=beyond,
+        arrived=np.cumsum(landed + beyond, axis=0),
+        deleted_until=np.cumsum(deleted, axis=0),
+        offered_bytes=observed.offered_bytes,
+        capacity_bytes=capacity,
+        present=present,
+    )
+
+
+def retention_ticks(flows: Flows) -> tuple[NDArray[np.int64], Floats]:
+    """Return for each tick and volume where in time retention has come: a tick, and the share of the next
+    one.
+
+    -1 is the disk's first content. Bytes that arrived by that moment have been deleted, whenever that is in
+    another course of events.
+    """
+    reached = flows.deleted_until - flows.first_bytes
+    ticks = np.full(reached.shape, -1, dtype=np.int64)
+    shares = np.zeros(reached.shape)
+    for volume in range(reached.shape[1]):
+        arrived = flows.arrived[:, volume]
+        found = np.searchsorted(arrived, reached[:, volume], side="right") - 1
+        found = np.where(reached[:, volume] < 0, -1, np.clip(found, 0, len(arrived) - 1))
+        following = np.minimum(found + 1, len(arrived) - 1)
+        gained = arrived[following] - arrived[np.maximum(found, 0)]
+        part = np.where(
+            gained > 0, (reached[:, volume] - arrived[np.maximum(found, 0)]) / np.maximum(gained, 1.0), 0.0
+        )
+        ticks[:, volume] = found
+        shares[:, volume] = np.where(found >= 0, np.clip(part, 0.0, 1.0), 0.0)
+    return ticks, shares
+
+
+def _carried_on(values: Floats) -> Floats:
+    """Return the values with gaps filled by what was last known, and what comes first before it."""
+    filled = values.copy()
+    for tick in range(1, len(filled)):
+        filled[tick] = np.where(np.isnan(filled[tick]), filled[tick - 1], filled[tick])
+    for tick in range(len(filled) - 2, -1, -1):
+        filled[tick] = np.where(np.isnan(filled[tick]), filled[tick + 1], filled[tick])
+    return np.nan_to_num(filled)
+
+
+def _ever_again(present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return where a volume is there or will be: a broker that is away for good gets no share."""
+    return np.asarray(np.flip(np.maximum.accumulate(np.flip(present, axis=0), axis=0), axis=0))

@@ -1,0 +1,243 @@
+"""The closed loop as a Spark job: one task per policy and cluster, each running the core itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from kquota.core.limits import InvalidLimit, Limit, LimitPair
+from kquota_pipeline.backtest.bounds import records
+from kquota_pipeline.backtest.closed_loop import Scene, VolumePlace, simulate
+from kquota_pipeline.backtest.flows import Observed, flows_of
+from kquota_pipeline.backtest.policy import Policy
+
+CLOSED_LOOP = StructType(
+    [
+        StructField("policy", StringType()),
+        StructField("cluster_id", StringType()),
+        StructField("tick", LongType()),  # epoch seconds of its end
+        StructField("factor", DoubleType()),
+        StructField("undetermined", IntegerType()),
+        StructField("held_bytes", DoubleType()),
+        StructField("lost_bytes", DoubleType()),  # of the whole time, in every row
+        StructField("fullest_ratio", DoubleType()),
+        StructField("fullest_broker_id", IntegerType()),
+        StructField("fullest_volume", StringType()),
+        StructField("filled_volumes", IntegerType()),
+    ]
+)
+_FULL_RATIO = 0.9999
+
+
+def closed_loop(
+    usage: DataFrame,
+    decisions: DataFrame,
+    clients: DataFrame,
+    operators: DataFrame,
+    policies: Sequence[Policy],
+    tick_seconds: int = 600,
+    replication_factor: float = 3.0,
+) -> DataFrame:
+    """Return the course of events under each policy (CLOSED_LOOP).
+
+    `replication_factor` is the mean one of the topics: every byte that a producer sends lands so many times.
+    """
+    by_name = {policy.name: policy for policy in policies}
+
+    def run(key: tuple[str, str], rows: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
+        policy, cluster_id = key
+        course = _course(rows, events, by_name[policy], tick_seconds, replication_factor)
+        course.insert(0, "cluster_id", cluster_id)
+        course.insert(0, "policy", policy)
+        return course
+
+    names = usage.sparkSession.createDataFrame([(name,) for name in by_name], "policy string")
+    rows = _rows(usage, clients, tick_seconds).crossJoin(F.broadcast(names))
+    events = _events(decisions, operators, tick_seconds).crossJoin(F.broadcast(names))
+    group = ("policy", "cluster_id")
+    return rows.groupBy(*group).cogroup(events.groupBy(*group)).applyInPandas(run, CLOSED_LOOP)
+
+
+def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
+    """Return what each policy came to (input: closed_loop).
+
+    Columns: policy, cluster_id, open_seconds, throttle_seconds, pause_seconds, mean_factor, delayed_bytes,
+    lost_bytes, fullest_ratio, fullest_broker_id, fullest_volume, first_filled_tick (null: no disk filled).
+    """
+
+    def seconds(condition: Column) -> Column:
+        return F.sum(F.when(condition, tick_seconds).otherwise(0))
+
+    factor = F.col("factor")
+    return course.groupBy("policy", "cluster_id").agg(
+        seconds(factor >= 1).alias("open_seconds"),
+        seconds((factor < 1) & (factor > 0)).alias("throttle_seconds"),
+        seconds(factor <= 0).alias("pause_seconds"),
+        F.avg("factor").alias("mean_factor"),
+        F.sum("held_bytes").alias("delayed_bytes"),
+        F.max("lost_bytes").alias("lost_bytes"),
+        F.max("fullest_ratio").alias("fullest_ratio"),
+        F.max_by("fullest_broker_id", "fullest_ratio").alias("fullest_broker_id"),
+        F.max_by("fullest_volume", "fullest_ratio").alias("fullest_volume"),
+        F.min(F.when(F.col("filled_volumes") > 0, F.col("tick"))).alias("first_filled_tick"),
+    )
+
+
+def tick_of(at: str, tick_seconds: int) -> Column:
+    """Return the end of the tick that a time is in, in epoch seconds."""
+    return (F.ceil(F.unix_micros(at) / (tick_seconds * 1_000_000)) * tick_seconds).cast("long")
+
+
+def _rows(usage: DataFrame, clients: DataFrame, tick_seconds: int) -> DataFrame:
+    """One row per data volume and tick, as it last was, with what producers sent in that tick."""
+    votes = usage.where((F.col("role") == "data") & (F.col("status") != "offline"))
+    last = (
+        "consumed_bytes", "capacity_bytes", "volume_id", "mount_point", "status", "hard_limit_type",
+        "hard_limit_level", "soft_limit_type", "soft_limit_level",
+    )  # fmt: skip
+    volumes = votes.groupBy(
+        "cluster_id", "broker_id", "volume_name", tick_of("at", tick_seconds).alias("tick")
+    ).agg(*[F.max_by(name, "at").alias(name) for name in last])
+    return volumes.join(_production(clients, tick_seconds), ["cluster_id", "tick"], "left")
+
+
+def _production(clients: DataFrame, tick_seconds: int) -> DataFrame:
+    """What producers sent in each tick, and what they would have sent without a quota."""
+    held = F.max(F.coalesce("throttled_seconds", F.lit(0.0))) > 0
+    observed = F.coalesce(F.max("observed_bytes_per_second"), F.sum("produce_bytes_per_second"), F.lit(0.0))
+    wanted = F.when(held, F.greatest(observed, F.coalesce(F.max("baseline_bytes_per_second"), F.lit(0.0))))
+    records = clients.groupBy("cluster_id", "broker_id", "instance_id", "sequence", "at").agg(
+        F.max("window_seconds").alias("seconds"),
+        observed.alias("observed"),
+        F.coalesce(wanted, observed).alias("wanted"),
+    )
+    return records.groupBy("cluster_id", tick_of("at", tick_seconds).alias("tick")).agg(
+        F.sum(F.col("observed") * F.col("seconds")).alias("produced_bytes"),
+        F.sum(F.col("wanted") * F.col("seconds")).alias("offered_bytes"),
+    )
+
+
+def _events(decisions: DataFrame, operators: DataFrame, tick_seconds: int) -> DataFrame:
+    unknown = decisions.select(
+        "cluster_id",
+        F.lit("unknown").alias("event"),
+        F.explode("undetermined.broker_id").alias("broker_id"),
+        tick_of("at", tick_seconds).alias("tick"),
+    ).where("broker_id IS NOT NULL")
+    ended = operators.where("order_kind = 'decommission'").select(
+        "cluster_id",
+        F.lit("decommission").alias("event"),
+        F.col("subject_broker_id").alias("broker_id"),
+        tick_of("at", tick_seconds).alias("tick"),
+    )
+    return unknown.union(ended).distinct()
+
+
+def _course(
+    rows: pd.DataFrame, events: pd.DataFrame, policy: Policy, tick_seconds: int, replication_factor: float
+) -> pd.DataFrame:
+    if rows.empty:
+        return pd.DataFrame(columns=CLOSED_LOOP.fieldNames()[2:])
+    ticks = np.arange(int(rows["tick"].min()), int(rows["tick"].max()) + tick_seconds, tick_seconds)
+    index = {int(tick): number for number, tick in enumerate(ticks)}
+    volumes = rows.drop_duplicates(["broker_id", "volume_name"], keep="last").sort_values(
+        ["broker_id", "volume_name"]
+    )
+    keys = pd.MultiIndex.from_frame(volumes[["broker_id", "volume_name"]])
+    row = rows["tick"].map(index).to_numpy()
+    column = keys.get_indexer(pd.MultiIndex.from_frame(rows[["broker_id", "volume_name"]]))
+    shape = (len(ticks), len(keys))
+
+    def grid(name: str, empty: object, kind: type) -> NDArray[Any]:
+        values: NDArray[Any] = np.full(shape, empty, dtype=kind)
+        values[row, column] = rows[name].to_numpy()
+        return values
+
+    produced, offered = _of_cluster(rows, ticks)
+    flows = flows_of(
+        Observed(
+            grid("consumed_bytes", np.nan, float), grid("capacity_bytes", np.nan, float), produced, offered
+        ),
+        replication_factor,
+    )
+    scene = Scene(
+        ticks=ticks,
+        volumes=[_place(one) for one in records(volumes)],
+        volume_ids=grid("volume_id", None, object),
+        failed=grid("status", "ok", object) == "failed",
+        unknown=_unknown(events, index),
+        decommissioned={broker: tick for tick, broker in _events_at(events, "decommission", index)},
+    )
+    outcome = simulate(scene, flows, policy)
+    ratio = outcome.consumed_bytes / np.maximum(flows.capacity_bytes, 1.0)
+    ratio = np.where(flows.present, ratio, 0.0)
+    fullest = ratio.argmax(axis=1)
+    return pd.DataFrame(
+        {
+            "tick": ticks,
+            "factor": outcome.factors,
+            "undetermined": outcome.undetermined.astype("int32"),
+            "held_bytes": outcome.held_bytes,
+            "lost_bytes": outcome.lost_bytes,
+            "fullest_ratio": ratio.max(axis=1),
+            "fullest_broker_id": volumes["broker_id"].to_numpy()[fullest],
+            "fullest_volume": volumes["volume_name"].to_numpy()[fullest],
+            "filled_volumes": (ratio >= _FULL_RATIO).sum(axis=1).astype("int32"),
+        }
+    )
+
+
+def _of_cluster(rows: pd.DataFrame, ticks: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return produced and offered bytes of every tick; a tick without a record of clients is as the one
+    before.
+    """
+    by_tick = rows.groupby("tick")[["produced_bytes", "offered_bytes"]].first().reindex(ticks)
+    filled = by_tick.ffill().fillna(0.0)
+    return filled["produced_bytes"].to_numpy(float), filled["offered_bytes"].to_numpy(float)
+
+
+def _place(row: dict[str, object]) -> VolumePlace:
+    try:
+        recorded = LimitPair(soft=_recorded(row, "soft"), hard=_recorded(row, "hard"))
+    except InvalidLimit:
+        recorded = None
+    mount_point = row["mount_point"]
+    return VolumePlace(
+        broker_id=int(str(row["broker_id"])),
+        name=str(row["volume_name"]),
+        mount_point=mount_point if isinstance(mount_point, str) else None,
+        recorded=recorded,
+    )
+
+
+def _recorded(row: dict[str, object], kind: str) -> Limit:
+    return Limit.parse({"type": row[f"{kind}_limit_type"], "level": row[f"{kind}_limit_level"]})
+
+
+def _unknown(events: pd.DataFrame, index: dict[int, int]) -> dict[int, frozenset[int]]:
+    found: dict[int, set[int]] = {}
+    for tick, broker in _events_at(events, "unknown", index):
+        found.setdefault(tick, set()).add(broker)
+    return {tick: frozenset(brokers) for tick, brokers in found.items()}
+
+
+def _events_at(events: pd.DataFrame, kind: str, index: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Yield the number of the tick and the broker id of each event of a kind."""
+    of_kind = events[events["event"] == kind]
+    for tick, broker in zip(of_kind["tick"].tolist(), of_kind["broker_id"].tolist(), strict=True):
+        if tick in index:
+            yield index[tick], broker

@@ -1,0 +1,255 @@
+"""The history that agents would have written of a generated cluster, as the pipeline's tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from kquota_pipeline.accounting.topics import TOPIC_RATES
+from kquota_pipeline.generator.fleet import TOPICS, Fleet, FleetSize, make_fleet
+from kquota_pipeline.generator.world import HARD_FREE_RATIO, SOFT_FREE_RATIO, World, live
+from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE
+
+# Decisions and clients are recorded less often than usage: their figures are means over this time.
+_SUMMARY_SECONDS = 600
+_REPLICAS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedHistory:
+    """The tables `usage`, `decisions`, `clients` and `operators`, and the bytes of topics (TOPIC_RATES)."""
+
+    usage: DataFrame
+    decisions: DataFrame
+    clients: DataFrame
+    operators: DataFrame
+    topics: DataFrame
+
+
+def generate(spark: SparkSession, size: FleetSize, clusters: int = 1) -> GeneratedHistory:
+    """Return the history of generated clusters; the same size gives the same rows."""
+    parts: dict[str, list[pd.DataFrame]] = {
+        name: [] for name in ("usage", "decisions", "clients", "operators", "topics")
+    }
+    for number in range(clusters):
+        fleet = make_fleet(size, number)
+        world = live(fleet)
+        parts["usage"].append(_usage(fleet, world))
+        parts["decisions"].append(_decisions(fleet, world))
+        parts["clients"].append(_clients(fleet, world))
+        parts["operators"].append(_operators(fleet))
+        parts["topics"].append(_topics(fleet, world))
+    whole = {name: pd.concat(frames, ignore_index=True) for name, frames in parts.items()}
+    schemas = {"usage": USAGE.schema, "decisions": DECISIONS.schema, "clients": CLIENTS.schema,
+               "operators": OPERATORS.schema, "topics": TOPIC_RATES}  # fmt: skip
+    return GeneratedHistory(
+        **{name: _spark_frame(spark, frame, schemas[name]) for name, frame in whole.items()}
+    )
+
+
+def _spark_frame(spark: SparkSession, frame: pd.DataFrame, schema: StructType) -> DataFrame:
+    for column in ("at", "until"):
+        if column in frame:
+            frame[column] = frame[column].dt.tz_localize("UTC")
+    table = pa.Table.from_pandas(
+        frame[schema.fieldNames()], schema=to_arrow_schema(schema), preserve_index=False
+    )
+    return spark.createDataFrame(table, schema)
+
+
+def _times(fleet: Fleet, ticks: NDArray[np.int64]) -> pd.Series[pd.Timestamp]:
+    start = pd.Timestamp(fleet.size.start).tz_convert("UTC").tz_localize(None)
+    return pd.Series(start + pd.to_timedelta(ticks * fleet.size.interval_seconds, unit="s"))
+
+
+def _envelope(fleet: Fleet, brokers: NDArray[np.int64], ticks: NDArray[np.int64]) -> pd.DataFrame:
+    at = _times(fleet, ticks)
+    return pd.DataFrame(
+        {
+            "cluster_id": fleet.cluster_id,
+            "broker_id": brokers.astype("int32"),
+            "instance_id": "generated",
+            "sequence": ticks,
+            "at": at,
+            "day": at.dt.date,
+            "kafka_partition": np.int32(0),
+            "kafka_offset": ticks,
+        }
+    )
+
+
+def _reports(fleet: Fleet) -> NDArray[np.bool_]:
+    """Return which broker's agent wrote a record, [tick, broker]."""
+    size = fleet.size
+    there = np.ones((size.ticks, size.brokers), dtype=bool)
+    for outage in fleet.outages:
+        there[outage.begin : outage.end, outage.broker - 1] = False
+    for broker, at in fleet.decommissioned:
+        there[at:, broker - 1] = False
+    return there
+
+
+def _usage(fleet: Fleet, world: World) -> pd.DataFrame:
+    size = fleet.size
+    each = size.volumes_per_broker
+    there = np.repeat(_reports(fleet), each, axis=1)
+    volumes, ticks = np.nonzero(there.T)
+    failed = np.zeros_like(there)
+    for failure in fleet.failures:
+        failed[failure.begin : failure.end, failure.volume] = True
+    generation = np.zeros(there.shape, dtype=np.int64)
+    for new in fleet.replacements:
+        generation[new.at :, new.volume] += 1
+    frame = _envelope(fleet, volumes // each + 1, ticks)
+    number = volumes % each
+    letters = np.array([f"/dev/sd{chr(ord('b') + i)}1" for i in range(each)])
+    mounts = np.array([f"/data/{i + 1}" for i in range(each)])
+    frame["volume_name"] = letters[number]
+    frame["volume_id"] = [f"{v:04d}-{g}" for v, g in zip(volumes, generation[ticks, volumes], strict=True)]
+    log_dirs = [[f"{mount}/kafka"] for mount in mounts]
+    frame["log_dirs"] = [log_dirs[n] for n in number]
+    frame["mount_point"] = mounts[number]
+    frame["status"] = np.where(failed[ticks, volumes], "failed", "ok")
+    frame["role"] = "data"
+    frame["latched"] = world.latched[ticks, volumes]
+    frame["capacity_bytes"] = world.capacity_bytes[ticks, volumes]
+    frame["consumed_bytes"] = world.consumed_bytes[ticks, volumes]
+    for name, free_ratio in (("hard", HARD_FREE_RATIO), ("soft", SOFT_FREE_RATIO)):
+        frame[f"{name}_limit_type"] = "MinFreePercentage"
+        frame[f"{name}_limit_level"] = 100 * free_ratio
+    factor = world.factor[ticks] if size.enforced else np.ones(len(ticks))
+    frame["applied_state"] = _states(factor)
+    frame["applied_factor"] = factor
+    frame["applied_mechanism"] = np.where(factor == 1, "none", np.where(factor == 0, "fence", "governor"))
+    return frame
+
+
+def _states(factor: NDArray[np.float64]) -> NDArray[np.str_]:
+    return np.where(factor >= 1, "OPEN", np.where(factor > 0, "THROTTLE", "PAUSE"))
+
+
+def _decisions(fleet: Fleet, world: World) -> pd.DataFrame:
+    state = _states(world.factor)
+    before = np.concatenate([["OPEN"], state[:-1]])
+    every = max(1, _SUMMARY_SECONDS // fleet.size.interval_seconds)
+    written = (np.arange(fleet.size.ticks) % every == 0) | (state != before)
+    there = _reports(fleet) & written[:, None]
+    brokers, ticks = np.nonzero(there.T)
+    frame = _envelope(fleet, brokers + 1, ticks)
+    frame["state"] = state[ticks]
+    frame["factor"] = np.round(world.factor[ticks], 6)
+    frame["fallback"] = world.fallback[ticks]
+    frame["mode"] = "enforce" if fleet.size.enforced else "observe"
+    frame["previous_state"] = pd.Series(before[ticks]).where(state[ticks] != before[ticks])
+    unknown = [_unknown_at(fleet, tick) for tick in range(fleet.size.ticks)]
+    reasons = [_reason_at(fleet, world, tick) for tick in range(fleet.size.ticks)]
+    frame["reasons"] = pd.Series([reasons[tick] for tick in ticks], dtype=object)
+    frame["undetermined"] = pd.Series([unknown[tick] for tick in ticks], dtype=object)
+    frame["hold"] = None
+    frame["sentence"] = state[ticks]
+    return frame
+
+
+def _unknown_at(fleet: Fleet, tick: int) -> list[dict[str, object]]:
+    stale = [(o.broker, "stale") for o in fleet.outages if o.agent_only and o.begin < tick < o.end]
+    failed = [(fleet.broker_of(f.volume), "failed") for f in fleet.failures if f.begin <= tick < f.end]
+    return [{"broker_id": broker, "cause": cause} for broker, cause in stale + failed]
+
+
+def _reason(broker_id: object, volume: str | None, cause: str, headroom: float) -> dict[str, object]:
+    return {"broker_id": broker_id, "volume": volume, "cause": cause, "headroom": headroom}
+
+
+def _reason_at(fleet: Fleet, world: World, tick: int) -> list[dict[str, object]]:
+    found = []
+    if world.fallback[tick]:
+        found += [_reason(entry["broker_id"], None, "fallback", 0.0) for entry in _unknown_at(fleet, tick)]
+    volume = int(world.worst_volume[tick])
+    if volume >= 0:
+        free = 1 - float(world.consumed_bytes[tick, volume] / world.capacity_bytes[tick, volume])
+        headroom = min(1.0, max(0.0, (free - HARD_FREE_RATIO) / (SOFT_FREE_RATIO - HARD_FREE_RATIO)))
+        name = f"/dev/sd{chr(ord('b') + volume % fleet.size.volumes_per_broker)}1"
+        soft = "latched" if world.latched[tick, volume] else "soft"
+        cause = "hard" if headroom == 0 else soft
+        found.append(_reason(fleet.broker_of(volume), name, cause, 0.0 if cause == "latched" else headroom))
+    return found
+
+
+def _by_summary(fleet: Fleet, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return sums over _SUMMARY_SECONDS of [tick, …]."""
+    every = max(1, _SUMMARY_SECONDS // fleet.size.interval_seconds)
+    whole = len(values) // every * every
+    return np.asarray(values[:whole].reshape(whole // every, every, *values.shape[1:]).sum(axis=1))
+
+
+def _leader_shares(fleet: Fleet) -> NDArray[np.float64]:
+    """Return the share of each topic's production that a broker leads, [broker, topic]."""
+    per_broker = fleet.placement.reshape(fleet.size.brokers, fleet.size.volumes_per_broker, len(TOPICS))
+    return np.asarray(per_broker.sum(axis=1) / _REPLICAS)
+
+
+def _clients(fleet: Fleet, world: World) -> pd.DataFrame:
+    accepted = _by_summary(fleet, world.accepted_bytes) / _SUMMARY_SECONDS
+    offered = _by_summary(fleet, world.offered_bytes) / _SUMMARY_SECONDS
+    held = _by_summary(fleet, (1 - world.factor) * fleet.size.enforced) * fleet.size.interval_seconds
+    every = max(1, _SUMMARY_SECONDS // fleet.size.interval_seconds)
+    there = _reports(fleet)[every - 1 :: every][: len(accepted)]
+    shares = _leader_shares(fleet)
+    brokers, rows = np.nonzero(there.T)
+    frames = []
+    base = _envelope(fleet, brokers + 1, (rows + 1) * every - 1)
+    observed = (accepted[rows] * shares[brokers]).sum(axis=1)
+    baseline = (offered[rows] * shares[brokers]).sum(axis=1)
+    for number, topic in enumerate(TOPICS):
+        for user, client_id, share in topic.clients:
+            rate = accepted[rows, number] * shares[brokers, number] * share
+            frame = base.copy()
+            frame["window_seconds"] = float(_SUMMARY_SECONDS)
+            frame["user"] = user
+            frame["client_id"] = client_id
+            frame["produce_bytes_per_second"] = rate
+            frame["throttled_seconds"] = held[rows]
+            frame["limit_bytes_per_second"] = np.nan
+            frame["observed_bytes_per_second"] = observed
+            frame["baseline_bytes_per_second"] = baseline
+            frame["omitted_clients"] = np.int32(0)
+            frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _topics(fleet: Fleet, world: World) -> pd.DataFrame:
+    """Return what each broker took in by topic, as its own metrics would say it."""
+    accepted = _by_summary(fleet, world.accepted_bytes) / _SUMMARY_SECONDS
+    every = max(1, _SUMMARY_SECONDS // fleet.size.interval_seconds)
+    shares = _leader_shares(fleet)
+    brokers, rows = np.nonzero(_reports(fleet)[every - 1 :: every][: len(accepted)].T)
+    base = _envelope(fleet, brokers + 1, (rows + 1) * every - 1)
+    frames = []
+    for number, topic in enumerate(TOPICS):
+        frame = base.copy()
+        frame["window_seconds"] = float(_SUMMARY_SECONDS)
+        frame["topic"] = topic.name
+        frame["bytes_in_per_second"] = accepted[rows, number] * shares[brokers, number]
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _operators(fleet: Fleet) -> pd.DataFrame:
+    gone = list(fleet.decommissioned)
+    ticks = np.array([at for _, at in gone], dtype=np.int64)
+    frame = _envelope(fleet, np.ones(len(gone), dtype=np.int64), ticks)
+    frame["order_kind"] = "decommission"
+    frame["subject_broker_id"] = np.array([broker for broker, _ in gone], dtype="int32")
+    frame["withdrawn"] = False
+    frame["action"] = None
+    frame["until"] = pd.Series([pd.NaT] * len(gone), dtype="datetime64[ns]")
+    frame["reason"] = "hardware at its end"
+    frame["actor"] = "generator"
+    return frame

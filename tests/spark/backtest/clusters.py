@@ -1,0 +1,263 @@
+"""Random small clusters, as rows of the tables and as the core's own records, and what the core decides on
+them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+
+from kquota.core.decision import FallbackAction
+from kquota.core.latch import latch_volumes
+from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import TombstoneEvent, UsageEvent
+from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
+from kquota.core.view import ClusterView
+from kquota_pipeline.backtest.policy import Limits, Policy
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+TICK_SECONDS = 30
+TOLERANCE = timedelta(seconds=30)
+
+
+def _percent(hard: int | Fraction, soft: int | Fraction) -> Limits:
+    kind = LimitType.MIN_FREE_PERCENTAGE
+    return Limits(hard=Limit.of(kind, hard), soft=Limit.of(kind, soft))
+
+
+_CONSUMED_60, _CONSUMED_20, _CONSUMED_90 = (Limit.of(LimitType.CONSUMED_SPACE, n) for n in (60, 20, 90))
+POLICIES = (
+    Policy("recorded"),
+    Policy("percent", _percent(5, Fraction(25, 2))),
+    Policy(
+        "bytes, open",
+        Limits(hard=Limit.of(LimitType.MIN_FREE_BYTES, 7), soft=Limit.of(LimitType.MIN_FREE_BYTES, 30)),
+        fallback_action=FallbackAction.OPEN,
+        release_margin=Fraction(1, 2),
+    ),
+    Policy(
+        "of different types",
+        Limits(hard=_CONSUMED_90, soft=Limit.of(LimitType.MIN_FREE_PERCENTAGE, 20)),
+        staleness_seconds=90.0,
+    ),
+    Policy(
+        "one volume by itself",
+        Limits(volumes={"/data/0": (_CONSUMED_60, _CONSUMED_20)}),
+        release_margin=Fraction(0),
+    ),
+    Policy("one broker by itself", brokers={1: _percent(40, 60)}),
+)
+
+
+@dataclass
+class Cluster:
+    """What brokers reported (tick → record without latches), who was unknown when, and who was
+    decommissioned.
+    """
+
+    cluster_id: str
+    ticks: int
+    reports: dict[int, dict[int, tuple[Volume, ...]]] = field(default_factory=dict)
+    unknown: dict[int, set[int]] = field(default_factory=dict)
+    decommissioned: dict[int, int] = field(default_factory=dict)
+
+    def ticks_of_history(self) -> set[int]:
+        """The ticks up to the last record at which some broker that is not decommissioned has a record."""
+        last = max(tick for reports in self.reports.values() for tick in reports)
+        return {
+            tick
+            for tick in range(last + 1)
+            if any(tick not in _after_end(self, broker, tick) for broker in self.reports)
+        }
+
+
+def random_cluster(number: int) -> Cluster:
+    """Draw a cluster; the same number gives the same one."""
+    draw = random.Random(number)
+    cluster = Cluster(f"cluster-{number:03d}", ticks=draw.randint(6, 20))
+    for broker in range(draw.randint(1, 3)):
+        volumes = [_Disk(draw, i) for i in range(draw.randint(1, 3))]
+        away = sorted(draw.sample(range(1, cluster.ticks), 2)) if draw.random() < 0.5 else [0, 0]
+        known_missing = draw.random() < 0.6
+        reports = {}
+        for tick in range(cluster.ticks):
+            for disk in volumes:
+                disk.live()
+            if away[0] <= tick < away[1]:
+                if known_missing:
+                    cluster.unknown.setdefault(tick, set()).add(broker)
+                continue
+            reports[tick] = tuple(disk.volume() for disk in volumes)
+        cluster.reports[broker] = reports
+        if away[1] and not known_missing and draw.random() < 0.5:
+            cluster.decommissioned[broker] = draw.randrange(away[0], away[1])
+    return cluster
+
+
+class _Disk:
+    def __init__(self, draw: random.Random, number: int) -> None:
+        self._draw = draw
+        self._number = number
+        self._capacity = draw.choice([100, 100, 120, 999])
+        self._consumed = draw.randint(0, self._capacity)
+        self._generation = 0
+        self._named = draw.random() < 0.8
+        self._role = VolumeRole.METADATA if draw.random() < 0.1 else VolumeRole.DATA
+        self._pair = LimitPair(
+            soft=Limit.of(LimitType.MIN_FREE_PERCENTAGE, draw.choice([15, 20, 30])),
+            hard=Limit.of(LimitType.MIN_FREE_PERCENTAGE, draw.choice([5, 10])),
+        )
+        self._status = VolumeStatus.OK
+
+    def live(self) -> None:
+        step = self._draw.choice([-0.3, -0.1, -0.02, 0, 0.01, 0.03, 0.1, 0.2])
+        self._consumed = min(self._capacity, max(0, self._consumed + round(step * self._capacity)))
+        if self._draw.random() < 0.05:
+            self._generation += 1
+        chance = self._draw.random()
+        self._status = (
+            VolumeStatus.FAILED
+            if chance < 0.05
+            else VolumeStatus.OFFLINE
+            if chance < 0.1
+            else VolumeStatus.OK
+        )
+
+    def volume(self) -> Volume:
+        return Volume(
+            name=f"/dev/sd{self._number}",
+            capacity_bytes=self._capacity,
+            consumed_bytes=self._consumed,
+            limits=self._pair,
+            volume_id=f"{id(self)}-{self._generation}" if self._named else None,
+            mount_point=f"/data/{self._number}",
+            status=self._status,
+            role=self._role,
+        )
+
+
+def at(tick: int) -> datetime:
+    """When a tick ends."""
+    return START + timedelta(seconds=TICK_SECONDS * tick)
+
+
+def decided_by_core(cluster: Cluster, policy: Policy) -> list[tuple[str, float, int]]:
+    """Return state, exact headroom and number of undetermined brokers at each tick, from the core itself."""
+    view = ClusterView(TOLERANCE)
+    settings = PolicySettings(policy.fallback_action, timedelta(seconds=policy.staleness_seconds))
+    last: dict[int, tuple[Volume, ...]] = {}
+    decided = []
+    for tick in range(cluster.ticks):
+        now = at(tick)
+        fresh = set()
+        for broker, reports in cluster.reports.items():
+            if cluster.decommissioned.get(broker) == tick:
+                view.fold(TombstoneEvent(broker), now)
+            if tick in reports:
+                own = [_under(policy, broker, volume) for volume in reports[tick]]
+                last[broker] = latch_volumes(last.get(broker, ()), own, policy.release_margin)
+                record = UsageRecord(snapshot_at=now, volumes=last[broker], hard=None, soft=None)
+                view.fold(UsageEvent(broker, record), now)
+            age = tick - max([t for t in reports if t <= tick], default=-(10**6))
+            if age * TICK_SECONDS <= policy.staleness_seconds and tick not in _after_end(
+                cluster, broker, tick
+            ):
+                fresh.add(broker)
+        active = frozenset(fresh | cluster.unknown.get(tick, set()))
+        decision = decide(view, Situation(active), settings, now)
+        decided.append((decision.state.value, float(decision.headroom), len(decision.undetermined)))
+    return decided
+
+
+def _after_end(cluster: Cluster, broker: int, tick: int) -> Sequence[int]:
+    """Return [tick] where the broker is decommissioned and not back: then it is not active."""
+    end = cluster.decommissioned.get(broker)
+    if end is None or tick < end:
+        return []
+    back = any(end < t <= tick for t in cluster.reports[broker])
+    return [] if back else [tick]
+
+
+def _under(policy: Policy, broker: int, volume: Volume) -> Volume:
+    pair = policy.pair(broker, volume.mount_point)
+    return Volume(
+        name=volume.name,
+        capacity_bytes=volume.capacity_bytes,
+        consumed_bytes=volume.consumed_bytes,
+        limits=pair or volume.limits,
+        volume_id=volume.volume_id,
+        status=volume.status,
+        role=volume.role,
+    )
+
+
+def usage_rows(cluster: Cluster) -> list[dict[str, object]]:
+    """Return the cluster's rows of the table usage."""
+    rows = []
+    for broker, reports in cluster.reports.items():
+        for tick, volumes in reports.items():
+            rows += [_row(cluster, broker, tick, volume) for volume in volumes]
+    return rows
+
+
+def _row(cluster: Cluster, broker: int, tick: int, volume: Volume) -> dict[str, object]:
+    assert volume.limits is not None
+    return {
+        **_envelope(cluster, broker, tick),
+        "volume_name": volume.name,
+        "volume_id": volume.volume_id,
+        "mount_point": volume.mount_point,
+        "status": volume.status.value,
+        "role": volume.role.value,
+        "latched": False,
+        "capacity_bytes": volume.capacity_bytes,
+        "consumed_bytes": volume.consumed_bytes,
+        "hard_limit_type": volume.limits.hard.type.value,
+        "hard_limit_level": float(volume.limits.hard.level),
+        "soft_limit_type": volume.limits.soft.type.value,
+        "soft_limit_level": float(volume.limits.soft.level),
+    }
+
+
+def _envelope(cluster: Cluster, broker: int, tick: int) -> dict[str, object]:
+    return {
+        "cluster_id": cluster.cluster_id,
+        "broker_id": broker,
+        "instance_id": "test",
+        "sequence": tick,
+        "at": at(tick),
+        "day": date(2026, 11, 1),
+        "kafka_partition": 0,
+        "kafka_offset": tick,
+    }
+
+
+def decision_rows(cluster: Cluster) -> list[dict[str, object]]:
+    """Return the rows of the table decisions: an observer that names who is unknown at each tick."""
+    return [
+        {
+            **_envelope(cluster, 99, tick),
+            "state": "PAUSE",
+            "undetermined": [
+                {"broker_id": broker, "cause": "stale"} for broker in cluster.unknown.get(tick, ())
+            ],
+        }
+        for tick in range(cluster.ticks)
+    ]
+
+
+def operator_rows(cluster: Cluster) -> list[dict[str, object]]:
+    """Return the rows of the table operators: the decommissions."""
+    return [
+        {
+            **_envelope(cluster, 99, tick),
+            "order_kind": "decommission",
+            "subject_broker_id": broker,
+            "withdrawn": False,
+        }
+        for broker, tick in cluster.decommissioned.items()
+    ]

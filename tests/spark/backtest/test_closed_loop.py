@@ -1,0 +1,156 @@
+"""In closed loop, what a policy holds back does not land, and what no policy can hold does."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from kquota.core.decision import FallbackAction
+from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota_pipeline.backtest.closed_loop import REGAINED_SHARE, Outcome, Scene, VolumePlace, simulate
+from kquota_pipeline.backtest.flows import Flows, Observed, flows_of
+from kquota_pipeline.backtest.policy import Limits, Policy
+
+TICK_SECONDS = 600
+CAPACITY = 10_000.0
+PERCENT = LimitType.MIN_FREE_PERCENTAGE
+NO_QUOTA = Policy(
+    "none",
+    Limits(hard=Limit.of(LimitType.MIN_FREE_BYTES, 0), soft=Limit.of(LimitType.MIN_FREE_BYTES, 1)),
+    fallback_action=FallbackAction.OPEN,
+)
+DEFAULTS = Policy("defaults", Limits())
+
+
+def history(
+    produced: np.ndarray, deleted: np.ndarray, first: tuple[float, float] = (3000.0, 3000.0)
+) -> Observed:
+    """Two volumes of two brokers that take every byte once each."""
+    gained = np.cumsum(produced - deleted)
+    consumed = np.stack([level + gained - gained[0] for level in first], axis=1)
+    return Observed(consumed, np.full(consumed.shape, CAPACITY), produced, produced)
+
+
+def scene(ticks: int, **changes: object) -> Scene:
+    pair = LimitPair(soft=Limit.of(PERCENT, 15), hard=Limit.of(PERCENT, 5))
+    fields = {
+        "ticks": np.arange(1, ticks + 1) * TICK_SECONDS,
+        "volumes": [VolumePlace(1, "a", "/data/1", pair), VolumePlace(2, "a", "/data/1", pair)],
+        "volume_ids": np.full((ticks, 2), "id", dtype=object),
+        "failed": np.zeros((ticks, 2), dtype=bool),
+        "unknown": {},
+        "decommissioned": {},
+    }
+    return Scene(**(fields | changes))  # type: ignore[arg-type]
+
+
+def run(observed: Observed, policy: Policy, **changes: object) -> tuple[Outcome, Flows]:
+    flows = flows_of(observed, replication_factor=2.0)
+    return simulate(scene(len(observed.produced_bytes), **changes), flows, policy), flows
+
+
+def test_without_a_quota_the_history_comes_out_as_it_was() -> None:
+    rng = np.random.default_rng(3)
+    produced = rng.uniform(5, 15, 300)
+    deleted = np.where(np.arange(300) % 20 == 19, 150.0, 0.0)
+    observed = history(produced, deleted)
+    outcome, _ = run(observed, NO_QUOTA)
+    assert (outcome.factors == 1).all()
+    assert outcome.held_bytes.sum() == 0
+    np.testing.assert_allclose(outcome.consumed_bytes, observed.consumed_bytes, atol=1e-6)
+
+
+def test_a_disk_that_would_fill_does_not_under_the_defaults_and_producers_wait() -> None:
+    observed = history(np.full(400, 25.0), np.zeros(400))
+    free, _ = run(observed, NO_QUOTA)
+    assert free.consumed_bytes.max() == CAPACITY
+    kept, _ = run(observed, DEFAULTS)
+    assert kept.consumed_bytes.max() < 0.951 * CAPACITY
+    assert kept.held_bytes.sum() > 0
+    assert kept.factors.min() < 0.1
+
+
+def test_retention_deletes_what_arrived_by_then_and_not_what_never_came() -> None:
+    # every byte is deleted 50 ticks after it came: without production the disk runs empty of it
+    produced = np.full(300, 20.0)
+    deleted = np.where(np.arange(300) >= 50, 20.0, 0.0)
+    observed = history(produced, deleted)
+    everything_held = Policy(
+        "pause",
+        Limits(hard=Limit.of(LimitType.CONSUMED_SPACE, 1), soft=Limit.of(LimitType.CONSUMED_SPACE, 0)),
+    )
+    outcome, _ = run(observed, everything_held)
+    assert outcome.held_bytes.sum() > 0.9 * produced.sum()
+    assert outcome.consumed_bytes[-1, 0] < observed.consumed_bytes[-1, 0]
+    assert (outcome.consumed_bytes >= 0).all()
+
+
+def test_what_was_held_back_comes_later_and_a_fifth_never() -> None:
+    burst = np.full(400, 10.0)
+    burst[50:90] = 160.0
+    deleted = np.zeros(400)
+    deleted[150:160] = 600.0
+    observed = history(burst, deleted)
+    outcome, _ = run(observed, DEFAULTS)
+    held = outcome.held_bytes.sum()
+    assert held > 0
+    assert outcome.factors[-1] == 1
+    assert outcome.lost_bytes >= (1 - REGAINED_SHARE) * held - 1e-6
+    assert outcome.lost_bytes < held
+
+
+def test_replication_to_a_broker_that_was_away_goes_on_in_pause() -> None:
+    produced, deleted = np.full(200, 10.0), np.zeros(200)
+    observed = history(produced, deleted, first=(9300.0, 3000.0))
+    consumed = observed.consumed_bytes.copy()
+    consumed[50:100, 1] = np.nan
+    observed = Observed(consumed, observed.capacity_bytes, produced, produced)
+    outcome, flows = run(observed, DEFAULTS)
+    assert flows.beyond_bytes[100, 1] > 300
+    before, back = outcome.consumed_bytes[99, 1], outcome.consumed_bytes[100, 1]
+    assert back - before == pytest.approx(flows.beyond_bytes[100, 1], rel=0.2)
+
+
+def test_an_unknown_broker_pauses_and_an_absent_one_does_not() -> None:
+    produced, deleted = np.full(60, 1.0), np.zeros(60)
+    observed = history(produced, deleted)
+    consumed = observed.consumed_bytes.copy()
+    consumed[20:30, 1] = np.nan
+    observed = Observed(consumed, observed.capacity_bytes, produced, produced)
+    absent, _ = run(observed, DEFAULTS)
+    assert (absent.factors == 1).all()
+    unknown, _ = run(observed, DEFAULTS, unknown={tick: frozenset({2}) for tick in range(22, 30)})
+    assert (unknown.factors[22:30] == 0).all()
+    assert (unknown.undetermined[22:30] == 1).all()
+    assert unknown.factors[31] == 1
+
+
+def test_a_decommissioned_broker_holds_nobody_any_more() -> None:
+    produced, deleted = np.full(60, 1.0), np.zeros(60)
+    observed = history(produced, deleted, first=(3000.0, 9600.0))
+    consumed = observed.consumed_bytes.copy()
+    consumed[20:, 1] = np.nan
+    observed = Observed(consumed, observed.capacity_bytes, produced, produced)
+    kept, _ = run(observed, DEFAULTS)
+    assert (kept.factors == 0).all()
+    gone, _ = run(observed, DEFAULTS, decommissioned={2: 30})
+    assert (gone.factors[:30] == 0).all()
+    assert (gone.factors[30:] == 1).all()
+
+
+def test_a_latch_holds_until_the_margin_is_free_again() -> None:
+    produced = np.full(200, 50.0)
+    deleted = np.full(200, 0.0)
+    deleted[140:] = 60.0
+    observed = history(produced, deleted, first=(9000.0, 3000.0))
+    tight = Policy("tight", Limits(), release_margin=Fraction(1, 2))
+    outcome, flows = run(observed, tight)
+    ratio = outcome.consumed_bytes[:, 0] / CAPACITY
+    paused = outcome.factors == 0
+    if paused.any():
+        first = int(np.argmax(paused))
+        released = first + int(np.argmax(~paused[first:]))
+        assert ratio[released] < 0.9
+    assert flows.first_bytes[0] == 9000

@@ -1,0 +1,125 @@
+"""The replay by column expressions decides what the core decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.testing import assertDataFrameEqual
+
+from kquota.core.limits import Limit, LimitType
+from kquota_pipeline.backtest.bounds import with_bounds
+from kquota_pipeline.backtest.open_loop import headroom, replay, state, summary
+from kquota_pipeline.backtest.policy import Limits, Policy
+from kquota_pipeline.backtest.statistics import NotOneType, decide_all, statistics
+from kquota_pipeline.tables import DECISIONS, OPERATORS, USAGE, Table
+from tests.spark.backtest.clusters import (
+    POLICIES,
+    START,
+    TICK_SECONDS,
+    decided_by_core,
+    decision_rows,
+    operator_rows,
+    random_cluster,
+    usage_rows,
+)
+
+CLUSTERS = [random_cluster(number) for number in range(80)]
+
+
+def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> DataFrame:
+    names = table.schema.fieldNames()
+    return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], table.schema)
+
+
+@pytest.fixture(scope="module")
+def replayed(spark: SparkSession) -> dict[tuple[str, str], dict[int, Any]]:
+    ticks = replay(
+        frame(spark, USAGE, [row for cluster in CLUSTERS for row in usage_rows(cluster)]),
+        frame(spark, DECISIONS, [row for cluster in CLUSTERS for row in decision_rows(cluster)]),
+        frame(spark, OPERATORS, [row for cluster in CLUSTERS for row in operator_rows(cluster)]),
+        POLICIES,
+        TICK_SECONDS,
+    )
+    found: dict[tuple[str, str], dict[int, Any]] = {}
+    for row in ticks.collect():
+        tick = (row.tick - int(START.timestamp())) // TICK_SECONDS
+        found.setdefault((row.policy, row.cluster_id), {})[tick] = row
+    return found
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_column_expressions_decide_as_the_core_does_on_random_clusters(policy: Policy, replayed: Any) -> None:
+    states = set()
+    for cluster in CLUSTERS:
+        rows = replayed.get((policy.name, cluster.cluster_id), {})
+        decided = decided_by_core(cluster, policy)
+        assert set(rows) == cluster.ticks_of_history()
+        for tick, row in rows.items():
+            state, headroom, undetermined = decided[tick]
+            where = f"{cluster.cluster_id} at tick {tick}: {row}"
+            assert (row.state, row.undetermined) == (state, undetermined), where
+            assert row.headroom == pytest.approx(headroom, abs=1e-6), where
+            states.add(state)
+    assert states == {"OPEN", "THROTTLE", "PAUSE"}
+
+
+LEVELS = {
+    LimitType.MIN_FREE_PERCENTAGE: (5, 20),
+    LimitType.MIN_FREE_BYTES: (4, 21),
+    LimitType.CONSUMED_SPACE: (90, 70),
+}
+
+
+def test_the_extremes_of_a_tick_decide_every_policy_of_one_type_as_the_volumes_do(
+    spark: SparkSession,
+) -> None:
+    usage = frame(spark, USAGE, [row for cluster in CLUSTERS[:40] for row in usage_rows(cluster)]).where(
+        "status = 'ok' AND role = 'data'"
+    )
+    of_kind = {kind: _shifted(kind, *levels) for kind, levels in LEVELS.items()}
+    extremes = statistics(usage, TICK_SECONDS)
+    ours = [decide_all(extremes, policies) for policies in of_kind.values()]
+    everyone = [policy for policies in of_kind.values() for policy in policies]
+    rows = with_bounds(usage, everyone).withColumn("headroom", headroom())
+    tick = F.expr(f"unix_seconds(at) div {TICK_SECONDS}")
+    theirs = rows.groupBy("policy", "cluster_id", tick.alias("tick")).agg(F.min("headroom").alias("headroom"))
+    columns = ("policy", "cluster_id", "tick", "headroom")
+    assertDataFrameEqual(
+        ours[0].union(ours[1]).union(ours[2]),
+        theirs.select(*columns, state(F.col("headroom")).alias("state")),
+    )
+
+
+def _shifted(kind: LimitType, hard: int, soft: int) -> list[Policy]:
+    step = -1 if kind is LimitType.CONSUMED_SPACE else 1
+    return [
+        Policy(
+            f"{kind.value} {shift}",
+            Limits(hard=Limit.of(kind, hard + step * shift), soft=Limit.of(kind, soft + step * shift)),
+        )
+        for shift in range(3)
+    ]
+
+
+def test_policies_of_several_types_are_refused_together(spark: SparkSession) -> None:
+    extremes = spark.createDataFrame([], "cluster_id string, tick long, min_free_ratio double")
+    with pytest.raises(NotOneType, match="'recorded' must have limits of one type"):
+        decide_all(extremes, [Policy("recorded")])
+
+
+def test_a_summary_counts_time_in_each_state_and_changes_between_them(spark: SparkSession) -> None:
+    states = ["OPEN", "OPEN", "THROTTLE", "PAUSE", "PAUSE", "OPEN"]
+    factors = [1.0, 1.0, 0.5, 0.0, 0.0, 1.0]
+    ticks = spark.createDataFrame(
+        [("p", "c", 30 * i, factors[i], int(name == "PAUSE"), name) for i, name in enumerate(states)],
+        "policy string, cluster_id string, tick long, headroom double, undetermined int, state string",
+    )
+    expected = spark.createDataFrame(
+        [("p", "c", 90, 30, 60, 60, 3, 3.5 / 6)],
+        "policy string, cluster_id string, open_seconds long, throttle_seconds long, pause_seconds long, "
+        "undetermined_seconds long, transitions long, mean_factor double",
+    )
+    assertDataFrameEqual(summary(ticks, 30), expected)
