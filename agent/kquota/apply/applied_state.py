@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
+from kquota.apply.clients import ClientFigures, parse_client_figures
+from kquota.apply.fields import Fields, MalformedAppliedState
 from kquota.core.decision import Mode, State
 from kquota.core.strict_json import printable
 from kquota.host.boot_clock import BootMoment
@@ -60,7 +61,7 @@ class AppliedState:
     """What the plug-in of one broker did when it wrote the file.
 
     ``sequence`` is the decision's, or None while the plug-in has none in force; ``lost`` then says why.
-    ``errors`` counts each kind since the plug-in started.
+    ``errors`` counts each kind since the plug-in started. ``clients`` is None where it does not report them.
     """
 
     schema_version: int
@@ -81,6 +82,7 @@ class AppliedState:
     exempt: tuple[ExemptSeen, ...]
     offline_log_dirs: tuple[str, ...]
     errors: Mapping[str, int]
+    clients: ClientFigures | None = None
 
     def age_seconds(self, now: BootMoment) -> float:
         """Return how long ago it was written, within this boot."""
@@ -132,24 +134,20 @@ def read_applied_state(
     return applied
 
 
-class MalformedAppliedState(ValueError):
-    """A document that is no applied state; the text names the field."""
-
-
 def parse_applied_state(document: Mapping[str, object]) -> AppliedState:
     """Read the content of the file; fields nobody knows are ignored.
 
     Raises:
         MalformedAppliedState: a field is missing, of the wrong type, or contradicts another.
     """
-    fields = _Fields(document)
+    fields = Fields(document)
     fields.integer("pid", minimum=1)
     fields.mapping("governor")
     applied = AppliedState(
         schema_version=fields.integer("schema_version", minimum=1),
         plugin_version=fields.text("plugin_version"),
         decision_schema_versions=tuple(
-            _Fields({"version": version}).integer("version", minimum=1)
+            Fields({"version": version}).integer("version", minimum=1)
             for version in fields.entries("decision_schema_versions")
         ),
         boot_id=fields.text("boot_id"),
@@ -164,15 +162,16 @@ def parse_applied_state(document: Mapping[str, object]) -> AppliedState:
         state=State(fields.one_of("state", State)),
         factor=fields.ratio("factor"),
         mechanism=Mechanism(fields.one_of("mechanism", Mechanism)),
-        exempt=tuple(_exempt(_Fields.of(entry, "exempt")) for entry in fields.entries("exempt")),
+        exempt=tuple(_exempt(Fields.of(entry, "exempt")) for entry in fields.entries("exempt")),
         offline_log_dirs=tuple(
-            _Fields({"offline_log_dirs": log_dir}).text("offline_log_dirs")
+            Fields({"offline_log_dirs": log_dir}).text("offline_log_dirs")
             for log_dir in fields.entries("offline_log_dirs")
         ),
         errors={
             error.text("kind"): error.integer("count")
-            for error in (_Fields.of(entry, "errors") for entry in fields.entries("errors"))
+            for error in (Fields.of(entry, "errors") for entry in fields.entries("errors"))
         },
+        clients=None if fields.is_absent("clients") else parse_client_figures(fields.mapping("clients")),
     )
     _check_consistency(applied)
     return applied
@@ -194,7 +193,7 @@ def _check_consistency(applied: AppliedState) -> None:
         raise MalformedAppliedState("mode is enforce although broker_mode is observe")
 
 
-def _exempt(fields: _Fields) -> ExemptSeen:
+def _exempt(fields: Fields) -> ExemptSeen:
     principal = fields.text("principal")
     if ":" not in principal:
         raise MalformedAppliedState("exempt.principal is not Type:name")
@@ -205,60 +204,3 @@ def _exempt(fields: _Fields) -> ExemptSeen:
         ),
         last_seen_uptime_ms=fields.integer("last_seen_uptime_ms"),
     )
-
-
-class _Fields:
-    """The fields of one object, each read as what it must be."""
-
-    def __init__(self, document: Mapping[str, object]) -> None:
-        self._document = document
-
-    @staticmethod
-    def of(value: object, name: str) -> _Fields:
-        if not isinstance(value, Mapping):
-            raise MalformedAppliedState(f"{name} holds something that is no object")
-        return _Fields(value)
-
-    def _get(self, name: str) -> object:
-        if name not in self._document:
-            raise MalformedAppliedState(f"{name} is missing")
-        return self._document[name]
-
-    def is_null(self, name: str) -> bool:
-        return self._get(name) is None
-
-    def text(self, name: str) -> str:
-        value = self._get(name)
-        if not isinstance(value, str) or not value:
-            raise MalformedAppliedState(f"{name} is no text")
-        return value
-
-    def integer(self, name: str, minimum: int = 0) -> int:
-        value = self._get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value < 2**63:
-            raise MalformedAppliedState(f"{name} is no integer from {minimum} on")
-        return value
-
-    def ratio(self, name: str) -> float:
-        value = self._get(name)
-        if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0 <= value <= 1:
-            raise MalformedAppliedState(f"{name} is no number between 0 and 1")
-        return float(value)
-
-    def one_of(self, name: str, choices: type[StrEnum]) -> str:
-        value = self._get(name)
-        if value not in list(choices):
-            raise MalformedAppliedState(f"{name} is none of {', '.join(choices)}")
-        return str(value)
-
-    def entries(self, name: str) -> list[object]:
-        value = self._get(name)
-        if not isinstance(value, list):
-            raise MalformedAppliedState(f"{name} is no list")
-        return value
-
-    def mapping(self, name: str) -> Mapping[str, object]:
-        value = self._get(name)
-        if not isinstance(value, Mapping):
-            raise MalformedAppliedState(f"{name} is no object")
-        return value

@@ -16,6 +16,7 @@ _COMMANDS = {
     "status": "kquota.cli.status:status",
     "explain": "kquota.cli.explain:explain",
     "check": "kquota.cli.check:check",
+    "top": "kquota.cli.top:top",
     "decision": "kquota.cli.local:decision",
     "volumes": "kquota.cli.local:volumes",
     "decide": "kquota.cli.decide:decide",

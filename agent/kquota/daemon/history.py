@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from kquota.apply.applied_state import AppliedState
+from kquota.apply.clients import clients_body
 from kquota.core.decision import MAX_LISTED, Decision, Mode, State
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import usage_to_document
@@ -24,6 +26,7 @@ class HistoryRecorder:
     sample_interval_seconds: float
     _sampled_at_seconds: float | None = None
     _state: State | None = None
+    _applied: AppliedState | None = None
     _sequences: Counter[str] = field(default_factory=Counter)
 
     def record(self, report: CycleReport) -> Iterator[dict[str, object]]:
@@ -50,10 +53,26 @@ class HistoryRecorder:
         if report.own is not None:
             body = usage_to_document(report.own)
             yield self._envelope("usage", cluster_id, report.own.snapshot_at, body)
+        if due:
+            yield from self._clients(report, cluster_id)
         body = _decision_body(decision, report.enforcement.mode, report.sentence)
         if changed and before is not None:
             body["PreviousState"] = before.value
         yield self._envelope("decision", cluster_id, decision.decided_at, body)
+
+    def _clients(self, report: CycleReport, cluster_id: str) -> Iterator[dict[str, object]]:
+        """What clients did since the sample before, where the same plug-in has reported both."""
+        now = report.applied if isinstance(report.applied, AppliedState) else None
+        before, self._applied = self._applied, now
+        if now is None or now.clients is None or before is None or before.clients is None:
+            return
+        window_seconds = (now.written_uptime_ms - before.written_uptime_ms) / 1000
+        if (now.boot_id, now.started_uptime_ms) == (
+            before.boot_id,
+            before.started_uptime_ms,
+        ) and window_seconds > 0:
+            body = clients_body(before.clients, now.clients, window_seconds)
+            yield self._envelope("clients", cluster_id, report.moment.wall, body)
 
     def _writes_orders(self, report: CycleReport) -> bool:
         """Every agent reads an order; the first of the active brokers writes it down."""

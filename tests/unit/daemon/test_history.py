@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kquota.apply.applied_state import parse_applied_state
+from kquota.core.strict_json import parse_json
 from kquota.daemon.history import HistoryRecorder
-from tests.unit.core.golden import complaints
+from tests.unit.core.golden import SAMPLES, complaints
 from tests.unit.daemon.cycles import CLUSTER, NEWS, Bench, arrival, volume
 
 
@@ -68,6 +70,25 @@ def test_an_order_is_written_down_by_the_first_active_broker_alone() -> None:
         assert [kind for kind in kinds(records) if kind == "operator"] == expected
         for record in records[: len(expected)]:
             assert record["Body"] == {"Key": "hold", "Order": hold}
+
+
+def test_clients_are_told_of_between_two_samples_of_one_plug_in() -> None:
+    historian = Historian()
+    document = parse_json((SAMPLES / "applied" / "valid" / "clients.json").read_bytes())
+    assert isinstance(document, dict)
+    first = parse_applied_state(document)
+    later = replace(first, written_uptime_ms=first.written_uptime_ms + 30_000)
+    restarted = replace(
+        later, started_uptime_ms=first.started_uptime_ms + 1, written_uptime_ms=later.written_uptime_ms + 1
+    )
+    told = []
+    for applied in (first, later, restarted):
+        historian.settle()
+        report = replace(historian.bench.run(after=31), applied=applied)
+        records = list(historian.recorder.record(report))
+        assert all(complaints("history", record) == [] for record in records)
+        told.append([record["Body"]["WindowSeconds"] for record in records if record["Kind"] == "clients"])
+    assert told == [[], [30.0], []]
 
 
 def test_nothing_is_recorded_of_a_cluster_nobody_knows() -> None:

@@ -2,6 +2,7 @@ package org.kquota;
 
 import org.kquota.applied.AppliedFile;
 import org.kquota.applied.AppliedState;
+import org.kquota.applied.ClientFigures;
 import org.kquota.applied.OfflineLogDirs;
 import org.kquota.decision.DecisionFormat;
 import org.kquota.govern.Figures;
@@ -21,6 +22,7 @@ final class AppliedReport {
 
     private final BrokerNode node;
     private final AppliedFile file;
+    private final ClientReport clientReport;
     private final OfflineLogDirs offlineLogDirs = new OfflineLogDirs();
     private List<String> lastOffline = List.of();
     private boolean failing;
@@ -29,6 +31,7 @@ final class AppliedReport {
     AppliedReport(BrokerNode node) {
         this.node = node;
         this.file = new AppliedFile(node.config().appliedFile());
+        this.clientReport = new ClientReport(node);
     }
 
     /**
@@ -102,7 +105,18 @@ final class AppliedReport {
             errors,
             new AppliedState.GovernorFigures(figures.tagSets(), figures.observedRate(), figures.baselineRate(),
                 figures.poolObservedRate(), figures.poolLimit(), figures.muteSeconds()),
-            new AppliedState.FenceFigures(node.fence().installed(), node.fence().refusals()));
+            new AppliedState.FenceFigures(node.fence().installed(), node.fence().refusals()),
+            clients());
+    }
+
+    /** Null where they cannot be read: the report itself matters more. */
+    private ClientFigures clients() {
+        try {
+            return clientReport.figures();
+        } catch (RuntimeException e) {
+            node.errors().count(Errors.Kind.CLIENTS, e);
+            return null;
+        }
     }
 
     private AppliedState.Mechanism mechanism(Posture posture) {

@@ -24,6 +24,8 @@ final class Errors {
         APPLIED_FILE,
         /** Reading the broker's offline log dirs. */
         LOG_DIRS,
+        /** Reading the broker's metrics of clients. */
+        CLIENTS,
         /** Cluster metadata from the broker. */
         METADATA
     }

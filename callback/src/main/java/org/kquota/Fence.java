@@ -6,6 +6,7 @@ import org.apache.kafka.common.resource.ResourceType;
 import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
+import org.kquota.accounting.Refusals;
 import org.kquota.decision.State;
 import org.kquota.threshold.TopicGate;
 
@@ -31,6 +32,7 @@ final class Fence {
     private final Errors errors;
     private final AtomicInteger authorizers = new AtomicInteger();
     private final LongAdder refusals = new LongAdder();
+    private final Refusals refused = new Refusals();
     private final Thresholds thresholds;
     private volatile boolean faulted;
     private volatile long lastFaultNanos;
@@ -64,6 +66,11 @@ final class Fence {
         return refusals.sum();
     }
 
+    /** The clients refused most often, for whatever reason. */
+    List<Refusals.Count> refusedClients(int most) {
+        return refused.top(most);
+    }
+
     /** Something in the fence went wrong; the request went on. */
     void fault(Throwable thrown) {
         lastFaultNanos = System.nanoTime();
@@ -93,10 +100,12 @@ final class Fence {
             }
             if (paused) {
                 refusals.increment();
+                refused.count(context.principal().toString(), context.clientId());
                 return PAUSED;
             }
             if (gate.isClosedFor(topic)) {
                 gate.refused(topic);
+                refused.count(context.principal().toString(), context.clientId());
                 return "kquota: topic " + topic + " is over its threshold of bytes in";
             }
         }

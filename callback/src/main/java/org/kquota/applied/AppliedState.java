@@ -44,6 +44,7 @@ import java.util.List;
  * @param errors                 all kinds of errors, counted since the plug-in started
  * @param governor               the governor's figures
  * @param fence                  the fence's figures, or null in a file of a version that had none
+ * @param clients                who uses the broker, or null where that could not be read or was not reported yet
  */
 @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
 public record AppliedState(
@@ -67,7 +68,8 @@ public record AppliedState(
         List<String> offlineLogDirs,
         List<Error> errors,
         GovernorFigures governor,
-        @JsonInclude(JsonInclude.Include.NON_NULL) FenceFigures fence) {
+        @JsonInclude(JsonInclude.Include.NON_NULL) FenceFigures fence,
+        @JsonInclude(JsonInclude.Include.NON_NULL) ClientFigures clients) {
 
     public static final int SCHEMA_VERSION = 1;
 
@@ -156,8 +158,12 @@ public record AppliedState(
      */
     public static AppliedState fromJson(byte[] json) throws IOException {
         JsonNode tree = MAPPER.readTree(json);
-        if (tree instanceof ObjectNode object && !object.has("fence")) {
-            object.putNull("fence");
+        if (tree instanceof ObjectNode object) {
+            for (String later : List.of("fence", "clients")) {
+                if (!object.has(later)) {
+                    object.putNull(later);
+                }
+            }
         }
         AppliedState state = READER.readValue(tree);
         if (state == null) {

@@ -5,7 +5,6 @@ import org.kquota.quota.StockQuotas.Pair;
 import org.kquota.share.LedPartitions;
 import org.kquota.share.PartitionShare;
 
-import java.util.EnumMap;
 import java.util.Map;
 
 /** Clients that share their quotas, whoever of them uses them. */
@@ -46,15 +45,9 @@ public final class Group {
         return limit == null ? null : (Double) limit.here();
     }
 
-    /** All its limits on this broker. */
-    public Map<ClientQuotaType, Double> limits() {
-        Map<ClientQuotaType, Double> here = new EnumMap<>(ClientQuotaType.class);
-        for (ClientQuotaType type : ClientQuotaType.values()) {
-            if (limits(type)) {
-                here.put(type, limit(type));
-            }
-        }
-        return here;
+    /** The partitions that its totals are shared by, or null where it has none. */
+    public LedPartitions.Count partitions() {
+        return share == null ? null : share.count();
     }
 
     /** Takes over who leads what; returns whether a limit is another one now. */

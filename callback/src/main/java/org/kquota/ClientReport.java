@@ -1,0 +1,57 @@
+package org.kquota;
+
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.accounting.ClientAccounts;
+import org.kquota.applied.ClientFigures;
+import org.kquota.group.Group;
+import org.kquota.share.LedPartitions;
+
+import java.util.List;
+
+/** What the applied-state file says of clients, bounded whatever clients call themselves. On the reporter's thread. */
+final class ClientReport {
+    private static final int MOST = 20;
+    private static final int MOST_GROUPS = 200;
+    private static final int MAX_LENGTH = 256;
+
+    private final BrokerNode node;
+    private final ClientAccounts accounts;
+    private long lastNanos = System.nanoTime();
+
+    ClientReport(BrokerNode node) {
+        this.node = node;
+        NodeQuotas quotas = node.quotas();
+        this.accounts = new ClientAccounts(quotas.tagSets(ClientQuotaType.PRODUCE), List.of(quotas.paused(), quotas.newcomers()),
+            quotas.tagSets(ClientQuotaType.FETCH), tags -> quotas.limit(ClientQuotaType.PRODUCE, tags),
+            tags -> quotas.limit(ClientQuotaType.FETCH, tags));
+    }
+
+    /** Looks at the broker's metrics, and says what they come to. */
+    ClientFigures figures() {
+        long nanos = System.nanoTime();
+        accounts.look((nanos - lastNanos) / 1e9);
+        lastNanos = nanos;
+        return new ClientFigures(accounts.size(),
+            accounts.top(MOST).stream().map(ClientReport::client).toList(),
+            node.fence().refusedClients(MOST).stream()
+                .map(count -> new ClientFigures.Refused(count.principal(), count.clientId(), count.requests())).toList(),
+            node.config().groups().all().stream().limit(MOST_GROUPS).map(ClientReport::group).toList());
+    }
+
+    private static ClientFigures.Client client(ClientAccounts.Account account) {
+        return new ClientFigures.Client(cut(account.user()), cut(account.clientId()), Math.round(account.producedBytes()), account.heldSeconds(),
+            account.produceRate(), account.produceThrottleMs(), account.produceLimit(), account.fetchRate(), account.fetchThrottleMs(),
+            account.fetchLimit());
+    }
+
+    private static ClientFigures.Group group(Group group) {
+        LedPartitions.Count partitions = group.partitions();
+        return new ClientFigures.Group(group.name(), group.limit(ClientQuotaType.PRODUCE), group.limit(ClientQuotaType.FETCH),
+            group.limit(ClientQuotaType.REQUEST), partitions == null ? null : (Integer) partitions.all(),
+            partitions == null ? null : (Integer) partitions.led());
+    }
+
+    private static String cut(String text) {
+        return text.length() <= MAX_LENGTH ? text : text.substring(0, MAX_LENGTH);
+    }
+}

@@ -1,0 +1,75 @@
+package org.kquota.accounting;
+
+import org.apache.kafka.common.utils.Sanitizer;
+
+import java.lang.management.ManagementFactory;
+import java.util.HashMap;
+import java.util.Map;
+
+import javax.management.Attribute;
+import javax.management.InstanceNotFoundException;
+import javax.management.MBeanServer;
+import javax.management.MalformedObjectNameException;
+import javax.management.ObjectName;
+import javax.management.ReflectionException;
+
+/** What the broker's own quota metrics of one type say of a set of tags, read from its MBeans in this JVM. Used by one thread. */
+final class ClientMetrics {
+    private static final String RATE = "byte-rate";
+    private static final String THROTTLE = "throttle-time";
+    private static final String[] ATTRIBUTES = {RATE, THROTTLE};
+    private static final int MAX_NAMES = 100_000;
+
+    private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+    private final String type;
+    private final Map<Map<String, String>, ObjectName> names = new HashMap<>();
+
+    /** Bytes per second, and the average delay of the requests that were delayed lately, in milliseconds; 0 without any. */
+    record Reading(double bytesPerSecond, double throttleMs) {
+        static final Reading NOTHING = new Reading(0, 0);
+    }
+
+    /** @param type as the MBeans are called: Produce or Fetch */
+    ClientMetrics(String type) {
+        this.type = type;
+    }
+
+    Reading read(Map<String, String> tags) {
+        try {
+            double rate = 0;
+            double throttle = 0;
+            for (Attribute attribute : server.getAttributes(name(tags), ATTRIBUTES).asList()) {
+                double value = attribute.getValue() instanceof Double number && Double.isFinite(number) ? Math.max(0, number) : 0;
+                if (attribute.getName().equals(RATE)) {
+                    rate = value;
+                } else {
+                    throttle = value;
+                }
+            }
+            return new Reading(rate, throttle);
+        } catch (InstanceNotFoundException e) {
+            return Reading.NOTHING;
+        } catch (ReflectionException | MalformedObjectNameException e) {
+            throw new IllegalStateException("the " + type + " metrics of " + tags + " cannot be read over JMX: " + e, e);
+        }
+    }
+
+    private ObjectName name(Map<String, String> tags) throws MalformedObjectNameException {
+        ObjectName name = names.get(tags);
+        if (name == null) {
+            StringBuilder text = new StringBuilder("kafka.server:type=").append(type);
+            // As the JmxReporter does: empty tags are left out.
+            tags.forEach((key, value) -> {
+                if (!value.isEmpty()) {
+                    text.append(',').append(key).append('=').append(Sanitizer.jmxSanitize(value));
+                }
+            });
+            name = new ObjectName(text.toString());
+            if (names.size() >= MAX_NAMES) {
+                names.clear();
+            }
+            names.put(tags, name);
+        }
+        return name;
+    }
+}

@@ -1,0 +1,40 @@
+package org.kquota.applied;
+
+import com.fasterxml.jackson.databind.PropertyNamingStrategies;
+import com.fasterxml.jackson.databind.annotation.JsonNaming;
+
+import java.util.List;
+
+/**
+ * Who uses this broker, in the applied-state file; rates and limits in bytes per second, null where there is no limit.
+ *
+ * @param known   how many users and client ids have figures of their own
+ * @param top     those that matter most, the largest producer first
+ * @param refused clients whose produce requests were refused, the worst first
+ * @param groups  the quota groups and their limits on this broker
+ */
+@JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+public record ClientFigures(int known, List<Client> top, List<Refused> refused, List<Group> groups) {
+    public ClientFigures {
+        top = List.copyOf(top);
+        refused = List.copyOf(refused);
+        groups = List.copyOf(groups);
+    }
+
+    /** Clients with one set of metric tags. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record Client(String user, String clientId, long producedBytes, double heldSeconds, double produceByteRate, double produceThrottleMs,
+                         Double produceLimitByteRate, double fetchByteRate, double fetchThrottleMs, Double fetchLimitByteRate) {
+    }
+
+    /** A client as Type:name and client id, and its produce requests refused since the broker started. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record Refused(String principal, String clientId, long requests) {
+    }
+
+    /** A group; the partitions are those that its totals are shared by, null where it has none. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record Group(String name, Double produceLimitByteRate, Double fetchLimitByteRate, Double requestLimitPercentage,
+                        Integer partitions, Integer partitionsLed) {
+    }
+}

@@ -1,0 +1,135 @@
+package org.kquota.accounting;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.apache.kafka.common.metrics.JmxReporter;
+import org.apache.kafka.common.metrics.KafkaMetricsContext;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.server.quota.QuotaType;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.kquota.KquotaCallback;
+import org.kquota.TestProperties;
+import org.kquota.accounting.ClientAccounts.Account;
+import org.kquota.quota.BrokerQuotas;
+import org.kquota.quota.BrokerQuotasOfThisKafka;
+import org.kquota.quota.ManualTime;
+import org.kquota.quota.StockQuotas;
+import org.kquota.quota.TagSet;
+import org.kquota.quota.TagSets;
+import org.kquota.quota.Tags;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** Accounts by the metrics of the broker's own quota class. */
+class ClientAccountsTest {
+    private static final double MB = 1e6;
+
+    @TempDir
+    private Path directory;
+    private final ManualTime time = new ManualTime();
+    private final Metrics metrics = new Metrics(time);
+    private final KquotaCallback callback = new KquotaCallback();
+    private BrokerQuotas broker;
+    private final TagSets produce = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 100);
+    private final TagSets fetch = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 100);
+    private final ClientAccounts accounts = new ClientAccounts(produce, List.of(new TagSet(Tags.PAUSED)), fetch,
+        tags -> tags.get(Tags.CLIENT_ID).equals("held") ? (Double) MB : null, tags -> null);
+
+    @BeforeEach
+    void start() {
+        JmxReporter jmx = new JmxReporter();
+        jmx.contextChange(new KafkaMetricsContext("kafka.server"));
+        metrics.addReporter(jmx);
+        callback.configure(TestProperties.broker(directory));
+        broker = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, time, 11, callback);
+    }
+
+    @AfterEach
+    void stop() {
+        broker.close();
+        callback.close();
+        metrics.close();
+    }
+
+    private Map<String, Account> byClient(int most) {
+        return accounts.top(most).stream().collect(Collectors.toMap(Account::clientId, account -> account));
+    }
+
+    @Test
+    @Tag("B13")
+    void whoProducesIsKnownWithRateBytesAndForHowLongItWasHeld() {
+        broker.update(null, "held", MB);
+        for (String clientId : List.of("held", "free", "idle")) {
+            produce.of("", clientId);
+            broker.tags("alice", clientId);
+        }
+        for (int second = 0; second < 30; second++) {
+            broker.record("alice", "held", 3 * MB);
+            broker.record("alice", "free", MB);
+            time.advance(1000);
+            accounts.look(1);
+        }
+        Map<String, Account> known = byClient(10);
+        assertEquals(5, accounts.size(), "three clients and the pool, and the one for who is beyond the bound");
+        assertEquals(Set.of("held", "free"), known.keySet(), "who neither produces nor reads is no news");
+        assertEquals(3 * MB, known.get("held").produceRate(), 0.2 * MB);
+        assertEquals(30, known.get("held").heldSeconds(), 2);
+        assertEquals(0, known.get("free").heldSeconds());
+        assertEquals(90 * MB, known.get("held").producedBytes(), 12 * MB);
+        assertEquals(30 * MB, known.get("free").producedBytes(), 4 * MB);
+        assertEquals(MB, known.get("held").produceLimit());
+        assertNull(known.get("free").produceLimit());
+    }
+
+    @Test
+    void whatIsReportedIsBoundedAndTheLargestComeFirst() {
+        for (int i = 0; i < 60; i++) {
+            produce.of("", "client-" + i);
+            broker.record("alice", "client-" + i, (i + 1) * MB);
+        }
+        time.advance(1000);
+        accounts.look(1);
+        List<Account> top = accounts.top(5);
+        assertEquals(List.of("client-59", "client-58", "client-57", "client-56", "client-55"), top.stream().map(Account::clientId).limit(5).toList());
+        assertTrue(top.size() <= 20, "at most five of each of four orders");
+    }
+
+    @Test
+    void looksBecomeRarerWithTheNumberOfClients() {
+        TagSets many = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 10_000);
+        for (int i = 0; i < 3_500; i++) {
+            many.of("", "client-" + i);
+        }
+        ClientAccounts rare = new ClientAccounts(many, List.of(), fetch, tags -> null, tags -> null);
+        rare.look(1);
+        rare.look(1);
+        assertEquals(0, rare.size());
+        rare.look(1);
+        rare.look(1);
+        assertEquals(3_501, rare.size());
+    }
+
+    @Test
+    void refusalsAreCountedByClientAndBounded() {
+        Refusals refusals = new Refusals();
+        for (int i = 0; i < 3_000; i++) {
+            refusals.count("User:alice", "client-" + i);
+        }
+        for (int i = 0; i < 10; i++) {
+            refusals.count("User:bob", null);
+            refusals.count("User:alice", "client-7");
+        }
+        List<Refusals.Count> top = refusals.top(2);
+        assertEquals(List.of(new Refusals.Count("<others>", "", 2_010), new Refusals.Count("User:alice", "client-7", 11)), top);
+    }
+}

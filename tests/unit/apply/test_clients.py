@@ -1,0 +1,64 @@
+"""Who uses the broker: as the plug-in reports it, and as the history tells it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from kquota.apply.clients import ClientFigures, ClientUse, clients_body, parse_client_figures
+from kquota.core.strict_json import parse_json
+from tests.unit.core.golden import SAMPLES, complaints
+
+APPLIED = parse_json((SAMPLES / "applied" / "valid" / "clients.json").read_bytes())
+assert isinstance(APPLIED, dict)
+SAMPLE = APPLIED["clients"]
+APP = ClientUse("", "app", 1_000, 1.0, 50.0, 10.0, 40.0, 0.0, 0.0, None)
+
+
+def figures(*clients: ClientUse, known: int = 2) -> ClientFigures:
+    return ClientFigures(known, clients, (), ())
+
+
+def test_the_golden_sample_is_read_whole() -> None:
+    read = parse_client_figures(SAMPLE)
+    assert read.known == 3
+    assert [client.user for client in read.top] == ["<group>ingest", ""]
+    assert (read.top[0].produce_limit, read.top[0].fetch_limit) == (900_000.0, None)
+    assert read.refused[0].requests == 7
+    assert (read.groups[0].partitions_led, read.groups[0].partitions) == (2, 8)
+    assert read.groups[1].partitions is None
+
+
+def test_a_window_is_the_difference_of_two_reports() -> None:
+    later = replace(APP, produced_bytes=7_000, held_seconds=13.5)
+    body = clients_body(figures(APP), figures(later, known=5), window_seconds=30.0)
+    assert body["Clients"] == [
+        {
+            "User": "",
+            "ClientId": "app",
+            "ProduceBytesPerSecond": 200.0,
+            "ThrottledSeconds": 12.5,
+            "LimitBytesPerSecond": 40.0,
+        }
+    ]
+    assert (body["WindowSeconds"], body["OmittedClients"]) == (30.0, 4)
+
+
+def test_who_is_new_or_was_forgotten_meanwhile_is_told_by_its_rate() -> None:
+    forgotten = replace(APP, produced_bytes=10, held_seconds=0.5, produce_limit=None)
+    new = replace(APP, client_id="new", produced_bytes=9_000_000, produce_rate=75.0, held_seconds=99.0)
+    body = clients_body(figures(APP), figures(forgotten, new), window_seconds=30.0)
+    clients = body["Clients"]
+    assert isinstance(clients, list)
+    assert [(entry["ClientId"], entry["ProduceBytesPerSecond"]) for entry in clients] == [
+        ("new", 75.0),
+        ("app", 50.0),
+    ]
+    assert [entry["ThrottledSeconds"] for entry in clients] == [30.0, 0.5], "never more than the window"
+    assert "LimitBytesPerSecond" not in clients[1]
+
+
+def test_the_body_is_one_of_the_history() -> None:
+    record = json.loads((SAMPLES / "history" / "valid" / "clients.json").read_text("utf-8"))
+    record["Body"] = clients_body(parse_client_figures(SAMPLE), parse_client_figures(SAMPLE), 30.0)
+    assert complaints("history", record) == []
