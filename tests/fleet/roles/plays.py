@@ -1,0 +1,61 @@
+"""Running a play of the test against this machine, with roles as they are and nothing but files to change."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.unit.repository.tree import REPOSITORY
+
+
+class PlayFailed(AssertionError):
+    """A play ended with an error; the message is what it said."""
+
+
+def run_tasks(
+    folder: Path, entrances: Sequence[tuple[str, str]], variables: Mapping[str, Any], *options: str
+) -> int:
+    """Run parts (role, tasks_from) of roles on localhost; return how many tasks changed something.
+
+    Raises:
+        PlayFailed: a task failed.
+    """
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": {"ansible_python_interpreter": str(REPOSITORY / ".venv-fleet/bin/python")},
+        "tasks": [
+            {"ansible.builtin.include_role": {"name": role, "tasks_from": part, "public": True}}
+            for role, part in entrances
+        ],
+    }
+    file = folder / "play.json"
+    file.write_text(json.dumps([play]))
+    programs = REPOSITORY / ".venv-fleet/bin"
+    finished = subprocess.run(
+        [programs / "ansible-playbook", "-i", "localhost,", file, "-e", json.dumps(variables), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={
+            **os.environ,
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+            "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
+            "ANSIBLE_LOCAL_TEMP": str(folder / "ansible"),
+            "ANSIBLE_REMOTE_TEMP": str(folder / "ansible"),
+            "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.default",
+            "ANSIBLE_NOCOLOR": "1",
+            "LC_ALL": "C.UTF-8",
+        },
+    )
+    if finished.returncode:
+        raise PlayFailed(finished.stdout + finished.stderr)
+    recap = finished.stdout.rsplit("PLAY RECAP", 1)[1]
+    return int(recap.split("changed=")[1].split()[0])

@@ -1,0 +1,70 @@
+"""The small authority of the role kquota_tls, with the openssl of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from tests.fleet.roles.plays import run_tasks
+
+ISSUE = (("kquota_tls", "authority"), ("kquota_tls", "issue"))
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, object]:
+    return {
+        "kquota_tls_ca_dir": str(tmp_path / "authority"),
+        "kquota_tls_directory": str(tmp_path / "etc/tls"),
+        "kquota_tls_group": "root",
+        "kquota_tls_ca_passphrase": "correct horse",
+    }
+
+
+def certificate(tmp_path: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate((tmp_path / "etc/tls/current/agent.pem").read_bytes())
+
+
+def authority(tmp_path: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate((tmp_path / "etc/tls/ca.pem").read_bytes())
+
+
+def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
+    tmp_path: Path, variables: dict[str, object]
+) -> None:
+    assert run_tasks(tmp_path, ISSUE, variables) > 0
+    first = certificate(tmp_path)
+    assert first.subject.rfc4514_string() == "CN=kquota-agent"
+    usage = first.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    first.verify_directly_issued_by(authority(tmp_path))
+    assert authority(tmp_path).extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    key = load_pem_private_key((tmp_path / "etc/tls/current/agent.key").read_bytes(), None)
+    assert key.public_key() == first.public_key()
+    assert (tmp_path / "etc/tls/current/agent.key").stat().st_mode & 0o777 == 0o640
+
+    assert run_tasks(tmp_path, ISSUE, variables) == 0
+    assert certificate(tmp_path) == first
+
+    # One that would end within the time is replaced, and so is one by order.
+    assert run_tasks(tmp_path, ISSUE, {**variables, "kquota_tls_renew_days": 400}) > 0
+    second = certificate(tmp_path)
+    assert second.serial_number != first.serial_number
+    assert second.public_key() != first.public_key()
+    key = load_pem_private_key((tmp_path / "etc/tls/current/agent.key").read_bytes(), None)
+    assert key.public_key() == second.public_key()
+
+
+def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(
+    tmp_path: Path, variables: dict[str, object]
+) -> None:
+    run_tasks(tmp_path, ISSUE, variables)
+    key = tmp_path / "authority/ca.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert load_pem_private_key(key.read_bytes(), b"correct horse")
+    with pytest.raises((TypeError, ValueError)):
+        load_pem_private_key(key.read_bytes(), None)
+    assert [path.name for path in (tmp_path / "etc").rglob("ca.*")] == ["ca.pem"]
