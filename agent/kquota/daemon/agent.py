@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from kquota.daemon.clocks import Clocks, JumpDetector, Moment
 from kquota.daemon.cycle import Cycle, CycleSettings
+from kquota.daemon.growth import PauseGrowth
 from kquota.daemon.history import HistoryRecorder
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.kafka_side import KafkaSide
@@ -50,6 +51,8 @@ class Agent:
             settings.broker.node_id if settings.broker.node_id is not None else properties.node_id
         )
         self._narrator = Narrator(self.broker_id)
+        self._growth = PauseGrowth(self.broker_id)
+        self._told_growing: frozenset[str] = frozenset()
         self._connect(settings, properties, state)
         grant = state.enforce_grant
         granted_for = grant.cluster_id if grant is not None and grant.broker_id == self.broker_id else None
@@ -89,14 +92,15 @@ class Agent:
         for document in self._history.record(report):
             self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
         self._remember_brokers(report)
-        entries = [*self._narrator.tell(report), *self._tell_around(moment)]
-        measure(report, self._metrics)
+        entries = [*self._narrator.tell(report), *self._tell_growth(report), *self._tell_around(moment)]
+        measure(report, self._metrics, self._told_growing)
         self._last_cycle_seconds = time.monotonic() - started_seconds
         self._metrics.cycle_completed(self._last_cycle_seconds, moment.wall.timestamp())
         return report, entries
 
     def close(self) -> None:
         """End sampling and clients."""
+        self._growth.close()
         _close(self._kafka, self._local)
 
     def _connect(self, settings: Settings, properties: BrokerProperties, state: AgentState) -> None:
@@ -127,6 +131,14 @@ class Agent:
             return
         self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
         self._metrics.identified(self.broker_id, cluster_id)
+
+    def _tell_growth(self, report: CycleReport) -> Iterator[Entry]:
+        """Yield which volumes go on growing in PAUSE, and which no longer do."""
+        growing = self._growth.look(report)
+        for name in sorted(growing.keys() | self._told_growing):
+            sentence = growing.get(name)
+            yield from self._narrator.trouble(f"growth of {name}", sentence, MessageId.GROWING_IN_PAUSE)
+        self._told_growing = frozenset(growing)
 
     def _tell_around(self, moment: Moment) -> Iterator[Entry]:
         """Yield what the edges have to say, beside the cycle itself."""

@@ -106,7 +106,7 @@ class Cycle:
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
         self._applied_at_seconds = 0.0
         self._contradicted_since_seconds: float | None = None
-        self._rival: tuple[str, float] | None = None
+        self._rival: tuple[UsageRecord, float] | None = None
 
     def configure(self, settings: CycleSettings, ports: Ports) -> None:
         """Go on with other settings; what was learnt about the cluster stays.
@@ -132,7 +132,8 @@ class Cycle:
         observation, own = self._observe(moment, news)
         published = self._publish(own, moment, news)
         fold = self._fold(arrivals, moment, news)
-        decision = self._decide(own, moment, news)
+        rival = self._heard_rival(fold.rival, moment.monotonic_seconds)
+        decision = self._decide(_worse_of(own, rival), moment, news)
         enforced = self._enforcement(moment, news)
         written, write_error = self._write(decision, enforced, moment, news)
         return CycleReport(
@@ -148,7 +149,7 @@ class Cycle:
             folded=fold.results,
             malformed=tuple(fold.malformed),
             orders=tuple(fold.orders),
-            rival_instance=self._rival_instance(fold.rival, moment.monotonic_seconds),
+            rival_instance=None if rival is None else rival.instance_id or "unknown",
             sequence=self._decision_sequence,
             published=published,
             written=written,
@@ -211,7 +212,7 @@ class Cycle:
                     self._schedule.force()  # we are alive, whoever says otherwise
                 case UsageEvent(broker_id, record) if broker_id == self._settings.broker_id:
                     if record.instance_id != self.instance_id and record.snapshot_at > self._started.wall:
-                        fold.rival = record.instance_id or "unknown"
+                        fold.rival = record
                 case MalformedEvent(_, key, problem):
                     fold.malformed.append(f"the record of key {key} can't be used: {problem}")
         self._was_caught_up = news.caught_up
@@ -225,15 +226,16 @@ class Cycle:
             self._membership.update(news.active_brokers, moment.monotonic_seconds)
         return fold
 
-    def _rival_instance(self, heard_now: str | None, now_seconds: float) -> str | None:
+    def _heard_rival(self, heard_now: UsageRecord | None, now_seconds: float) -> UsageRecord | None:
+        """Return what another agent says about our broker, as long as it goes on saying it."""
         if heard_now is not None:
             self._rival = heard_now, now_seconds
         if self._rival is None:
             return None
-        instance, heard_at_seconds = self._rival
+        record, heard_at_seconds = self._rival
         if now_seconds - heard_at_seconds > RIVAL_INTERVALS * self._settings.interval_seconds:
             self._rival = None
-        return None if self._rival is None else instance
+        return None if self._rival is None else record
 
     def _recall_latches(self, moment: Moment) -> None:
         record = self.view.record_of(self._settings.broker_id, moment.wall)
@@ -354,6 +356,13 @@ class Cycle:
         return f"{sentence} [{enforced.sentence}]"
 
 
+def _worse_of(own: UsageRecord | None, rival: UsageRecord | None) -> UsageRecord | None:
+    """Return a look at the own disks as bad as the worse of two: who is right is not for us to say."""
+    if own is None or rival is None:
+        return own
+    return replace(own, volumes=own.volumes + rival.volumes)
+
+
 @dataclass(slots=True)
 class _Fold:
     """What one cycle's records were."""
@@ -361,4 +370,4 @@ class _Fold:
     results: Counter[str] = field(default_factory=Counter)
     malformed: list[str] = field(default_factory=list)
     orders: list[OrderNews] = field(default_factory=list)
-    rival: str | None = None
+    rival: UsageRecord | None = None

@@ -13,10 +13,12 @@ from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, V
 from kquota.daemon.report import CycleReport
 
 
-def measure(report: CycleReport, metrics: AgentMetrics) -> None:
-    """Show in the metrics what a cycle saw and did."""
+def measure(
+    report: CycleReport, metrics: AgentMetrics, growing_in_pause: frozenset[str] = frozenset()
+) -> None:
+    """Show in the metrics what a cycle saw and did; volumes that grow in PAUSE are given by name."""
     metrics.records_read(report.folded)
-    metrics.observed(_volumes(report))
+    metrics.observed(_volumes(report, growing_in_pause))
     decision = report.decision
     if decision is not None:
         metrics.decided(
@@ -36,12 +38,14 @@ def measure(report: CycleReport, metrics: AgentMetrics) -> None:
     metrics.rival_seen(report.rival_instance is not None)
 
 
-def _volumes(report: CycleReport) -> Iterator[VolumeSample]:
+def _volumes(report: CycleReport, growing: frozenset[str]) -> Iterator[VolumeSample]:
     if report.observation is None:
         return
     own = {} if report.own is None else {volume.name: volume for volume in report.own.volumes}
     for seen in report.observation.volumes:
-        sample = VolumeSample(seen.name, seen.mount_point, seen.role, seen.status)
+        sample = VolumeSample(
+            seen.name, seen.mount_point, seen.role, seen.status, growing_in_pause=seen.name in growing
+        )
         volume = own.get(seen.name)
         if volume is not None:
             sample = replace(sample, latched=volume.latched)

@@ -56,6 +56,11 @@ _VOLUME_FIGURES = (
         "kquota_volume_latched",
         "Whether a hard breach holds on until the release margin.",
     ),
+    (
+        "growing_in_pause",
+        "kquota_volume_growing_in_pause",
+        "Whether the volume goes on filling in a PAUSE that is enforced: by replication, not by producers.",
+    ),
 )
 
 
@@ -83,6 +88,7 @@ PRESENT_NAMES = frozenset(
         "kquota_volume_seconds_to_hard",
         "kquota_volume_headroom_ratio",
         "kquota_volume_latched",
+        "kquota_volume_growing_in_pause",
         "kquota_volume_status",
         "kquota_applied_known",
         "kquota_applied_verified",
@@ -112,6 +118,7 @@ class VolumeSample:
     seconds_to_hard: float | None = None
     headroom_ratio: float | None = None
     latched: bool = False
+    growing_in_pause: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,12 @@ def shared_fleet(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fl
 
 
 @pytest.fixture
-def fleet(shared_fleet: Fleet) -> Iterator[Fleet]:
-    """The shared fleet, at OPEN before and after each test, its agents as they were configured."""
+def fleet(shared_fleet: Fleet, request: pytest.FixtureRequest) -> Iterator[Fleet]:
+    """The shared fleet, at OPEN before and after each test, its agents as they were configured.
+
+    How long the test waited for its first held state, and afterwards for OPEN, is noted for `make fault`.
+    """
+    shared_fleet.waits.clear()
     configured = {i: dict(agent.settings) for i, agent in shared_fleet.agents.items()}
     yield shared_fleet
     shared_fleet.clear()
@@ -40,6 +44,11 @@ def fleet(shared_fleet: Fleet) -> Iterator[Fleet]:
         elif changed:
             agent.reload()
     shared_fleet.await_enforced("OPEN")
+    held = [seconds for state, seconds in shared_fleet.waits if state != "OPEN"]
+    opened = [seconds for state, seconds in shared_fleet.waits if state == "OPEN"]
+    noted = {name for name, _ in request.node.user_properties}
+    if held and "safe_seconds" not in noted:
+        request.node.user_properties += [("safe_seconds", held[0]), ("recovery_seconds", max(opened))]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -94,6 +94,8 @@ class Fleet:
         )
         self.cluster = KafkaCluster(spec, runtime)
         self.agents: dict[int, AgentProcess] = {}
+        self.waits: list[tuple[str, float]] = []
+        """Each state that was waited for, with the seconds until it was there."""
         self._settings = settings
         self._ports = PortReservation()
         self._stack = ExitStack()
@@ -146,21 +148,23 @@ class Fleet:
         self, state: str, ids: Iterable[int] | None = None, timeout_seconds: float = 60
     ) -> None:
         """Wait until those agents have decided that."""
-        agents = self.of(ids)
+        agents, begun = self.of(ids), time.monotonic()
         eventually(
             lambda: all(agent.state == state for agent in agents), f"{agents} decide {state}", timeout_seconds
         )
+        self.waits.append((state, time.monotonic() - begun))
 
     def await_enforced(
         self, state: str, ids: Iterable[int] | None = None, timeout_seconds: float = 60
     ) -> None:
         """Wait until the plug-ins of those brokers (default: all) hold producers at that state."""
-        agents = self.of(ids)
+        agents, begun = self.of(ids), time.monotonic()
         eventually(
             lambda: all(agent.state == agent.applied_state == state for agent in agents),
             f"{state} holds at {agents}",
             timeout_seconds,
         )
+        self.waits.append((state, time.monotonic() - begun))
 
     def marks(self) -> dict[int, int]:
         """The end of each agent's journal."""

@@ -304,6 +304,10 @@ def test_another_agent_for_our_broker_is_a_rival_as_long_as_it_reports() -> None
     assert bench.run(after=1).rival_instance is None, "it is gone"
     full = bench.run(arrival(1, bench.usage(5, InstanceId="other")))
     assert state(full) == "PAUSE", "the worse of the two holds here"
+    ours = bench.run(after=SETTINGS.interval_seconds)
+    assert bench.ports.published[-1]["InstanceId"] == bench.cycle.instance_id
+    assert state(bench.run()) == state(ours) == "PAUSE", "and goes on when our own record is the newer one"
+    assert state(bench.run(after=4 * SETTINGS.interval_seconds)) == "OPEN", "until the other is gone"
 
 
 def test_another_cluster_s_records_are_not_believed() -> None:

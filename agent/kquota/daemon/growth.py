@@ -1,0 +1,108 @@
+"""Volumes that go on filling while producers are paused: by replication, which nothing here stops."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from kquota.core.decision import Mode, State
+from kquota.daemon.report import CycleReport
+from kquota.observe.observation import VolumeObservation
+from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion
+
+# What producers had under way, and the leak of a pause, come first and are no news.
+SETTLE_SECONDS = 20.0
+WINDOW_SECONDS = 60.0
+_LEAST_SPAN_SECONDS = 10.0
+_SAMPLE_SECONDS = 2.0
+MIN_GROWTH_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Watched:
+    samples: deque[tuple[float, int]] = field(default_factory=deque)
+    growing: bool = False
+    question: TopicGrowthQuestion | None = None
+    topics: TopicGrowth | None = None
+
+
+@dataclass(slots=True)
+class PauseGrowth:
+    """Follows this broker's volumes through a PAUSE that is enforced."""
+
+    broker_id: int
+    _paused_since_seconds: float | None = None
+    _volumes: dict[str, _Watched] = field(default_factory=dict)
+
+    def look(self, report: CycleReport) -> dict[str, str]:
+        """Return a sentence for each volume that grows, by its name."""
+        now = report.moment.monotonic_seconds
+        if not _paused(report) or report.observation is None:
+            self.close()
+            return {}
+        if self._paused_since_seconds is None:
+            self._paused_since_seconds = now
+        if now - self._paused_since_seconds < SETTLE_SECONDS:
+            return {}
+        found = {}
+        for volume in report.observation.volumes:
+            if volume.role == "data" and volume.status == "ok" and volume.consumed_bytes is not None:
+                sentence = self._follow(volume, volume.consumed_bytes, now)
+                if sentence is not None:
+                    found[volume.name] = sentence
+        return found
+
+    def close(self) -> None:
+        """Forget what was seen, and ask no more."""
+        for watched in self._volumes.values():
+            if watched.question is not None:
+                watched.question.close()
+        self._volumes.clear()
+        self._paused_since_seconds = None
+
+    def _follow(self, volume: VolumeObservation, consumed_bytes: int, now: float) -> str | None:
+        watched = self._volumes.setdefault(volume.name, _Watched())
+        samples = watched.samples
+        if not samples or now - samples[-1][0] >= _SAMPLE_SECONDS:
+            samples.append((now, consumed_bytes))
+        while now - samples[0][0] > WINDOW_SECONDS:
+            samples.popleft()
+        span_seconds, grown_bytes = now - samples[0][0], consumed_bytes - samples[0][1]
+        if span_seconds >= _LEAST_SPAN_SECONDS:
+            least = MIN_GROWTH_BYTES / 2 if watched.growing else MIN_GROWTH_BYTES
+            watched.growing = grown_bytes >= least
+        if not watched.growing:
+            self._ask_no_more(watched)
+            return None
+        self._ask(watched, volume)
+        rate = grown_bytes / span_seconds
+        left_bytes = (volume.capacity_bytes or 0) - consumed_bytes
+        topics = "its topics are being looked at" if watched.topics is None else str(watched.topics)
+        return (
+            f"volume {volume.name} of broker {self.broker_id} goes on growing in PAUSE,"
+            f" by {rate / 1e6:.1f} MB/s: full in {left_bytes / rate / 3600:.1f} h at that rate;"
+            f" {topics}; throttle or cancel the reassignment or replication behind it"
+        )
+
+    @staticmethod
+    def _ask(watched: _Watched, volume: VolumeObservation) -> None:
+        if watched.topics is not None:
+            return
+        if watched.question is None:
+            try:
+                watched.question = TopicGrowthQuestion(volume.log_dirs)
+            except OSError as error:
+                watched.topics = TopicGrowth(problem=f"no process can be started: {error.strerror}")
+        elif (answer := watched.question.answer()) is not None:
+            watched.question, watched.topics = None, answer
+
+    @staticmethod
+    def _ask_no_more(watched: _Watched) -> None:
+        if watched.question is not None:
+            watched.question.close()
+        watched.question = watched.topics = None
+
+
+def _paused(report: CycleReport) -> bool:
+    decision = report.decision
+    return decision is not None and decision.state is State.PAUSE and report.enforcement.mode is Mode.ENFORCE

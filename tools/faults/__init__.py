@@ -1,0 +1,1 @@
+"""Faults: runs the tests that inject them, and writes the page of failure modes."""
