@@ -76,6 +76,22 @@ $(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/
 bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--resume")
 	$(AS_ROOT) $(PY) -m bench $(BENCH_ARGS)
 
+.PHONY: fault
+fault: deps callback ## Inject one fault and say what was expected and what was seen (F=F13)
+	$(AS_ROOT) $(PY) -m tools.faults run $(F)
+
+.PHONY: faults
+faults: deps callback ## Inject all of them
+	$(AS_ROOT) $(PY) -m tools.faults run
+
+.PHONY: failure-modes
+failure-modes: deps ## Write docs/failure-modes.md anew
+	$(PY) -m tools.faults page
+
+.PHONY: scale
+scale: deps ## Measure an agent beside 1,000 brokers and simulate fleets over days (SCALE_ARGS="--only fleet")
+	$(PY) -m bench.scale $(SCALE_ARGS)
+
 .PHONY: deps
 deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides
 	@tools/system-packages.sh

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.repository.tree import REPOSITORY
 from tools.acceptance.marks import Mark
 from tools.faults.__main__ import main
 from tools.faults.catalogue import Fault, InvalidCatalogue, read_faults
@@ -17,7 +16,8 @@ REPORT = """<testsuites><testsuite>
 <testcase classname="x" name="test_killed[a]" file="tests/t.py" time="1.5">
   <properties><property name="safe_seconds" value="0.5"/></properties></testcase>
 <testcase classname="x" name="test_killed[b]" file="tests/t.py" time="2.5">
-  <properties><property name="safe_seconds" value="0.75"/><property name="recovery_seconds" value="3"/></properties>
+  <properties><property name="safe_seconds" value="0.75"/>
+  <property name="recovery_seconds" value="3"/></properties>
 </testcase>
 <testcase classname="x" name="test_cut" file="tests/t.py" time="1"><failure message="no"/></testcase>
 <testcase classname="x" name="test_killed" file="tests/other.py" time="9"/>
@@ -33,10 +33,7 @@ def test_every_fault_has_a_row_and_the_page_is_fresh() -> None:
     faults = read_faults()
     assert [entry.id for entry in faults] == [f"F{number}" for number in range(1, len(faults) + 1)]
     assert main(["page", "--check"]) == 0
-    assert (
-        rows[: len(faults)]
-        == [line for line in render(faults).splitlines() if line.startswith("| F")][: len(faults)]
-    )
+    assert render(faults).count("\n| F") == len(faults)
 
 
 def test_outcomes_are_found_by_test_and_times_are_the_longest() -> None:

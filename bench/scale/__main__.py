@@ -1,0 +1,67 @@
+"""`make scale`: measure an agent beside large clusters, simulate fleets, write docs/scale.md."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bench.scale.agent_cost import AgentCost, measure_agent
+from bench.scale.core_cost import measure_core
+from bench.scale.drawing import draw
+from bench.scale.fleet import SCENARIOS, Course, simulate
+from bench.scale.page import Run, page, tables
+from kquota import __version__
+from kquota.demo.runtime import ensure_kafka_runtime
+
+_DOCS = Path(__file__).resolve().parents[2] / "docs"
+_SIZES = (100, 1000)
+_VOLUMES = 8
+
+
+def scale(
+    seconds: Annotated[float, typer.Option(help="How long each agent is watched.")] = 60.0,
+    only: Annotated[str, typer.Option(help="core, agent or fleet; docs/scale.md stays as it is.")] = "",
+) -> None:
+    """Measure and simulate; fail if a simulated disk of a protected fleet fills."""
+    if only not in ("", "core", "agent", "fleet"):
+        raise typer.BadParameter(f"{only!r} is none of core, agent, fleet", param_hint="--only")
+    console = Console()
+    load_before = os.getloadavg()
+    runtime = ensure_kafka_runtime(report=console.print)
+    core = [measure_core(size, _VOLUMES) for size in _SIZES] if only in ("", "core") else []
+    agents: list[AgentCost] = []
+    for size in _SIZES if only in ("", "agent") else ():
+        console.print(f"an agent beside {size} brokers")
+        agents.append(measure_agent(runtime, size, _VOLUMES, seconds=seconds, say=console.print))
+    courses: list[Course] = []
+    for scenario in SCENARIOS if only in ("", "fleet") else ():
+        console.print(f"{scenario.name}: {scenario.days} days")
+        courses += [simulate(scenario, protected=protected) for protected in (True, False)]
+    for rows in tables(core, agents, courses):
+        console.print(rows.table())
+    if not only:
+        run = Run(
+            date=datetime.now(UTC).date().isoformat(),
+            cores=os.cpu_count() or 1,
+            load_before=load_before[0],
+            load_after=os.getloadavg()[0],
+            kafka_version=runtime.version,
+            kquota_version=__version__,
+        )
+        for course in courses:
+            if course.protected:
+                draw(course, _DOCS / "img" / f"scale-{course.scenario.name}.svg")
+        (_DOCS / "scale.md").write_text(page(core, agents, courses, run), "utf-8")
+    full = [c.scenario.name for c in courses if c.protected and c.full_after_days is not None]
+    if full:
+        console.print(f"a disk of a protected fleet filled: {', '.join(full)}", style="red")
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(scale)

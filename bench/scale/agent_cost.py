@@ -1,0 +1,203 @@
+"""One agent, as a process of its own, facing the reports of a large cluster on a real topic."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import yaml
+
+from bench.scale.reports import USUAL_FREE_RATIO, Reporters
+from kquota.demo.clients import admin_client, create_topic
+from kquota.demo.cluster import ClusterSpec, KafkaCluster
+from kquota.demo.processes import ChildProcess
+from kquota.demo.runtime import KafkaRuntime
+from kquota.demo.stage import broker_files
+from kquota.publish.topics import partitions_for, usage_topic
+
+_BROKER_ID = 1
+_FIRST_ID = 1001
+_BREACHES = 15
+_SOCKET = re.compile(r"pid=(?P<pid>\d+).*")
+_COUNTERS = re.compile(r"bytes_(?P<way>sent|received):(?P<bytes>\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCost:
+    """Figures of the agent and its probe process together; bytes as TCP counted them, TLS included."""
+
+    brokers: int
+    volumes: int
+    partitions: int
+    interval_seconds: float
+    record_bytes: int
+    start_seconds: float
+    cores: float
+    memory_bytes: int
+    received_bytes_per_second: float
+    sent_bytes_per_second: float
+    pause_seconds: tuple[float, ...]
+
+    @property
+    def pause_median_seconds(self) -> float:
+        """From a breach handed to Kafka to a decision file that says PAUSE."""
+        return statistics.median(self.pause_seconds)
+
+
+class AgentFailed(RuntimeError):
+    """The agent ended, or did not do what it should in time."""
+
+
+def measure_agent(
+    runtime: KafkaRuntime,
+    brokers: int,
+    volumes: int,
+    *,
+    interval_seconds: float = 5.0,
+    seconds: float = 60.0,
+    say: Callable[[str], None] = print,
+) -> AgentCost:
+    """Start a broker and an agent, report for all others, and look at what that costs the agent."""
+    topic = usage_topic()
+    partitions = partitions_for(brokers)
+    with KafkaCluster(ClusterSpec.of(1), runtime, report=say) as cluster:
+        configuration = cluster.client_configuration("kquota-agent-1")
+        create_topic(admin_client(configuration), topic.name, [[_BROKER_ID]] * partitions, topic.settings)
+        ids = range(_FIRST_ID, _FIRST_ID + brokers)
+        with Reporters(configuration, topic.name, ids, volumes, interval_seconds) as reporters:
+            time.sleep(2 * interval_seconds)  # a topic that has been in use
+            agent = _Agent(cluster)
+            try:
+                start_seconds = agent.wait("THROTTLE", 60.0)
+                say(f"first decision after {start_seconds:.2f} s; settling")
+                time.sleep(10.0)
+                usage = agent.usage()
+                time.sleep(seconds)
+                after = agent.usage()
+                elapsed = after.at - usage.at
+                say(f"{(after.cpu_seconds - usage.cpu_seconds) / elapsed:.1%} of a core; now breaches")
+                pauses = _breaches(agent, reporters, ids)
+            finally:
+                agent.close()
+        return AgentCost(
+            brokers,
+            volumes,
+            partitions,
+            interval_seconds,
+            reporters.record_bytes,
+            start_seconds,
+            (after.cpu_seconds - usage.cpu_seconds) / elapsed,
+            after.memory_bytes,
+            (after.received_bytes - usage.received_bytes) / elapsed,
+            (after.sent_bytes - usage.sent_bytes) / elapsed,
+            tuple(pauses),
+        )
+
+
+def _breaches(agent: _Agent, reporters: Reporters, ids: range) -> list[float]:
+    """Let one broker after the other breach its hard limit and recover."""
+    found = []
+    for broker_id in list(ids)[:: len(ids) // _BREACHES][:_BREACHES]:
+        reporters.change(broker_id, free_ratio=0.04)
+        found.append(agent.wait("PAUSE", 20.0))
+        reporters.change(broker_id, free_ratio=USUAL_FREE_RATIO)
+        agent.wait("THROTTLE", 20.0)
+        time.sleep(0.37)  # not in step with anybody's schedule
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Usage:
+    at: float
+    cpu_seconds: float
+    memory_bytes: int
+    received_bytes: int
+    sent_bytes: int
+
+
+class _Agent:
+    def __init__(self, cluster: KafkaCluster) -> None:
+        layout = cluster.nodes[_BROKER_ID].layout
+        self._decision = broker_files(layout.directory).decision
+        self._decision.parent.mkdir(mode=0o755)
+        (layout.directory / "kquota-state").mkdir()
+        configuration = layout.directory / "agent.yml"
+        settings = {
+            "broker": {"server_properties": str(layout.server_properties)},
+            "kafka": cluster.client_configuration("kquota-agent-1"),
+            # the disk of whoever measures is no part of the measurement
+            "limits": {
+                "hard": {"type": "MinFreeBytes", "level": 1},
+                "soft": {"type": "MinFreeBytes", "level": 2},
+            },
+            "mode": "observe",
+            "decision_file": str(self._decision),
+            "applied_file": str(broker_files(layout.directory).applied),
+            "state_dir": str(layout.directory / "kquota-state"),
+            "metrics": {"listen": "127.0.0.1:0"},
+        }
+        configuration.write_text(yaml.safe_dump(settings), "utf-8")
+        self._child = ChildProcess(
+            [sys.executable, "-m", "kquota", "run", "--config", str(configuration)],
+            log_path=layout.directory / "agent.log",
+            environment=cluster.environment(),
+        )
+
+    def wait(self, state: str, timeout_seconds: float) -> float:
+        """Wait for a decision; the seconds since the call."""
+        begun = time.monotonic()
+        while self._state() != state:
+            if time.monotonic() - begun > timeout_seconds or not self._child.running():
+                raise AgentFailed(f"no {state} within {timeout_seconds:g} s:\n{self._child.log_tail()}")
+            time.sleep(0.002)
+        return time.monotonic() - begun
+
+    def usage(self) -> _Usage:
+        process = psutil.Process(self._child.pid)
+        family = [process, *process.children(recursive=True)]
+        times = [member.cpu_times() for member in family]
+        received, sent = self._bytes({member.pid for member in family})
+        return _Usage(
+            time.monotonic(),
+            sum(t.user + t.system for t in times),
+            sum(_peak_bytes(member.pid) for member in family),
+            received,
+            sent,
+        )
+
+    def close(self) -> None:
+        """End it."""
+        self._child.terminate(20.0)
+
+    def _state(self) -> str | None:
+        try:
+            return str(json.loads(self._decision.read_text("utf-8"))["state"])
+        except FileNotFoundError:
+            return None
+
+    @staticmethod
+    def _bytes(pids: set[int]) -> tuple[int, int]:
+        """What TCP has counted on the open connections of those processes."""
+        table = subprocess.run(["ss", "-tinpHO"], check=True, capture_output=True, text=True).stdout
+        totals = {"received": 0, "sent": 0}
+        for line in table.splitlines():
+            owner = _SOCKET.search(line)
+            if owner is not None and int(owner["pid"]) in pids:
+                for counter in _COUNTERS.finditer(line):
+                    totals[counter["way"]] += int(counter["bytes"])
+        return totals["received"], totals["sent"]
+
+
+def _peak_bytes(pid: int) -> int:
+    """The largest resident size so far."""
+    status = Path(f"/proc/{pid}/status").read_text("utf-8")
+    match = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(match[1]) * 1024 if match else 0

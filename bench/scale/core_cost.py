@@ -1,0 +1,74 @@
+"""What reading a record and deciding cost, by themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from bench.scale.reports import report, to_bytes
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import read_event
+from kquota.core.view import ClusterView
+
+_NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
+_REPEATS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCost:
+    """Seconds of one processor core; the least of some repeats, because noise only adds."""
+
+    brokers: int
+    volumes: int
+    record_bytes: int
+    fold_record_seconds: float
+    first_decision_seconds: float
+    next_decision_seconds: float
+    decision_after_reports_seconds: float
+
+
+def measure_core(brokers: int, volumes: int) -> CoreCost:
+    """Fold the reports of so many brokers, all of them over the soft limit, and decide."""
+    values = [
+        (str(i).encode(), to_bytes(report(i, volumes, _NOW - timedelta(milliseconds=i % 5000))))
+        for i in range(brokers)
+    ]
+    fold, first, later, after = [], [], [], []
+    for _ in range(_REPEATS):
+        view = ClusterView(timedelta(seconds=30))
+        fold.append(_seconds(partial(_fold, view, values)))
+        decision = _decision(view, brokers)
+        first.append(_seconds(decision))
+        later.append(min(_seconds(decision) for _ in range(5)))
+        # what an agent meets a fifth of a second later, with a report every five seconds
+        _fold(view, values[: brokers // 25])
+        after.append(_seconds(decision))
+    return CoreCost(
+        brokers,
+        volumes,
+        len(values[-1][1]),
+        min(fold) / brokers,
+        min(first),
+        min(later),
+        min(after),
+    )
+
+
+def _fold(view: ClusterView, values: list[tuple[bytes, bytes]]) -> None:
+    for key, value in values:
+        view.fold(read_event(key, value), _NOW)
+
+
+def _decision(view: ClusterView, brokers: int) -> Callable[[], object]:
+    situation = Situation(frozenset(range(brokers)), self_id=0)
+    settings = PolicySettings()
+    return lambda: decide(view, situation, settings, _NOW)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started

@@ -1,0 +1,186 @@
+"""docs/scale.md, from what was measured and simulated. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.page.rows import Rows
+from bench.scale.agent_cost import AgentCost
+from bench.scale.core_cost import CoreCost
+from bench.scale.fleet import DAY_STEPS, STEP_SECONDS, Course
+from kquota.core.decision import State
+
+_HEAD = """\
+# Large clusters, and whole fleets over days
+
+<!-- Written by `make scale`. Do not edit. -->
+
+What an agent costs beside a thousand brokers, and what a fleet does in a week. The first is measured, the
+second is simulated with the agent's own policy and latch.
+"""
+_AGENT_NOTE = """\
+One agent as a process of its own, on a real topic of one broker with mutual TLS. A load generator reports
+for the others as their agents would, every volume of theirs over its soft limit: each report is news, and
+each volume has a vote. The agent lists one active broker, so the others count as brokers that are away.
+Processor time and memory are those of the agent with its probe process; bytes are TCP's own count. That one
+broker leads all partitions costs bytes: each answer to the reader repeats the heads of all of them."""
+_FLEET_NOTE = """\
+Four brokers with three volumes of 4 TB each, limits at 20 % and 8 % free, retention of twelve hours by
+segments. One step is {step} s: reports, decision and producers lag by one, more than the agents take.
+Producers are held as the governor holds them: to a share of what they sent before, with a leak in PAUSE.
+"Unprotected" is the same load with nobody held; a full disk there drops what comes, where a real broker
+stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """When and where it ran; the load averages are those of the last minute."""
+
+    date: str
+    cores: int
+    load_before: float
+    load_after: float
+    kafka_version: str
+    kquota_version: str
+
+
+def page(core: Sequence[CoreCost], agents: Sequence[AgentCost], courses: Sequence[Course], run: Run) -> str:
+    """Return the whole of docs/scale.md."""
+    parts = [_HEAD, _origin(run), *(rows.markdown() for rows in tables(core, agents, courses))]
+    parts += [
+        f"### {course.scenario.name}\n\n{course.scenario.story}\n\n"
+        f"![{course.scenario.name}: fill and factor](img/scale-{course.scenario.name}.svg)\n"
+        for course in courses
+        if course.protected
+    ]
+    return "\n".join(parts)
+
+
+def tables(core: Sequence[CoreCost], agents: Sequence[AgentCost], courses: Sequence[Course]) -> list[Rows]:
+    """Return what the terminal shows, too."""
+    found = []
+    if agents:
+        found += [_agents(agents), _egress(agents)]
+    if core:
+        found.append(_core(core))
+    if courses:
+        found.append(_fleets(courses))
+    return found
+
+
+def _agents(agents: Sequence[AgentCost]) -> Rows:
+    return Rows(
+        "An agent beside a large cluster",
+        ("", *(f"{cost.brokers} brokers" for cost in agents), "aim"),
+        (
+            ("volumes", *(str(cost.brokers * cost.volumes) for cost in agents), ""),
+            ("reports a second", *(f"{cost.brokers / cost.interval_seconds:.0f}" for cost in agents), ""),
+            ("bytes of a report", *(str(cost.record_bytes) for cost in agents), ""),
+            ("start of the process → first decision, s", *(f"{c.start_seconds:.1f}" for c in agents), "2"),
+            ("of one core", *(f"{cost.cores:.1%}" for cost in agents), "5 %"),
+            ("peak memory, MiB", *(f"{cost.memory_bytes / 2**20:.0f}" for cost in agents), "128"),
+            ("received, kB/s", *(f"{c.received_bytes_per_second / 1e3:.0f}" for c in agents), ""),
+            ("sent, kB/s", *(f"{cost.sent_bytes_per_second / 1e3:.0f}" for cost in agents), ""),
+            (
+                "breach handed to Kafka → PAUSE written, median s",
+                *(f"{cost.pause_median_seconds:.2f}" for cost in agents),
+                "",
+            ),
+            ("the same, longest of 15", *(f"{max(cost.pause_seconds):.2f}" for cost in agents), ""),
+        ),
+        _AGENT_NOTE,
+    )
+
+
+def _egress(agents: Sequence[AgentCost]) -> Rows:
+    return Rows(
+        "What the topic's leaders send",
+        ("cluster", "partitions", "to each agent, kB/s", "by all leaders, MB/s", "by each leader, MB/s"),
+        tuple(
+            (
+                f"{cost.brokers} brokers",
+                str(cost.partitions),
+                f"{cost.received_bytes_per_second / 1e3:.0f}",
+                f"{_all_leaders(cost) / 1e6:.2f}",
+                f"{_all_leaders(cost) / min(cost.partitions, cost.brokers) / 1e6:.2f}",
+            )
+            for cost in agents
+        ),
+        "Computed: each broker's agent reads all that was measured above; partitions have different leaders "
+        "in such a cluster. It grows with the square of the number of brokers, and `interval_seconds` "
+        "divides it (15 s is well within the default staleness of 60 s).",
+    )
+
+
+def _all_leaders(cost: AgentCost) -> float:
+    return cost.brokers * cost.received_bytes_per_second
+
+
+def _core(costs: Sequence[CoreCost]) -> Rows:
+    return Rows(
+        "Reading and deciding, by themselves",
+        (
+            "cluster",
+            "reading a report, µs",
+            "first decision, ms",
+            "with a 25th of the reports new, ms",
+            "with none new, ms",
+        ),
+        tuple(
+            (
+                f"{cost.brokers} x {cost.volumes} volumes",
+                f"{cost.fold_record_seconds * 1e6:.0f}",
+                f"{cost.first_decision_seconds * 1e3:.1f}",
+                f"{cost.decision_after_reports_seconds * 1e3:.1f}",
+                f"{cost.next_decision_seconds * 1e3:.1f}",
+            )
+            for cost in costs
+        ),
+        "Processor time of one core, the least of seven runs. Every volume is over its soft limit, which "
+        "costs most. Aims: 50 µs and 5 ms.",
+    )
+
+
+def _fleets(courses: Sequence[Course]) -> Rows:
+    return Rows(
+        "Fleets over days",
+        (
+            "scenario",
+            "",
+            "least free",
+            "a disk is full after",
+            "transitions, most in a day",
+            "in THROTTLE",
+            "in PAUSE",
+            "smallest factor",
+        ),
+        tuple(
+            (
+                course.scenario.name,
+                "protected" if course.protected else "unprotected",
+                f"{course.smallest_free_ratio:.1%}",
+                "never" if course.full_after_days is None else f"{course.full_after_days:.1f} days",
+                str(course.most_transitions_a_day) if course.protected else "-",
+                _share(course, State.THROTTLE),
+                _share(course, State.PAUSE),
+                f"{min(course.factors):.2f}" if course.protected else "-",
+            )
+            for course in courses
+        ),
+        _FLEET_NOTE.format(step=STEP_SECONDS),
+    )
+
+
+def _share(course: Course, state: State) -> str:
+    if not course.protected:
+        return "-"
+    return f"{course.steps_in.get(state, 0) / DAY_STEPS:.2f} days"
+
+
+def _origin(run: Run) -> str:
+    return (
+        f"Measured {run.date} on {run.cores} cores with Kafka {run.kafka_version} and kquota"
+        f" {run.kquota_version}; load average before and after: {run.load_before:.1f} and"
+        f" {run.load_after:.1f}. Other work on the machine makes processor time dearer.\n"
+    )

@@ -1,0 +1,125 @@
+"""The reports of a large cluster: as many brokers as are wanted, each over its soft limit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from kquota.core.timestamps import format_utc
+from kquota.publish.producer import PRODUCER_PROPERTIES
+
+CAPACITY_BYTES = 4_000_000_000_000
+USUAL_FREE_RATIO = 0.12  # between the limits: every volume has a vote
+_SOFT_FREE_PERCENTAGE, _HARD_FREE_PERCENTAGE = 15, 5
+
+
+def report(
+    broker_id: int, volumes: int, at: datetime, *, sequence: int = 1, free_ratio: float = USUAL_FREE_RATIO
+) -> dict[str, object]:
+    """A usage record as the agent writes it; each volume's figures differ a little."""
+    return {
+        "SchemaVersion": 1,
+        "SnapshotAt": format_utc(at),
+        "InstanceId": str(uuid.UUID(int=broker_id)),
+        "Sequence": sequence,
+        "HardLimit": {"type": "MinFreePercentage", "level": _HARD_FREE_PERCENTAGE},
+        "SoftLimit": {"type": "MinFreePercentage", "level": _SOFT_FREE_PERCENTAGE},
+        "Volumes": [
+            {
+                "VolumeName": f"/dev/nvme{number}n1",
+                "Capacity": CAPACITY_BYTES,
+                "Consumed": round(CAPACITY_BYTES * (1 - free_ratio)) - 4096 * (97 * broker_id + number),
+                "VolumeId": str(uuid.UUID(int=broker_id * 1000 + number)),
+                "LogDirs": [f"/var/lib/kafka/data-{number}"],
+                "MountPoint": f"/var/lib/kafka/data-{number}",
+                "Status": "ok",
+            }
+            for number in range(volumes)
+        ],
+        "Applied": {"State": "THROTTLE", "Factor": 0.7, "Sequence": sequence, "Mechanism": "governor"},
+    }
+
+
+def to_bytes(document: Mapping[str, object]) -> bytes:
+    """The record's value as the agent writes it."""
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+class Reporters:
+    """The agents of all those brokers at once: each reports every `interval_seconds`, evenly spread.
+
+    A context manager; when its block begins, every broker has reported once.
+    """
+
+    def __init__(
+        self,
+        configuration: Mapping[str, str],
+        topic: str,
+        broker_ids: range,
+        volumes: int,
+        interval_seconds: float,
+    ) -> None:
+        self.record_bytes = 0
+        self._topic, self._ids, self._volumes = topic, broker_ids, volumes
+        self._interval_seconds = interval_seconds
+        self._failures: list[KafkaError] = []
+        self._free_ratio: dict[int, float] = {}
+        self._producer = Producer({**PRODUCER_PROPERTIES, **configuration, "linger.ms": "0", "log_level": 0})
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reporters", daemon=True)
+
+    def __enter__(self) -> Reporters:
+        for broker_id in self._ids:
+            self.send(broker_id)
+        self.flush()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self.flush()
+
+    def change(self, broker_id: int, *, free_ratio: float) -> None:
+        """Report at once that a broker's volumes have so much free, and from then on."""
+        self._free_ratio[broker_id] = free_ratio
+        self.send(broker_id)
+
+    def send(self, broker_id: int) -> None:
+        """Report for one broker."""
+        free_ratio = self._free_ratio.get(broker_id, USUAL_FREE_RATIO)
+        document = report(broker_id, self._volumes, datetime.now(UTC), free_ratio=free_ratio)
+        value = to_bytes(document)
+        self.record_bytes = len(value)
+        self._producer.produce(self._topic, key=str(broker_id), value=value, on_delivery=self._delivered)
+
+    def flush(self) -> None:
+        """Wait until all is delivered.
+
+        Raises:
+            RuntimeError: something was not.
+        """
+        left = self._producer.flush(60)
+        if left or self._failures:
+            raise RuntimeError(f"{left} reports were not delivered; failures: {self._failures[:3]}")
+
+    def _delivered(self, error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            self._failures.append(error)
+
+    def _run(self) -> None:
+        pause_seconds = self._interval_seconds / len(self._ids)
+        due = time.monotonic()
+        for broker_id in itertools.cycle(self._ids):
+            due += pause_seconds
+            if self._stop.wait(max(0.0, due - time.monotonic())):
+                return
+            self.send(broker_id)
+            self._producer.poll(0)
