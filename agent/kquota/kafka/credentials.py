@@ -5,12 +5,14 @@ librdkafka reads them once, when a client is built. A rotated certificate needs 
 are watched.
 """
 
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import pkcs12
 
 from kquota.kafka.config import ClientProperties
 
@@ -22,6 +24,7 @@ FILE_PROPERTIES = (
     "ssl.crl.location",
 )
 """The properties that name files (or a directory of authorities) read when a client is built."""
+_READ_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +73,67 @@ class CredentialFiles:
         """Our own certificate, or None without one or when it cannot be read (the client then says why)."""
         stamps = self.stamps()
         if self._read is None or self._read[0] != stamps:
-            try:
-                certificate = self._load()
-            except (OSError, ValueError):
-                certificate = None
-            self._read = (stamps, certificate)
+            self._read = (stamps, _certificates.read(stamps, self._order()))
         return self._read[1]
 
-    def _load(self) -> ClientCertificate | None:
+    def _order(self) -> dict[str, str | None] | None:
         if self._inline is not None:
-            return _described("ssl.certificate.pem", x509.load_pem_x509_certificate(self._inline.encode()))
+            return {"pem": self._inline}
         path = self._paths.get("ssl.certificate.location")
         if path is not None:
-            # Of a chain the first certificate is ours.
-            return _described(path, x509.load_pem_x509_certificates(Path(path).read_bytes())[0])
+            return {"file": path, "form": "pem"}
         path = self._paths.get("ssl.keystore.location")
-        if path is None:
+        return None if path is None else {"file": path, "form": "pkcs12", "password": self._keystore_password}
+
+
+class _Certificates:
+    """Reads certificates in a process of its own, see `certificate_process`; clients share what was read."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last: tuple[object, ClientCertificate | None] | None = None
+
+    def read(
+        self, stamps: tuple[FileStamp, ...], order: Mapping[str, str | None] | None
+    ) -> ClientCertificate | None:
+        """The certificate, or None without one or when it cannot be read."""
+        if order is None:
             return None
-        password = self._keystore_password.encode() if self._keystore_password else None
-        found = pkcs12.load_key_and_certificates(Path(path).read_bytes(), password)[1]
-        return _described(path, found) if found is not None else None
+        with self._lock:
+            what = (stamps, dict(order))
+            if self._last is None or self._last[0] != what:
+                self._last = (what, _read(order))
+            return self._last[1]
+
+
+_certificates = _Certificates()
+
+
+def _read(order: Mapping[str, str | None]) -> ClientCertificate | None:
+    command = [sys.executable, "-I", "-m", "kquota.kafka.certificate_process"]
+    try:
+        # Passwords go by the pipe: command line and environment can be seen by others.
+        done = subprocess.run(
+            command,
+            input=json.dumps(order),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=False,
+            cwd="/",
+            timeout=_READ_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    told = json.loads(done.stdout) if done.returncode == 0 else None
+    if told is None:
+        return None
+    return ClientCertificate(
+        path=order.get("file") or "ssl.certificate.pem",
+        subject=told["subject"],
+        not_before=datetime.fromisoformat(told["not_before"]),
+        not_after=datetime.fromisoformat(told["not_after"]),
+    )
 
 
 def _stamp(path: str) -> FileStamp:
@@ -99,12 +143,3 @@ def _stamp(path: str) -> FileStamp:
     except OSError:
         return FileStamp(path, None, 0, 0)
     return FileStamp(path, found.st_mtime_ns, found.st_size, found.st_ino)
-
-
-def _described(path: str, certificate: x509.Certificate) -> ClientCertificate:
-    return ClientCertificate(
-        path=path,
-        subject=certificate.subject.rfc4514_string(),
-        not_before=certificate.not_valid_before_utc.astimezone(UTC),
-        not_after=certificate.not_valid_after_utc.astimezone(UTC),
-    )
