@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from bench.claims import judge
 from bench.machine import Machine, this_machine
@@ -51,9 +52,10 @@ def bench(
     store = Store(out)
     profile = measurements(full=full)
     chosen = [entry for entry in profile if not only or entry.scenario in only]
+    failed: list[str] = []
     if not judge_only:
         wanted = [entry for entry in chosen if not (resume and store.has(entry.name))]
-        _measure(wanted, store, minutes, console)
+        failed = _measure(wanted, store, minutes, console)
     try:
         saved = store.load(entry.name for entry in profile)
     except UnreadableResults as error:
@@ -73,10 +75,14 @@ def bench(
     broken = [verdict for verdict in verdicts if verdict.asserted and not verdict.holds]
     for verdict in broken:
         console.print(f"[red]does not hold:[/] {verdict.statement}: {verdict.measured}")
-    raise typer.Exit(1 if broken else 0)
+    raise typer.Exit(1 if broken or failed else 0)
 
 
-def _measure(wanted: Sequence[Measurement], store: Store, minutes: float | None, console: Console) -> None:
+def _measure(
+    wanted: Sequence[Measurement], store: Store, minutes: float | None, console: Console
+) -> list[str]:
+    """Measure and save; returns the names of those that failed."""
+    failed = []
     require_loop_volumes()
     runtime = ensure_kafka_runtime(report=console.print)
     machine = _machine(runtime)
@@ -86,11 +92,19 @@ def _measure(wanted: Sequence[Measurement], store: Store, minutes: float | None,
             started, load = time.monotonic(), os.getloadavg()[0]
             if minutes is not None and started - began_at > minutes * 60:
                 console.print(f"{len(wanted) - number + 1} measurements left for later")
-                return
+                break
             console.print(f"{number}/{len(wanted)} {entry.name}; load {load:.1f}")
             measured_at = datetime.now(UTC).isoformat(timespec="seconds")
-            results = entry.run(shared)
+            try:
+                results = entry.run(shared)
+            except Exception as error:
+                # The other measurements are worth having: this one can be repeated with --resume.
+                console.print(f"[red]{entry.name} failed:[/] {type(error).__name__}: {escape(str(error))}")
+                shared.stop_systems()
+                failed.append(entry.name)
+                continue
             store.save(Saved(entry.name, measured_at, time.monotonic() - started, load, machine, results))
+    return failed
 
 
 def _machine(runtime: KafkaRuntime) -> Machine:
