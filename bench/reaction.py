@@ -88,11 +88,11 @@ def _repeat(system: str, volume: LoopVolume, wait_for: Callable[[State], float],
     moments = random.Random(system)
     paused, released = [], []
     for _ in range(repeats):
-        time.sleep(moments.uniform(1.0, 2.0))
+        time.sleep(moments.uniform(0.5, 1.5))
         breached_at = time.monotonic()
         volume.fill(int(_LEFT_RATIO * volume.capacity_bytes()))
         paused.append(wait_for(State.PAUSE) - breached_at)
-        time.sleep(moments.uniform(1.0, 2.0))
+        time.sleep(moments.uniform(0.5, 1.5))
         freed_at = time.monotonic()
         (volume.mount_point / "ballast").unlink()
         released.append(wait_for(State.OPEN) - freed_at)

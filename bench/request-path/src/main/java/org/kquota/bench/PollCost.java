@@ -20,7 +20,7 @@ import java.util.concurrent.locks.LockSupport;
 public final class PollCost {
     private static final String THREADS = "kquota-decision";
     private static final double LOOKS_PER_SECOND = 10;
-    private static final long SETTLE_MS = 5_000;
+    private static final long SETTLE_MS = 4_000;
     private static final int REQUESTS_PER_TURN = 100;
 
     private PollCost() {
