@@ -18,13 +18,14 @@ def pause_mute_seconds(pause_seconds: float) -> float:
 
 
 def leak_aim_bytes(pause: Paused) -> float:
-    """The leak by the governor's law: max(S, C·s) · (2 + 2 ln(t/2)) + S.
+    """What docs/throttling.md promises.
 
-    It has no term for what lands before the first mutes.
+    2 · max(F, C·s) · (2 + 2 · ln(min(t, 20) / 2) + max(0, t - 20) / 10) + F
     """
-    case = pause.case
+    case, seconds = pause.case, pause.seconds
     arrival_bytes = max(ARRIVAL_MIN_BYTES, case.connections * case.client.largest_request_bytes)
-    return arrival_bytes * (2 + 2 * log(max(pause.seconds, 2.0) / 2)) + ARRIVAL_MIN_BYTES
+    mutes = 2 + 2 * log(max(min(seconds, 20.0), 2.0) / 2) + max(0.0, seconds - 20) / 10
+    return 2 * arrival_bytes * mutes + ARRIVAL_MIN_BYTES
 
 
 def leak_bound_bytes(arrival_bytes: float, pause_seconds: float, mute_max_seconds: float) -> float:

@@ -13,12 +13,13 @@ from bench.results import Case
 from tests.unit.bench.measurements import GOVERNOR
 
 
-def test_the_leak_grows_with_connections_and_with_the_logarithm_of_the_pause():
+def test_the_leak_grows_with_connections_and_with_the_length_of_the_pause():
     one = leak_aim_bytes(GOVERNOR)
-    assert one == pytest.approx(2**20 * (2 + 2 * 0.9162907) + 2**20)
+    assert one == pytest.approx(2 * 2**20 * (2 + 2 * 0.9162907) + 2**20)
     many = replace(GOVERNOR, case=Case("governor", Client.LIBRDKAFKA, 20))
-    assert leak_aim_bytes(many) == pytest.approx(20e6 * (2 + 2 * 0.9162907) + 2**20)
-    assert leak_aim_bytes(replace(GOVERNOR, seconds=30)) > one
+    assert leak_aim_bytes(many) == pytest.approx(2 * 20e6 * (2 + 2 * 0.9162907) + 2**20)
+    half_a_minute = leak_aim_bytes(replace(GOVERNOR, seconds=30))
+    assert half_a_minute == pytest.approx(2 * 2**20 * (2 + 2 * 2.302585 + 1) + 2**20)
 
 
 def test_the_leak_that_limits_are_sized_by_grows_with_the_pause():
