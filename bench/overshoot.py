@@ -67,6 +67,7 @@ def burst(
     window_seconds: int,
     fence: bool,
     hard_bytes: int = HARD_BYTES,
+    pause_seconds: float = PAUSE_SECONDS,
 ) -> Overshoot:
     """Fill the third broker's volume flat out, and watch how far it goes.
 
@@ -92,7 +93,7 @@ def burst(
             loads = [_load(stage, plan, number) for number in range(_PRODUCERS)]
             breached_at = watch.wait_until_past(hard_bytes, _FILL_SECONDS)
             paused_at = states.wait_for(State.PAUSE)
-            time.sleep(max(0.0, breached_at + PAUSE_SECONDS - time.monotonic()))
+            time.sleep(max(0.0, breached_at + pause_seconds - time.monotonic()))
             for load in loads:
                 load.process.kill()  # what it holds back is not to land now
         samples = watch.samples
@@ -103,7 +104,7 @@ def burst(
         fill_rate=fastest_fill(samples, paused_at),
         reaction_seconds=max(0.0, paused_at - breached_at),
         past_hard_bytes=max(consumed for _, consumed in samples) - hard_bytes,
-        pause_seconds=PAUSE_SECONDS,
+        pause_seconds=pause_seconds,
         connections=_PRODUCERS * _LEADERS,
         request_bytes=_REQUEST_BYTES,
         leaders=_LEADERS,

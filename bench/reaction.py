@@ -76,7 +76,7 @@ def reaction(runtime: KafkaRuntime, repeats: int) -> Results:
         peer_volume = peer_cluster.nodes[_FULL_BROKER].volumes[0]
         load_peer(peer_cluster, int(_HARD_FREE_RATIO * peer_volume.capacity_bytes()))
         time.sleep(3 * PEER_CHECK_SECONDS)  # its first looks
-        peer = _Peer([node.layout.log for node in peer_cluster.brokers])
+        peer = PeerLogs([node.layout.log for node in peer_cluster.brokers])
         # At the same time: they hardly do anything, and what the machine does hits both.
         with ThreadPoolExecutor(2) as pool:
             ours = pool.submit(_repeat, KQUOTA, volume, kquota.wait_for, repeats)
@@ -137,7 +137,7 @@ class _LogEnd:
     offset: int
 
 
-class _Peer:
+class PeerLogs:
     """Watches the brokers' logs: the peer tells there when its factor changes."""
 
     def __init__(self, logs: Sequence[Path]) -> None:

@@ -26,6 +26,7 @@ def test_a_burst_at_full_speed_goes_no_farther_than_reaction_window_requests_and
         window_seconds=3,
         fence=fence,
         hard_bytes=192 * MIB,
+        pause_seconds=8.0,
     )
 
     assert seen.fill_rate > 0
