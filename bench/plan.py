@@ -181,7 +181,7 @@ def _overshoot(zone_mib: int, window_seconds: int, *, fence: bool = False) -> Me
 def _request_path() -> Measurement:
     def run(bench: Bench) -> Results:
         bench.stop_systems()
-        return request_path(bench.runtime, forks=1, iterations=4)
+        return request_path(bench.runtime, forks=1, iterations=3)
 
     return Measurement("request-path", Scenario.REQUEST_PATH, run)
 

@@ -138,8 +138,9 @@ class RequestPath:
     kind: str
     clients: int
     nanoseconds: float
-    error_nanoseconds: float
-    """Half of the 99.9 % confidence interval."""
+    """Of processor time: the median of all iterations."""
+    spread_nanoseconds: float
+    """Half the way from the cheapest iteration to the dearest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 package org.kquota.bench;
 
+import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Level;
@@ -11,6 +12,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.concurrent.TimeUnit;
 
 /** What metering one produce request costs, with so many clients in turn. */
@@ -40,9 +43,36 @@ public class RequestPath {
         quotas.close();
     }
 
+    /**
+     * Processor time of the measuring thread beside the time by the clock: on a machine that does something else, too,
+     * only the former says what a request costs.
+     */
+    @State(Scope.Thread)
+    @AuxCounters(AuxCounters.Type.EVENTS)
+    public static class Used {
+        private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
+
+        public long processorNanos;
+        public long requests;
+        private long before;
+
+        @Setup(Level.Iteration)
+        public void begin() {
+            requests = 0;
+            processorNanos = 0;
+            before = THREADS.getCurrentThreadCpuTime();
+        }
+
+        @TearDown(Level.Iteration)
+        public void end() {
+            processorNanos = THREADS.getCurrentThreadCpuTime() - before;
+        }
+    }
+
     /** One request of the next client. */
     @Benchmark
-    public int record() {
+    public int record(Used used) {
+        used.requests++;
         next = next + 1 == quotas.clients() ? 0 : next + 1;
         return quotas.record(next, 10_000);
     }
