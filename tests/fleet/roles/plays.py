@@ -1,4 +1,4 @@
-"""Running a play of the test against this machine, with roles as they are and nothing but files to change."""
+"""Running plays of the tests on this machine, with the roles as they are and nothing but files to change."""
 
 from __future__ import annotations
 
@@ -11,41 +11,43 @@ from typing import Any
 
 from tests.unit.repository.tree import REPOSITORY
 
+PROGRAMS = REPOSITORY / ".venv-fleet/bin"
+
 
 class PlayFailed(AssertionError):
     """A play ended with an error; the message is what it said."""
 
 
-def run_tasks(
-    folder: Path, entrances: Sequence[tuple[str, str]], variables: Mapping[str, Any], *options: str
-) -> int:
-    """Run parts (role, tasks_from) of roles on localhost; return how many tasks changed something.
+def run_play(
+    folder: Path,
+    tasks: Sequence[Mapping[str, Any]],
+    variables: Mapping[str, Any],
+    *options: str,
+    inventory: str = "localhost,",
+) -> str:
+    """Run tasks on this machine for all hosts of the inventory; return what Ansible said.
 
     Raises:
         PlayFailed: a task failed.
     """
     play = {
-        "hosts": "localhost",
+        "hosts": "all",
         "connection": "local",
         "gather_facts": False,
-        "vars": {"ansible_python_interpreter": str(REPOSITORY / ".venv-fleet/bin/python")},
-        "tasks": [
-            {"ansible.builtin.include_role": {"name": role, "tasks_from": part, "public": True}}
-            for role, part in entrances
-        ],
+        "vars": {"ansible_python_interpreter": str(PROGRAMS / "python")},
+        "tasks": tasks,
     }
     file = folder / "play.json"
     file.write_text(json.dumps([play]))
-    programs = REPOSITORY / ".venv-fleet/bin"
     finished = subprocess.run(
-        [programs / "ansible-playbook", "-i", "localhost,", file, "-e", json.dumps(variables), *options],
+        [PROGRAMS / "ansible-playbook", "-i", inventory, file, "-e", json.dumps(variables), *options],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
         env={
             **os.environ,
-            "PATH": f"{programs}:{os.environ['PATH']}",
+            "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
             "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
             "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
             "ANSIBLE_LOCAL_TEMP": str(folder / "ansible"),
@@ -57,5 +59,16 @@ def run_tasks(
     )
     if finished.returncode:
         raise PlayFailed(finished.stdout + finished.stderr)
-    recap = finished.stdout.rsplit("PLAY RECAP", 1)[1]
+    return finished.stdout
+
+
+def run_tasks(
+    folder: Path, entrances: Sequence[tuple[str, str]], variables: Mapping[str, Any], *options: str
+) -> int:
+    """Run parts (role, tasks_from) of roles on localhost; return how many tasks changed something."""
+    tasks = [
+        {"ansible.builtin.include_role": {"name": role, "tasks_from": part, "public": True}}
+        for role, part in entrances
+    ]
+    recap = run_play(folder, tasks, variables, *options).rsplit("PLAY RECAP", 1)[1]
     return int(recap.split("changed=")[1].split()[0])

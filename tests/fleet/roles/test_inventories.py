@@ -1,0 +1,49 @@
+"""What the roles write for the example inventories is taken by the programs that read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kquota.settings import load
+from tests.fleet.roles.plays import run_play
+from tests.unit.repository.tree import REPOSITORY
+
+INVENTORIES = sorted((REPOSITORY / "inventories").iterdir())
+
+
+@pytest.mark.parametrize("inventory", INVENTORIES, ids=lambda path: path.name)
+def test_the_agent_takes_its_configuration(inventory: Path, tmp_path: Path) -> None:
+    tasks = [
+        # Makes the role's defaults and variables known, and runs nothing of it.
+        {"ansible.builtin.import_role": {"name": "kquota_agent", "tasks_from": "service"}, "when": False},
+        {
+            "ansible.builtin.template": {
+                "src": str(REPOSITORY / "roles/kquota_agent/templates/agent.yml.j2"),
+                "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}.yml",
+            },
+            "when": "inventory_hostname in groups['kafka_brokers']",
+        },
+    ]
+    variables = {"vault_kquota_agent_password": "secret", "kquota_agent_secrets_dir": str(tmp_path)}
+    run_play(tmp_path, tasks, variables, inventory=str(inventory))
+    (tmp_path / "sasl.password").write_text("secret")
+    (tmp_path / "sasl.password").chmod(0o640)
+    files = sorted(tmp_path.glob("*.yml"))
+    assert files
+    written = {file.stem: load(file, {}) for file in files}
+    for name, settings in written.items():
+        assert (
+            settings.kafka["bootstrap.servers"].count(":")
+            == settings.kafka["bootstrap.servers"].count(",") + 1
+        )
+        assert settings.mode.value == "observe", name
+        assert "secret" not in (tmp_path / f"{name}.yml").read_text("utf-8").replace("kafka_secrets", "")
+    if inventory.name == "several-brokers":
+        of_a, of_b = written["metal1-a"], written["metal1-b"]
+        for key in ("decision_file", "applied_file", "state_dir", "metrics", "broker"):
+            assert getattr(of_a, key) != getattr(of_b, key), key
+    if inventory.name == "sasl":
+        assert written["kafka3.example.org"].limits.volumes
+        assert written["kafka1.example.org"].librdkafka()["sasl.password"] == "secret"
