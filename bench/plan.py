@@ -96,7 +96,7 @@ def _quick() -> Iterator[Measurement]:
     yield _pause(Client.LIBRDKAFKA, 1, 5)
     yield _pause(Client.JAVA, 20, 30)
     yield _reaction()
-    for zone_mib in (NO_ZONE_BYTES // MIB, 384):
+    for zone_mib in (NO_ZONE_BYTES // MIB, 128):
         yield _overshoot(zone_mib, 11)
     yield _request_path()
     yield _polls()
@@ -119,7 +119,7 @@ def _full() -> Iterator[Measurement]:
         for delivery in (Delivery.ACKS_0, Delivery.ACKS_1, Delivery.ACKS_ALL, Delivery.IDEMPOTENT):
             yield _pause(client, 20, 5, delivery)
     yield _pause(Client.JAVA, 20, 5, Delivery.TRANSACTIONAL)
-    for zone_mib, window_seconds, fence in ((1, 3, False), (128, 11, False), (1, 11, True)):
+    for zone_mib, window_seconds, fence in ((1, 3, False), (32, 11, False), (384, 11, False), (1, 11, True)):
         yield _overshoot(zone_mib, window_seconds, fence=fence)
     yield _open(Client.LIBRDKAFKA, 1)
 

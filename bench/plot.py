@@ -39,7 +39,9 @@ def plot_overshoots(overshoots: Sequence[Overshoot], path: Path = PLOT) -> None:
     names = [label(seen) for seen in overshoots]
     bounds = [overshoot_bound_bytes(seen) / 1e6 for seen in overshoots]
     bars.barh(names, bounds, color="lightgray", label="bound: r·(τ + W/2) + requests + leak")
-    bars.barh(names, [seen.past_hard_bytes / 1e6 for seen in overshoots], height=0.4, label="measured")
+    bars.barh(
+        names, [max(0, seen.past_hard_bytes) / 1e6 for seen in overshoots], height=0.4, label="measured"
+    )
     bars.invert_yaxis()
     bars.set_xlabel("MB past the hard limit")
     bars.set_title("Against the bound")
@@ -52,4 +54,5 @@ def plot_overshoots(overshoots: Sequence[Overshoot], path: Path = PLOT) -> None:
 def label(seen: Overshoot) -> str:
     """Zone in seconds of full speed, and what holds producers."""
     zone_seconds = seen.zone_bytes / seen.fill_rate if seen.fill_rate else 0.0
-    return f"zone {zone_seconds:.1f} s, " + ("fence" if seen.fence else f"W = {seen.window_seconds:g} s")
+    by = "fence" if seen.fence else f"W = {seen.window_seconds:g} s"
+    return f"zone {zone_seconds:.1f} s, {by}" + ("" if seen.reached else ", not reached")

@@ -160,11 +160,13 @@ class Overshoot:
     """From the soft to the hard limit."""
     window_seconds: float
     fence: bool
+    reached: bool
+    """Whether the hard limit was reached within 45 s of the soft one; if not, there was no pause."""
     fill_rate: float
     """Of that volume at full speed: the fastest second before the pause."""
     reaction_seconds: float
     past_hard_bytes: int
-    """The farthest it went in the pause."""
+    """The farthest it went; negative where it did not get to the hard limit."""
     pause_seconds: float
     connections: int
     """Of producers, at all brokers."""
@@ -177,7 +179,7 @@ class Overshoot:
     mute_max_seconds: float
     arrival_min_bytes: int
     curve: tuple[tuple[float, int], ...]
-    """Seconds from the breach of the hard limit, and bytes past it (before: negative)."""
+    """Seconds from the breach (from the end, where there was none), and bytes past the hard limit."""
 
 
 @dataclass(frozen=True, slots=True)

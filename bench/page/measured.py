@@ -78,13 +78,14 @@ def _overshoots(overshoots: Sequence[Overshoot]) -> Rows:
                 megabytes(seen.zone_bytes),
                 f"{seen.fill_rate / 1e6:.0f} MB/s",
                 f"{seen.reaction_seconds:.2f}",
-                megabytes(seen.past_hard_bytes),
+                megabytes(seen.past_hard_bytes) if seen.reached else "not reached",
                 megabytes(overshoot_bound_bytes(seen)),
             )
             for seen in overshoots
         ),
         "The third of three brokers leads nothing and follows everything. Zone: from the soft to the hard "
-        "limit. Fills at: the fastest second before the pause. Past hard: the farthest in 12 s of PAUSE. "
+        "limit. Fills at: the fastest second before the pause. Past hard: the farthest in 12 s of PAUSE; "
+        "`not reached`: not within 45 s of the soft limit. "
         "Bound: r·(τ + W/2) + one request per connection + the leak with which the README sizes limits.",
     )
 

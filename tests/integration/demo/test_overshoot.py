@@ -29,6 +29,7 @@ def test_a_burst_at_full_speed_goes_no_farther_than_reaction_window_requests_and
         pause_seconds=8.0,
     )
 
+    assert seen.reached
     assert seen.fill_rate > 0
     assert 0 <= seen.past_hard_bytes <= overshoot_bound_bytes(seen), seen
     # Had nothing been held, the same speed would have taken it farther.

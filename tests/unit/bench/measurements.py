@@ -55,6 +55,7 @@ BURST = Overshoot(
     zone_bytes=2**20,
     window_seconds=11,
     fence=False,
+    reached=True,
     fill_rate=50e6,
     reaction_seconds=0.5,
     past_hard_bytes=100_000_000,

@@ -46,6 +46,13 @@ def test_a_pause_that_began_with_nothing_flowing_is_marked():
     assert "| peer | Java | 1 | 5 s | 0.0 | 0.0 MB ? | 0.0 MB |" in written(results)
 
 
+def test_a_hard_limit_that_was_not_reached_is_no_overshoot():
+    slowed = replace(BURST, reached=False, past_hard_bytes=-5_000_000, pause_seconds=0.0)
+    assert "| governor W=11 | 1.0 MB | 50 MB/s | 0.50 | not reached |" in written(
+        Results(overshoots=(slowed,))
+    )
+
+
 def test_missed_aims_are_listed_with_their_cause_and_met_ones_are_not():
     missed = written().split("Missed aims", 1)[1].split("## ", 1)[0]
     assert "no client is silent for longer than D + poll: 0 of 1; worst 12.5 s" in missed
