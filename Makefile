@@ -40,6 +40,12 @@ test-unit: deps ## The tests that need neither Kafka nor root
 test-model: deps ## Visit every state of a small cluster, and say how many there were
 	$(PY) -m pytest tests/model -m "not long" -s $(PYTEST_ARGS)
 
+.PHONY: fuzz
+fuzz: deps ## Damaged input for every reader, new each time (FUZZ_SCALE=100: more of it); the plug-in's, too
+	KQUOTA_FUZZ_SCALE=$(or $(FUZZ_SCALE),50) KQUOTA_FUZZ_SEED=$$(date +%s) KQUOTA_PROPERTY_SCALE=10 \
+	  $(PY) -m pytest tests/fuzz tests/unit/core/test_policy_properties.py $(PYTEST_ARGS)
+	mvn -q -B -ntp -f callback/pom.xml test -Dtest=DecisionFormatTest
+
 .PHONY: test-java
 test-java: deps ## The callback's own tests
 	mvn -q -B -ntp -f callback/pom.xml verify
@@ -107,6 +113,10 @@ deps-pipeline: ## Set up .venv-pipeline (with .venv-pipeline/bin/kquota-pipeline
 	@tools/system-packages.sh
 	@tools/virtual-environment.sh pipeline
 	@.venv-pipeline/bin/kquota-pipeline jars >/dev/null
+
+.PHONY: audit
+audit: deps ## Compare the dependencies with their locks and with themselves; list licences
+	$(PY) -m tools.audit
 
 .PHONY: lock
 lock: deps ## Lock the Python requirements anew

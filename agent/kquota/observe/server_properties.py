@@ -23,6 +23,8 @@ _ROLES = ("broker", "controller")
 # An unresolved reference to one of Kafka's configuration providers: ${provider:[path:]key}.
 _REFERENCE = re.compile(r"\$\{[^}]*\}?")
 
+_MOST_SHOWN = 300  # characters of a value in a message
+
 
 class BrokerPropertiesError(ValueError):
     """A server.properties that can't be used; the text names the file, the key, the value and the rule."""
@@ -157,7 +159,7 @@ class _Reading:
         for entry in re.split(r"\s*,\s*", text):
             directory = self._directory(key, entry, text)
             if directory in directories:
-                raise self._error(key, text, f"names {directory} twice")
+                raise self._error(key, text, f"names {str(directory)[:_MOST_SHOWN]} twice")
             directories.append(directory)
         return tuple(directories)
 
@@ -170,7 +172,7 @@ class _Reading:
             raise self._error(
                 key,
                 value,
-                f"{entry!r} is relative to the broker's working directory, which is unknown here; "
+                f"{_shown(entry)} is relative to the broker's working directory, which is unknown here; "
                 "allowed are absolute paths",
             )
         try:
@@ -182,4 +184,9 @@ class _Reading:
         return Path(entry)
 
     def _error(self, key: str, value: str, rule: str) -> BrokerPropertiesError:
-        return BrokerPropertiesError(f"{self.path}: {key} = {value!r}: {rule}")
+        return BrokerPropertiesError(f"{self.path}: {key} = {_shown(value)}: {rule}")
+
+
+def _shown(text: str) -> str:
+    """Return a text for a message: its beginning, where it is long."""
+    return repr(text) if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]!r}…"

@@ -1,0 +1,127 @@
+"""``python -m tools.audit``: what can be said of the dependencies without asking anybody.
+
+Every locked requirement has a version and hashes and no address; what is installed is what is locked, and
+every file of it is what its package said; every licence is one that an Apache-2.0 product may go with.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+LOCKS = ("agent.txt", "build.txt", "dev.txt")
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)")
+_ALLOWED_LICENCES = re.compile(
+    r"apache|bsd|mit\b|isc\b|mpl|mozilla|psf|python software|lgpl|lesser general|zope",
+    re.IGNORECASE,
+)
+# Not from a lock: the virtual environment's own, and this very project.
+_NOT_LOCKED = {"pip", "kquota"}
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """One requirement of a lock file."""
+
+    name: str
+    version: str
+    hashes: int
+
+
+def read_lock(text: str) -> tuple[list[Locked], list[str]]:
+    """Return the requirements of a lock file, and what is wrong with it."""
+    found, problems = [], []
+    for entry in re.split(r"(?<!\\)\n", text):
+        line = entry.replace("\\\n", " ").strip()
+        if not line or line.startswith("#"):
+            continue
+        match = _REQUIREMENT.match(line)
+        if match is None or "://" in line or line.startswith("-"):
+            problems.append(f"{line[:60]!r} is no requirement of one version")
+            continue
+        hashes = line.count("--hash=sha256:")
+        if not hashes:
+            problems.append(f"{match['name']} has no hash")
+        found.append(Locked(normal(match["name"]), match["version"], hashes))
+    return found, problems
+
+
+def compare(installed: Iterable[Distribution], locked: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yield what is installed and not locked, or of another version."""
+    for distribution in installed:
+        name = normal(distribution.name)
+        if name in _NOT_LOCKED:
+            continue
+        versions = locked.get(name)
+        if versions is None:
+            yield f"{name} {distribution.version} is installed and not locked"
+        elif distribution.version not in versions:
+            yield f"{name} {distribution.version} is installed, {', '.join(sorted(versions))} is locked"
+
+
+def altered_files(distribution: Distribution) -> Iterator[str]:
+    """Yield the files that are not what the package's own list says, as installed."""
+    for file in distribution.files or ():
+        if file.hash is None or file.hash.mode != "sha256":
+            continue
+        path = Path(str(distribution.locate_file(file)))
+        if not path.is_file():
+            yield f"{file} is missing"
+        elif _digest(path) != file.hash.value:
+            yield f"{file} was altered"
+
+
+def licence_of(distribution: Distribution) -> str:
+    """Return what a package says of its licence, in one line; empty where it says nothing."""
+    said = distribution.metadata
+    classifiers = [text for text in said.get_all("Classifier", []) if text.startswith("License :: OSI")]
+    stated = [*said.get_all("License-Expression", []), *classifiers, *said.get_all("License", [])]
+    first = next((text.strip() for text in stated if text and text.strip()), "")
+    return first.rpartition("::")[2].strip().partition("\n")[0][:60]
+
+
+def normal(name: str) -> str:
+    """Return a package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def main(repository: Path = REPOSITORY) -> int:
+    """Print what was looked at and what is wrong; return 1 if anything is."""
+    problems: list[str] = []
+    locked: dict[str, set[str]] = {}
+    for name in LOCKS:
+        entries, wrong = read_lock((repository / "requirements" / name).read_text("utf-8"))
+        problems += [f"requirements/{name}: {problem}" for problem in wrong]
+        for entry in entries:
+            locked.setdefault(entry.name, set()).add(entry.version)
+        print(f"requirements/{name}: {len(entries)} requirements, {sum(e.hashes for e in entries)} hashes")
+    installed = sorted(distributions(), key=lambda d: normal(d.name))
+    problems += compare(installed, locked)
+    for distribution in installed:
+        licence = licence_of(distribution)
+        print(f"  {distribution.name} {distribution.version}: {licence or 'no licence stated'}")
+        if normal(distribution.name) in _NOT_LOCKED:
+            continue
+        problems += [f"{distribution.name}: {problem}" for problem in altered_files(distribution)]
+        if not _ALLOWED_LICENCES.search(licence):
+            problems.append(f"{distribution.name}: its licence ({licence or 'not stated'}) is not known here")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{len(installed)} packages, {len(problems)} problems; known vulnerabilities need a database")
+    return 1 if problems else 0
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256(path.read_bytes()).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
