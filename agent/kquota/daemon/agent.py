@@ -29,6 +29,7 @@ _GOODBYE_SECONDS = 1.0
 # After a cycle the agent rests for so many times its length: a thousand brokers report two hundred times a
 # second, and each report would be a cycle of its own. In a small cluster it is some milliseconds.
 _REST_RATIO = 24.0
+_CERTIFICATE_SECONDS = 60.0
 
 
 class Agent:
@@ -122,6 +123,7 @@ class Agent:
         self._kafka, self._local = kafka, local
         self._publication_errors: Counter[Kind] = Counter()
         self._wait_seconds = settings.sample_interval_seconds
+        self._certificate_at_seconds: float | None = None
         kafka.start()
         local.wait_for_volumes(settings.hang_seconds)
 
@@ -144,6 +146,7 @@ class Agent:
         """Yield what the edges have to say, beside the cycle itself."""
         knowledge, publication = self._kafka.knowledge, self._kafka.usage.state()
         self._metrics.connected(publication.connected)
+        self._look_at_certificate(moment.monotonic_seconds)
         tell = self._narrator.trouble
         for subject in ("reader", "brokers", "own broker", *(f"topic {name}" for name in knowledge.topics)):
             yield from tell(subject, knowledge.troubles.get(subject), MessageId.KAFKA_TROUBLE)
@@ -159,6 +162,14 @@ class Agent:
             self._metrics.clock_jumped()
             sentence = f"the wall clock jumped by {jump_seconds:+.1f} s; leases are not affected"
             yield Entry(logging.WARNING, sentence, MessageId.CLOCK_JUMPED)
+
+    def _look_at_certificate(self, now_seconds: float) -> None:
+        at = self._certificate_at_seconds
+        if at is None or now_seconds - at >= _CERTIFICATE_SECONDS:
+            self._certificate_at_seconds = now_seconds
+            certificate = self._kafka.admin.client_certificate()
+            expires = None if certificate is None else certificate.not_after.timestamp()
+            self._metrics.certificate_expires(expires)
 
     def _count_failures(self, publication_errors: Mapping[Kind, int]) -> None:
         knowledge = self._kafka.knowledge

@@ -100,6 +100,10 @@ class AgentMetrics:
         """The publisher has, or has not, a connection to the cluster."""
         self._present.connected = connected
 
+    def certificate_expires(self, at_timestamp_seconds: float | None) -> None:
+        """Our client certificate on disk is valid until that Unix time; None where there is none."""
+        self._present.certificate_expiry_seconds = at_timestamp_seconds
+
     def running_last_good_config(self, running: bool) -> None:
         """The configuration in force is, or is not, an earlier one because the present one is bad."""
         self._present.last_good = running

@@ -69,6 +69,7 @@ PRESENT_NAMES = frozenset(
         "kquota_build_info",
         "kquota_broker_info",
         "kquota_connected",
+        "kquota_client_certificate_expiry_timestamp_seconds",
         "kquota_config_last_good",
         "kquota_rival_agent",
         "kquota_last_cycle_timestamp_seconds",
@@ -159,6 +160,7 @@ class Present(Collector):
         self.last_good = False
         self.rival = False
         self.last_cycle_seconds: float | None = None
+        self.certificate_expiry_seconds: float | None = None
 
     def describe(self) -> Iterable[Metric]:
         """Return the names, so that no other metric can take one of them."""
@@ -175,6 +177,12 @@ class Present(Collector):
                 {"broker": broker, "cluster_id": cluster_id},
             )
         yield _gauge("kquota_connected", "Whether the publisher is connected to the cluster.", self.connected)
+        if self.certificate_expiry_seconds is not None:
+            yield _gauge(
+                "kquota_client_certificate_expiry_timestamp_seconds",
+                "When the client certificate on disk expires.",
+                self.certificate_expiry_seconds,
+            )
         yield _gauge(
             "kquota_config_last_good",
             "Whether the configuration in force is the last good one because the present one is bad.",

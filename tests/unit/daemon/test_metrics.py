@@ -63,6 +63,7 @@ def everything(metrics: AgentMetrics) -> None:
     metrics.decided(FALLBACK)
     metrics.applied(APPLIED)
     metrics.cycle_completed(0.004, 1_700_000_000.5)
+    metrics.certificate_expires(1_800_000_000)
 
 
 @pytest.mark.accepts("A14")
@@ -172,6 +173,7 @@ def test_counters_count(metrics: AgentMetrics) -> None:
     metrics.config_reload_failed()
     metrics.cycle_failed()
     metrics.running_last_good_config(True)
+    metrics.certificate_expires(1_800_000_000)
     metrics.rival_seen(True)
     metrics.cycle_completed(0.03, 1_700_000_000.5)
     seen = series(metrics)
@@ -187,6 +189,7 @@ def test_counters_count(metrics: AgentMetrics) -> None:
     ):
         assert seen[f"kquota_{name}_total"] == 1
     assert seen["kquota_config_last_good"] == 1
+    assert seen["kquota_client_certificate_expiry_timestamp_seconds"] == 1_800_000_000
     assert seen["kquota_rival_agent"] == 1
     assert seen["kquota_cycle_seconds_count"] == 1
     assert seen["kquota_cycle_seconds_sum"] == 0.03

@@ -1,0 +1,224 @@
+"""Each alert: what it is silent about, what it fires for, and when it is over.
+
+A sample comes every 15 s, so "0x8 1x40 0x40" is two minutes of 0, ten of 1, and ten of 0 again.
+"""
+
+from __future__ import annotations
+
+from tests.monitoring.promtool import HERE, Case
+
+INFO = {'kquota_broker_info{broker="1", cluster_id="c"}': "1x200"}
+DATA = 'volume="/dev/sdb1", mount_point="/data/1", role="data"'
+VOLUME = {"volume": "/dev/sdb1", "mount_point": "/data/1", "role": "data"} | HERE
+WHERE = "Volume /dev/sdb1 (/data/1) of kafka1:9707"
+RISES_AND_FALLS = "0x8 1x40 0x60"
+"""0 until 2:00, 1 from 2:15 to 12:15, then 0."""
+
+
+def flag(alert: str, series: str, summary: str, labels: dict[str, str] = HERE, *, info: bool = False) -> Case:
+    """An alert on a series that is 1 where something is wrong."""
+    given = {series: RISES_AND_FALLS} | (INFO if info else {})
+    return Case(alert, given, "2m", "9m", "14m", labels, summary)
+
+
+def counter(alert: str, series: str, summary: str, labels: dict[str, str] | None = None) -> Case:
+    """An alert on a counter that goes up for a while."""
+    given = {series: "0x8 1+1x40 41x100"}
+    return Case(alert, given, "2m", "9m", "30m", HERE | (labels or {}), summary)
+
+
+def down(alert: str, series: str, summary: str) -> Case:
+    """An alert on a series that is 0 where something is wrong."""
+    return Case(alert, {series: "1x8 0x40 1x60"}, "2m", "9m", "14m", HERE, summary)
+
+
+CASES = (
+    flag(
+        "KquotaPaused",
+        'kquota_state{state="PAUSE"}',
+        "Producers of cluster c are paused",
+        {"cluster_id": "c"},
+        info=True,
+    ),
+    Case(
+        "KquotaThrottling",
+        {"kquota_throttle_factor_ratio": "1x8 0.42x40 1x60"} | INFO,
+        "6m",
+        "9m",
+        "14m",
+        {"cluster_id": "c"},
+        "Producers of cluster c are slowed down to 42%",
+    ),
+    flag(
+        "KquotaBrokerUndetermined",
+        'kquota_undetermined{broker="7", cause="stale"}',
+        "The state of broker 7 of cluster c is not known (stale)",
+        {"cluster_id": "c", "broker": "7", "cause": "stale"},
+        info=True,
+    ),
+    flag(
+        "KquotaHoldInForce",
+        'kquota_hold_active{action="pause"}',
+        "An operator holds cluster c at pause",
+        {"cluster_id": "c", "action": "pause"},
+        info=True,
+    ),
+    flag(
+        "KquotaTopicRefused",
+        'kquota_undetermined{broker="", cause="topic-refused"}',
+        "The usage topic of cluster c is not configured as it has to be",
+        {"cluster_id": "c"},
+        info=True,
+    ),
+    Case(
+        "KquotaVolumeOverHardLimit",
+        {f"kquota_volume_headroom_ratio{{{DATA}}}": "0.1x8 0x40 0.2x60"},
+        "2m",
+        "9m",
+        "14m",
+        VOLUME,
+        f"{WHERE} is over its hard limit",
+    ),
+    Case(
+        "KquotaVolumeOverSoftLimit",
+        {f"kquota_volume_headroom_ratio{{{DATA}}}": "1x8 0.5x40 1x60"},
+        "6m",
+        "9m",
+        "14m",
+        VOLUME,
+        f"{WHERE} is over its soft limit",
+        "50% of the distance to its hard limit is left.",
+    ),
+    Case(
+        "KquotaVolumeFullWithinADay",
+        {f"kquota_volume_seconds_to_hard{{{DATA}}}": "90000x8 7200x160 90000x20"},
+        "20m",
+        "40m",
+        "44m",
+        VOLUME,
+        f"{WHERE} reaches its hard limit in 2h 0m 0s",
+    ),
+    Case(
+        "KquotaGrowingInPause",
+        {
+            f"kquota_volume_consumed_bytes{{{DATA}}}": "0x8 31457280+31457280x60 1887436800x60",
+            'kquota_applied_state{state="PAUSE"}': "1x200",
+            "kquota_enforcing": "1x200",
+        },
+        "2m",
+        "15m",
+        "30m",
+        VOLUME,
+        f"{WHERE} grows by 2MiB/s although producers are paused",
+    ),
+    flag(
+        "KquotaLogDirOffline",
+        f'kquota_volume_status{{{DATA}, status="offline"}}',
+        "The broker on kafka1:9707 has taken the log dirs of /dev/sdb1 (/data/1) offline",
+        VOLUME | {"status": "offline"},
+    ),
+    flag(
+        "KquotaVolumeFailed",
+        f'kquota_volume_status{{{DATA}, status="failed"}}',
+        f"{WHERE} cannot be read",
+        VOLUME | {"status": "failed"},
+    ),
+    Case(
+        "KquotaMetadataVolumeOverLimit",
+        {
+            'kquota_volume_headroom_ratio{volume="/dev/sda1", mount_point="/", role="metadata"}': (
+                "1x8 0.9x40 1x60"
+            )
+        },
+        "2m",
+        "9m",
+        "14m",
+        {"volume": "/dev/sda1", "mount_point": "/", "role": "metadata"} | HERE,
+        "The metadata volume /dev/sda1 (/) of kafka1:9707 is over its soft limit",
+    ),
+    Case(
+        "KquotaDecidedNotApplied",
+        {
+            'kquota_state{state="PAUSE"}': "1x200",
+            'kquota_applied_state{state="PAUSE"}': "1x8 0x40 1x60",
+            'kquota_applied_state{state="OPEN"}': "0x8 1x40 0x60",
+            "kquota_enforcing": "1x200",
+        },
+        "2m",
+        "9m",
+        "14m",
+        {"state": "PAUSE"} | HERE,
+        "kafka1:9707 has decided PAUSE, and its broker does not apply it",
+    ),
+    down(
+        "KquotaEnforcementUnverified",
+        "kquota_applied_known",
+        "The plug-in of the broker on kafka1:9707 does not say what it does",
+    ),
+    Case(
+        "KquotaNotEnforcing",
+        {"kquota_enforcing": "1x8 0x6000 1x100"},
+        "20h",
+        "25h",
+        "25h20m",
+        HERE,
+        "kquota on kafka1:9707 has only observed for a day",
+    ),
+    counter(
+        "KquotaDecisionLost",
+        'kquota_applied_errors_total{kind="decision"}',
+        "The plug-in of the broker on kafka1:9707 has lost the decision",
+        {"kind": "decision"},
+    ),
+    counter(
+        "KquotaPluginErrors",
+        'kquota_applied_errors_total{kind="request"}',
+        "The plug-in of the broker on kafka1:9707 reports errors",
+    ),
+    down("KquotaAgentDown", "up", "The agent on kafka1:9707 does not answer"),
+    Case(
+        "KquotaAgentStale",
+        # A timestamp that keeps up with the clock of the test, stands still, and keeps up again.
+        {"kquota_last_cycle_timestamp_seconds": "0+15x8 120x40 735+15x60"},
+        "2m",
+        "9m",
+        "14m",
+        HERE,
+        "The agent on kafka1:9707 has completed no cycle for 7m 0s",
+    ),
+    down(
+        "KquotaNotPublishing",
+        "kquota_connected",
+        "The agent on kafka1:9707 cannot publish the state of its broker",
+    ),
+    counter(
+        "KquotaDecisionNotWritten",
+        "kquota_decision_write_errors_total",
+        "The agent on kafka1:9707 cannot write its decision",
+    ),
+    flag("KquotaRivalAgent", "kquota_rival_agent", "Another agent claims the broker of kafka1:9707"),
+    counter("KquotaClockSkew", "kquota_clock_jumps_total", "A clock is wrong, as kafka1:9707 sees it"),
+    counter(
+        "KquotaMalformedRecords",
+        'kquota_records_total{result="malformed"}',
+        "The agent on kafka1:9707 reads malformed records",
+        {"result": "malformed"},
+    ),
+    flag(
+        "KquotaLastGoodConfiguration",
+        "kquota_config_last_good",
+        "The agent on kafka1:9707 runs with an earlier configuration, because the present one is refused",
+    ),
+    Case(
+        "KquotaCertificateExpires",
+        # 30 days from the beginning, then two, then 30 again: rotated.
+        {
+            "kquota_client_certificate_expiry_timestamp_seconds": "2592000x8 173340x40 2592000x60",
+        },
+        "2m",
+        "9m",
+        "14m",
+        HERE,
+        "The client certificate of the agent on kafka1:9707 expires in 2d 0h 0m 0s",
+    ),
+)
