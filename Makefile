@@ -57,7 +57,7 @@ lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles 
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p bench -p tests.fleet.hosts
+	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p tools.dashboard -p bench -p tests.fleet.hosts
 	.venv/bin/lint-imports
 	PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" .venv-fleet/bin/ansible-lint --offline -q
 
@@ -66,9 +66,10 @@ lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
 	.venv-pipeline/bin/mypy -p kquota_pipeline
 
 .PHONY: acceptance
-acceptance: deps ## Write docs/acceptance.md (statement → tests) and docs/configuration.md anew
+acceptance: deps ## Write anew what is made from the code: docs/acceptance.md, docs/configuration.md, the dashboard
 	$(PY) -m tools.acceptance
 	$(PY) -m tools.configuration
+	$(PY) -m tools.dashboard
 
 .PHONY: callback
 callback: $(CALLBACK_JAR) ## Build the broker plug-in

@@ -10,7 +10,7 @@ from tests.monitoring.promtool import HERE, Case
 INFO = {'kquota_broker_info{broker="1", cluster_id="c"}': "1x200"}
 DATA = 'volume="/dev/sdb1", mount_point="/data/1", role="data"'
 VOLUME = {"volume": "/dev/sdb1", "mount_point": "/data/1", "role": "data"} | HERE
-WHERE = "Volume /dev/sdb1 (/data/1) of kafka1:9707"
+WHERE = "Volume /dev/sdb1 (/data/1) of kafka1:9464"
 RISES_AND_FALLS = "0x8 1x40 0x60"
 """0 until 2:00, 1 from 2:15 to 12:15, then 0."""
 
@@ -114,7 +114,7 @@ CASES = (
     flag(
         "KquotaLogDirOffline",
         f'kquota_volume_status{{{DATA}, status="offline"}}',
-        "The broker on kafka1:9707 has taken the log dirs of /dev/sdb1 (/data/1) offline",
+        "The broker on kafka1:9464 has taken the log dirs of /dev/sdb1 (/data/1) offline",
         VOLUME | {"status": "offline"},
     ),
     flag(
@@ -134,7 +134,7 @@ CASES = (
         "9m",
         "14m",
         {"volume": "/dev/sda1", "mount_point": "/", "role": "metadata"} | HERE,
-        "The metadata volume /dev/sda1 (/) of kafka1:9707 is over its soft limit",
+        "The metadata volume /dev/sda1 (/) of kafka1:9464 is over its soft limit",
     ),
     Case(
         "KquotaDecidedNotApplied",
@@ -148,12 +148,12 @@ CASES = (
         "9m",
         "14m",
         {"state": "PAUSE"} | HERE,
-        "kafka1:9707 has decided PAUSE, and its broker does not apply it",
+        "kafka1:9464 has decided PAUSE, and its broker does not apply it",
     ),
     down(
         "KquotaEnforcementUnverified",
         "kquota_applied_known",
-        "The plug-in of the broker on kafka1:9707 does not say what it does",
+        "The plug-in of the broker on kafka1:9464 does not say what it does",
     ),
     Case(
         "KquotaNotEnforcing",
@@ -162,20 +162,20 @@ CASES = (
         "25h",
         "25h20m",
         HERE,
-        "kquota on kafka1:9707 has only observed for a day",
+        "kquota on kafka1:9464 has only observed for a day",
     ),
     counter(
         "KquotaDecisionLost",
         'kquota_applied_errors_total{kind="decision"}',
-        "The plug-in of the broker on kafka1:9707 has lost the decision",
+        "The plug-in of the broker on kafka1:9464 has lost the decision",
         {"kind": "decision"},
     ),
     counter(
         "KquotaPluginErrors",
         'kquota_applied_errors_total{kind="request"}',
-        "The plug-in of the broker on kafka1:9707 reports errors",
+        "The plug-in of the broker on kafka1:9464 reports errors",
     ),
-    down("KquotaAgentDown", "up", "The agent on kafka1:9707 does not answer"),
+    down("KquotaAgentDown", "up", "The agent on kafka1:9464 does not answer"),
     Case(
         "KquotaAgentStale",
         # A timestamp that keeps up with the clock of the test, stands still, and keeps up again.
@@ -184,30 +184,30 @@ CASES = (
         "9m",
         "14m",
         HERE,
-        "The agent on kafka1:9707 has completed no cycle for 7m 0s",
+        "The agent on kafka1:9464 has completed no cycle for 7m 0s",
     ),
     down(
         "KquotaNotPublishing",
         "kquota_connected",
-        "The agent on kafka1:9707 cannot publish the state of its broker",
+        "The agent on kafka1:9464 cannot publish the state of its broker",
     ),
     counter(
         "KquotaDecisionNotWritten",
         "kquota_decision_write_errors_total",
-        "The agent on kafka1:9707 cannot write its decision",
+        "The agent on kafka1:9464 cannot write its decision",
     ),
-    flag("KquotaRivalAgent", "kquota_rival_agent", "Another agent claims the broker of kafka1:9707"),
-    counter("KquotaClockSkew", "kquota_clock_jumps_total", "A clock is wrong, as kafka1:9707 sees it"),
+    flag("KquotaRivalAgent", "kquota_rival_agent", "Another agent claims the broker of kafka1:9464"),
+    counter("KquotaClockSkew", "kquota_clock_jumps_total", "A clock is wrong, as kafka1:9464 sees it"),
     counter(
         "KquotaMalformedRecords",
         'kquota_records_total{result="malformed"}',
-        "The agent on kafka1:9707 reads malformed records",
+        "The agent on kafka1:9464 reads malformed records",
         {"result": "malformed"},
     ),
     flag(
         "KquotaLastGoodConfiguration",
         "kquota_config_last_good",
-        "The agent on kafka1:9707 runs with an earlier configuration, because the present one is refused",
+        "The agent on kafka1:9464 runs with an earlier configuration, because the present one is refused",
     ),
     Case(
         "KquotaCertificateExpires",
@@ -219,6 +219,6 @@ CASES = (
         "9m",
         "14m",
         HERE,
-        "The client certificate of the agent on kafka1:9707 expires in 2d 0h 0m 0s",
+        "The client certificate of the agent on kafka1:9464 expires in 2d 0h 0m 0s",
     ),
 )

@@ -13,7 +13,7 @@ import yaml
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RULES = REPOSITORY / "monitoring/prometheus/kquota.rules.yml"
-HERE = {"job": "kquota", "instance": "kafka1:9707"}
+HERE = {"job": "kquota", "instance": "kafka1:9464"}
 
 
 def rules() -> dict[str, dict[str, Any]]:

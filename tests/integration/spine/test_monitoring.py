@@ -1,0 +1,28 @@
+"""What alerts and dashboard name is what running agents tell."""
+
+from __future__ import annotations
+
+import time
+
+from tests.integration.spine.agents import eventually
+from tests.integration.spine.fleet import Fleet
+from tests.monitoring.promtool import rules
+from tests.monitoring.test_alerts import METRIC
+from tests.monitoring.test_dashboard import queries
+
+
+def test_every_metric_of_the_alerts_and_the_dashboard_is_in_a_live_scrape(fleet: Fleet) -> None:
+    agent = fleet.agents[1]
+    texts = [*(rule["expr"] for rule in rules().values()), *queries()]
+    # Brokers that are not known are series only while there are any: test_unknown_states.py looks for those.
+    named = {name for text in texts for name in METRIC.findall(text)} - {"kquota_undetermined"}
+    # A volume that fills has a rate and a time to its limits; its agent has to have seen it for a while.
+    fleet.fill(1, headroom=0.5)
+    fleet.await_decided("THROTTLE")
+    eventually(
+        lambda: not named - {name for name, _ in agent.metrics()},
+        f"every one of {sorted(named)}",
+    )
+    expires = agent.metric("kquota_client_certificate_expiry_timestamp_seconds")
+    assert expires is not None
+    assert expires > time.time()
