@@ -17,9 +17,7 @@ import org.kquota.share.LedPartitions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.util.EnumMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
@@ -28,7 +26,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
  */
 final class BrokerNode implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
-    private static final int HOUSEKEEPING_SECONDS = 60;
 
     private final KquotaConfig config;
     private final Errors errors = new Errors();
@@ -38,6 +35,7 @@ final class BrokerNode implements AutoCloseable {
     private final List<ResetFlags> instances = new CopyOnWriteArrayList<>();
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
+    private final Housekeeping housekeeping;
     private final DecisionWatch watch;
     private final long startNanos = System.nanoTime();
     private final BootClock bootClock;
@@ -50,8 +48,6 @@ final class BrokerNode implements AutoCloseable {
     private volatile long decisionSinceNanos;
     private Posture posture;
     private long lastStepNanos;
-    private int lastHousekeepingSeconds;
-    private final Map<Errors.Kind, Long> reportedErrors = new EnumMap<>(Errors.Kind.class);
 
     BrokerNode(KquotaConfig config, BootClock bootClock) {
         this.config = config;
@@ -65,7 +61,9 @@ final class BrokerNode implements AutoCloseable {
         this.fence = new Fence(quotas, thresholds, errors);
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
+        this.housekeeping = new Housekeeping(quotas, rates, errors);
         if (config.isBroker()) {
+            housekeeping.begin(config);
             this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, System::nanoTime, config.nodeId());
             this.lastStepNanos = System.nanoTime();
             // The first look is made before the first request can come in.
@@ -170,10 +168,7 @@ final class BrokerNode implements AutoCloseable {
         if (!before.sameSituation(next)) {
             announce(before, next);
         }
-        if (nowSeconds - lastHousekeepingSeconds >= HOUSEKEEPING_SECONDS) {
-            lastHousekeepingSeconds = nowSeconds;
-            keepHouse();
-        }
+        housekeeping.keep(nowSeconds);
     }
 
     private Posture judge() {
@@ -216,40 +211,6 @@ final class BrokerNode implements AutoCloseable {
         }
         if (heartbeat != null) {
             heartbeat.reportNow();
-        }
-    }
-
-    private void keepHouse() {
-        try {
-            checkRatesAreSeen();
-        } catch (RuntimeException e) {
-            errors.count(Errors.Kind.GOVERNOR, e);
-        }
-        quotas.forgetUnused();
-        tellErrors(Errors.Kind.REQUEST, "No request failed, the last safe quota was used.");
-        tellErrors(Errors.Kind.FENCE, "No request failed, the governor held producers instead of the fence.");
-    }
-
-    /** Request threads only count. */
-    private void tellErrors(Errors.Kind kind, String outcome) {
-        Errors.Tally tally = errors.tally(kind);
-        long before = reportedErrors.getOrDefault(kind, 0L);
-        if (tally.count() > before) {
-            LOG.error("{} errors on request threads since the last report; the last one: {}. {}", tally.count() - before, tally.lastMessage(), outcome);
-            reportedErrors.put(kind, tally.count());
-        }
-    }
-
-    private void checkRatesAreSeen() {
-        int nowSeconds = nowSeconds();
-        boolean unseen = quotas.tagSets(ClientQuotaType.PRODUCE).all().stream()
-            .filter(set -> nowSeconds - set.lastTouchSeconds() < HOUSEKEEPING_SECONDS / 2)
-            .anyMatch(set -> rates.bytesPerSecond(set.tags()).isEmpty());
-        if (unseen) {
-            String message = "produce rates are not visible over JMX, so mutes can become long: "
-                + "metric.reporters must name org.apache.kafka.common.metrics.JmxReporter";
-            LOG.warn("{}", message);
-            errors.count(Errors.Kind.GOVERNOR, message);
         }
     }
 

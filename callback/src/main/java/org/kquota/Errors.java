@@ -26,6 +26,8 @@ final class Errors {
         LOG_DIRS,
         /** Reading the broker's metrics of clients. */
         CLIENTS,
+        /** Tiered storage is held by a pause. */
+        TIERED_STORAGE,
         /** Cluster metadata from the broker. */
         METADATA
     }

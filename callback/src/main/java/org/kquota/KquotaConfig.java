@@ -43,6 +43,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String NEWCOMERS_MIN_RATIO = "kquota.produce.newcomers.min.ratio";
 
     private static final String STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
+    private static final String JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter";
     private static final String CALLBACK_CLASS = "client.quota.callback.class";
 
     /** The plug-in's own properties; the table in callback/README.md is made from it. */
@@ -98,6 +99,8 @@ public final class KquotaConfig extends AbstractConfig {
         .define("quota.window.size.seconds", Type.INT, 1, Range.atLeast(1), Importance.LOW, "")
         .define("node.id", Type.INT, -1, Importance.LOW, "")
         .define("broker.id", Type.INT, -1, Importance.LOW, "")
+        .define("metric.reporters", Type.LIST, List.of(JMX_REPORTER), Importance.LOW, "")
+        .define("remote.log.storage.system.enable", Type.BOOLEAN, false, Importance.LOW, "")
         .define("process.roles", Type.LIST, List.of("broker"), Importance.LOW, "")
         .define(CALLBACK_CLASS, Type.CLASS, null, Importance.LOW, "");
 
@@ -198,6 +201,16 @@ public final class KquotaConfig extends AbstractConfig {
     /** Whether this node serves producers; a controller-only node does not. */
     public boolean isBroker() {
         return broker.getList("process.roles").contains("broker") || broker.getList("process.roles").isEmpty();
+    }
+
+    /** Whether the broker shows its rates over JMX, where the governor reads them. */
+    boolean hasJmxReporter() {
+        return broker.getList("metric.reporters").contains(JMX_REPORTER);
+    }
+
+    /** Whether this broker moves segments to remote storage. */
+    boolean isTiered() {
+        return broker.getBoolean("remote.log.storage.system.enable");
     }
 
     /** The class of the authorizer that the fence wraps, or nothing where everything is allowed. */

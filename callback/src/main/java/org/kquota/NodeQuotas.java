@@ -30,6 +30,8 @@ final class NodeQuotas {
     private static final int SEEN_SECONDS = 600;
     /** Nobody is held apart any longer by a governor that has not looked for so long. */
     private static final long GOVERNED_NANOS = 2_000_000_000L;
+    /** How the client ids of tiered storage's own clients begin. */
+    private static final String METADATA_WRITER = "__remote_log_metadata_client_";
 
     private final Clients clients;
     private final ExemptSeen exemptSeen = new ExemptSeen();
@@ -40,6 +42,7 @@ final class NodeQuotas {
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private volatile Posture posture;
     private volatile int nowSeconds;
+    private volatile String metadataWriterNotExempt;
     private volatile long governedAtNanos = System.nanoTime();
 
     /** @param fixed the static quotas of each type */
@@ -122,6 +125,9 @@ final class NodeQuotas {
             return client.exemptTags();
         }
         if (type == ClientQuotaType.PRODUCE) {
+            if (clientId.startsWith(METADATA_WRITER) && metadataWriterNotExempt == null) {
+                metadataWriterNotExempt = client.principal();
+            }
             return produceTags(client, clientId);
         }
         return tagSet(type, client, clientId).tags();
@@ -145,8 +151,8 @@ final class NodeQuotas {
             return known != null && isHeldApart(known) ? known.tags() : Tags.PAUSED;
         }
         TagSet tagSet = tagSet(ClientQuotaType.PRODUCE, client, clientId);
-        if (state == State.THROTTLE && !tagSet.hasBaseline()
-            && configured.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null) {
+        if (state == State.THROTTLE && (tagSet.pooled()
+            || !tagSet.hasBaseline() && configured.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null)) {
             return Tags.NEWCOMERS;
         }
         return tagSet.tags();
@@ -155,6 +161,11 @@ final class NodeQuotas {
     /** Its limits have to follow what leaves the window, so this needs a governor that is alive. */
     private boolean isHeldApart(TagSet tagSet) {
         return tagSet.heldApart() && System.nanoTime() - governedAtNanos < GOVERNED_NANOS;
+    }
+
+    /** Who writes the metadata of tiered storage without being exempt, or null where that has not been seen. */
+    String metadataWriterNotExempt() {
+        return metadataWriterNotExempt;
     }
 
     /** Whether this principal is never held. */

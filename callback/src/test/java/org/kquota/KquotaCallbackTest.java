@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.kquota.decision.BootClock;
 import org.kquota.quota.Tags;
 
 import java.nio.file.Files;
@@ -305,5 +306,43 @@ class KquotaCallbackTest {
 
     private static ClientQuotaEntity client(String name) {
         return () -> Arrays.asList(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, name));
+    }
+
+    private Errors.Tally errors(Errors.Kind kind) {
+        BrokerNode node = Nodes.acquire(new KquotaConfig(properties), new BootClock());
+        try {
+            return node.errors().tally(kind);
+        } finally {
+            Nodes.release(node);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true,alice,1", "true,admin,0", "false,alice,0"})
+    @Tag("F33")
+    void itIsToldOnceWhoWritesTheMetadataOfTieredStorageWithoutBeingExempt(boolean tiered, String user, int told) throws Exception {
+        properties.put("remote.log.storage.system.enable", String.valueOf(tiered));
+        KquotaCallback callback = start();
+        for (int i = 0; i < 5; i++) {
+            callback.quotaMetricTags(PRODUCE, new KafkaPrincipal("User", user), "__remote_log_metadata_client_1_producer");
+            // Two looks.
+            Thread.sleep(250);
+        }
+        Errors.Tally tally = errors(Errors.Kind.TIERED_STORAGE);
+        assertEquals(told, tally.count());
+        assertTrue(told == 0 || tally.lastMessage().contains("User:alice") && tally.lastMessage().contains("kquota.exempt.principals"));
+    }
+
+    @Test
+    void itIsToldAtOnceThatRatesCannotBeReadWithoutTheJmxReporter() {
+        start();
+        assertEquals(0, errors(Errors.Kind.GOVERNOR).count());
+        close();
+        open.clear();
+        properties.put("metric.reporters", "org.example.Other");
+        start();
+        Errors.Tally tally = errors(Errors.Kind.GOVERNOR);
+        assertEquals(1, tally.count());
+        assertTrue(tally.lastMessage().contains("metric.reporters"), tally.lastMessage());
     }
 }

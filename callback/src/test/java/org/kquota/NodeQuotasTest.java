@@ -67,6 +67,15 @@ class NodeQuotasTest {
     }
 
     @Test
+    void inThrottleWhoseShareIsTooSmallAloneSharesThePool() {
+        quotas.tagSets(PRODUCE).find("", "known").pooled(true);
+        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "known"));
+        quotas.posture(posture(State.OPEN, 1, Mode.ENFORCE));
+        assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
+    }
+
+    @Test
     @Tag("B4")
     void inThrottleAQuotaBelowTheLimitStays() {
         quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "known")), 2000);

@@ -146,6 +146,7 @@ public final class Governor {
             for (Meter meter : meters.values()) {
                 meter.freeze();
                 meter.tagSet().hasBaseline(meter.baseline() >= BASELINE_FROM);
+                meter.tagSet().pooled(false);
             }
         }
         if (next == State.OPEN) {
@@ -189,11 +190,16 @@ public final class Governor {
 
     private void throttle(double factor, double seconds) {
         history.add(factor, seconds);
-        double observedKnown = 0;
+        double observedApart = 0;
+        double pooledBaseline = 0;
         for (Meter meter : meters.values()) {
-            Double quota = quotas.limit(meter.tagSet().tags());
-            if (meter.tagSet().hasBaseline()) {
-                observedKnown += meter.observed();
+            TagSet tagSet = meter.tagSet();
+            Double quota = quotas.limit(tagSet.tags());
+            if (tagSet.hasBaseline() && (tagSet.pooled() || isTooSmallAlone(factor, meter.baseline(), quota))) {
+                tagSet.pooled(true);
+                pooledBaseline += meter.baseline();
+            } else if (tagSet.hasBaseline()) {
+                observedApart += meter.observed();
                 govern(meter, factor, meter.baseline(), quota, meter.beforeThrottle());
             } else if (quota != null) {
                 // A newcomer with a quota keeps its own tags, or its quota would not hold.
@@ -201,10 +207,20 @@ public final class Governor {
                 govern(meter, factor, unscaled, quota, factor * unscaled);
             }
         }
-        double target = GovernorLaw.newcomersTarget(factor, baselineTotal, observedKnown, settings.newcomersMinRatio());
+        double target = GovernorLaw.poolTarget(factor, baselineTotal, observedApart, pooledBaseline, settings.newcomersMinRatio());
         GovernorLaw.Bounds bounds = throttleBounds(newcomers, target);
         poolMuteSeconds = bounds.muteSeconds();
         set(newcomers.tagSet(), GovernorLaw.limit(target, newcomers.observed(), settings.windowSeconds(), bounds));
+    }
+
+    /**
+     * No limit of its own is ever below the one that keeps the mute after a surprise bounded. A client whose share is less than
+     * that would not be held at all, and a thousand of them are a full load; together they can be held. A quota that small
+     * has to stay a quota of its own.
+     */
+    private boolean isTooSmallAlone(double factor, double baseline, Double quota) {
+        double smallestLimit = settings.arrivalMinBytes() / settings.throttleMuteMaxSeconds();
+        return factor * baseline < smallestLimit && (quota == null || quota >= smallestLimit);
     }
 
     private void govern(Meter meter, double factor, double unscaled, Double quota, double before) {

@@ -94,13 +94,16 @@ public final class GovernorLaw {
     }
 
     /**
-     * The target of all clients without a baseline together: what is left of the throttled total, and at least a share of it.
+     * The target of the pool: what is left of the throttled total, and at least what its known members have a right to, and
+     * a share for those that are new.
      *
-     * @param total         what all producers produced before OPEN was left, bytes per second
-     * @param observedKnown what clients with a baseline produce now, bytes per second
+     * @param total          what all producers produced before OPEN was left, bytes per second
+     * @param observedApart  what clients with a limit of their own produce now, bytes per second
+     * @param pooledBaseline what the known members of the pool produced before, bytes per second
+     * @param minRatio       the smallest share of the throttled total
      */
-    public static double newcomersTarget(double factor, double total, double observedKnown, double minRatio) {
-        return Math.max(factor * total * minRatio, factor * total - observedKnown);
+    public static double poolTarget(double factor, double total, double observedApart, double pooledBaseline, double minRatio) {
+        return Math.max(factor * Math.max(total * minRatio, pooledBaseline), factor * total - observedApart);
     }
 
     /** Whether a limit has moved by more than the ratio. */

@@ -4,7 +4,7 @@ import java.util.Map;
 
 /**
  * The clients that share one set of metric tags, and so one limit. The governor's figures are written by its thread
- * only; the request threads read {@link #limit()}, {@link #hasBaseline()} and {@link #heldApart()}, and write {@link #touch}.
+ * only; the request threads read {@link #limit()} and the flags, and write {@link #touch}.
  */
 public final class TagSet {
     /** The limit of a tag set that the governor does not hold. */
@@ -15,6 +15,7 @@ public final class TagSet {
     private volatile double limit = NO_LIMIT;
     private volatile boolean hasBaseline;
     private volatile boolean heldApart;
+    private volatile boolean pooled;
 
     public TagSet(Map<String, String> tags) {
         this.tags = tags;
@@ -60,6 +61,15 @@ public final class TagSet {
 
     public void heldApart(boolean apart) {
         heldApart = apart;
+    }
+
+    /** Whether in THROTTLE these clients share the pool, because their share is too small to be held alone. */
+    public boolean pooled() {
+        return pooled;
+    }
+
+    public void pooled(boolean shares) {
+        pooled = shares;
     }
 
     @Override

@@ -93,7 +93,7 @@ class GovernorLawTest {
         for (int i = 0; i < CASES; i++) {
             double factor = random.nextDouble();
             assertTrue(GovernorLaw.target(factor, any(0, 10), any(0, 10)) >= 0);
-            assertTrue(GovernorLaw.newcomersTarget(factor, any(0, 10), any(0, 11), random.nextDouble()) >= 0);
+            assertTrue(GovernorLaw.poolTarget(factor, any(0, 10), any(0, 11), any(0, 10), random.nextDouble()) >= 0);
         }
     }
 

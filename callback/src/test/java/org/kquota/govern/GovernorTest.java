@@ -141,6 +141,37 @@ class GovernorTest {
         }
     }
 
+    /** Each alone has so small a share that no limit of its own would hold it without muting for long. */
+    @ParameterizedTest
+    @CsvSource({"0.3,", "0.1,", "0.3,2e6"})
+    @Tag("A7")
+    void manySmallClientsAreHeldTogether(double factor, Double quota) {
+        int clients = 100;
+        double rate = 0.1 * MB;
+        try (SimulatedBroker broker = new SimulatedBroker(settings(11))) {
+            SimulatedBroker.Connection large = broker.connect("large", 10 * MB, 100_000);
+            for (int i = 0; i < clients; i++) {
+                if (quota != null) {
+                    broker.quota("app-" + i, quota);
+                }
+                broker.connect("app-" + i, rate, 16_000);
+            }
+            broker.run(60);
+            broker.decide(State.THROTTLE, factor);
+            broker.run(11);
+            broker.run(60);
+            double small = broker.rate(60) - large.landed / 60;
+            double ratio = small / (factor * clients * rate);
+            assertTrue(ratio > 0.6 && ratio < 2, "of their share: " + ratio);
+            assertEquals(1, large.landed / 60 / (factor * 10 * MB), 0.15, "and the large one keeps its own");
+            assertTrue(broker.longestMuteSeconds() <= 5 + 1, "mute: " + broker.longestMuteSeconds());
+            broker.decide(State.OPEN, 1);
+            broker.run(15);
+            broker.run(10);
+            assertEquals(1, broker.rate(10) / (10 * MB + clients * rate), 0.1);
+        }
+    }
+
     @Test
     void newcomersShareWhatIsLeftOfTheThrottledTotal() {
         try (SimulatedBroker broker = new SimulatedBroker(settings(11))) {

@@ -162,7 +162,7 @@ final class SimulatedBroker implements AutoCloseable {
                 return known != null && known.heldApart() ? known.tags() : Tags.PAUSED;
             }
             TagSet tagSet = tagSets.of(principal.getName(), clientId);
-            return state == State.THROTTLE && !tagSet.hasBaseline() && stock.limit(tagSet.tags()) == null ? Tags.NEWCOMERS : tagSet.tags();
+            return state == State.THROTTLE && (tagSet.pooled() || !tagSet.hasBaseline() && stock.limit(tagSet.tags()) == null) ? Tags.NEWCOMERS : tagSet.tags();
         }
 
         @Override

@@ -1,0 +1,94 @@
+package org.kquota;
+
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.govern.ProduceRates;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.EnumMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What a node looks after beside its decision: it warns of settings with which the plug-in cannot do what it promises, tells
+ * the errors that request threads have counted, and forgets clients that are gone. Used by the decision thread only.
+ */
+final class Housekeeping {
+    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
+    private static final int EACH_SECONDS = 60;
+    private static final String RATES_UNSEEN = "produce rates are not visible over JMX, so a pause leaks more and mutes can become long: ";
+
+    private final NodeQuotas quotas;
+    private final ProduceRates rates;
+    private final Errors errors;
+    private final Map<Errors.Kind, Long> toldErrors = new EnumMap<>(Errors.Kind.class);
+    private final Set<String> toldWriters = new HashSet<>();
+    private boolean tiered;
+    private int lastSeconds;
+
+    Housekeeping(NodeQuotas quotas, ProduceRates rates, Errors errors) {
+        this.quotas = quotas;
+        this.rates = rates;
+        this.errors = errors;
+    }
+
+    /** Warns of what the broker's configuration says itself. */
+    void begin(KquotaConfig config) {
+        tiered = config.isTiered();
+        if (!config.hasJmxReporter()) {
+            warn(Errors.Kind.GOVERNOR, RATES_UNSEEN + "metric.reporters is set and does not name org.apache.kafka.common.metrics.JmxReporter");
+        }
+    }
+
+    /** To be called often; most of it is done once a minute. */
+    void keep(int nowSeconds) {
+        warnOfHeldMetadataWriter();
+        if (nowSeconds - lastSeconds < EACH_SECONDS) {
+            return;
+        }
+        lastSeconds = nowSeconds;
+        try {
+            checkRatesAreSeen(nowSeconds);
+        } catch (RuntimeException e) {
+            errors.count(Errors.Kind.GOVERNOR, e);
+        }
+        quotas.forgetUnused();
+        tellErrors(Errors.Kind.REQUEST, "No request failed, the last safe quota was used.");
+        tellErrors(Errors.Kind.FENCE, "No request failed, the governor held producers instead of the fence.");
+    }
+
+    /** Segments are freed only once their metadata is written, so a pause must not hold that, or it may never end. */
+    private void warnOfHeldMetadataWriter() {
+        String principal = tiered ? quotas.metadataWriterNotExempt() : null;
+        if (principal != null && toldWriters.add(principal)) {
+            warn(Errors.Kind.TIERED_STORAGE, "tiered storage writes its metadata as " + principal + ", which is not exempt, so a pause holds the uploads "
+                + "that would free space: add it to " + KquotaConfig.EXEMPT_PRINCIPALS);
+        }
+    }
+
+    private void checkRatesAreSeen(int nowSeconds) {
+        boolean unseen = quotas.tagSets(ClientQuotaType.PRODUCE).all().stream()
+            .filter(set -> nowSeconds - set.lastTouchSeconds() < EACH_SECONDS / 2)
+            .anyMatch(set -> rates.bytesPerSecond(set.tags()).isEmpty());
+        if (unseen) {
+            warn(Errors.Kind.GOVERNOR, RATES_UNSEEN + "metric.reporters must name org.apache.kafka.common.metrics.JmxReporter, and "
+                + "metrics.jmx.exclude must not match kafka.server:type=Produce");
+        }
+    }
+
+    private void warn(Errors.Kind kind, String message) {
+        LOG.warn("{}", message);
+        errors.count(kind, message);
+    }
+
+    /** Request threads only count. */
+    private void tellErrors(Errors.Kind kind, String outcome) {
+        Errors.Tally tally = errors.tally(kind);
+        long before = toldErrors.getOrDefault(kind, 0L);
+        if (tally.count() > before) {
+            LOG.error("{} errors on request threads since the last report; the last one: {}. {}", tally.count() - before, tally.lastMessage(), outcome);
+            toldErrors.put(kind, tally.count());
+        }
+    }
+}
