@@ -62,6 +62,7 @@ class Agent:
             self._local,
             self._clocks.now(),
             granted_for=granted_for,
+            covered_until_uptime_ms=self._local.covered_until_uptime_ms,
         )
         self._history = HistoryRecorder(
             self.broker_id, self._cycle.instance_id, settings.history_interval_seconds

@@ -37,6 +37,9 @@ from kquota.settings.model import LimitsSection, Settings
 # An agent that has just started waits this long for the topic before it decides without it: an
 # earlier instance's lease, if there was one, covers the gap, and a restart is no reason to flap.
 START_PATIENCE_SECONDS = 20.0
+# Where there is no such lease and Kafka does not answer at all, as at a cold boot of the host, there is no
+# gap to cover, and the broker on this host waits for our first decision before it starts itself.
+LONELY_PATIENCE_SECONDS = 3.0
 # The decision is written anew at least this often, though nothing changed: the lease runs on.
 REWRITE_SECONDS = 5.0
 APPLIED_SECONDS = 1.0
@@ -82,9 +85,18 @@ class Cycle:
     """The agent's memory, and the six steps in their order."""
 
     def __init__(
-        self, settings: CycleSettings, ports: Ports, started: Moment, *, granted_for: str | None = None
+        self,
+        settings: CycleSettings,
+        ports: Ports,
+        started: Moment,
+        *,
+        granted_for: str | None = None,
+        covered_until_uptime_ms: int = 0,
     ) -> None:
-        """Begin with an empty view; ``granted_for`` is the cluster id that enforcing was granted for."""
+        """Begin with an empty view; ``granted_for`` is the cluster id that enforcing was granted for.
+
+        ``covered_until_uptime_ms`` is the end of an earlier instance's lease of this boot, 0 for none.
+        """
         self.instance_id = str(uuid.uuid4())
         self.view = ClusterView(settings.future_tolerance)
         self._membership = Membership(settings.join_grace_seconds)
@@ -93,6 +105,7 @@ class Cycle:
         self._ports = ports
         self._started = started
         self._granted_for = granted_for
+        self._covered_until_uptime_ms = covered_until_uptime_ms
         self._previous: tuple[Volume, ...] = ()
         self._fill_rates = FillRates()
         self._rereading: ClusterView | None = None
@@ -268,7 +281,10 @@ class Cycle:
         """Return whether the first decision need not wait any longer."""
         own_breach = own is not None and any(v.votes and v.headroom() == 0 for v in own.volumes)
         waited = moment.monotonic_seconds - self._started.monotonic_seconds
-        if own_breach or news.topic_refused is not None or waited >= START_PATIENCE_SECONDS:
+        answered = news.active_brokers is not None or news.caught_up
+        covered = moment.boot.uptime_ms < self._covered_until_uptime_ms
+        patience_seconds = START_PATIENCE_SECONDS if answered or covered else LONELY_PATIENCE_SECONDS
+        if own_breach or news.topic_refused is not None or waited >= patience_seconds:
             return True
         if not self._read_once or self._membership.active is None or own is None:
             return False

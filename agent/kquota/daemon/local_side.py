@@ -18,7 +18,7 @@ from kquota.observe.volume_watch import VolumeWatch
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
-from kquota.write.decision_file import DecisionFile
+from kquota.write.decision_file import DecisionFile, lease_end_uptime_ms
 
 Publish = Callable[[bytes, bytes], None]
 
@@ -49,8 +49,9 @@ class LocalSide:
         self._state_file, self._state = state_file, state
         self._publish = publish
         self._client_id_prefix = client_id_prefix
-        self._decision_file = DecisionFile(settings.decision_file)
         self._started = BootClock().now()
+        self.covered_until_uptime_ms = lease_end_uptime_ms(settings.decision_file, self._started.boot_id)
+        self._decision_file = DecisionFile(settings.decision_file)
         self._offline_log_dirs: tuple[str, ...] = ()
         self._volumes = VolumeWatch(
             properties,

@@ -48,3 +48,12 @@ def read(path: Path) -> dict[str, object] | Refusal:
     The lease is not judged here: an expired decision is returned like any other.
     """
     return read_json_object(path, "decision file")
+
+
+def lease_end_uptime_ms(path: Path, boot_id: str) -> int:
+    """Return when the lease of the decision at `path` ends, in ms since that boot; 0 without one."""
+    found = read(path)
+    if isinstance(found, Refusal) or found.get("boot_id") != boot_id:
+        return 0
+    end = found.get("valid_until_uptime_ms")
+    return end if isinstance(end, int) else 0

@@ -141,11 +141,23 @@ class MemoryPorts:
 class Bench:
     """One agent's cycles, one after the other; its own records come back at the next one."""
 
-    def __init__(self, *, granted_for: str | None = None, settings: CycleSettings = SETTINGS) -> None:
+    def __init__(
+        self,
+        *,
+        granted_for: str | None = None,
+        settings: CycleSettings = SETTINGS,
+        covered_seconds: float = 0.0,
+    ) -> None:
         self.ports = MemoryPorts()
         self.news = NEWS
         self.seconds = 0.0
-        self.cycle = Cycle(settings, self.ports, moment(0), granted_for=granted_for)
+        self.cycle = Cycle(
+            settings,
+            self.ports,
+            moment(0),
+            granted_for=granted_for,
+            covered_until_uptime_ms=moment(covered_seconds).boot.uptime_ms if covered_seconds else 0,
+        )
         self.echoes = True
         self._echoed = 0
 

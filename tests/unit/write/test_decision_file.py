@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kquota.host.safe_read import Refusal, Refused
-from kquota.write.decision_file import MAX_FILE_BYTES, DecisionFile, read
+from kquota.write.decision_file import MAX_FILE_BYTES, DecisionFile, lease_end_uptime_ms, read
 
 
 def refused(path: Path) -> Refusal:
@@ -41,6 +41,16 @@ def test_a_decision_that_is_no_json_is_not_written(path: Path) -> None:
     with pytest.raises(ValueError, match="larger than readers accept"):
         DecisionFile(path).write({"reasons": "x" * MAX_FILE_BYTES})
     assert path.read_bytes() == before
+
+
+def test_the_end_of_a_lease_is_that_of_this_boot(tmp_path: Path) -> None:
+    path = tmp_path / "decision.json"
+    assert lease_end_uptime_ms(path, "this boot") == 0
+    DecisionFile(path).write({"boot_id": "this boot", "valid_until_uptime_ms": 42_000})
+    assert lease_end_uptime_ms(path, "this boot") == 42_000
+    assert lease_end_uptime_ms(path, "another boot") == 0
+    DecisionFile(path).write({"boot_id": "this boot", "valid_until_uptime_ms": "soon"})
+    assert lease_end_uptime_ms(path, "this boot") == 0
 
 
 def test_missing(tmp_path: Path) -> None:
