@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+from kquota import __version__
 from tests.fleet.hosts.fleet import Fleet
 from tests.fleet.hosts.spec import HostSpec
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 MakeFleet = Callable[[Sequence[HostSpec]], Fleet]
 _numbers = itertools.count(1)
 
@@ -26,3 +30,14 @@ def make_fleet() -> Iterator[MakeFleet]:
             return stack.enter_context(Fleet.create(name, specs, report=print))
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def packages() -> Path:
+    """The folder with the packages for all suites, built when one is missing."""
+    dist = REPOSITORY / "dist"
+    suites = {"bookworm": "12", "trixie": "13"}
+    wanted = [f"kquota_{__version__}-1~deb{number}_*.deb" for number in suites.values()]
+    if not all(list(dist.glob(name)) for name in [*wanted, f"kquota-callback_{__version__}_all.deb"]):
+        subprocess.run([REPOSITORY / "tools/packages/build.sh", *suites], check=True, cwd=REPOSITORY)
+    return dist

@@ -12,12 +12,7 @@ import pytest
 from kquota.core.decision import Mode, State, UndeterminedCause
 from kquota.core.policy import PolicySettings
 from kquota.core.timestamps import format_utc
-from kquota.daemon.cycle import (
-    CONTRADICTION_SECONDS,
-    LONELY_PATIENCE_SECONDS,
-    REWRITE_SECONDS,
-    START_PATIENCE_SECONDS,
-)
+from kquota.daemon.cycle import CONTRADICTION_SECONDS, REWRITE_SECONDS, START_PATIENCE_SECONDS
 from kquota.daemon.report import CycleReport
 from tests.unit.core.golden import complaints
 from tests.unit.daemon.cycles import (
@@ -87,31 +82,6 @@ def test_without_a_look_at_the_cluster_it_falls_back_after_its_patience(news: An
     assert state(report) == "PAUSE"
     assert cause in causes(report)
     assert bench.ports.written[-1]["fallback"] is True
-
-
-NOBODY_ANSWERS = replace(NEWS, active_brokers=None, caught_up=False)
-
-
-def test_at_a_cold_boot_without_kafka_the_broker_need_not_wait_long_for_a_decision() -> None:
-    bench = Bench()
-    bench.news = NOBODY_ANSWERS
-    assert bench.run(after=LONELY_PATIENCE_SECONDS - 0.5).decision is None
-    assert state(bench.run(after=0.5)) == "PAUSE"
-
-
-def test_while_an_earlier_lease_runs_nothing_is_decided_without_kafka() -> None:
-    ends_seconds = START_PATIENCE_SECONDS - 5
-    bench = Bench(covered_seconds=ends_seconds)
-    bench.news = NOBODY_ANSWERS
-    assert bench.run(after=ends_seconds - 0.5).decision is None
-    assert state(bench.run(after=0.5)) == "PAUSE"
-
-
-def test_a_long_lease_covers_no_more_than_the_patience() -> None:
-    bench = Bench(covered_seconds=10 * START_PATIENCE_SECONDS)
-    bench.news = NOBODY_ANSWERS
-    assert bench.run(after=START_PATIENCE_SECONDS - 0.5).decision is None
-    assert state(bench.run(after=0.5)) == "PAUSE"
 
 
 def test_an_own_breach_or_a_refused_topic_waits_for_nothing() -> None:

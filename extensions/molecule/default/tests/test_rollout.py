@@ -1,0 +1,105 @@
+"""After the rollout: what an operator finds on each of the three brokers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from looks import applied, decision, kafka, run, wait_for
+
+
+def test_the_agent_runs_and_comes_back_at_boot(host: Any):
+    assert host.service("kquota-agent").is_running
+    assert host.service("kquota-agent").is_enabled
+    shown = run(host, "systemctl show --property=StatusText,NRestarts,Type kquota-agent")
+    assert "Type=notify" in shown
+    assert "NRestarts=0" in shown
+    assert "StatusText=OPEN" in shown
+
+
+def test_the_broker_runs_and_names_the_plug_in(host: Any):
+    assert host.service("kafka").is_running
+    properties = run(host, "cat /etc/kafka/server.properties").splitlines()
+    assert "client.quota.callback.class=org.kquota.KquotaCallback" in properties
+
+
+def test_the_decision_is_open_and_enforced(host: Any):
+    seen = wait_for(
+        lambda: decision(host), lambda found: found["state"] == "OPEN" and found["mode"] == "enforce"
+    )
+    assert seen["undetermined"] == []
+    assert seen["fallback"] is False
+    with host.sudo():
+        file = host.file("/run/kquota/decision.json")
+        assert (file.user, file.group) == ("kquota", "kquota")
+        assert host.file("/run/kquota").mode == 0o755
+
+
+def test_the_plug_in_applies_it(host: Any):
+    seen = wait_for(lambda: applied(host), lambda found: found["mode"] == "enforce")
+    assert seen["state"] == "OPEN"
+    exempt = [entry["principal"] for entry in seen["exempt"]]
+    assert "User:CN=kquota-agent" in exempt
+
+
+def test_every_agent_sees_every_broker_with_its_volumes(host: Any):
+    status = json.loads(run(host, "kquota status --json"))
+    assert sorted(broker["broker_id"] for broker in status["brokers"]) == [1, 2, 3]
+    assert all(broker["active"] for broker in status["brokers"])
+    for broker in status["brokers"]:
+        mount_points = {volume.get("mount_point") for volume in broker["volumes"]}
+        assert {"/data/1", "/data/2"} <= mount_points
+
+
+def test_a_monitoring_system_finds_it_well(host: Any):
+    assert run(host, "kquota check").startswith("KQUOTA OK")
+
+
+def test_the_journal_tells_the_start_and_no_error(host: Any):
+    journal = run(host, "journalctl --no-pager --unit=kquota-agent --output=cat")
+    assert "OPEN" in journal
+    assert "Traceback" not in journal
+    fields = run(host, "journalctl --no-pager --unit=kquota-agent --output=verbose --lines=200")
+    assert "KQUOTA_BROKER_ID=" in fields
+
+
+def test_metrics_are_for_this_host_alone_and_kafka_is_reached_over_tls(host: Any):
+    listening = run(host, "ss --listening --tcp --numeric --no-header")
+    assert "127.0.0.1:9464" in listening
+    assert "0.0.0.0:9464" not in listening
+    connected = run(host, "ss --tcp --numeric --processes --no-header state established")
+    agent = [line.split() for line in connected.splitlines() if "kquota" in line]
+    assert agent != []
+    assert {words[3].rpartition(":")[2] for words in agent} == {"9093"}
+
+
+def test_metrics_say_that_it_is_connected(host: Any):
+    reader = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9464/metrics').read().decode())"
+    metrics = run(host, f'python3 -c "{reader}"')
+    lines = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if line and not line.startswith("#"))
+    assert float(lines["kquota_connected"]) == 1.0
+
+
+@pytest.fixture
+def first(host: Any) -> Any:
+    """The first broker alone: what concerns the whole cluster is looked at once."""
+    return host if host.check_output("hostname") == "broker-1" else None
+
+
+def test_the_topics_are_as_they_have_to_be(first: Any):
+    if first is None:
+        return
+    usage = kafka(
+        first, "kafka-configs", "--describe --entity-type topics --entity-name __kquota_volume_usage"
+    )
+    assert "cleanup.policy=compact" in usage
+    history = kafka(first, "kafka-configs", "--describe --entity-type topics --entity-name __kquota_history")
+    assert "cleanup.policy=delete" in history
+    allowed = kafka(first, "kafka-acls", "--list --topic __kquota_volume_usage")
+    assert "User:CN=kquota-agent" in allowed
+    assert "User:CN=application" not in allowed
+
+
+def test_the_sandbox_leaves_little_to_attack(host: Any):
+    run(host, "systemd-analyze security --no-pager --threshold=15 kquota-agent.service")

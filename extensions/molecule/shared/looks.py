@@ -1,0 +1,56 @@
+"""Looking at a host as an operator would: its files, its journal, what kquota says."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 120.0
+BROKERS = ("broker-1", "broker-2", "broker-3")
+INTERNAL = ",".join(f"{name}:9093" for name in BROKERS)
+CLIENTS = ",".join(f"{name}:9092" for name in BROKERS)
+ADMIN = "/etc/kafka/admin.properties"
+APPLICATION = "/etc/kafka/application.properties"
+
+
+def wait_for(look: Callable[[], T], wanted: Callable[[T], bool]) -> T:
+    """Look until it is as wanted; returns the last look, and fails with it when time is up."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not wanted(seen := look()):
+        assert time.monotonic() < deadline, f"still so after {PATIENCE_SECONDS:g} s: {seen}"
+        time.sleep(0.5)
+    return seen
+
+
+def run(host: Any, command: str, *arguments: str) -> str:
+    """Run a command on the host as root and return what it printed; failing shows all it said."""
+    with host.sudo():
+        done = host.run(command, *arguments)
+    assert done.rc == 0, f"{done.command}: {done.rc}\n{done.stdout}{done.stderr}"
+    return str(done.stdout)
+
+
+def document(host: Any, path: str) -> dict[str, Any]:
+    """Return a JSON file of the host."""
+    result: dict[str, Any] = json.loads(run(host, "cat %s", path))
+    return result
+
+
+def decision(host: Any) -> dict[str, Any]:
+    """Return the decision that the plug-in reads."""
+    return document(host, "/run/kquota/decision.json")
+
+
+def applied(host: Any) -> dict[str, Any]:
+    """Return what the plug-in says it does."""
+    return document(host, "/run/kquota-broker/applied.json")
+
+
+def kafka(host: Any, tool: str, arguments: str, *, admin: bool = True) -> str:
+    """Run one of Kafka's tools as the administrator."""
+    connection = f"--bootstrap-server {INTERNAL} --command-config {ADMIN}" if admin else ""
+    return run(host, f"KAFKA_HEAP_OPTS=-Xmx128m /opt/kafka/bin/{tool}.sh {connection} {arguments}")

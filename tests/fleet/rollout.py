@@ -1,0 +1,99 @@
+"""Kafka and kquota on hosts, as operators get them: by the plays of this repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.fleet.hosts.fleet import Fleet
+from tests.fleet.hosts.host import Host
+from tests.fleet.hosts.image import USER
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SHARED = REPOSITORY / "extensions/molecule/shared"
+ANSIBLE = REPOSITORY / ".venv-fleet/bin/ansible-playbook"
+PATIENCE_SECONDS = 120.0
+T = TypeVar("T")
+
+
+class PlayFailed(Exception):
+    """A play failed; the message holds the end of what it said."""
+
+
+def write_inventory(fleet: Fleet, folder: Path) -> Path:
+    """Write an inventory with all hosts of the fleet as brokers; returns its file."""
+    (folder / "group_vars").symlink_to(SHARED / "group_vars")
+    options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+    variables = {
+        "ansible_user": USER,
+        "ansible_ssh_private_key_file": str(fleet.key),
+        "ansible_ssh_common_args": options,
+    }
+    hosts = {host.name: {"ansible_host": host.address} for host in fleet.values()}
+    inventory = folder / "hosts.yml"
+    inventory.write_text(json.dumps({"kafka_brokers": {"hosts": hosts, "vars": variables}}), "utf-8")
+    return inventory
+
+
+def play(inventory: Path, playbook: Path, **variables: object) -> str:
+    """Run a playbook; `variables` win over those of the inventory. Returns what it said.
+
+    Raises:
+        PlayFailed: it failed.
+    """
+    environment = os.environ | {
+        "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+        "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
+        "MOLECULE_PROJECT_DIRECTORY": str(REPOSITORY),
+        "MOLECULE_EPHEMERAL_DIRECTORY": str(inventory.parent),
+    }
+    done = subprocess.run(
+        [ANSIBLE, "--inventory", inventory, "--extra-vars", json.dumps(variables), playbook],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        cwd=REPOSITORY,
+    )
+    if done.returncode != 0:
+        raise PlayFailed(f"{playbook.name}: exit {done.returncode}\n{done.stdout[-6000:]}")
+    return done.stdout
+
+
+def wait_for(
+    look: Callable[[], T], wanted: Callable[[T], bool], *, timeout_seconds: float = PATIENCE_SECONDS
+) -> T:
+    """Look until it is as wanted; returns the last look, and fails with it when time is up."""
+    deadline = time.monotonic() + timeout_seconds
+    while not wanted(seen := look()):
+        assert time.monotonic() < deadline, f"still so after {timeout_seconds:g} s: {seen}"
+        time.sleep(0.2)
+    return seen
+
+
+def decision(host: Host) -> dict[str, Any]:
+    """Return the decision that the plug-in reads; empty while there is none."""
+    return _document(host, "/run/kquota/decision.json")
+
+
+def applied(host: Host) -> dict[str, Any]:
+    """Return what the plug-in says it does; empty while there is nothing."""
+    return _document(host, "/run/kquota-broker/applied.json")
+
+
+def property_of(host: Host, unit: str, name: str) -> str:
+    """Return a property of a unit."""
+    return host.run("systemctl", "show", f"--property={name}", "--value", unit).stdout.strip()
+
+
+def _document(host: Host, path: str) -> dict[str, Any]:
+    done = host.run("cat", path, check=False)
+    result: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
+    return result
