@@ -82,7 +82,8 @@ public final class KquotaConfig extends AbstractConfig {
             "Longest mute of a connection the governor aims for in PAUSE, in milliseconds: longer means less leaks in a pause, and producers "
                 + "resume later after it.")
         .define(ARRIVAL_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(1_024, 1_073_741_824), Importance.LOW,
-            "Bytes that the governor always expects to arrive between two of its looks, per tag set. Too small makes mutes run away, larger leaks more in PAUSE.")
+            "Bytes that may arrive as a surprise between two looks of the governor, per tag set, without muting for longer than the longest mute. "
+                + "Smaller makes mutes run away where requests are large; larger leaks more in PAUSE, and has more clients share a limit in THROTTLE.")
         .define(LIMIT_CHANGE_MIN_RATIO, Type.DOUBLE, 0.01, Range.between(0.0, 0.5), Importance.LOW,
             "A limit is changed only when it moves by more than this ratio.")
         .define(BASELINE_SECONDS, Type.LONG, 10L, Range.between(1, 3_600), Importance.LOW,

@@ -7,7 +7,7 @@ package org.kquota.govern;
  * @param muteMinSeconds          the shortest D
  * @param throttleMuteMaxSeconds  the longest D in THROTTLE
  * @param pauseMuteMaxSeconds     the longest D in PAUSE
- * @param arrivalMinBytes         the smallest S
+ * @param arrivalMinBytes         F, what may arrive as a surprise between two looks
  * @param limitChangeMinRatio     a limit changes only when it moves by more
  * @param baselineSeconds         time constant of the baselines' moving average
  * @param baselineMinBytes        what all producers are taken to have produced at least, bytes per second
