@@ -241,7 +241,7 @@ public final class Governor {
         holdApart();
         // Whoever is in the pool next, nothing arrives there that everyone together does not bring.
         double arrivalBytes = Math.max(paused.arrivalBytes(), arrivals.get());
-        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), pauseBounds(arrivalBytes)));
+        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), pauseBounds(arrivalBytes)), pauseChangeMinRatio());
     }
 
     /**
@@ -254,7 +254,7 @@ public final class Governor {
             if (still) {
                 double limit = GovernorLaw.limit(0, meter.observed(), settings.windowSeconds(), pauseBounds(meter.arrivalBytes()));
                 Double quota = quotas.limit(meter.tagSet().tags());
-                set(meter.tagSet(), quota == null ? limit : Math.min(limit, quota));
+                set(meter.tagSet(), quota == null ? limit : Math.min(limit, quota), pauseChangeMinRatio());
             }
             meter.tagSet().heldApart(still);
             return still;
@@ -271,9 +271,19 @@ public final class Governor {
     }
 
     private void set(TagSet tagSet, double limit) {
-        if (GovernorLaw.hasMoved(tagSet.limit(), limit, settings.limitChangeMinRatio())) {
+        set(tagSet, limit, settings.limitChangeMinRatio());
+    }
+
+    private void set(TagSet tagSet, double limit, double changeMinRatio) {
+        if (GovernorLaw.hasMoved(tagSet.limit(), limit, changeMinRatio)) {
             tagSet.limit(limit);
             changed = true;
         }
+    }
+
+    /** Kafka logs each change, on disks that are nearly full: those that move a mute by less than a tenth of D can be spared. */
+    private double pauseChangeMinRatio() {
+        double muteSeconds = pauseMuteSeconds();
+        return Math.max(settings.limitChangeMinRatio(), 0.1 * muteSeconds / (settings.windowSeconds() + muteSeconds));
     }
 }
