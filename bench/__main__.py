@@ -46,7 +46,8 @@ def bench(
 ) -> None:
     """Measure how producers are held by kquota and by the peer plug-in, and what kquota costs.
 
-    The page shows everything of the profile that is saved; it is written when nothing is missing.
+    The page shows everything of the profile that is saved; it is written when nothing is missing, and with
+    --judge-only, then with a list of what is missing.
     """
     console = Console()
     store = Store(out)
@@ -68,9 +69,9 @@ def bench(
         console.print(table)
     if missing:
         console.print(f"not yet measured (--resume): {', '.join(missing)}")
-    elif write_page:
+    if write_page and saved and (judge_only or not missing):
         plot_overshoots(results.overshoots)
-        _PAGE.write_text(page(saved, verdicts, full=full), encoding="utf-8")
+        _PAGE.write_text(page(saved, verdicts, missing, full=full), encoding="utf-8")
         console.print(f"written: {_PAGE}, {PLOT}")
     broken = [verdict for verdict in verdicts if verdict.asserted and not verdict.holds]
     for verdict in broken:

@@ -140,7 +140,8 @@ def _stepped(change: _Change, factor_from: Fraction, factor: Fraction) -> Thrott
 def _paused(lane: Lane, seconds: float, watched_seconds: float, start: float, end: float) -> Paused:
     landed = lane.landed()
     rates = landed.rates_by_connection(start - _RATE_BEFORE_SECONDS, start)
-    landed_until = [landed.bytes(start, start + part * (end - start) / 5) for part in range(1, 6)]
+    # A broker on a busy machine may not answer for as long as a fifth of a short pause takes.
+    landed_until = [landed.until(start + part * (end - start) / 5) for part in range(6)]
     assert lane.told is not None
     return Paused(
         lane.case,
@@ -149,7 +150,7 @@ def _paused(lane: Lane, seconds: float, watched_seconds: float, start: float, en
         landed.bytes(start, end),
         landed.bytes(start + _LATE_SECONDS, end),
         landed.bytes_by_connection(start, end),
-        tuple(until - before for before, until in pairwise([0, *landed_until])),
+        tuple(until - before for before, until in pairwise(landed_until)),
         tuple(landed.resumed_seconds(end, end + watched_seconds, rates)),
         watched_seconds,
         lane.told.failed_records,

@@ -63,6 +63,11 @@ class Landed:
         first, last = self._ends(start, end)
         return last.bytes - first.bytes
 
+    def until(self, at: float) -> int:
+        """Bytes of all connections that were known to have landed by then; 0 before the first sample."""
+        answered = bisect_right(self._answered, at)
+        return self.samples[answered - 1].bytes if answered else 0
+
     def bytes_by_connection(self, start: float, end: float) -> tuple[int, ...]:
         """The same for each connection."""
         first, last = self._ends(start, end)

@@ -40,16 +40,16 @@ def tables(results: Results, verdicts: Sequence[Verdict]) -> list[Table]:
     return [rows.table() for rows in (*measured(results), _verdicts(verdicts))]
 
 
-def page(saved: Sequence[Saved], verdicts: Sequence[Verdict], *, full: bool) -> str:
-    """The whole of docs/bench.md."""
+def page(
+    saved: Sequence[Saved], verdicts: Sequence[Verdict], missing: Sequence[str] = (), *, full: bool
+) -> str:
+    """The whole of docs/bench.md; `missing` names what belongs to the profile and was not measured."""
     results = Results.together(entry.results for entry in saved)
     command = "make bench BENCH_ARGS=--full" if full else "make bench"
-    parts = [
-        _HEAD,
-        _origin(saved, command),
-        _aims(verdicts),
-        *(rows.markdown() for rows in measured(results)),
-    ]
+    parts = [_HEAD, _origin(saved, command)]
+    if missing:
+        parts.append(f"Not measured in this run: {', '.join(f'`{name}`' for name in missing)}.\n")
+    parts += [_aims(verdicts), *(rows.markdown() for rows in measured(results))]
     return "\n".join(parts)
 
 

@@ -47,6 +47,13 @@ def test_what_was_not_sampled_is_an_error_and_not_zero():
         landed(10, steady(1000)).bytes(3.95, 4.05)
 
 
+def test_what_had_landed_by_a_moment_is_what_was_known_then():
+    slow = landed(10, steady(1000), lag_seconds=0.3)
+    assert slow.until(-1) == 0
+    assert slow.until(2.05) == 1700
+    assert slow.until(99) == 10_000
+
+
 def test_the_longest_silence_is_the_worst_connections():
     silences = landed(10, steady(1000), paused(1000, 2, 5))
     assert silences.longest_silence_seconds(1, 9) == pytest.approx(3.1, abs=0.11)

@@ -41,6 +41,13 @@ def test_the_page_says_where_when_and_what():
         assert row in text, row
 
 
+def test_what_was_not_measured_is_named():
+    saved = Saved("all", "2026-11-21T10:00:00+00:00", 738.0, 1.5, MACHINE, RESULTS)
+    text = page([saved], judge(RESULTS), ["pause-java-1-5s"], full=False)
+    assert "Not measured in this run: `pause-java-1-5s`." in text
+    assert "Not measured" not in written()
+
+
 def test_a_pause_that_began_with_nothing_flowing_is_marked():
     results = Results(paused=(replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0),))
     assert "| peer | Java | 1 | 5 s | 0.0 | 0.0 MB ? | 0.0 MB |" in written(results)
