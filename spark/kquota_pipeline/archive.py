@@ -14,6 +14,19 @@ _LEFT_OUT = ("__pycache__", ".pyc")
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
+_PROGRAM = """from kquota_pipeline.__main__ import main
+
+main()
+"""
+
+
+def write_program(folder: Path) -> Path:
+    """Write `run_kquota_pipeline.py`, the program that spark-submit wants beside the archive."""
+    target = folder / "run_kquota_pipeline.py"
+    target.write_text(_PROGRAM, encoding="utf-8")
+    return target
+
+
 def write_archive(folder: Path) -> Path:
     """Write `kquota_pipeline.zip` into a folder and return its path."""
     target = folder / "kquota_pipeline.zip"

@@ -68,14 +68,22 @@ def exists(spark: SparkSession, tables: Tables, table: Table) -> bool:
     return True
 
 
-def append(rows: DataFrame, tables: Tables, table: Table, transaction: tuple[str, int] | None = None) -> None:
+def append(
+    rows: DataFrame,
+    tables: Tables,
+    table: Table,
+    transaction: tuple[str, int] | None = None,
+    note: str | None = None,
+) -> None:
     """Append rows with the columns of the table. With a transaction (application id, version), a version that
-    the table has already seen of that application appends nothing.
+    the table has already seen of that application appends nothing. The table's history keeps the note.
     """
     writer = rows.select(*table.schema.fieldNames()).write.format("delta").mode("append")
     if transaction is not None:
         application, version = transaction
         writer = writer.option("txnAppId", application).option("txnVersion", str(version))
+    if note is not None:
+        writer = writer.option("userMetadata", note)
     writer.save(tables.location(table))
 
 

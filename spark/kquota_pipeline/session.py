@@ -22,6 +22,10 @@ _REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Of any day that a record may name; nobody else reads the tables with the old calendar.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # A batch of a back-fill has rows of several days: writing their files side by side saves sorting it.
+    "spark.sql.maxConcurrentOutputFileWriters": "64",
     # A table's log is small; Delta's 50 tasks to read one cost more than the reading.
     "spark.databricks.delta.snapshotPartitions": "2",
 }

@@ -211,8 +211,24 @@ TICKS = Table(
     order=("cluster_id", "at"),
 )
 
+MAINTAINED = Table(
+    "maintained",
+    "one row each time that a day of a table was put in order",
+    (
+        ("table_name", StringType(), "which table"),
+        ("day", DateType(), "which day"),
+        ("at", TimestampType(), "when that was"),
+        ("files_digest", StringType(), "of the names of the files that the day was made of or consists of"),
+        ("rows", LongType(), "in the day after it; null for ticks"),
+        ("duplicates", LongType(), "rows that were removed because they had come before"),
+    ),
+    identity=("table_name", "day", "at"),
+    order=("table_name", "at"),
+)
+
 FROM_HISTORY = (USAGE, DECISIONS, CLIENTS, OPERATORS)
-ALL = (*FROM_HISTORY, QUARANTINE, TICKS)
+ALL = (*FROM_HISTORY, QUARANTINE, TICKS, MAINTAINED)
+BY_NAME = {table.name: table for table in ALL}
 
 
 @dataclass(frozen=True)

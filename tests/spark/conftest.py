@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kquota.demo.cluster import ClusterSpec, KafkaCluster
+from kquota.demo.runtime import ensure_kafka_runtime
 from kquota_pipeline.session import start_session
 from kquota_pipeline.tables import Tables
+from tests.spark.ingest.history import History
 
 # pyspark.testing imports pandas on Spark, which warns without it.
 os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 SMALL = {
-    "spark.master": "local[2]",
+    "spark.master": os.environ.get("KQUOTA_TEST_MASTER", "local[2]"),
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "1g",
     "spark.databricks.delta.snapshotPartitions": "1",
@@ -41,3 +45,16 @@ def spark() -> Iterator[SparkSession]:
 def tables(tmp_path: Path) -> Tables:
     """Where a test may make tables of its own."""
     return Tables(f"file:{tmp_path}/tables")
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaCluster]:
+    """A broker with mutual TLS on its internal listener."""
+    with KafkaCluster(ClusterSpec.of(1), ensure_kafka_runtime(report=print)) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def history(kafka: KafkaCluster) -> Callable[..., History]:
+    """`history(partitions=…, volumes=…)` makes a history topic of the test's own."""
+    return lambda **options: History(kafka, f"history-{uuid.uuid4().hex[:8]}", **options)

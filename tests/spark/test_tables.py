@@ -9,15 +9,16 @@ from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
 from kquota_pipeline.tables import ALL, OPERATORS, TICKS, Tables
+from tests.spark.rows import rows
 
 
 def tick(minute: int, brokers: int, day: int = 20):
     at = datetime(2026, 11, day, 10, minute, tzinfo=UTC)
-    return ("C", at, at.date(), brokers, *(None,) * (len(TICKS.columns) - 4))
+    return {"cluster_id": "C", "at": at, "day": at.date(), "brokers": brokers}
 
 
-def ticks(spark, *rows):
-    return spark.createDataFrame(list(rows), TICKS.schema)
+def ticks(spark, *given):
+    return rows(spark, TICKS, given)
 
 
 @pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
@@ -35,10 +36,10 @@ def test_a_table_is_made_empty_and_keeps_what_it_holds_when_made_again(spark, ta
     assert dict(delta.read(spark, tables, TICKS).dtypes) == {
         name: kind.simpleString() for name, kind, _ in TICKS.columns
     }
-    rows = ticks(spark, tick(1, 3))
-    delta.append(rows, tables, TICKS)
+    three = ticks(spark, tick(1, 3))
+    delta.append(three, tables, TICKS)
     delta.create(spark, tables, TICKS)
-    assertDataFrameEqual(delta.read(spark, tables, TICKS), rows)
+    assertDataFrameEqual(delta.read(spark, tables, TICKS), three)
 
 
 def test_a_table_with_other_columns_is_refused_by_name(spark, tables):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kquota_pipeline.archive import write_archive
+from kquota_pipeline.archive import write_archive, write_program
 from kquota_pipeline.cli.options import fail, say
 from kquota_pipeline.jars import JarsUnavailable, ensure_jars, fetch_jars
 
@@ -33,5 +33,6 @@ def jars(to: FolderOption = None) -> None:
 def archive(
     to: Annotated[Path, typer.Option("--to", help="The folder to write into.", file_okay=False, exists=True)],
 ) -> None:
-    """Write the package as kquota_pipeline.zip (for --py-files), and print its path."""
+    """Write kquota_pipeline.zip (for --py-files) and run_kquota_pipeline.py, and print their paths."""
     typer.echo(write_archive(to))
+    typer.echo(write_program(to))

@@ -11,6 +11,8 @@ import typer
 import kquota
 
 _COMMANDS = {
+    "ingest": "kquota_pipeline.cli.ingest:ingest_command",
+    "maintain": "kquota_pipeline.cli.maintain:maintain_command",
     "jars": "kquota_pipeline.cli.deployment:jars",
     "archive": "kquota_pipeline.cli.deployment:archive",
 }

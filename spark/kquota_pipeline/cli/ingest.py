@@ -1,0 +1,90 @@
+"""`ingest`: from the history topic into the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import javaproperties
+import typer
+
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say, spark_settings
+from kquota_pipeline.delta import NotATable
+from kquota_pipeline.ingest.lineage import ForeignCheckpoint
+from kquota_pipeline.ingest.stream import IngestFailed, Source, ingest
+from kquota_pipeline.jars import JarsUnavailable
+from kquota_pipeline.session import start_session
+from kquota_pipeline.tables import Tables
+
+# Spark sets these itself: which records are read, and when, is the checkpoint's business.
+_SPARK_SETS = {"bootstrap.servers", "group.id", "auto.offset.reset", "enable.auto.commit"}
+
+
+def ingest_command(
+    tables: TablesOption,
+    checkpoint: Annotated[
+        str,
+        typer.Option(
+            envvar="KQUOTA_PIPELINE_CHECKPOINT",
+            help="URI of the folder where Spark notes what has been read; these tables' own.",
+        ),
+    ],
+    bootstrap_servers: Annotated[
+        str, typer.Option(envvar="KQUOTA_PIPELINE_BOOTSTRAP_SERVERS", help="The Kafka brokers, HOST:PORT,…")
+    ],
+    kafka_properties: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="KQUOTA_PIPELINE_KAFKA_PROPERTIES",
+            help="Properties file of a Java Kafka client: security.protocol, ssl.keystore.location, …",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    topic: Annotated[
+        str, typer.Option(envvar="KQUOTA_PIPELINE_TOPIC", help="The history topic.")
+    ] = "__kquota_history",
+    max_records_per_batch: Annotated[
+        int, typer.Option(min=1, help="How many records are appended at once.")
+    ] = 200_000,
+    adopt: Annotated[
+        bool,
+        typer.Option(
+            "--adopt",
+            help="The tables' checkpoint is lost: go on with a new one, from the topic's beginning.",
+        ),
+    ] = False,
+    accept_gaps: Annotated[
+        bool,
+        typer.Option(
+            "--accept-gaps", help="Go on although the topic has dropped records that were never read."
+        ),
+    ] = False,
+    spark: SparkOption = None,
+) -> None:
+    """Append what is new in the history topic to the tables, each record once, and end."""
+    source = Source(
+        bootstrap_servers=bootstrap_servers,
+        topic=topic,
+        options=_client_properties(kafka_properties),
+        max_records_per_batch=max_records_per_batch,
+        accept_gaps=accept_gaps,
+    )
+    try:
+        session = start_session("kquota-pipeline ingest", spark_settings(spark), say)
+    except JarsUnavailable as error:
+        fail(str(error))
+    try:
+        progress = ingest(session, source, Tables(tables), checkpoint, say, adopt)
+    except (ForeignCheckpoint, NotATable, IngestFailed) as error:
+        fail(str(error))
+    finally:
+        session.stop()
+    typer.echo(progress.summary())
+
+
+def _client_properties(path: Path | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    properties: dict[str, str] = javaproperties.loads(path.read_text("utf-8"))
+    return {key: value for key, value in properties.items() if key not in _SPARK_SETS}

@@ -1,0 +1,42 @@
+"""`maintain`: the tables' upkeep."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say, spark_settings
+from kquota_pipeline.delta import NotATable
+from kquota_pipeline.jars import JarsUnavailable
+from kquota_pipeline.maintain.upkeep import Upkeep, maintain
+from kquota_pipeline.session import start_session
+from kquota_pipeline.tables import Tables
+
+_DEFAULT = Upkeep()
+
+
+def maintain_command(
+    tables: TablesOption,
+    retention_days: Annotated[
+        int, typer.Option(min=1, envvar="KQUOTA_PIPELINE_RETENTION_DAYS", help="Days that are kept.")
+    ] = _DEFAULT.retention_days,
+    closed_after_hours: Annotated[
+        float, typer.Option(min=0, help="How long after its end a day is taken for complete.")
+    ] = _DEFAULT.closed_after.total_seconds() / 3600,
+    spark: SparkOption = None,
+) -> None:
+    """Remove duplicates of closed days, derive the cluster's state per tick, compact, and drop old days."""
+    settings = Upkeep(retention_days=retention_days, closed_after=timedelta(hours=closed_after_hours))
+    try:
+        session = start_session("kquota-pipeline maintain", spark_settings(spark), say)
+    except JarsUnavailable as error:
+        fail(str(error))
+    try:
+        done = maintain(session, Tables(tables), datetime.now(UTC), settings, say)
+    except NotATable as error:
+        fail(str(error))
+    finally:
+        session.stop()
+    typer.echo(done.summary())

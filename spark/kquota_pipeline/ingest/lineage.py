@@ -1,0 +1,129 @@
+"""Which checkpoint filled the tables: a lost or an older one must not go on as if nothing had happened.
+
+Delta skips a batch whose number it has already seen of the same application. A checkpoint that starts again
+counts its batches from 0, one that was restored from a copy counts them again: with another content under the
+same number, records would be dropped in silence. So the application is the streaming query's own id, which is
+new with each new checkpoint; the first table remembers it; and each append remembers its batch.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, USAGE, Tables
+
+_PROPERTY = "kquota.ingest.query"
+_START_ANEW = (
+    "name an empty folder and --adopt: everything that the topic still holds is read again, and "
+    "`kquota-pipeline maintain` removes what came twice"
+)
+
+
+class ForeignCheckpoint(Exception):
+    """Checkpoint and tables do not belong together; the message says how, and what can be done."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What an append says of itself: the query's id and the number of its batch."""
+
+    query: str
+    number: int
+
+    def to_json(self) -> str:
+        """Return the form in which Delta's history keeps it."""
+        return json.dumps({"kquota.ingest": {"query": self.query, "batch": self.number}})
+
+
+def require_own_checkpoint(spark: SparkSession, tables: Tables, checkpoint: str, adopt: bool = False) -> None:
+    """See that the checkpoint is the one that filled the tables, and is as far as they are.
+
+    With `adopt` a checkpoint that is new may take over: it begins at the oldest record that the topic holds,
+    and what comes a second time stays until `maintain` removes it.
+
+    Raises:
+        ForeignCheckpoint: it is not.
+    """
+    owner, own = _owner(spark, tables), _query_of(spark, checkpoint)
+    if owner is None:
+        return
+    if own is None and adopt:
+        spark.sql(f"ALTER TABLE delta.`{tables.location(USAGE)}` UNSET TBLPROPERTIES ('{_PROPERTY}')")
+        return
+    if own != owner:
+        found = "there is no checkpoint" if own is None else f"the checkpoint there is of query {own}"
+        raise ForeignCheckpoint(
+            f"{tables.root} was filled with the checkpoint of query {owner}, but at {checkpoint} {found}. "
+            f"Name or restore the right one; if it is lost, {_START_ANEW}"
+        )
+    last = _last_batch(spark, tables, owner)
+    if last is not None and not _planned(spark, checkpoint, last):
+        raise ForeignCheckpoint(
+            f"{checkpoint} does not know batch {last}, which is in {tables.root}: it was restored "
+            f"from an older copy. Restore the newest one, or {_START_ANEW}"
+        )
+
+
+def claim(spark: SparkSession, tables: Tables, query: str) -> None:
+    """Note that the query fills the tables.
+
+    Raises:
+        ForeignCheckpoint: another one does.
+    """
+    owner = _owner(spark, tables)
+    if owner is None:
+        spark.sql(
+            f"ALTER TABLE delta.`{tables.location(USAGE)}` SET TBLPROPERTIES ('{_PROPERTY}' = '{query}')"
+        )
+    elif owner != query:
+        raise ForeignCheckpoint(
+            f"{tables.root} is filled by query {owner} and not by {query}: stop one of the two"
+        )
+
+
+def _owner(spark: SparkSession, tables: Tables) -> str | None:
+    rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{tables.location(USAGE)}`").collect()
+    return next((str(row["value"]) for row in rows if row["key"] == _PROPERTY), None)
+
+
+def _query_of(spark: SparkSession, checkpoint: str) -> str | None:
+    """Return the id of the query whose checkpoint it is, or None where there is none."""
+    lines = _lines(spark, f"{checkpoint.rstrip('/')}/metadata")
+    if not lines:
+        return None
+    return str(json.loads("".join(lines))["id"])
+
+
+def _planned(spark: SparkSession, checkpoint: str, batch: int) -> bool:
+    return bool(_lines(spark, f"{checkpoint.rstrip('/')}/offsets/{batch}"))
+
+
+def _lines(spark: SparkSession, uri: str) -> list[str]:
+    """Return the lines of a file on whatever file system Spark reads; none where there is no such file."""
+    try:
+        return [str(row["value"]) for row in spark.read.text(uri).collect()]
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return []
+        raise
+
+
+def _last_batch(spark: SparkSession, tables: Tables, query: str) -> int | None:
+    """Return the number of the newest batch that is in any of the tables, or None where none is known."""
+    newest: int | None = None
+    for table in (*FROM_HISTORY, QUARANTINE):
+        noted = F.get_json_object("userMetadata", "$['kquota.ingest']")
+        row = (
+            spark.sql(f"DESCRIBE HISTORY delta.`{tables.location(table)}`")
+            .where(F.get_json_object(noted, "$.query") == query)
+            .agg(F.max(F.get_json_object(noted, "$.batch").cast("bigint")).alias("batch"))
+            .first()
+        )
+        if row is not None and row["batch"] is not None:
+            newest = max(newest or 0, int(row["batch"]))
+    return newest

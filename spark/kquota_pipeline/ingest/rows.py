@@ -1,0 +1,157 @@
+"""From records that were read (`ingest.records.read_records`) to the rows of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kquota_pipeline.ingest.timestamps import timestamp
+from kquota_pipeline.tables import (
+    CLIENTS,
+    DECISIONS,
+    LIMIT_REASON,
+    OPERATORS,
+    QUARANTINE,
+    UNDETERMINED,
+    USAGE,
+    Table,
+)
+
+
+def usage_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `usage`: one per record and volume."""
+    volume = F.col("volume")
+
+    def limit(name: str, field: str) -> Column:
+        own = volume[name]
+        return F.when(own.isNotNull(), own[field]).otherwise(F.col(f"record.Body.{name}.{field}"))
+
+    rows = _of_kind(records, "usage").withColumn("volume", F.explode("record.Body.Volumes"))
+    status = F.coalesce(volume["Status"], F.lit("ok"))
+    return rows.select(
+        *_envelope(),
+        volume["VolumeName"].alias("volume_name"),
+        volume["VolumeId"].alias("volume_id"),
+        volume["LogDirs"].alias("log_dirs"),
+        F.when(status.isin("ok", "offline"), status).otherwise("failed").alias("status"),
+        F.when(volume["Role"] == "metadata", "metadata").otherwise("data").alias("role"),
+        volume["Latched"].isNotNull().alias("latched"),
+        volume["Capacity"].alias("capacity_bytes"),
+        volume["Consumed"].alias("consumed_bytes"),
+        limit("HardLimit", "type").alias("hard_limit_type"),
+        limit("HardLimit", "level").alias("hard_limit_level"),
+        limit("SoftLimit", "type").alias("soft_limit_type"),
+        limit("SoftLimit", "level").alias("soft_limit_level"),
+        F.col("record.Body.Applied.State").alias("applied_state"),
+        F.col("record.Body.Applied.Factor").alias("applied_factor"),
+        F.col("record.Body.Applied.Mechanism").alias("applied_mechanism"),
+        "kafka_partition",
+        "kafka_offset",
+    )
+
+
+def decision_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `decisions`: one per record."""
+    body = "record.Body"
+    return _of_kind(records, "decision").select(
+        *_envelope(),
+        F.col(f"{body}.State").alias("state"),
+        F.col(f"{body}.Factor").alias("factor"),
+        F.col(f"{body}.Fallback").alias("fallback"),
+        F.col(f"{body}.Mode").alias("mode"),
+        F.col(f"{body}.PreviousState").alias("previous_state"),
+        # Structs are cast field by field in their order; the messages spell the names otherwise.
+        F.col(f"{body}.Reasons").cast(f"array<{LIMIT_REASON.simpleString()}>").alias("reasons"),
+        F.col(f"{body}.Undetermined").cast(f"array<{UNDETERMINED.simpleString()}>").alias("undetermined"),
+        F.when(
+            F.col(f"{body}.Hold").isNotNull(),
+            F.struct(
+                F.col(f"{body}.Hold.Action").alias("action"),
+                timestamp(F.col(f"{body}.Hold.Until")).alias("until"),
+                F.col(f"{body}.Hold.Reason").alias("reason"),
+                F.col(f"{body}.Hold.Actor").alias("actor"),
+            ),
+        ).alias("hold"),
+        F.col(f"{body}.Sentence").alias("sentence"),
+        "kafka_partition",
+        "kafka_offset",
+    )
+
+
+def client_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `clients`: one per record and client, or one without a client."""
+    client = F.col("client")
+    rows = _of_kind(records, "clients").withColumn("client", F.explode_outer("record.Body.Clients"))
+    return rows.select(
+        *_envelope(),
+        F.col("record.Body.WindowSeconds").alias("window_seconds"),
+        client["User"].alias("user"),
+        client["ClientId"].alias("client_id"),
+        client["ProduceBytesPerSecond"].alias("produce_bytes_per_second"),
+        client["ThrottledSeconds"].alias("throttled_seconds"),
+        client["LimitBytesPerSecond"].alias("limit_bytes_per_second"),
+        F.col("record.Body.ObservedBytesPerSecond").alias("observed_bytes_per_second"),
+        F.col("record.Body.BaselineBytesPerSecond").alias("baseline_bytes_per_second"),
+        F.col("record.Body.OmittedClients").alias("omitted_clients"),
+        "kafka_partition",
+        "kafka_offset",
+    )
+
+
+def operator_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `operators`: one per record. A broker id as key is a decommission."""
+    key, order = F.col("record.Body.Key"), F.col("record.Body.Order")
+    kind = F.regexp_extract(key, "^[a-z]*", 0)
+    return _of_kind(records, "operator").select(
+        *_envelope(),
+        F.when(kind == "", "decommission").otherwise(kind).alias("order_kind"),
+        F.regexp_extract(key, "[0-9]*$", 0).try_cast("int").alias("subject_broker_id"),
+        ((kind != "") & order.isNull()).alias("withdrawn"),
+        order["Action"].alias("action"),
+        timestamp(order["Until"]).alias("until"),
+        F.coalesce(order["Reason"], F.col("record.Body.Reason")).alias("reason"),
+        F.coalesce(order["Actor"], F.col("record.Body.Actor")).alias("actor"),
+        "kafka_partition",
+        "kafka_offset",
+    )
+
+
+def quarantine_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `quarantine`: one per malformed record."""
+    return records.where(F.col("problem").isNotNull()).select(
+        F.to_date("kafka_timestamp").alias("day"),
+        "kafka_topic",
+        "kafka_partition",
+        "kafka_offset",
+        "kafka_timestamp",
+        F.col("problem").alias("reason"),
+        "key",
+        "value",
+    )
+
+
+ROWS: dict[Table, Callable[[DataFrame], DataFrame]] = {
+    USAGE: usage_rows,
+    DECISIONS: decision_rows,
+    CLIENTS: client_rows,
+    OPERATORS: operator_rows,
+    QUARANTINE: quarantine_rows,
+}
+KIND_OF_TABLE = {USAGE: "usage", DECISIONS: "decision", CLIENTS: "clients", OPERATORS: "operator"}
+
+
+def _of_kind(records: DataFrame, kind: str) -> DataFrame:
+    return records.where(F.col("problem").isNull() & (F.col("record.Kind") == kind))
+
+
+def _envelope() -> list[Column]:
+    return [
+        F.col("record.ClusterId").alias("cluster_id"),
+        F.col("record.BrokerId").alias("broker_id"),
+        F.col("record.InstanceId").alias("instance_id"),
+        F.col("record.Sequence").alias("sequence"),
+        F.col("at"),
+        F.to_date("at").alias("day"),
+    ]

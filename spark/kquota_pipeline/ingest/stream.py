@@ -1,0 +1,129 @@
+"""Carrying the history topic into the tables, in batches that are each appended once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from kquota_pipeline import delta
+from kquota_pipeline.ingest.lineage import Batch, claim, require_own_checkpoint
+from kquota_pipeline.ingest.progress import Progress
+from kquota_pipeline.ingest.records import read_records
+from kquota_pipeline.ingest.rows import KIND_OF_TABLE, ROWS
+from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, Tables
+
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """The topic and how to reach it; `options` are Kafka's own client properties: `security.protocol`, …"""
+
+    bootstrap_servers: str
+    topic: str = "__kquota_history"
+    options: Mapping[str, str] = field(default_factory=dict)
+    max_records_per_batch: int = 200_000
+    accept_gaps: bool = False
+    """Go on where the topic no longer holds records that were not read yet; otherwise that is an error."""
+
+
+class IngestFailed(Exception):
+    """The stream ended with an error; what is in the tables is whole, and the next run goes on from there."""
+
+
+def ingest(
+    spark: SparkSession,
+    source: Source,
+    tables: Tables,
+    checkpoint: str,
+    report: Callable[[str], None] = lambda _line: None,
+    adopt: bool = False,
+) -> Progress:
+    """Append everything that the topic holds now and the tables do not, and return what was done.
+
+    `checkpoint` is the URI of a folder that belongs to these tables alone. A run that ends half way, by
+    whatever means, leaves nothing half done: the next one appends the rest, each record once.
+
+    Raises:
+        ForeignCheckpoint: the checkpoint is not the one that filled the tables.
+        NotATable: a table has other columns.
+        IngestFailed: Kafka can't be reached, records are gone before they were read, …
+    """
+    for table in (*FROM_HISTORY, QUARANTINE):
+        delta.create(spark, tables, table)
+    require_own_checkpoint(spark, tables, checkpoint, adopt)
+    progress = Progress(report)
+    query = _start(spark, source, tables, checkpoint, progress)
+    try:
+        while not query.awaitTermination(_LOOK_SECONDS):  # type: ignore[arg-type]
+            pass
+    except Exception as error:
+        raise IngestFailed(_cause(error)) from error
+    finally:
+        query.stop()
+    return progress
+
+
+def _start(
+    spark: SparkSession, source: Source, tables: Tables, checkpoint: str, progress: Progress
+) -> StreamingQuery:
+    messages = (
+        spark.readStream.format("kafka")
+        .options(**{f"kafka.{key}": value for key, value in source.options.items()})
+        .option("kafka.bootstrap.servers", source.bootstrap_servers)
+        .option("subscribe", source.topic)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", str(source.max_records_per_batch))
+        # Few partitions are read by as many tasks as there are cores.
+        .option("minPartitions", str(spark.sparkContext.defaultParallelism))
+        .option("failOnDataLoss", str(not source.accept_gaps).lower())
+        .load()
+    )
+    claimed = False
+
+    def write(batch: DataFrame, number: int) -> None:
+        nonlocal claimed
+        query = str(spark.sparkContext.getLocalProperty("sql.streaming.queryId"))
+        if not claimed:
+            claim(spark, tables, query)
+            claimed = True
+        append_batch(batch, tables, Batch(query, number), progress)
+
+    return (
+        messages.writeStream.queryName("kquota-ingest")
+        .foreachBatch(write)
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+
+
+def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Progress) -> None:
+    """Append a batch of Kafka messages to the tables; what of it is already there is not appended again."""
+    started = time.monotonic()
+    records = read_records(messages).persist()
+    try:
+        kind = F.when(F.col("problem").isNull(), F.col("record.Kind"))
+        counts = {
+            row["kind"]: int(row["count"]) for row in records.groupBy(kind.alias("kind")).count().collect()
+        }
+        for table, rows in ROWS.items():
+            if counts.get(KIND_OF_TABLE.get(table)):
+                delta.append(rows(records), tables, table, (batch.query, batch.number), batch.to_json())
+    finally:
+        records.unpersist()
+    progress.appended(batch.number, counts, time.monotonic() - started)
+
+
+def _cause(error: BaseException) -> str:
+    """Return the line of Spark's long message that says what was wrong."""
+    text = str(error)
+    for marker in ("ForeignCheckpoint: ", "Caused by: "):
+        if marker in text:
+            return text.rsplit(marker, maxsplit=1)[-1].splitlines()[0]
+    return text.splitlines()[0] if text else type(error).__name__

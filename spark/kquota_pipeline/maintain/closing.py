@@ -1,0 +1,53 @@
+"""Putting a day in order: duplicates removed, rows sorted, few files."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kquota_pipeline import delta
+from kquota_pipeline.tables import Table, Tables
+
+# About 128 MB of usage rows.
+_ROWS_PER_FILE = 20_000_000
+_ROWS_PER_TASK = 500_000
+_ATTEMPTS = 4
+
+
+def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
+    """Return the rows, each identity once, sorted in so many parts.
+
+    Rows of one identity are of one record that came twice, so it does not matter which of them stays.
+    """
+    # One shuffle for both: all rows of an identity are rows of one broker.
+    key = table.identity[:2]
+    return (
+        rows.repartition(files, *key).dropDuplicates(list(table.identity)).sortWithinPartitions(*table.order)
+    )
+
+
+def close_day(spark: SparkSession, tables: Tables, table: Table, day: date) -> tuple[int, int]:
+    """Put a day in order, in one transaction; return how many rows it has and how many were removed.
+
+    A day that is appended to meanwhile is read again, a few times.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        rows = delta.of_days(delta.read(spark, tables, table), day, day)
+        before = rows.count()
+        try:
+            delta.replace_day(in_order(rows, table, _parts(spark, before)), tables, table, day)
+        except Exception as error:
+            # The exception has no class of its own in Python.
+            if attempt < _ATTEMPTS and "DELTA_CONCURRENT" in str(error):
+                continue
+            raise
+        after = delta.of_days(delta.read(spark, tables, table), day, day).count()
+        return after, before - after
+    raise AssertionError("unreachable")  # pragma: no cover
+
+
+def _parts(spark: SparkSession, rows: int) -> int:
+    of_tasks = min(spark.sparkContext.defaultParallelism, math.ceil(rows / _ROWS_PER_TASK))
+    return max(1, of_tasks, math.ceil(rows / _ROWS_PER_FILE))

@@ -1,0 +1,64 @@
+"""Which days of a table have changed since they were last put in order, by the names of their files alone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from datetime import date, datetime
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kquota_pipeline import delta
+from kquota_pipeline.tables import MAINTAINED, Table, Tables
+
+_DAY_FOLDER = re.compile(r"/day=(\d{4}-\d{2}-\d{2})/")
+
+
+def files_of_days(spark: SparkSession, tables: Tables, table: Table) -> dict[date, list[str]]:
+    """Return the files of each day of a table, sorted. No file is opened."""
+    found: dict[date, list[str]] = defaultdict(list)
+    for name in delta.read(spark, tables, table).inputFiles():
+        if match := _DAY_FOLDER.search(name):
+            found[date.fromisoformat(match[1])].append(name)
+    return {day: sorted(names) for day, names in sorted(found.items())}
+
+
+def digest(files: list[str]) -> str:
+    """Return a digest of the names of a day's files; Delta never uses a name twice."""
+    return hashlib.sha256("\n".join(sorted(files)).encode()).hexdigest()
+
+
+def last_digests(spark: SparkSession, tables: Tables, table: Table) -> dict[date, str]:
+    """Return each day's digest when it was last put in order."""
+    rows = (
+        delta.read(spark, tables, MAINTAINED)
+        .where(F.col("table_name") == table.name)
+        .groupBy("day")
+        .agg(F.max_by("files_digest", "at").alias("files_digest"))
+        .collect()
+    )
+    return {row["day"]: str(row["files_digest"]) for row in rows}
+
+
+def note(
+    spark: SparkSession,
+    tables: Tables,
+    table: Table,
+    day: date,
+    files_digest: str,
+    at: datetime,
+    rows: int | None = None,
+    duplicates: int = 0,
+) -> None:
+    """Note that a day is in order as long as its digest is this one."""
+    noted = spark.range(1).select(
+        F.lit(table.name).alias("table_name"),
+        F.lit(day).alias("day"),
+        F.lit(at).alias("at"),
+        F.lit(files_digest).alias("files_digest"),
+        F.lit(rows).cast("bigint").alias("rows"),
+        F.lit(duplicates).cast("bigint").alias("duplicates"),
+    )
+    delta.append(noted, tables, MAINTAINED)

@@ -1,0 +1,161 @@
+"""One run of the upkeep over all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+
+from pyspark.sql import SparkSession
+
+from kquota_pipeline import delta
+from kquota_pipeline.maintain.closing import close_day
+from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.ticks import tick_rows
+from kquota_pipeline.tables import (
+    BY_NAME,
+    DECISIONS,
+    FROM_HISTORY,
+    MAINTAINED,
+    QUARANTINE,
+    TICKS,
+    USAGE,
+    Table,
+    Tables,
+)
+
+_KEPT = (*FROM_HISTORY, QUARANTINE)
+_MANY_FILES = 16
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """The settings of a run."""
+
+    retention_days: int = 400
+    """Days older than this are dropped, so that a year and its season can be compared."""
+    closed_after: timedelta = timedelta(hours=2)
+    """How long after its end a day is taken for complete."""
+    vacuum_after: timedelta = timedelta(days=7)
+    """Files that the table no longer needs are deleted when they are this old: readers may have them open."""
+
+    def is_closed(self, day: date, now: datetime) -> bool:
+        """Say whether nothing more of a UTC day is expected."""
+        end = datetime.combine(day + timedelta(days=1), time.min, UTC)
+        return end + self.closed_after <= now
+
+
+@dataclass
+class Done:
+    """What a run did."""
+
+    closed_days: int = 0
+    duplicates: int = 0
+    tick_days: int = 0
+    compacted_days: int = 0
+    dropped_days: int = 0
+    rewritten: set[str] = field(default_factory=set)
+    """The tables that have left files behind, and may have some from before."""
+
+    def summary(self) -> str:
+        """Return it as one sentence."""
+        return (
+            f"{self.closed_days} closed days put in order, {self.duplicates:,} duplicate rows removed, "
+            f"ticks of {self.tick_days} days derived, {self.compacted_days} open days compacted, "
+            f"{self.dropped_days} days dropped"
+        )
+
+
+def maintain(
+    spark: SparkSession,
+    tables: Tables,
+    now: datetime,
+    settings: Upkeep | None = None,
+    report: Callable[[str], None] = lambda _line: None,
+) -> Done:
+    """Put closed days in order, derive ticks, compact open days, drop and delete what is past keeping.
+
+    What has not changed since the last run is left alone: a second run right after the first does nothing. It
+    may run beside an ingest.
+
+    Raises:
+        NotATable: there are no tables at that place, or others.
+    """
+    settings = settings or Upkeep()
+    for table in (TICKS, MAINTAINED):
+        delta.create(spark, tables, table)
+    done = Done()
+    _drop_old_days(spark, tables, now, settings, done, report)
+    for table in _KEPT:
+        _put_in_order(spark, tables, table, now, settings, done, report)
+    _derive_ticks(spark, tables, now, done, report)
+    for name in sorted(done.rewritten):
+        hours = int(settings.vacuum_after.total_seconds() // 3600)
+        spark.sql(f"VACUUM delta.`{tables.location(BY_NAME[name])}` RETAIN {hours} HOURS")
+    return done
+
+
+def _put_in_order(
+    spark: SparkSession,
+    tables: Tables,
+    table: Table,
+    now: datetime,
+    settings: Upkeep,
+    done: Done,
+    report: Callable[[str], None],
+) -> None:
+    before = last_digests(spark, tables, table)
+    for day, files in files_of_days(spark, tables, table).items():
+        if digest(files) == before.get(day):
+            continue
+        if settings.is_closed(day, now):
+            rows, duplicates = close_day(spark, tables, table, day)
+            files_now = files_of_days(spark, tables, table).get(day, [])
+            note(spark, tables, table, day, digest(files_now), now, rows, duplicates)
+            done.closed_days += 1
+            done.rewritten.add(table.name)
+            done.duplicates += duplicates
+            report(f"{table.name} {day}: {rows:,} rows in order, {duplicates:,} duplicates removed")
+        elif len(files) > _MANY_FILES:
+            spark.sql(f"OPTIMIZE delta.`{tables.location(table)}` WHERE day = '{day.isoformat()}'")
+            done.compacted_days += 1
+            done.rewritten.add(table.name)
+            report(f"{table.name} {day}: {len(files)} files compacted")
+
+
+def _derive_ticks(
+    spark: SparkSession, tables: Tables, now: datetime, done: Done, report: Callable[[str], None]
+) -> None:
+    """Derive the ticks of each day whose usage or decisions have changed, open days included."""
+    usage, decisions = files_of_days(spark, tables, USAGE), files_of_days(spark, tables, DECISIONS)
+    before = last_digests(spark, tables, TICKS)
+    for day, files in usage.items():
+        sources = digest([*files, *decisions.get(day, [])])
+        if sources == before.get(day):
+            continue
+        rows = tick_rows(
+            delta.of_days(delta.read(spark, tables, USAGE), day, day),
+            delta.of_days(delta.read(spark, tables, DECISIONS), day, day),
+        )
+        delta.replace_day(rows.coalesce(1).sortWithinPartitions(*TICKS.order), tables, TICKS, day)
+        note(spark, tables, TICKS, day, sources, now)
+        done.tick_days += 1
+        report(f"ticks {day}: derived")
+
+
+def _drop_old_days(
+    spark: SparkSession,
+    tables: Tables,
+    now: datetime,
+    settings: Upkeep,
+    done: Done,
+    report: Callable[[str], None],
+) -> None:
+    first_kept = (now - timedelta(days=settings.retention_days)).date()
+    for table in (*_KEPT, TICKS, MAINTAINED):
+        old = [day for day in files_of_days(spark, tables, table) if day < first_kept]
+        if old:
+            spark.sql(f"DELETE FROM delta.`{tables.location(table)}` WHERE day < '{first_kept.isoformat()}'")
+            done.dropped_days += len(old)
+            done.rewritten.add(table.name)
+            report(f"{table.name}: {len(old)} days before {first_kept} dropped")

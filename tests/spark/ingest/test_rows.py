@@ -1,0 +1,168 @@
+"""The rows that the tables get of records."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from kquota_pipeline.ingest.records import read_records
+from kquota_pipeline.ingest.rows import ROWS
+from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, QUARANTINE, USAGE
+from tests.spark.ingest.messages import KAFKA_TIME, changed, messages, sample
+
+AT = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
+
+
+@pytest.fixture
+def rows_of(spark):
+    def rows(table, *values):
+        made = ROWS[table](read_records(messages(spark, values)))
+        assert [(field.name, field.dataType) for field in made.schema] == [
+            (field.name, field.dataType) for field in made.select(*table.schema.fieldNames()).schema
+        ]
+        assert {field.name: field.dataType for field in made.schema} == {
+            field.name: field.dataType for field in table.schema
+        }
+        return [row.asDict(recursive=True) for row in made.orderBy("kafka_offset").collect()]
+
+    return rows
+
+
+def moment(row_value: datetime) -> datetime:
+    """Spark gives local times without their zone."""
+    return row_value.astimezone(UTC)
+
+
+def test_a_usage_record_gives_a_row_per_volume_with_the_limits_in_force(rows_of):
+    usage = sample("usage")
+    second = {
+        "VolumeName": "/dev/sdb1",
+        "Capacity": 500,
+        "Consumed": 500,
+        "SoftLimit": {"type": "ConsumedSpace", "level": 450},
+    }
+    first, other = rows_of(USAGE, changed(usage, "Body.Volumes", [*usage["Body"]["Volumes"], second]))
+    assert moment(first.pop("at")) == AT
+    assert first == {
+        "cluster_id": "4L6g3nShT-eMCtK--X86sw",
+        "broker_id": 1,
+        "instance_id": "7d1f6a52-2a3e-4a63-9d7a-6b4b4c2d1e0f",
+        "sequence": 17,
+        "day": date(2026, 11, 20),
+        "volume_name": "/dev/sda1",
+        "volume_id": "fs uuid",
+        "log_dirs": ["/data/1"],
+        "status": "ok",
+        "role": "data",
+        "latched": True,
+        "capacity_bytes": 1_000_000,
+        "consumed_bytes": 400_000,
+        "hard_limit_type": "MinFreeBytes",
+        "hard_limit_level": 10_000.0,
+        "soft_limit_type": "MinFreePercentage",
+        "soft_limit_level": 15.0,
+        "applied_state": "OPEN",
+        "applied_factor": 1.0,
+        "applied_mechanism": "governor",
+        "kafka_partition": 3,
+        "kafka_offset": 0,
+    }
+    assert (other["status"], other["role"], other["latched"], other["volume_id"]) == (
+        "ok",
+        "data",
+        False,
+        None,
+    )
+    assert (other["hard_limit_type"], other["hard_limit_level"]) == ("MinFreePercentage", 5.0)
+    assert (other["soft_limit_type"], other["soft_limit_level"]) == ("ConsumedSpace", 450.0)
+
+
+def test_what_a_reader_does_not_know_of_a_volume_is_read_as_the_worse(rows_of):
+    usage = sample("usage")
+    (row,) = rows_of(
+        USAGE,
+        changed(
+            changed(changed(usage, "Body.Volumes.0.Status", "melted"), "Body.Volumes.0.Latched", "VERY"),
+            "Body.Volumes.0.Role",
+            "metadata",
+        ),
+    )
+    assert (row["status"], row["latched"], row["role"]) == ("failed", True, "metadata")
+
+
+def test_a_decision_record_gives_a_row_with_its_reasons(rows_of):
+    transition, held = rows_of(DECISIONS, sample("decision-transition"), sample("decision-held"))
+    assert (transition["state"], transition["factor"], transition["mode"]) == ("THROTTLE", 0.42, "enforce")
+    assert (transition["previous_state"], transition["fallback"], transition["hold"]) == ("OPEN", False, None)
+    assert transition["reasons"] == [
+        {"broker_id": 3, "volume": "/dev/sdb1", "cause": "soft", "headroom": 0.42}
+    ]
+    assert transition["undetermined"] == [{"broker_id": 7, "cause": "stale"}]
+    assert transition["sentence"].startswith("THROTTLE to 0.42")
+    assert held["hold"]["action"] in ("pause", "open")
+    assert held["hold"]["until"] is not None
+
+
+def test_a_clients_record_gives_a_row_per_client_or_one_without(rows_of):
+    first, second, none = rows_of(CLIENTS, sample("clients"), sample("clients-none"))
+    assert (first["user"], first["client_id"], first["limit_bytes_per_second"]) == (
+        "CN=orders",
+        "orders-1",
+        4_200_000,
+    )
+    assert (second["user"], second["client_id"], second["limit_bytes_per_second"]) == ("", "", None)
+    assert {row["observed_bytes_per_second"] for row in (first, second)} == {5_500_000}
+    assert (none["user"], none["produce_bytes_per_second"]) == (None, None)
+
+
+def test_an_operator_record_says_what_was_ordered_about_whom(rows_of):
+    names = ("operator-hold", "operator-quarantine", "operator-withdrawn", "operator-decommission")
+    found = rows_of(OPERATORS, *(sample(name) for name in names))
+    hold, quarantine, _, decommission = found
+    assert (hold["order_kind"], hold["subject_broker_id"], hold["action"]) == ("hold", None, "pause")
+    assert (hold["reason"], hold["actor"], moment(hold["until"])) == (
+        "moving the log dirs",
+        "alice",
+        datetime(2026, 11, 20, 10, 45, 30, 123000, tzinfo=UTC),
+    )
+    assert quarantine["order_kind"] == "quarantine"
+    assert quarantine["subject_broker_id"] == int(sample("operator-quarantine")["Body"]["Key"].split("/")[1])
+    assert [row["withdrawn"] for row in found] == [False, False, True, False]
+    assert decommission["order_kind"] == "decommission"
+    assert decommission["subject_broker_id"] == int(sample("operator-decommission")["Body"]["Key"])
+
+
+def test_a_malformed_record_is_kept_with_reason_and_offset(rows_of):
+    whole, *bad = rows_of(QUARANTINE, b"nonsense", sample("usage"), b"x" * 100_000, None)
+    assert moment(whole.pop("kafka_timestamp")) == KAFKA_TIME
+    assert whole == {
+        "day": date(2026, 11, 21),
+        "kafka_topic": "history",
+        "kafka_partition": 3,
+        "kafka_offset": 0,
+        "reason": "the value is no JSON object whose keys have the right types",
+        "key": b"1",
+        "value": b"nonsense",
+    }
+    assert [(row["kafka_offset"], row["value"] and len(row["value"])) for row in bad] == [
+        (2, 65_536),
+        (3, None),
+    ]
+
+
+def test_each_record_goes_to_one_table_alone(rows_of):
+    values = [
+        sample("usage"),
+        sample("decision-sample"),
+        sample("clients-none"),
+        sample("operator-hold"),
+        b"{",
+    ]
+    assert {table.name: [row["kafka_offset"] for row in rows_of(table, *values)] for table in ROWS} == {
+        "usage": [0],
+        "decisions": [1],
+        "clients": [2],
+        "operators": [3],
+        "quarantine": [4],
+    }

@@ -1,0 +1,107 @@
+"""The upkeep: duplicates of closed days, the state of each tick, few files, an end of keeping."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from kquota_pipeline import delta
+from kquota_pipeline.maintain.ticks import tick_rows
+from kquota_pipeline.maintain.upkeep import Upkeep, maintain
+from kquota_pipeline.tables import DECISIONS, TICKS, USAGE
+from tests.spark.rows import rows
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+TODAY = date(2026, 11, 20)
+
+
+def volume(sequence: int, at: datetime, consumed: int = 40, name: str = "/dev/sda", broker: int = 1, **more):
+    return {
+        "cluster_id": "C",
+        "broker_id": broker,
+        "instance_id": "I",
+        "sequence": sequence,
+        "at": at,
+        "day": at.date(),
+        "volume_name": name,
+        "status": "ok",
+        "role": "data",
+        "latched": False,
+        "capacity_bytes": 100,
+        "consumed_bytes": consumed,
+        **more,
+    }
+
+
+def decision(at: datetime, state: str, factor: float, broker: int = 1, **more):
+    return {
+        "cluster_id": "C",
+        "broker_id": broker,
+        "instance_id": "I",
+        "sequence": 1,
+        "at": at,
+        "day": at.date(),
+        "state": state,
+        "factor": factor,
+        "fallback": False,
+        "mode": "enforce",
+        **more,
+    }
+
+
+def seconds(count: float) -> timedelta:
+    return timedelta(seconds=count)
+
+
+def test_tables_that_are_not_there_are_named(spark, tables):
+    with pytest.raises(delta.NotATable, match="there is no table usage"):
+        maintain(spark, tables, NOON)
+
+
+@pytest.mark.parametrize(("minutes", "closed"), [(119, False), (120, True)])
+def test_a_day_is_closed_only_some_time_after_its_end(minutes, closed):
+    midnight = datetime(2026, 11, 21, tzinfo=UTC)
+    settings = Upkeep(closed_after=timedelta(hours=2))
+    assert settings.is_closed(TODAY, midnight + timedelta(minutes=minutes)) is closed
+
+
+def test_a_tick_is_what_its_volumes_last_said_and_the_worst_that_was_decided(spark):
+    usage = [
+        volume(1, NOON + seconds(1), consumed=10),
+        volume(2, NOON + seconds(29.9), consumed=40),
+        volume(2, NOON + seconds(29.9), consumed=90, name="/dev/sdb"),
+        volume(1, NOON + seconds(5), consumed=99, broker=2, name="/dev/off", status="offline"),
+        volume(1, NOON + seconds(5), consumed=98, broker=2, name="/dev/meta", role="metadata"),
+        volume(1, NOON + seconds(5), consumed=97, broker=2, name="/dev/dead", status="failed", latched=True),
+        volume(3, NOON + seconds(30), consumed=50),
+    ]
+    decisions = [
+        decision(NOON + seconds(2), "OPEN", 1.0),
+        decision(NOON + seconds(9), "THROTTLE", 0.25, broker=2, mode="observe"),
+        decision(NOON + seconds(20), "THROTTLE", 0.5, fallback=True),
+    ]
+    made = tick_rows(rows(spark, USAGE, usage), rows(spark, DECISIONS, decisions))
+    assert {field.name: field.dataType for field in made.schema} == {
+        field.name: field.dataType for field in TICKS.schema
+    }
+    first, second = (row.asDict() for row in made.orderBy("at").collect())
+    assert first.pop("at").astimezone(UTC) == NOON
+    assert first == {
+        "cluster_id": "C",
+        "day": TODAY,
+        "brokers": 2,
+        "volumes": 3,
+        "failed_volumes": 1,
+        "latched_volumes": 1,
+        "capacity_bytes": 200,
+        "consumed_bytes": 130,
+        "min_free_ratio": 0.1,
+        "min_free_bytes": 10,
+        "max_consumed_bytes": 90,
+        "decided_state": "THROTTLE",
+        "decided_factor": 0.25,
+        "fallback": True,
+        "enforcing_brokers": 1,
+    }
+    assert (second["volumes"], second["min_free_bytes"], second["decided_state"]) == (1, 50, None)
