@@ -123,6 +123,15 @@ audit: deps ## Compare the dependencies with their locks and with themselves; li
 lock: deps ## Lock the Python requirements anew
 	tools/lock.sh
 
+SCENARIO ?= default
+.PHONY: scenario
+scenario: deps-fleet packages-of-all-suites ## One of Molecule's scenarios on throw-away hosts (SCENARIO=broken-rollout)
+	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ .venv-fleet/bin/molecule test -s $(SCENARIO)
+
+.PHONY: packages-of-all-suites
+packages-of-all-suites: deps callback
+	tools/packages/build.sh bookworm trixie
+
 .PHONY: packages
 packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm trixie": also for another Debian)
 	tools/packages/build.sh $(SUITES)
