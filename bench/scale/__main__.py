@@ -25,6 +25,10 @@ _VOLUMES = 8
 
 def scale(
     seconds: Annotated[float, typer.Option(help="How long each agent is watched.")] = 60.0,
+    skip_agent: Annotated[
+        bool,
+        typer.Option("--skip-agent", help="Leave out what needs a quiet machine: a real agent and broker."),
+    ] = False,
     only: Annotated[str, typer.Option(help="core, agent or fleet; docs/scale.md stays as it is.")] = "",
 ) -> None:
     """Measure and simulate; fail if a simulated disk of a protected fleet fills."""
@@ -35,7 +39,7 @@ def scale(
     runtime = ensure_kafka_runtime(report=console.print)
     core = [measure_core(size, _VOLUMES) for size in _SIZES] if only in ("", "core") else []
     agents: list[AgentCost] = []
-    for size in _SIZES if only in ("", "agent") else ():
+    for size in _SIZES if only in ("", "agent") and not skip_agent else ():
         console.print(f"an agent beside {size} brokers")
         agents.append(measure_agent(runtime, size, _VOLUMES, seconds=seconds, say=console.print))
     courses: list[Course] = []

@@ -14,7 +14,7 @@ from kquota.core.decision import State
 _HEAD = """\
 # Large clusters, and whole fleets over days
 
-<!-- Written by `make scale`. Do not edit. -->
+<!-- Written by `make scale`; SCALE_ARGS=--skip-agent leaves the agent's own tables out. Do not edit. -->
 
 What an agent costs beside a thousand brokers, and what a fleet does in a week. The first is measured, the
 second is simulated with the agent's own policy and latch.
@@ -147,9 +147,8 @@ def _fleets(courses: Sequence[Course]) -> Rows:
         "Fleets over days",
         (
             "scenario",
-            "",
             "least free",
-            "a disk is full after",
+            "full after",
             "transitions, most in a day",
             "in THROTTLE",
             "in PAUSE",
@@ -157,8 +156,7 @@ def _fleets(courses: Sequence[Course]) -> Rows:
         ),
         tuple(
             (
-                course.scenario.name,
-                "protected" if course.protected else "unprotected",
+                course.scenario.name + ("" if course.protected else ", unprotected"),
                 f"{course.smallest_free_ratio:.1%}",
                 "never" if course.full_after_days is None else f"{course.full_after_days:.1f} days",
                 str(course.most_transitions_a_day) if course.protected else "-",
