@@ -63,7 +63,7 @@ lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles 
 
 .PHONY: lint-pipeline
 lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
-	.venv-pipeline/bin/mypy -p kquota_pipeline
+	MYPYPATH=. .venv-pipeline/bin/mypy -p kquota_pipeline -p bench_pipeline
 
 .PHONY: acceptance
 acceptance: deps ## Write anew what is made from the code: docs/acceptance.md, docs/configuration.md, the dashboard
@@ -99,6 +99,14 @@ failure-modes: deps ## Write docs/failure-modes.md anew
 scale: deps ## Measure an agent beside 1,000 brokers and simulate fleets over days (SCALE_ARGS="--only fleet")
 	$(PY) -m bench.scale $(SCALE_ARGS)
 
+.PHONY: demo-pipeline
+demo-pipeline: deps-pipeline ## A month of a made-up cluster, analysed: report, back-test, recommended limits
+	.venv-pipeline/bin/kquota-pipeline demo $(DEMO_ARGS)
+
+.PHONY: bench-spark
+bench-spark: deps-pipeline ## Measure what the pipeline costs, beside DuckDB (BENCH_ARGS="--full": 690 million samples)
+	$(PIPELINE_PY) -m bench_pipeline $(BENCH_ARGS)
+
 .PHONY: deps
 deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides
 	@tools/system-packages.sh
@@ -111,7 +119,7 @@ deps-fleet: deps ## Besides: .venv-fleet with Ansible and its tools, and what th
 
 .PHONY: deps-pipeline
 deps-pipeline: ## Set up .venv-pipeline (with .venv-pipeline/bin/kquota-pipeline), and the jars that Spark needs
-	@tools/system-packages.sh
+	@tools/system-packages.sh pipeline
 	@tools/virtual-environment.sh pipeline
 	@.venv-pipeline/bin/kquota-pipeline jars >/dev/null
 

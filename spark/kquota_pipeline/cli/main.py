@@ -13,6 +13,11 @@ import kquota
 _COMMANDS = {
     "ingest": "kquota_pipeline.cli.ingest:ingest_command",
     "maintain": "kquota_pipeline.cli.maintain:maintain_command",
+    **{
+        name: f"kquota_pipeline.cli.analysis:{name}"
+        for name in ("forecast", "skew", "accounting", "backtest", "recommend", "report")
+    },
+    "demo": "kquota_pipeline.cli.demo:demo",
     "jars": "kquota_pipeline.cli.deployment:jars",
     "archive": "kquota_pipeline.cli.deployment:archive",
 }

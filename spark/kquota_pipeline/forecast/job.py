@@ -83,7 +83,9 @@ def forecast_errors(
     """
 
     def of_volume(hours: pd.DataFrame) -> pd.DataFrame:
-        return pd.concat([_errors_of_volume(hours, days, ago) for ago in held_back_days], ignore_index=True)
+        parts = [_errors_of_volume(hours, days, ago) for ago in held_back_days]
+        whole = [part for part in parts if len(part)]
+        return pd.concat(whole, ignore_index=True) if whole else parts[0]
 
     return hourly(usage).groupBy(*VOLUME).applyInPandas(of_volume, ERRORS)
 
@@ -147,7 +149,7 @@ def _errors_of_volume(hours: pd.DataFrame, days: int, days_ago: int) -> pd.DataF
             real = _crest(later, now, ahead)
             if trend is not None and real is not None:
                 rows += _errors_of_day(known, trend, line, now, ahead, real)
-    frame = pd.DataFrame(rows, columns=ERRORS.fieldNames())
+    frame = pd.DataFrame(rows, columns=ERRORS.fieldNames(), dtype=object)
     for name in VOLUME:
         frame[name] = hours[name].iloc[0]
     return frame

@@ -32,7 +32,7 @@ _WINDOWS = (MAX_CRESTS, 14, 7)
 _LOOKS_BACK = 14
 _LOOK_AHEAD_CRESTS = 7
 # The height of a line is that of the last crests.
-_LEVEL_CRESTS = 5
+_LEVEL_CRESTS = 3
 # A jump is larger than this share of the capacity and than this many usual hourly changes.
 _JUMP_CAPACITY_SHARE = 0.03
 _JUMP_USUAL_CHANGES = 8.0

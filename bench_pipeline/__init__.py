@@ -1,0 +1,1 @@
+"""What the pipeline costs, beside DuckDB doing the same work in the same run: ``make bench-spark``."""

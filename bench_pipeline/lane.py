@@ -1,0 +1,73 @@
+"""One engine with so many cores, in a process of its own: what each work costs it, as lines of JSON.
+
+python -m bench_pipeline.lane ENGINE CORES FOLDER DAYS WORK…
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from bench_pipeline.work import DUCKDB, SPARK, Answer, folders, spark_usage
+
+_WARM_UPS = 1
+
+
+def main() -> None:
+    """Run the works that the arguments name; a first run of each on one day warms up."""
+    engine, cores, folder, days, *works = sys.argv[1:]
+    run = _spark(int(cores)) if engine == "spark" else _duckdb(int(cores))
+    for work in works:
+        for _ in range(_WARM_UPS):
+            run(work, Path(folder), 1)
+        wall, cpu = time.monotonic(), _cpu_seconds()
+        answer = run(work, Path(folder), int(days))
+        figures = {
+            "engine": engine, "cores": int(cores), "days": int(days), "work": work, "answer": answer,
+            "cpu_seconds": _cpu_seconds() - cpu, "wall_seconds": time.monotonic() - wall,
+        }  # fmt: skip
+        sys.stdout.write(json.dumps(figures) + "\n")
+        sys.stdout.flush()
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of those that it has started, which for Spark is the JVM."""
+    own = psutil.Process()
+    times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
+    return float(sum(time_.user + time_.system for time_ in times))
+
+
+def _spark(cores: int) -> Callable[[str, Path, int], Answer]:
+    from kquota_pipeline.session import start_session  # noqa: PLC0415 - DuckDB's lane does without Spark
+
+    session = start_session(
+        "kquota bench",
+        {
+            "spark.master": f"local[{cores}]",
+            "spark.sql.shuffle.partitions": str(cores),
+            "spark.driver.memory": "3g",
+        },
+        lambda message: print(message, file=sys.stderr),
+    )
+    return lambda work, folder, days: SPARK[work](spark_usage(session, folder, days))
+
+
+def _duckdb(cores: int) -> Callable[[str, Path, int], Answer]:
+    import duckdb  # noqa: PLC0415 - Spark's lane does without DuckDB
+
+    connection = duckdb.connect(config={"threads": cores})
+
+    def run(work: str, folder: Path, days: int) -> Answer:
+        files = ", ".join(f"'{day}/*.parquet'" for day in folders(folder, days))
+        return DUCKDB[work](connection, f"[{files}]")
+
+    return run
+
+
+if __name__ == "__main__":
+    main()

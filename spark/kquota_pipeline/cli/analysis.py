@@ -1,0 +1,294 @@
+"""`forecast`, `skew`, `accounting`, `backtest`, `recommend` and `report`: what is read out of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from pyspark.sql import DataFrame, SparkSession
+
+from kquota_pipeline import skew as skew_of
+from kquota_pipeline.accounting.clients import by_client, by_group, quotas
+from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
+from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
+from kquota_pipeline.backtest.open_loop import replay, summary
+from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say, spark_settings
+from kquota_pipeline.cli.results import JsonOption, show, to_json
+from kquota_pipeline.delta import NotATable, read
+from kquota_pipeline.forecast.job import accuracy, forecast_errors
+from kquota_pipeline.forecast.job import forecast as forecast_of
+from kquota_pipeline.jars import JarsUnavailable
+from kquota_pipeline.recommend.write import write_limits
+from kquota_pipeline.report.model import Analysis, History, analyse
+from kquota_pipeline.report.page import page
+from kquota_pipeline.session import start_session
+from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE, Tables
+
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="YYYY-MM-DD", help="Leave out what is older than this UTC day."),
+]
+PoliciesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--policies", help="YAML file of policies to try; without it, a few examples.", dir_okay=False
+    ),
+]
+GroupsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--groups", help="YAML file: group → list of users that are counted together.", dir_okay=False
+    ),
+]
+TopicsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--topics",
+        help="URI of a Parquet table of what brokers took in by topic (see docs/pipeline-analysis.md).",
+    ),
+]
+TickOption = Annotated[
+    int, typer.Option("--tick-seconds", min=5, max=3600, help="Length of a step of the back-test.")
+]
+ReplicationOption = Annotated[
+    float, typer.Option("--replication-factor", min=1, max=9, help="Mean replication factor of the topics.")
+]
+
+
+def forecast(
+    tables: TablesOption,
+    spark: SparkOption = None,
+    since: SinceOption = None,
+    with_accuracy: Annotated[
+        bool, typer.Option("--accuracy", help="Instead: how good such forecasts were, beside simpler ones.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say for each volume when it reaches its soft and hard limit."""
+    history = _history(tables, spark, since)
+    if with_accuracy:
+        show(accuracy(forecast_errors(history.usage)).orderBy("mean_error_ratio"), "Accuracy", as_json)
+    else:
+        rows = forecast_of(history.usage).orderBy("soft_days", "soft_early_days")
+        show(rows if as_json else rows.select(*_FORECAST_COLUMNS), "Forecast", as_json)
+
+
+def skew(
+    tables: TablesOption,
+    spark: SparkOption = None,
+    since: SinceOption = None,
+    moves: Annotated[
+        bool, typer.Option("--moves", help="Instead: the move that gains most in each cluster.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how unevenly brokers and their volumes are filled."""
+    volumes = skew_of.volumes_now(_history(tables, spark, since).usage)
+    if moves:
+        show(skew_of.best_moves(volumes), "Moves", as_json)
+    else:
+        show(skew_of.broker_skew(volumes).orderBy("cluster_id", "broker_id"), "Skew", as_json)
+
+
+def accounting(
+    tables: TablesOption,
+    spark: SparkOption = None,
+    since: SinceOption = None,
+    groups: GroupsOption = None,
+    topics: TopicsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say who produced how much and waited how long: by client, by group or by topic."""
+    history = _history(tables, spark, since, topics)
+    clients = by_client(history.clients)
+    if history.topics is not None:
+        show(topic_thresholds(history.topics).orderBy("cluster_id", "broker_id", "topic"), "Topics", as_json)
+    elif groups is not None:
+        show(by_group(clients, read_groups(groups)).orderBy("cluster_id", "group"), "Groups", as_json)
+    else:
+        show(clients.orderBy(clients["bytes"].desc()), "Clients", as_json)
+
+
+def backtest(
+    tables: TablesOption,
+    spark: SparkOption = None,
+    since: SinceOption = None,
+    policies: PoliciesOption = None,
+    open_loop: Annotated[
+        bool,
+        typer.Option("--open-loop", help="Only decide over what was: what is held back lands all the same."),
+    ] = False,
+    tick_seconds: TickOption = 600,
+    replication_factor: ReplicationOption = 3.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what other policies would have done: time in each state, bytes delayed, disks filled."""
+    wanted = _policies(policies)
+    history = _history(tables, spark, since)
+    if open_loop:
+        ticks = replay(history.usage, history.decisions, history.operators, wanted, tick_seconds)
+        outcome = summary(ticks, tick_seconds)
+    else:
+        course = closed_loop(
+            history.usage,
+            history.decisions,
+            history.clients,
+            history.operators,
+            wanted,
+            tick_seconds,
+            replication_factor,
+        )
+        outcome = closed_loop_summary(course, tick_seconds)
+    show(outcome.orderBy("cluster_id", "policy"), "Back-test", as_json)
+
+
+def recommend(
+    tables: TablesOption,
+    to: Annotated[Path, typer.Option("--to", help="Folder for the Ansible variables, one file per broker.")],
+    spark: SparkOption = None,
+    since: SinceOption = None,
+    tick_seconds: TickOption = 600,
+    replication_factor: ReplicationOption = 3.0,
+) -> None:
+    """Write limits that would have kept every disk from filling, and print commands for quotas. Applies
+    nothing.
+    """
+    history = _history(tables, spark, since)
+    analysis = _analysed(history, (), {}, tick_seconds, replication_factor)
+    write_recommendations(analysis, to)
+    for row in quotas(by_client(history.clients)).collect():
+        say(f"{row.user} {row.client_id}: usual peak {row.peak_bytes_per_second:.0f} bytes/s on a broker")
+
+
+def report(
+    tables: TablesOption,
+    to: Annotated[Path, typer.Option("--to", help="The page to write.", dir_okay=False)] = Path(
+        "kquota-report.html"
+    ),
+    spark: SparkOption = None,
+    since: SinceOption = None,
+    policies: PoliciesOption = None,
+    groups: GroupsOption = None,
+    topics: TopicsOption = None,
+    tick_seconds: TickOption = 600,
+    replication_factor: ReplicationOption = 3.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the figures as JSON instead of writing a page.")
+    ] = False,
+) -> None:
+    """Write one page with everything: forecasts, states, back-test, recommendation, clients, skew."""
+    history = _history(tables, spark, since, topics)
+    named = {} if groups is None else read_groups(groups)
+    analysis = _analysed(history, _policies(policies), named, tick_seconds, replication_factor)
+    if as_json:
+        typer.echo(to_json(analysis.document))
+    else:
+        to.write_text(page(analysis.document), "utf-8")
+        say(f"{to} is written")
+
+
+def read_groups(path: Path) -> dict[str, list[str]]:
+    """Read groups of users from YAML; ends the command where it is not a mapping of names to lists of
+    texts.
+    """
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        fail(f"{path}: {error}")
+    if not isinstance(document, dict):
+        fail(f"{path}: must be a mapping of groups to lists of users")
+    for group, users in document.items():
+        if not isinstance(users, list) or not all(isinstance(user, str) for user in users):
+            fail(f"{path}: {group}: {users!r} is not a list of users")
+    return {str(group): users for group, users in document.items()}
+
+
+def example_policies() -> tuple[Policy, ...]:
+    """Return the policies that come with the package."""
+    return read_policies(Path(str(files("kquota_pipeline").joinpath("policies", "examples.yml"))))
+
+
+def write_recommendations(analysis: Analysis, folder: Path) -> None:
+    """Write the recommended limits of every cluster, and print the commands for quotas."""
+    clusters: Any = analysis.document["clusters"]
+    for cluster in clusters:
+        name = cluster["cluster_id"]
+        if name in analysis.recommended:
+            brokers = analysis.recommended[name].brokers
+            for path in write_limits(brokers, folder / name if len(clusters) > 1 else folder):
+                say(f"{path} is written")
+        else:
+            say(f"cluster {name}: {cluster['recommendation']['problem']}")
+        for command in cluster["quota_commands"]:
+            typer.echo(command)
+
+
+def started(action: Callable[[], SparkSession]) -> SparkSession:
+    """Return the session that an action starts; ends the command where its jars can't be had."""
+    try:
+        return action()
+    except JarsUnavailable as error:
+        fail(str(error))
+
+
+def _analysed(
+    history: History,
+    policies: tuple[Policy, ...],
+    groups: dict[str, list[str]],
+    tick_seconds: int,
+    replication: float,
+) -> Analysis:
+    return analyse(
+        history,
+        policies,
+        groups,
+        tick_seconds=tick_seconds,
+        replication_factor=replication,
+        now=datetime.now(UTC),
+        progress=say,
+    )
+
+
+def _policies(path: Path | None) -> tuple[Policy, ...]:
+    try:
+        return example_policies() if path is None else read_policies(path)
+    except InvalidPolicy as error:
+        fail(str(error))
+
+
+def _history(tables: str, spark: list[str] | None, since: str | None, topics: str | None = None) -> History:
+    try:
+        first = None if since is None else datetime.strptime(since, "%Y-%m-%d").date()  # noqa: DTZ007 - a day
+    except ValueError:
+        raise typer.BadParameter(f"{since!r} is not a day, YYYY-MM-DD", param_hint="--since") from None
+    session = started(lambda: start_session("kquota-pipeline analysis", spark_settings(spark), say))
+    root = Tables(tables)
+
+    def of(table: Any) -> DataFrame:
+        frame = read(session, root, table)
+        return frame if first is None else frame.where(frame["day"] >= first)
+
+    try:
+        rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
+        return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), rates)
+    except NotATable as error:
+        fail(str(error))
+
+
+_FORECAST_COLUMNS = (
+    "cluster_id",
+    "broker_id",
+    "volume_name",
+    "consumed_bytes",
+    "soft_outlook",
+    "soft_days",
+    "soft_early_days",
+    "soft_late_days",
+    "hard_days",
+)

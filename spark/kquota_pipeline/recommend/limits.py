@@ -1,0 +1,150 @@
+"""Limits that would have kept every disk from filling, with the least that producers had to wait.
+
+Two things decide how early a volume has to act. What comes by replication can't be held back: the hard
+limit keeps room for a share of the most that the volume gained within an hour, and for 2 % of the capacity at
+least. What producers send can be slowed: the soft limit lies before the hard one by what the volume gains in
+some hours of its steepest growth. Which share and how many hours is tried out: each candidate rules over the
+history in closed loop, and of those under which no disk filled, the one that delayed the fewest bytes is
+recommended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import functions as F
+
+from kquota.core.limits import Limit, LimitType
+from kquota_pipeline.backtest.policy import Limits, Policy
+from kquota_pipeline.forecast.series import VOLUME, hourly
+
+# What is tried: the share of a volume's largest surge that its hard limit keeps room for, and the hours of
+# its steepest growth that its throttle zone spans.
+ROOM_SHARES = (0.25, 0.5, 1.0)
+ZONE_HOURS = (3, 8, 24)
+_MIN_HARD_PERCENT, _MAX_HARD_PERCENT = 2.0, 20.0
+_MIN_ZONE_PERCENT, _MAX_ZONE_PERCENT = 2.0, 40.0
+# Levels are rounded up to half a percent: nobody reads more into them.
+_STEP_PERCENT = Fraction(1, 2)
+
+
+class NoSafeLimits(Exception):
+    """No candidate kept every disk from filling; the text says which came closest and what filled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a volume needs, in percent of its capacity: room for replication, and its growth in an hour."""
+
+    broker_id: int
+    mount_point: str | None
+    beyond_percent: float
+    growth_percent_per_hour: float
+
+
+def needs(usage: DataFrame) -> DataFrame:
+    """Return for each volume how steeply it grew.
+
+    Columns: cluster_id, broker_id, volume_name, mount_point, growth_ratio_per_hour (what an hour's growth is
+    below 99 % of the time), surge_ratio (the most that came within an hour, beyond that), capacity_bytes.
+    """
+    by_hour = Window.partitionBy(*VOLUME).orderBy("hour")
+    before, id_before = F.lag("last_bytes").over(by_hour), F.lag("volume_id").over(by_hour)
+    # The growth of a new volume is its filling by replication: what it was replaced for, and nothing to come.
+    same = id_before.eqNullSafe(F.col("volume_id")) & (F.lag("hour").over(by_hour) == F.col("hour") - 1)
+    gained = F.when(same, F.greatest((F.col("last_bytes") - before) / F.col("capacity_bytes"), F.lit(0.0)))
+    hours = hourly(usage.where("capacity_bytes > 0")).withColumn("gained", gained)
+    return hours.groupBy(*VOLUME).agg(
+        F.max_by("mount_point", "hour").alias("mount_point"),
+        F.coalesce(F.percentile("gained", F.lit(0.99)), F.lit(0.0)).alias("growth_ratio_per_hour"),
+        F.coalesce(F.max("gained"), F.lit(0.0)).alias("surge_ratio"),
+        F.max_by("capacity_bytes", "hour").alias("capacity_bytes"),
+    )
+
+
+def read_needs(rows: Iterable[Row]) -> list[Need]:
+    """Return the collected rows of needs()."""
+    return [
+        Need(row.broker_id, row.mount_point, 100 * row.surge_ratio, 100 * row.growth_ratio_per_hour)
+        for row in rows
+    ]
+
+
+def candidates(volumes: Sequence[Need]) -> tuple[Policy, ...]:
+    """Return a policy for each room and zone, every broker with limits of its own, and the defaults."""
+    by_broker: dict[int, list[Need]] = {}
+    for need in volumes:
+        by_broker.setdefault(need.broker_id, []).append(need)
+    policies = [
+        Policy(name="defaults", limits=Limits(), brokers={broker: Limits() for broker in sorted(by_broker)})
+    ]
+    for share in ROOM_SHARES:
+        for hours in ZONE_HOURS:
+            limits = {broker: limits_of(own, share, hours) for broker, own in sorted(by_broker.items())}
+            name = f"{share:.0%} of surges, {hours} h of growth"
+            policies.append(Policy(name=name, limits=Limits(), brokers=limits))
+    return tuple(policies)
+
+
+def limits_of(volumes: Sequence[Need], room_share: float, zone_hours: int) -> Limits:
+    """Return a broker's limits: those that most of its volumes need, and the others by mount point.
+
+    A volume whose mount point is not known can't have limits of its own: then the broker's are the widest.
+    """
+    pairs = {need: _pair(need, room_share, zone_hours) for need in volumes}
+    nameless = [pair for need, pair in pairs.items() if need.mount_point is None]
+    if nameless:
+        hard, soft = (
+            max((pair[i] for pair in pairs.values()), key=lambda limit: limit.level) for i in (0, 1)
+        )
+        return Limits(hard=hard, soft=soft)
+    (hard, soft), _ = min(Counter(pairs.values()).items(), key=lambda item: (-item[1], -item[0][1].level))
+    return Limits(
+        hard=hard,
+        soft=soft,
+        volumes={str(need.mount_point): pair for need, pair in pairs.items() if pair != (hard, soft)},
+    )
+
+
+def _pair(need: Need, room_share: float, zone_hours: int) -> tuple[Limit, Limit]:
+    hard = min(max(room_share * need.beyond_percent, _MIN_HARD_PERCENT), _MAX_HARD_PERCENT)
+    zone = min(max(need.growth_percent_per_hour * zone_hours, _MIN_ZONE_PERCENT), _MAX_ZONE_PERCENT)
+    hard_level = _rounded_up(hard)
+    return (
+        Limit.of(LimitType.MIN_FREE_PERCENTAGE, hard_level),
+        Limit.of(LimitType.MIN_FREE_PERCENTAGE, hard_level + _rounded_up(zone)),
+    )
+
+
+def _rounded_up(percent: float) -> Fraction:
+    return -(-Fraction(percent) // _STEP_PERCENT) * _STEP_PERCENT
+
+
+def choose(policies: Sequence[Policy], outcomes: Iterable[Row]) -> Policy:
+    """Return the policy under which no disk filled and producers waited least.
+
+    Args:
+        policies: the candidates.
+        outcomes: the rows of closed_loop_summary for one cluster.
+
+    Raises:
+        NoSafeLimits: under every candidate some disk filled.
+    """
+    rows = sorted(
+        outcomes, key=lambda row: (row.first_filled_tick is not None, row.delayed_bytes, row.policy)
+    )
+    by_name = {policy.name: policy for policy in policies}
+    best = next((row for row in rows if row.policy in by_name), None)
+    if best is None:
+        raise NoSafeLimits("there is no history to try limits on")
+    if best.first_filled_tick is not None:
+        raise NoSafeLimits(
+            f"under every candidate a disk filled; {best.policy!r} delayed least, and volume "
+            f"{best.fullest_volume} of broker {best.fullest_broker_id} filled: no quota holds what "
+            "replication brings"
+        )
+    return by_name[best.policy]

@@ -1,0 +1,48 @@
+"""Recommendations as what operators use: Ansible variables, and commands of Kafka's own tools."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import yaml
+from pyspark.sql import Row
+
+from kquota_pipeline.backtest.policy import Limits
+
+_HEAD = """\
+# Recommended by `kquota-pipeline recommend`; nothing has been applied. For host_vars of the host of
+# broker {broker_id}: the role kquota_agent takes the variable as it is, and so does agent.yml under limits.
+"""
+
+
+def write_limits(limits: Mapping[int, Limits], folder: Path) -> list[Path]:
+    """Write a file of Ansible variables per broker, `broker-ID.yml`, and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for broker_id, own in sorted(limits.items()):
+        path = folder / f"broker-{broker_id}.yml"
+        body = yaml.safe_dump({"kquota_agent_limits": own.to_document()}, sort_keys=False)
+        path.write_text(_HEAD.format(broker_id=broker_id) + "---\n" + body, "utf-8")
+        paths.append(path)
+    return paths
+
+
+def quota_commands(quotas: Iterable[Row]) -> list[str]:
+    """Return a command of kafka-configs for each recommended quota (rows of accounting.clients.quotas).
+
+    A client without a client id shares the quota of the empty one, which kafka-configs can't name: such
+    clients get their user's. Those without a user are not told apart from others, and get none.
+    """
+    commands = []
+    for row in sorted(quotas, key=lambda row: (row.cluster_id, row.user, row.client_id)):
+        entity = []
+        if row.user:
+            entity += ["--entity-type", "users", "--entity-name", row.user]
+        if row.client_id:
+            entity += ["--entity-type", "clients", "--entity-name", row.client_id]
+        if entity:
+            words = ["--alter", "--add-config", f"producer_byte_rate={row.quota_bytes_per_second}", *entity]
+            commands.append(f'kafka-configs.sh --bootstrap-server "$BOOTSTRAP" {shlex.join(words)}')
+    return commands

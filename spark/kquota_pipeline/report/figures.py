@@ -1,0 +1,56 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+# Stands where there is no figure.
+NONE = "\N{EN DASH}"
+_HOUR, _DAY = 3600, 86_400
+
+
+def size(count_bytes: float) -> str:
+    """Return bytes with a unit of powers of 1000."""
+    number, unit = float(count_bytes), 0
+    while abs(number) >= 999.5 and unit < len(_SIZES) - 1:
+        number, unit = number / 1000, unit + 1
+    return f"{number:.3g} {_SIZES[unit]}"
+
+
+def rate(bytes_per_second: float) -> str:
+    """Return a rate."""
+    return f"{size(bytes_per_second)}/s"
+
+
+def percent(ratio: float, decimals: int = 1) -> str:
+    """Return a ratio in percent."""
+    return f"{100 * ratio:.{decimals}f} %"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / _HOUR:.0f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.1f} d"
+
+
+def days(number: float | None) -> str:
+    """Return days from now; None is beyond the horizon."""
+    if number is None:
+        return NONE
+    if number < 1:
+        return f"{24 * number:.0f} h" if number > 0 else "now"
+    return f"{number:.0f} d" if number >= 10 else f"{number:.1f} d"
+
+
+def day_of(seconds: float) -> str:
+    """Return the day of an epoch second, UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%-d %b")
+
+
+def moment_of(seconds: float) -> str:
+    """Return the minute of an epoch second, UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,374 @@
+"""The report as one HTML page that loads nothing from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kquota_pipeline.report import figures, plots
+from kquota_pipeline.report.markup import Markup, element, joined
+from kquota_pipeline.report.style import STYLE
+
+_AHEAD_DAYS = 14
+_DAY_SECONDS = 86_400
+_STATE_KEYS = (("OPEN", "open"), ("THROTTLE", "throttle"), ("PAUSE", "pause"))
+_MAX_ROWS = 40
+Cluster = Mapping[str, Any]
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """Return the page that shows a report's document (see report.model)."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", "kquota: disks of the cluster"),
+        element("style", Markup(STYLE)),
+    )
+    span = (
+        f"{figures.moment_of(document['from_seconds'])} to {figures.moment_of(document['until_seconds'])} UTC"
+    )
+    body = element(
+        "body",
+        element("h1", "Which disk fills, who fills it, which limits to set"),
+        element("p", f"History of {span}. Nothing here has been applied.", class_="note"),
+        *[_cluster(cluster, document) for cluster in document["clusters"]],
+        _accuracy(document["accuracy"]),
+        element("p", f"Made by kquota-pipeline, {document['made_at']}.", class_="note"),
+    )
+    return "<!DOCTYPE html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+def _cluster(cluster: Cluster, document: Mapping[str, Any]) -> Markup:
+    return element(
+        "section",
+        element("h2", f"Cluster {cluster['cluster_id']}"),
+        _tiles(cluster),
+        _usage(cluster),
+        _states(cluster),
+        _backtest(cluster, document),
+        _recommendation(cluster),
+        _clients(cluster),
+        _topics(cluster),
+        _skew(cluster),
+    )
+
+
+def _tiles(cluster: Cluster) -> Markup:
+    rows = cluster["forecasts"]
+    seconds = {state: 0.0 for state, _ in _STATE_KEYS}
+    for begin, until, state in cluster["spans"]:
+        seconds[state] += until - begin
+    total = sum(seconds.values()) or 1.0
+    tiles = []
+    if rows:
+        first = rows[0]
+        when = first["soft_outlook"] if first["soft_days"] is None else _when(first, "soft")
+        tiles.append(_tile("First at its soft limit", f"{_volume(first)}: {when}"))
+        fullest = max(rows, key=lambda row: row["consumed_bytes"] / max(row["capacity_bytes"], 1))
+        ratio = fullest["consumed_bytes"] / max(fullest["capacity_bytes"], 1)
+        tiles.append(_tile("Fullest now", f"{_volume(fullest)}: {figures.percent(ratio)}"))
+    held = total - seconds["OPEN"]
+    tiles.append(
+        _tile("Producers slowed or paused", f"{figures.duration(held)} ({figures.percent(held / total)})")
+    )
+    chosen = cluster["recommendation"]["policy"]
+    tiles.append(_tile("Recommended limits", chosen if chosen is not None else "none is safe"))
+    return element("div", *tiles, class_="tiles")
+
+
+def _tile(name: str, figure: str) -> Markup:
+    return element("div", element("small", name), element("b", figure), class_="card tile")
+
+
+def _volume(row: Mapping[str, Any]) -> str:
+    return f"broker {row['broker_id']} {row['volume_name']}"
+
+
+def _when(row: Mapping[str, Any], limit: str) -> str:
+    if row[f"{limit}_days"] is None:
+        early = row[f"{limit}_early_days"]
+        return str(row[f"{limit}_outlook"]) + (
+            "" if early is None else f", at the earliest in {figures.days(early)}"
+        )
+    if row[f"{limit}_days"] == 0:
+        return "now"
+    early, late = figures.days(row[f"{limit}_early_days"]), figures.days(row[f"{limit}_late_days"])
+    return f"in {figures.days(row[f'{limit}_days'])} ({early} to {late if late != figures.NONE else 'never'})"
+
+
+def _usage(cluster: Cluster) -> Markup:
+    rows = {(row["broker_id"], row["volume_name"]): row for row in cluster["forecasts"]}
+    cards = []
+    for series in cluster["series"]:
+        row = rows[series["broker_id"], series["volume_name"]]
+        if len(series["points"]) < 2:
+            continue
+        capacity = row["capacity_bytes"]
+        plot = plots.UsagePlot(
+            title=f"Usage of {_volume(row)}",
+            points=[(at, ratio) for at, ratio in series["points"]],
+            soft_ratio=row["soft_bytes"] / capacity,
+            hard_ratio=row["hard_bytes"] / capacity,
+            band=_band(row),
+        )
+        text = f"soft limit {_when(row, 'soft')}; hard limit {_when(row, 'hard')}"
+        cards.append(
+            element(
+                "div", element("h3", _volume(row)), plots.usage(plot), element("small", text), class_="card"
+            )
+        )
+    text = (
+        "The volumes that reach their soft limit first: crests of four hours in percent of the capacity, "
+        f"and what the next {_AHEAD_DAYS} days will bring in four cases of five."
+    )
+    return element(
+        "div",
+        element("h2", "Which disk will be full, and when"),
+        element("p", text, class_="note"),
+        element("div", *cards, class_="plots"),
+        _forecast_table(cluster["forecasts"]),
+    )
+
+
+def _band(row: Mapping[str, Any]) -> list[tuple[float, float, float, float]]:
+    if row["level_bytes"] is None:
+        return []
+    capacity = row["capacity_bytes"]
+    band = []
+    for day in range(_AHEAD_DAYS + 1):
+        middle = row["level_bytes"] + row["slope_bytes_per_day"] * day
+        low = row["level_bytes"] + row["scatter_low_bytes"] + row["slope_low_bytes_per_day"] * day
+        high = row["level_bytes"] + row["scatter_high_bytes"] + row["slope_high_bytes_per_day"] * day
+        band.append(((row["hour"] + 24 * day) * 3600.0, low / capacity, middle / capacity, high / capacity))
+    return band
+
+
+def _forecast_table(rows: Sequence[Mapping[str, Any]]) -> Markup:
+    lines = [
+        (
+            _volume(row),
+            figures.percent(row["consumed_bytes"] / max(row["capacity_bytes"], 1)),
+            figures.NONE
+            if row["slope_bytes_per_day"] is None
+            else f"{figures.size(row['slope_bytes_per_day'])}/d",
+            str(row["soft_outlook"]),
+            _when(row, "soft") if row["soft_early_days"] is not None else figures.NONE,
+            _when(row, "hard") if row["hard_early_days"] is not None else figures.NONE,
+        )
+        for row in rows[:_MAX_ROWS]
+    ]
+    note = (
+        []
+        if len(rows) <= _MAX_ROWS
+        else [element("p", f"{len(rows) - _MAX_ROWS} more are in the JSON.", class_="note")]
+    )
+    columns = ("volume", "used", "trend", "outlook", "soft limit", "hard limit")
+    return joined([_table(columns, lines, numbers=(1, 2)), *note])
+
+
+def _states(cluster: Cluster) -> Markup:
+    if not cluster["spans"]:
+        return Markup("")
+    keys = [joined([element("span", class_=f"key {key}"), Markup(state)]) for state, key in _STATE_KEYS]
+    return element(
+        "div",
+        element("h2", "What the cluster decided"),
+        element("p", *keys, class_="note"),
+        element("div", plots.states([tuple(span) for span in cluster["spans"]]), class_="card"),
+    )
+
+
+def _backtest(cluster: Cluster, document: Mapping[str, Any]) -> Markup:
+    rows, shares = [], []
+    chosen = cluster["recommendation"]["policy"]
+    for row in cluster["outcomes"]:
+        seconds = [row[f"{key}_seconds"] for _, key in _STATE_KEYS]
+        total = sum(seconds) or 1
+        shares.append((row["policy"], [part / total for part in seconds]))
+        filled = row["first_filled_tick"]
+        rows.append(
+            (
+                row["policy"],
+                *[figures.percent(part / total) for part in seconds],
+                figures.size(row["delayed_bytes"]),
+                figures.size(row["lost_bytes"]),
+                figures.percent(row["fullest_ratio"]),
+                "no" if filled is None else f"{figures.moment_of(filled)}",
+            )
+        )
+    columns = ("policy", "OPEN", "THROTTLE", "PAUSE", "delayed", "not sent", "fullest", "a disk filled")
+    text = (
+        f"Each policy rules over the same history in steps of {figures.duration(document['tick_seconds'])}. "
+        f"What it holds back does not land; every byte lands {document['replication_factor']:g} times. "
+        f"The last {len(cluster['tried'])} were made for the recommendation."
+    )
+    return element(
+        "div",
+        element("h2", "What another policy would have done"),
+        element("p", text, class_="note"),
+        element("div", plots.shares(shares), class_="card"),
+        _table(columns, rows, numbers=range(1, 7), chosen=chosen, bad=7),
+    )
+
+
+def _recommendation(cluster: Cluster) -> Markup:
+    advice = cluster["recommendation"]
+    parts: list[Markup] = [element("h2", "Which limits to set")]
+    if advice["policy"] is None:
+        parts.append(element("p", str(advice["problem"]), class_="bad"))
+    rows = []
+    for broker, limits in advice["limits"].items():
+        rows.append((f"broker {broker}", "", _limit(limits["hard"]), _limit(limits["soft"])))
+        for mount_point, own in limits["volumes"].items():
+            rows.append(
+                (
+                    "",
+                    mount_point,
+                    *[_limit(own[name]) if name in own else "as the broker" for name in ("hard", "soft")],
+                )
+            )
+    if rows:
+        parts.append(_table(("broker", "volume", "hard", "soft"), rows))
+    return element("div", *parts)
+
+
+def _limit(limit: Mapping[str, Any]) -> str:
+    if limit["type"] == "MinFreePercentage":
+        return f"{limit['level']:g} % free"
+    return f"{figures.size(limit['level'])} {'free' if limit['type'] == 'MinFreeBytes' else 'consumed'}"
+
+
+def _clients(cluster: Cluster) -> Markup:
+    clients = cluster["clients"]
+    most = max((row["bytes"] for row in clients), default=1) or 1
+    bars = [
+        (
+            f"{row['user'] or '(no user)'} · {row['client_id'] or '(no client id)'}",
+            row["bytes"] / most,
+            f"{figures.size(row['bytes'])}, {figures.percent(row['share_ratio'], 0)}",
+        )
+        for row in clients
+    ]
+    waits = [
+        (
+            row["user"] or figures.NONE,
+            row["client_id"] or figures.NONE,
+            figures.rate(row["mean_bytes_per_second"]),
+            figures.rate(row["peak_bytes_per_second"]),
+            figures.duration(row["throttled_seconds"]),
+        )
+        for row in clients
+    ]
+    parts = [element("h2", "Who fills the disks")]
+    if bars:
+        parts.append(element("div", plots.bars(bars, "Bytes by client"), class_="card"))
+        columns = ("user", "client id", "mean", "peak on a broker", "delays imposed")
+        parts.append(_table(columns, waits, numbers=(2, 3, 4)))
+    if cluster["quota_commands"]:
+        parts.append(element("p", "These stand out so far that a quota of their own is justified:"))
+        parts.append(element("pre", "\n".join(cluster["quota_commands"])))
+    else:
+        parts.append(
+            element("p", "No client stands out so far that it needs a quota of its own.", class_="note")
+        )
+    return element("div", *parts)
+
+
+def _topics(cluster: Cluster) -> Markup:
+    rows = [
+        (
+            str(row["broker_id"]),
+            row["topic"],
+            figures.rate(row["peak_bytes_per_second"]),
+            figures.NONE
+            if row["threshold_bytes_per_second"] is None
+            else figures.rate(row["threshold_bytes_per_second"]),
+            figures.rate(row["total_bytes_per_second"]),
+        )
+        for row in sorted(
+            cluster["topics"], key=lambda row: (row["broker_id"], -row["peak_bytes_per_second"])
+        )
+        if row["threshold_bytes_per_second"] is not None
+    ]
+    if not rows:
+        return Markup("")
+    text = "Topics that take more than an even share; the others share the rest of the total evenly."
+    columns = ("broker", "topic", "peak", "threshold", "broker's total")
+    return element(
+        "div",
+        element("h2", "Thresholds of topics"),
+        element("p", text, class_="note"),
+        _table(columns, rows[:_MAX_ROWS], numbers=(2, 3, 4)),
+    )
+
+
+def _skew(cluster: Cluster) -> Markup:
+    brokers: dict[int, list[tuple[str, float]]] = {}
+    for row in cluster["volumes"]:
+        brokers.setdefault(row["broker_id"], []).append((row["volume_name"], row["used_ratio"]))
+    if not brokers:
+        return Markup("")
+    move = cluster["move"]
+    even = 0.0 if move is None else move["even_ratio"]
+    parts = [
+        element("h2", "How evenly the disks are filled"),
+        element("div", plots.skew(sorted(brokers.items()), even), class_="card"),
+    ]
+    if move is not None:
+        text = (
+            f"Moving {figures.size(move['move_bytes'])} from broker {move['from_broker_id']} "
+            f"{move['from_volume']} to broker {move['to_broker_id']} {move['to_volume']} would bring the "
+            f"fullest disk from {figures.percent(move['fullest_ratio'])} to "
+            f"{figures.percent(move['after_ratio'])}; evenly filled, all would be at "
+            f"{figures.percent(move['even_ratio'])} (the dashed line)."
+        )
+        parts.append(element("p", text))
+    return element("div", *parts)
+
+
+def _accuracy(rows: Sequence[Mapping[str, Any]]) -> Markup:
+    lines = [
+        (
+            row["method"],
+            str(row["forecasts"]),
+            figures.percent(row["mean_error_ratio"], 2),
+            figures.percent(row["median_error_ratio"], 2),
+            figures.NONE if row["covered_ratio"] is None else figures.percent(row["covered_ratio"], 0),
+        )
+        for row in rows
+    ]
+    text = (
+        "Crests of up to seven days, foretold from what was known 5, 7, 9 and 11 days ago; errors in percent "
+        "of the capacity. The interval is meant to cover 80 %."
+    )
+    columns = ("method", "forecasts", "mean error", "median error", "inside the interval")
+    return element(
+        "section",
+        element("h2", "How good such forecasts were"),
+        element("p", text, class_="note"),
+        _table(columns, lines, numbers=(1, 2, 3, 4)),
+    )
+
+
+def _table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: Sequence[int] | range = (),
+    chosen: str | None = None,
+    bad: int | None = None,
+) -> Markup:
+    head = [
+        element("th", name, class_="n" if number in numbers else None) for number, name in enumerate(columns)
+    ]
+    body = []
+    for row in rows:
+        cells = []
+        for number, cell in enumerate(row):
+            kind = "n" if number in numbers else ("bad" if number == bad and cell != "no" else None)
+            cells.append(element("td", cell, class_=kind))
+        body.append(element("tr", *cells, class_="chosen" if row[0] == chosen else None))
+    table = element("table", element("thead", element("tr", *head)), element("tbody", *body))
+    return element("div", table, class_="scroll")
