@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,9 +65,9 @@ def closed_loop(
         course.insert(0, "policy", policy)
         return course
 
-    names = usage.sparkSession.createDataFrame([(name,) for name in by_name], "policy string")
-    rows = _rows(usage, clients, tick_seconds).crossJoin(F.broadcast(names))
-    events = _events(decisions, operators, tick_seconds).crossJoin(F.broadcast(names))
+    # Each side has an array of its own: one frame of names on both sides would make the column ambiguous.
+    rows = _rows(usage, clients, tick_seconds).withColumn("policy", _each(by_name))
+    events = _events(decisions, operators, tick_seconds).withColumn("policy", _each(by_name))
     group = ("policy", "cluster_id")
     return rows.groupBy(*group).cogroup(events.groupBy(*group)).applyInPandas(run, CLOSED_LOOP)
 
@@ -100,6 +100,11 @@ def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
 def tick_of(at: str, tick_seconds: int) -> Column:
     """Return the end of the tick that a time is in, in epoch seconds."""
     return (F.ceil(F.unix_micros(at) / (tick_seconds * 1_000_000)) * tick_seconds).cast("long")
+
+
+def _each(names: Iterable[str]) -> Column:
+    """Repeat a row for each name."""
+    return F.explode(F.array(*[F.lit(name) for name in names]))
 
 
 def _rows(usage: DataFrame, clients: DataFrame, tick_seconds: int) -> DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
@@ -68,8 +68,15 @@ ERRORS = StructType(
 
 
 def forecast(usage: DataFrame) -> DataFrame:
-    """Return one row per volume (FORECAST): its trend, and when it reaches its soft and hard limit."""
-    return hourly(usage).groupBy(*VOLUME).applyInPandas(_forecast_volume, FORECAST)
+    """Return one row per volume (FORECAST): its trend, and when it reaches its soft and hard limit.
+
+    Volumes that the cluster has not heard of for a day (decommissioned, replaced under another name) have no
+    future, and no row.
+    """
+    rows = hourly(usage).groupBy(*VOLUME).applyInPandas(_forecast_volume, FORECAST)
+    newest = F.max("hour").over(Window.partitionBy("cluster_id"))
+    recent = F.col("hour") > F.col("newest") - DAY_HOURS
+    return rows.withColumn("newest", newest).where(recent).drop("newest")
 
 
 def forecast_errors(

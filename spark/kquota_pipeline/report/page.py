@@ -176,7 +176,7 @@ def _states(cluster: Cluster) -> Markup:
         "div",
         element("h2", "What the cluster decided"),
         element("p", *keys, class_="note"),
-        element("div", plots.states([tuple(span) for span in cluster["spans"]]), class_="card"),
+        element("div", plots.states([tuple(span) for span in cluster["spans"]]), class_="card one"),
     )
 
 
@@ -208,7 +208,7 @@ def _backtest(cluster: Cluster, document: Mapping[str, Any]) -> Markup:
         "div",
         element("h2", "What another policy would have done"),
         element("p", text, class_="note"),
-        element("div", plots.shares(shares), class_="card"),
+        element("div", plots.shares(shares), class_="card one"),
         _table(columns, rows, numbers=range(1, 7), chosen=chosen, bad=7),
     )
 
@@ -263,7 +263,7 @@ def _clients(cluster: Cluster) -> Markup:
     ]
     parts = [element("h2", "Who fills the disks")]
     if bars:
-        parts.append(element("div", plots.bars(bars, "Bytes by client"), class_="card"))
+        parts.append(element("div", plots.bars(bars, "Bytes by client"), class_="card one"))
         columns = ("user", "client id", "mean", "peak on a broker", "delays imposed")
         parts.append(_table(columns, waits, numbers=(2, 3, 4)))
     if cluster["quota_commands"]:
@@ -314,7 +314,7 @@ def _skew(cluster: Cluster) -> Markup:
     even = 0.0 if move is None else move["even_ratio"]
     parts = [
         element("h2", "How evenly the disks are filled"),
-        element("div", plots.skew(sorted(brokers.items()), even), class_="card"),
+        element("div", plots.skew(sorted(brokers.items()), even), class_="card one"),
     ]
     if move is not None:
         text = (

@@ -31,12 +31,16 @@ class UsagePlot:
 
 
 class _Axes:
-    def __init__(self, start: float, end: float, low: float, high: float, height: int) -> None:
+    def __init__(
+        self, start: float, end: float, low: float, high: float, height: int, left: float = _LEFT
+    ) -> None:
+        self._left = left
         self._start, self._end, self._low, self._high = start, max(end, start + 1), low, high
         self._height = height
 
     def x(self, seconds: float) -> float:
-        return _LEFT + (seconds - self._start) / (self._end - self._start) * (WIDTH - _LEFT - _RIGHT)
+        width = WIDTH - self._left - _RIGHT
+        return self._left + (seconds - self._start) / (self._end - self._start) * width
 
     def y(self, ratio: float) -> float:
         share = (min(max(ratio, self._low), self._high) - self._low) / (self._high - self._low)
@@ -77,7 +81,7 @@ def usage(plot: UsagePlot, height: int = 170) -> Markup:
 def states(spans: Sequence[tuple[float, float, str]], height: int = 62) -> Markup:
     """Return the states over time; spans are (from, to, state) in epoch seconds."""
     start, end = spans[0][0], spans[-1][1]
-    axes = _Axes(start, end, 0.0, 1.0, height)
+    axes = _Axes(start, end, 0.0, 1.0, height, left=50)
     parts = [_days(axes, start, end, height)]
     lanes = {state: number for number, state in enumerate(_STATES)}
     lane = (height - _TOP - _BOTTOM) / len(_STATES)
@@ -94,9 +98,7 @@ def states(spans: Sequence[tuple[float, float, str]], height: int = 62) -> Marku
             )
         )
     for state, number in lanes.items():
-        parts.append(
-            element("text", state[:5].title(), x=0, y=_TOP + number * lane + lane * 0.75, class_="axis")
-        )
+        parts.append(element("text", state.title(), x=0, y=_TOP + number * lane + lane * 0.75, class_="axis"))
     return _svg(height, "States over time", parts)
 
 

@@ -13,6 +13,7 @@ h1{font-size:1.5rem;margin:.2em 0}h2{font-size:1.15rem;margin:1.8em 0 .5em}h3{fo
 p,ul{margin:.4em 0}small,.note{color:var(--soft);font-size:.85rem}
 .tiles,.plots{display:grid;gap:12px;grid-template-columns:repeat(auto-fill,minmax(min(100%,230px),1fr))}
 .plots{grid-template-columns:repeat(auto-fill,minmax(min(100%,340px),1fr))}
+.one{max-width:590px}
 .card{background:var(--card);border-radius:8px;padding:12px;min-width:0}
 .tile b{display:block;font-size:1.35rem;line-height:1.2}
 svg{display:block;width:100%;height:auto;max-width:560px;font-size:11px}
