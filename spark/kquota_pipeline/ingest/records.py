@@ -37,6 +37,7 @@ _VOLUME = _struct(
     Consumed=_LONG,
     VolumeId=_TEXT,
     LogDirs=ArrayType(_TEXT),
+    MountPoint=_TEXT,
     HardLimit=_LIMIT,
     SoftLimit=_LIMIT,
     Status=_TEXT,

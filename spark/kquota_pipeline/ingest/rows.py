@@ -35,6 +35,7 @@ def usage_rows(records: DataFrame) -> DataFrame:
         volume["VolumeName"].alias("volume_name"),
         volume["VolumeId"].alias("volume_id"),
         volume["LogDirs"].alias("log_dirs"),
+        volume["MountPoint"].alias("mount_point"),
         F.when(status.isin("ok", "offline"), status).otherwise("failed").alias("status"),
         F.when(volume["Role"] == "metadata", "metadata").otherwise("data").alias("role"),
         volume["Latched"].isNotNull().alias("latched"),

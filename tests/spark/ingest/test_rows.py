@@ -53,6 +53,7 @@ def test_a_usage_record_gives_a_row_per_volume_with_the_limits_in_force(rows_of)
         "volume_name": "/dev/sda1",
         "volume_id": "fs uuid",
         "log_dirs": ["/data/1"],
+        "mount_point": "/data/1",
         "status": "ok",
         "role": "data",
         "latched": True,
