@@ -125,6 +125,7 @@ LOOSE = (
     "Role",
     "Applied",
     "LogDirs",
+    "MountPoint",
     "VolumeId",
     "SchemaVersion",
 )
