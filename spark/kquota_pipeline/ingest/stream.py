@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,10 @@ from kquota_pipeline.ingest.rows import KIND_OF_TABLE, ROWS
 from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, Tables
 
 _LOOK_SECONDS = 1.0
+# A line of a Java or Python trace: `Caused by: a.b.SomeException: words`, `SomeError: words`.
+_NAMED = re.compile(
+    r"^(?:Caused by: )?((?:[\w.]+\.)?(?:\w+(?:Error|Exception)|ForeignCheckpoint): \S.*)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -121,9 +126,7 @@ def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Pr
 
 
 def _cause(error: BaseException) -> str:
-    """Return the line of Spark's long message that says what was wrong."""
+    """Return the line of Spark's long message that says what was wrong: the last exception that it names."""
     text = str(error)
-    for marker in ("ForeignCheckpoint: ", "Caused by: "):
-        if marker in text:
-            return text.rsplit(marker, maxsplit=1)[-1].splitlines()[0]
-    return text.splitlines()[0] if text else type(error).__name__
+    named = _NAMED.findall(text)
+    return named[-1].strip() if named else (text.splitlines() or [type(error).__name__])[0]
