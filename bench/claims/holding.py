@@ -50,6 +50,10 @@ def _asserted(pauses: Iterable[Paused]) -> Iterator[Verdict]:
             f"at most {worst.offered_ratio or 0.0:.1%} ({where(worst)})",
             (worst.offered_ratio or 0.0) <= HELD_RATIO,
             asserted=True,
+            cause="the governor expects what it has lately seen to arrive between two looks; after a look "
+            "that came a second late (an overloaded machine: see the load average) that is so much that its "
+            "floor, arrivals / D, is no limit for the first seconds of a pause. Next: count arrivals by the "
+            "time between two looks",
         )
     yield from _against_the_peer(by_case)
 

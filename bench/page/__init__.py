@@ -72,7 +72,7 @@ def _aims(verdicts: Sequence[Verdict]) -> str:
     text = _verdicts(verdicts).markdown()
     missed = [verdict for verdict in verdicts if not verdict.holds and verdict.cause]
     if missed:
-        text += "\nMissed aims, and what we take for the cause:\n\n"
+        text += "\nWhat is missed, and what we take for the cause:\n\n"
         text += "\n".join(
             f"- {verdict.statement}: {verdict.measured}. {_sentence(verdict.cause)}" for verdict in missed
         )
