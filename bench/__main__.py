@@ -70,9 +70,11 @@ def bench(
     if missing:
         console.print(f"not yet measured (--resume): {', '.join(missing)}")
     if write_page and saved and (judge_only or not missing):
-        plot_overshoots(results.overshoots)
         _PAGE.write_text(page(saved, verdicts, missing, full=full), encoding="utf-8")
-        console.print(f"written: {_PAGE}, {PLOT}")
+        console.print(f"written: {_PAGE}")
+        if results.overshoots:
+            plot_overshoots(results.overshoots)
+            console.print(f"written: {PLOT}")
     broken = [verdict for verdict in verdicts if verdict.asserted and not verdict.holds]
     for verdict in broken:
         console.print(f"[red]does not hold:[/] {verdict.statement}: {verdict.measured}")

@@ -58,7 +58,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Rows:
         "Claims (asserted) and aims",
         ("statement", "measured", ""),
         tuple((verdict.statement, verdict.measured, _outcome(verdict)) for verdict in verdicts),
-        "Claims are ratios within one run: `make bench` fails where one does not hold. Aims are wishes.",
+        "Claims are ratios within one run: `make bench` fails where one does not hold. An aim that is missed fails nothing.",
     )
 
 
