@@ -58,7 +58,8 @@ def _verdicts(verdicts: Sequence[Verdict]) -> Rows:
         "Claims (asserted) and aims",
         ("statement", "measured", ""),
         tuple((verdict.statement, verdict.measured, _outcome(verdict)) for verdict in verdicts),
-        "Claims are ratios within one run: `make bench` fails where one does not hold. An aim that is missed fails nothing.",
+        "Claims are ratios within one run: `make bench` fails where one does not hold. An aim that is missed "
+        "fails nothing.",
     )
 
 
