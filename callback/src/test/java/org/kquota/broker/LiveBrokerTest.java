@@ -261,6 +261,26 @@ class LiveBrokerTest {
         assertTrue(refused.getMessage().contains("kquota.mode"), refused.getMessage());
     }
 
+    /** At least a request for each connection, and besides what the pool lets in, F each D, which it has to itself here. */
+    @Test
+    @Tag("F28")
+    void aProducerThatReconnectsInAPauseIsHeldByThePool() throws Exception {
+        try (Reconnecting reconnecting = new Reconnecting(broker, "carol", "reconnected")) {
+            LiveBroker.await("it produces", () -> reconnecting.connections() >= 5);
+            double free = (double) reconnecting.landed() / reconnecting.connections();
+            broker.decide("PAUSE", 0);
+            broker.awaitApplied("PAUSE", applied -> applied.mechanism() == Mechanism.GOVERNOR);
+            // Until D is 6 s.
+            Thread.sleep(12_000);
+            long landed = reconnecting.landed();
+            long connections = reconnecting.connections();
+            LiveBroker.await("it reconnects", () -> reconnecting.connections() >= connections + 8);
+            double held = (double) (reconnecting.landed() - landed) / (reconnecting.connections() - connections);
+            System.out.printf("requests for each connection: %.1f in OPEN, %.1f in PAUSE%n", free, held);
+            assertTrue(held < 0.5 * free, "requests for each connection: " + free + " in OPEN, " + held + " in PAUSE");
+        }
+    }
+
     @Test
     @Tag("F21")
     void aDecisionThatCannotBeTrustedIsLost() throws Exception {
