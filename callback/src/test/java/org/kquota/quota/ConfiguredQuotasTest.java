@@ -46,7 +46,12 @@ class ConfiguredQuotasTest {
     private final List<AutoCloseable> toClose = new ArrayList<>();
 
     private BrokerQuotas broker(QuotaType type, Map<String, String> settings) {
+        return broker(type, settings, 1);
+    }
+
+    private BrokerQuotas broker(QuotaType type, Map<String, String> settings, int nodeId) {
         Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put("node.id", String.valueOf(nodeId));
         properties.putAll(settings);
         KquotaCallback callback = new KquotaCallback();
         callback.configure(properties);
@@ -90,6 +95,17 @@ class ConfiguredQuotasTest {
         assertEquals(0, quotas.record("alice", "", 20 * MB));
         assertTrue(quotas.record("bob", "", 20 * MB) > 0, "bob's are of the same quota");
         assertEquals(0, quotas.record("bob", "other", 20 * MB));
+    }
+
+    @Test
+    @Tag("B7")
+    void aQuotaHoldsOnEachBrokerForItself() {
+        BrokerQuotas one = broker(QuotaType.PRODUCE, OF_THE_TEXT, 1);
+        BrokerQuotas two = broker(QuotaType.PRODUCE, OF_THE_TEXT, 2);
+        assertEquals(0, one.record("alice", "clientE", 20 * MB));
+        assertEquals(0, two.record("alice", "clientE", 20 * MB), "what one broker took does not count on the other");
+        assertEquals(1000, one.record("alice", "clientE", 2 * MB), 1);
+        assertEquals(1000, two.record("alice", "clientE", 2 * MB), 1);
     }
 
     @Test
