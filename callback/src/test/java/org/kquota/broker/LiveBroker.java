@@ -44,7 +44,7 @@ final class LiveBroker implements AutoCloseable {
     private final String clusterId = Uuid.randomUuid().toString();
     private final BootClock bootClock = new BootClock();
     private final int clientPort;
-    private final Process process;
+    private Process process;
     private long sequence;
 
     /**
@@ -138,6 +138,13 @@ final class LiveBroker implements AutoCloseable {
         line.addAll(List.of(command));
         return new ProcessBuilder(line).redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.appendTo(logFile().toFile())).start();
+    }
+
+    /** Ends the broker and starts it anew, with its logs and its configuration. */
+    void restart() throws Exception {
+        stop();
+        process = java("kafka.Kafka", directory.resolve("server.properties").toString());
+        awaitServing();
     }
 
     private void awaitServing() throws Exception {

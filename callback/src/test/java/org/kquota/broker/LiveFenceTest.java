@@ -44,7 +44,7 @@ class LiveFenceTest {
     private static final double MB = 1e6;
     private static final String UNEXPECTED = "Unexpected error handling request";
     /** The controller listener has no authentication here, so the controllers' principal is nobody in particular. */
-    private static final Map<String, String> FENCED = Map.of("authorizer.class.name", "org.kquota.KquotaAuthorizer",
+    static final Map<String, String> FENCED = Map.of("authorizer.class.name", "org.kquota.KquotaAuthorizer",
         "super.users", "User:" + LiveBroker.AGENT + ";User:ANONYMOUS", "allow.everyone.if.no.acl.found", "true",
         "transaction.state.log.replication.factor", "1", "transaction.state.log.min.isr", "1", "transaction.state.log.num.partitions", "1");
 
