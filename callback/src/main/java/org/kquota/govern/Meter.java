@@ -4,6 +4,11 @@ import org.kquota.quota.TagSet;
 
 /** What the governor knows of one tag set. Used by its thread only. */
 final class Meter {
+    /**
+     * Looks are a tenth of a second apart; one that comes later than this is late. What came in meanwhile is a rate and not
+     * an arrival: taken for one, a stall of a second before a pause would leave no room for mutes in it.
+     */
+    private static final double LATE_SECONDS = 0.2;
     private final TagSet tagSet;
     private double observed;
     private double baseline;
@@ -45,10 +50,10 @@ final class Meter {
      * @param rate              O now, bytes per second
      * @param seconds           time since the last look
      * @param rememberedSeconds how long what arrives is remembered
-     * @return what arrived since then beyond what the limit let in, bytes
+     * @return what arrives between two looks beyond what the limit lets in, bytes; of a late look, its share
      */
     double observe(double rate, double seconds, double windowSeconds, double rememberedSeconds) {
-        double arrived = seen ? arrivedBytes(rate, seconds, windowSeconds) : 0;
+        double arrived = seen ? arrivedBytes(rate, seconds, windowSeconds) * Math.min(1, LATE_SECONDS / seconds) : 0;
         arrivals.add(arrived, seconds, rememberedSeconds);
         observed = rate;
         seen = true;

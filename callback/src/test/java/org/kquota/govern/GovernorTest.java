@@ -104,9 +104,24 @@ class GovernorTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"11,1,20e6,100e3", "11,20,1e6,16e3", "3,1,20e6,100e3", "60,5,4e6,100e3"})
+    @Tag("F27")
+    void aLookThatCameLateBeforeAPauseDoesNotLoosenIt(double window, int connections, double rate, double request) {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
+            for (int i = 0; i < connections; i++) {
+                broker.connect("app-" + i, rate, request);
+            }
+            broker.run(230);
+            broker.looksLate(3);
+            broker.run(9);
+            assertPauseLeaksLittleAndEndsSoon(broker, connections * rate, request, connections);
+        }
+    }
+
     private static void assertPauseLeaksLittleAndEndsSoon(SimulatedBroker broker, double load, double request, int connections) {
         // Until a window is full for the first time, Kafka's rates jump by a sample each second.
-        broker.run(240);
+        broker.run(Math.max(0.1, 240 - broker.seconds()));
         broker.decide(State.PAUSE, 0);
         double leak = 0;
         double before = 0;

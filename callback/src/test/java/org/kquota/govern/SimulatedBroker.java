@@ -51,6 +51,7 @@ final class SimulatedBroker implements AutoCloseable {
 
     private final ManualTime time = new ManualTime();
     private final Metrics metrics = new Metrics(time);
+    private final long beganMs = time.milliseconds();
     private final StockQuotas stock = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
     private final TagSets tagSets = new TagSets(stock, 2000);
     private final BrokerQuotas quotas;
@@ -64,6 +65,8 @@ final class SimulatedBroker implements AutoCloseable {
     private boolean reset;
     private boolean fenced;
     private boolean fenceKeepsOut;
+    private long lastLookMs;
+    private long nextLookMs;
 
     SimulatedBroker(GovernorSettings settings) {
         governor = new Governor(settings, stock, tagSets, paused, newcomers, this::rate, 0);
@@ -112,14 +115,27 @@ final class SimulatedBroker implements AutoCloseable {
             connection.longestMuteSeconds = 0;
         }
         for (long ms = 0; ms < seconds * 1000; ms += STEP_MS) {
-            if (ms % LOOK_MS == 0) {
-                reset |= governor.step(state, factor, fenced, LOOK_MS / 1e3);
+            long nowMs = time.milliseconds();
+            if (nowMs >= nextLookMs) {
+                reset |= governor.step(state, factor, fenced, Math.max(STEP_MS, nowMs - lastLookMs) / 1e3);
+                lastLookMs = nowMs;
+                nextLookMs = nowMs + LOOK_MS;
             }
             if (state != State.PAUSE || !fenceKeepsOut) {
                 connections.forEach(this::send);
             }
             time.advance(STEP_MS);
         }
+    }
+
+    /** Time that has passed since the beginning. */
+    double seconds() {
+        return (time.milliseconds() - beganMs) / 1e3;
+    }
+
+    /** The governor does not look for so long, as on a machine that is busy with something else. */
+    void looksLate(double seconds) {
+        nextLookMs = time.milliseconds() + (long) (seconds * 1000);
     }
 
     /** What all connections landed in the last run, bytes per second. */
