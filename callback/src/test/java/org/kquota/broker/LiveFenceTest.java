@@ -157,7 +157,8 @@ class LiveFenceTest {
             AclBinding onlyAlice = new AclBinding(new ResourcePattern(ResourceType.TOPIC, "closed", PatternType.LITERAL),
                 new AccessControlEntry("User:alice", "*", AclOperation.ALL, AclPermissionType.ALLOW));
             admin.createAcls(List.of(onlyAlice)).all().get();
-            assertEquals(List.of(onlyAlice), List.copyOf(admin.describeAcls(AclBindingFilter.ANY).values().get()));
+            // A broker learns of them from the controller, a moment later.
+            LiveBroker.await("the ACL is known", () -> acls(admin).equals(List.of(onlyAlice)));
             produce(broker, "alice");
             assertDenied(broker, "bob");
             double[] acls = broker.jmx(connection -> connection.queryNames(
@@ -175,10 +176,19 @@ class LiveFenceTest {
             broker.awaitApplied("PAUSE by the fence", applied -> applied.mechanism() == Mechanism.FENCE);
             assertDenied(broker, "bob");
             admin.deleteAcls(List.of(onlyAlice.toFilter())).all().get();
+            LiveBroker.await("the ACL is forgotten", () -> acls(admin).isEmpty());
 
             broker.decide("OPEN", 1);
             broker.awaitApplied("OPEN", applied -> applied.mechanism() == Mechanism.NONE);
             produce(broker, "bob");
+        }
+    }
+
+    private static List<AclBinding> acls(Admin admin) {
+        try {
+            return List.copyOf(admin.describeAcls(AclBindingFilter.ANY).values().get());
+        } catch (ExecutionException | InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 
