@@ -19,6 +19,9 @@ from tests.fleet.hosts.fleet import Fleet, FleetFailed
 from tests.fleet.hosts.places import HOSTS
 from tests.fleet.hosts.spec import HostSpec, VolumeSpec
 
+# A Debian has to be fetched and unpacked for each suite first, which takes minutes on a fresh machine.
+pytestmark = pytest.mark.long
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "tests.fleet.hosts")
 PATIENCE_SECONDS = 120.0
