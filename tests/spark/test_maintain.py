@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
+from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.tables import DECISIONS, TICKS, USAGE
+from kquota_pipeline.tables import ALL, DECISIONS, TICKS, USAGE
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -52,6 +54,36 @@ def decision(at: datetime, state: str, factor: float, broker: int = 1, **more):
 
 def seconds(count: float) -> timedelta:
     return timedelta(seconds=count)
+
+
+@pytest.mark.long
+def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_dropped(spark, tables):
+    for table in ALL:
+        delta.create(spark, tables, table)
+    yesterday = NOON - timedelta(days=1)
+    closed = [volume(sequence, yesterday + seconds(30 * sequence)) for sequence in range(20)]
+    of_today = [volume(100 + sequence, NOON + seconds(30 * sequence)) for sequence in range(40)]
+    old = [volume(900 + age, NOON - timedelta(days=age)) for age in (11, 30)]
+    delta.append(rows(spark, USAGE, [*closed, *closed[8:12], *closed[8:9], *old]), tables, USAGE)
+    delta.append(rows(spark, USAGE, [*of_today, *of_today]).repartition(24), tables, USAGE)
+    assert len(files_of_days(spark, tables, USAGE)[TODAY]) > 16
+
+    done = maintain(spark, tables, NOON, Upkeep(retention_days=10))
+    assert (done.closed_days, done.duplicates) == (1, 5)
+    assert (done.tick_days, done.compacted_days, done.dropped_days) == (2, 1, 2)
+    usage = delta.read(spark, tables, USAGE)
+    days = {row["day"]: row["count"] for row in usage.groupBy("day").count().collect()}
+    assert days == {yesterday.date(): 20, TODAY: 80}
+    assert usage.where(F.col("day") < TODAY).select("sequence").distinct().count() == 20
+    assert {day: len(files) for day, files in files_of_days(spark, tables, USAGE).items()} == {
+        yesterday.date(): 1,
+        TODAY: 1,
+    }
+
+    # What arrives late makes the day due again; what has not changed is left alone.
+    delta.append(rows(spark, USAGE, closed[:3]), tables, USAGE)
+    late = maintain(spark, tables, NOON, Upkeep(retention_days=10))
+    assert (late.closed_days, late.duplicates, late.compacted_days, late.dropped_days) == (1, 3, 0, 0)
 
 
 def test_tables_that_are_not_there_are_named(spark, tables):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
-from kquota_pipeline.ingest.stream import ingest
-from kquota_pipeline.tables import QUARANTINE
+from kquota_pipeline.ingest import stream
+from kquota_pipeline.ingest.lineage import ForeignCheckpoint
+from kquota_pipeline.ingest.stream import IngestFailed, ingest
+from kquota_pipeline.tables import QUARANTINE, USAGE, Tables
 from tests.spark.ingest.history import counts
 
 
@@ -53,3 +57,70 @@ def test_each_record_is_appended_once_over_tls_in_batches_of_the_size_asked_for(
     assert [(row["reason"], row["kafka_topic"]) for row in bad] == [
         ("no value: a tombstone is no history record", topic.topic)
     ]
+
+
+def test_a_batch_that_broke_off_between_two_tables_is_completed_and_not_repeated(
+    spark, tables, checkpoint, history, monkeypatch
+):
+    topic = history(partitions=1, volumes=2)
+    expected = fill(topic, 20)
+    real, appended = delta.append, []
+
+    def append(rows, place, table, *transaction):
+        if len(appended) == 2:
+            raise RuntimeError("the power went out")
+        appended.append(table.name)
+        real(rows, place, table, *transaction)
+
+    monkeypatch.setattr(stream.delta, "append", append)
+    with pytest.raises(IngestFailed, match="the power went out"):
+        ingest(spark, topic.source(), tables, checkpoint)
+    monkeypatch.undo()
+    half_way = counts(spark, tables)
+    assert half_way == {"usage": 40, "decisions": 10, "clients": 0, "operators": 0, "quarantine": 0}
+    ingest(spark, topic.source(), tables, checkpoint)
+    assert counts(spark, tables) == expected
+
+
+@pytest.mark.long
+def test_a_lost_checkpoint_is_refused_and_adopting_a_new_one_reads_everything_again(
+    spark, tables, checkpoint, history, tmp_path
+):
+    topic = history(partitions=1, volumes=1)
+    topic.send("usage", range(10))
+    ingest(spark, topic.source(), tables, checkpoint)
+    shutil.rmtree(tmp_path / "checkpoint")
+    with pytest.raises(
+        ForeignCheckpoint, match=r"was filled with the checkpoint of query .* there is no checkpoint"
+    ):
+        ingest(spark, topic.source(), tables, checkpoint)
+    assert counts(spark, tables)["usage"] == 10
+    ingest(spark, topic.source(), tables, checkpoint, adopt=True)
+    assert counts(spark, tables)["usage"] == 20
+
+
+@pytest.mark.long
+def test_a_checkpoint_of_other_tables_or_an_older_copy_of_the_own_one_is_refused(
+    spark, tables, checkpoint, history, tmp_path
+):
+    topic = history(partitions=1, volumes=1)
+    topic.send("usage", range(10))
+    ingest(spark, topic.source(), tables, checkpoint)
+    shutil.copytree(tmp_path / "checkpoint", tmp_path / "copy")
+    other = Tables(f"file:{tmp_path}/others")
+    ingest(spark, topic.source(), other, f"file:{tmp_path}/other-checkpoint")
+    with pytest.raises(ForeignCheckpoint, match="the checkpoint there is of query"):
+        ingest(spark, topic.source(), tables, f"file:{tmp_path}/other-checkpoint")
+    topic.send("usage", range(10, 20))
+    ingest(spark, topic.source(), tables, checkpoint)
+    with pytest.raises(ForeignCheckpoint, match=r"does not know batch 1.*it was restored from an older copy"):
+        ingest(spark, topic.source(), tables, f"file:{tmp_path}/copy")
+    assert delta.read(spark, tables, USAGE).count() == 20
+
+
+def test_a_topic_that_is_not_there_is_named(spark, tables, checkpoint, kafka, history):
+    topic = history(partitions=1)
+    source = topic.source()
+    missing = type(source)(source.bootstrap_servers, "no-such-topic", source.options)
+    with pytest.raises(IngestFailed, match=r"no-such-topic|UnknownTopicOrPartition"):
+        ingest(spark, missing, tables, checkpoint)
