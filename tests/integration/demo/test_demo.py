@@ -59,6 +59,7 @@ def test_a_disk_that_fills_by_replication_holds_producers_everywhere(root: Path,
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.long
 def test_without_kquota_the_same_load_fills_the_disk(root: Path, callback_jar: Path) -> None:
     played = run_demo("--unprotected", root=root, callback_jar=callback_jar)
 
