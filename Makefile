@@ -119,7 +119,7 @@ deps-fleet: deps ## Besides: .venv-fleet with Ansible and its tools, and what th
 
 .PHONY: deps-pipeline
 deps-pipeline: ## Set up .venv-pipeline (with .venv-pipeline/bin/kquota-pipeline), and the jars that Spark needs
-	@tools/system-packages.sh pipeline
+	@tools/system-packages.sh
 	@tools/virtual-environment.sh pipeline
 	@.venv-pipeline/bin/kquota-pipeline jars >/dev/null
 

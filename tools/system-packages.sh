@@ -1,7 +1,6 @@
 #!/bin/sh
-# system-packages.sh [fleet|pipeline]: installs what the make targets need from Debian and is missing here; says so and stops
-# where it may not. With fleet, also what the throw-away hosts with systemd are made with; with pipeline, the browser
-# that the report is tested in.
+# system-packages.sh [fleet]: installs what the make targets need from Debian and is missing here; says so and stops where
+# it may not. With fleet, also what the throw-away hosts with systemd are made with.
 set -eu
 
 missing=""
@@ -34,10 +33,6 @@ if [ "${1:-}" = fleet ]; then
   have ssh-keygen || need openssh-client
   have xfs_io || need xfsprogs
   [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
-fi
-
-if [ "${1:-}" = pipeline ]; then
-  command -v chromium >/dev/null || need chromium
 fi
 
 if [ -n "$missing" ]; then
