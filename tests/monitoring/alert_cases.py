@@ -98,18 +98,11 @@ CASES = (
         VOLUME,
         f"{WHERE} reaches its hard limit in 2h 0m 0s",
     ),
-    Case(
+    flag(
         "KquotaGrowingInPause",
-        {
-            f"kquota_volume_consumed_bytes{{{DATA}}}": "0x8 31457280+31457280x60 1887436800x60",
-            'kquota_applied_state{state="PAUSE"}': "1x200",
-            "kquota_enforcing": "1x200",
-        },
-        "2m",
-        "15m",
-        "30m",
+        f"kquota_volume_growing_in_pause{{{DATA}}}",
+        f"{WHERE} grows although producers are paused",
         VOLUME,
-        f"{WHERE} grows by 2MiB/s although producers are paused",
     ),
     flag(
         "KquotaLogDirOffline",

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+from kquota.core.fill import seconds_until
 from kquota.core.limits import Limit, LimitPair
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
@@ -107,6 +108,17 @@ class Volume(NamedTuple):
         if self.latched:
             return Fraction(0)
         return self.measured_headroom()
+
+    def seconds_to_limits(self) -> tuple[float | None, float | None]:
+        """Return in how many seconds soft and hard limit are reached at its rate; see ``seconds_until``."""
+        if self.limits is None:
+            return None, None
+        bounds = self.limits.bounds(self.capacity_bytes)
+        rate = self.fill_bytes_per_second
+        return (
+            seconds_until(float(bounds.soft_bytes), self.consumed_bytes, rate),
+            seconds_until(float(bounds.hard_bytes), self.consumed_bytes, rate),
+        )
 
     def vote(self) -> Vote | None:
         """Return what the volume says in the decision; None where it has no say, or nothing to say."""

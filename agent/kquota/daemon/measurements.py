@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from kquota.apply.applied_state import AppliedState
 from kquota.core.decision import Mode, written_factor
-from kquota.core.fill import seconds_until
 from kquota.core.usage import Volume
 from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, VolumeSample
 from kquota.daemon.report import CycleReport
@@ -55,25 +54,24 @@ def _volumes(report: CycleReport, growing: frozenset[str]) -> Iterator[VolumeSam
 
 
 def _with_figures(sample: VolumeSample, volume: Volume) -> VolumeSample:
-    rate = volume.fill_bytes_per_second
     headroom = volume.headroom()
     sample = replace(
         sample,
         capacity_bytes=volume.capacity_bytes,
         consumed_bytes=volume.consumed_bytes,
-        fill_bytes_per_second=rate,
+        fill_bytes_per_second=volume.fill_bytes_per_second,
         headroom_ratio=None if headroom is None else written_factor(headroom),
     )
     if volume.limits is None:
         return sample
     bounds = volume.limits.bounds(volume.capacity_bytes)
-    soft_bytes, hard_bytes = float(bounds.soft_bytes), float(bounds.hard_bytes)
+    seconds_to_soft, seconds_to_hard = volume.seconds_to_limits()
     return replace(
         sample,
-        soft_limit_bytes=soft_bytes,
-        hard_limit_bytes=hard_bytes,
-        seconds_to_soft=seconds_until(soft_bytes, volume.consumed_bytes, rate),
-        seconds_to_hard=seconds_until(hard_bytes, volume.consumed_bytes, rate),
+        soft_limit_bytes=float(bounds.soft_bytes),
+        hard_limit_bytes=float(bounds.hard_bytes),
+        seconds_to_soft=seconds_to_soft,
+        seconds_to_hard=seconds_to_hard,
     )
 
 
