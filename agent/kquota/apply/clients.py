@@ -27,6 +27,13 @@ class ClientUse:
     fetch_throttle_ms: float
     fetch_limit: float | None
 
+    @property
+    def name(self) -> str:
+        """What people call it: user and client id, as far as it has them."""
+        if self.user and self.client_id:
+            return f"{self.user} / {self.client_id}"
+        return self.user or self.client_id or "(no client id)"
+
 
 @dataclass(frozen=True, slots=True)
 class RefusedClient:

@@ -10,8 +10,7 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
-from kquota.core.decision import Decision, UndeterminedCause
-from kquota.core.explanation import explain
+from kquota.core.decision import UndeterminedCause
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
@@ -89,14 +88,6 @@ class ClusterLook:
 
     def document(self) -> dict[str, Any]:
         """Return the status document as of now."""
-        return self._decide()[1]
-
-    def explanation(self) -> tuple[str, str]:
-        """Return why the cluster's state is what it is, and what would end it."""
-        decision, document = self._decide()
-        return explain(decision, document["brokers"])
-
-    def _decide(self) -> tuple[Decision, dict[str, Any]]:
         now = datetime.now(UTC)
         situation = Situation(
             active_brokers=self.membership.active,
@@ -106,7 +97,7 @@ class ClusterLook:
         decision = decide(self.view, situation, self._policy, now)
         document = status_document(self.view, situation, decision, now, cluster_id=self.cluster_id)
         document["problems"] = list(self.problems)
-        return decision, document
+        return document
 
     def _take(self, event: TopicRecord | ReaderEvent | ClusterEvent) -> None:
         match event:

@@ -8,7 +8,8 @@ import typer
 
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import ClusterLook
-from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, settings_of
+from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
+from kquota.cli.local_state import local_document, observes
 from kquota.cli.output import fail
 from kquota.kafka.config import ConfigurationError
 
@@ -18,15 +19,20 @@ def explain(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,
 ) -> None:
     """Say in two sentences why producers are slowed right now, and what would end it."""
+    settings = settings_of(config)
+    broker_id = broker_id_of(settings)
     try:
-        look = ClusterLook(settings_of(config))
+        look = ClusterLook(settings)
     except ConfigurationError as error:
         fail(str(error), exit_codes.CONFIGURATION)
     with look:
         complete = look.wait(timeout)
-        for sentence in look.explanation():
-            typer.echo(sentence)
-        for problem in look.problems:
-            typer.echo(problem)
+        document = look.document()
+    typer.echo(f"{document['sentence']}.")
+    typer.echo(document["what_ends_it"])
+    if document["state"] != "OPEN" and observes(local_document(settings, broker_id)):
+        typer.echo(f"Broker {broker_id}, on this host, only observes: it holds nobody.")
+    for problem in document["problems"]:
+        typer.echo(problem)
     if not complete:
         raise typer.Exit(exit_codes.FAILED)

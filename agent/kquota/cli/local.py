@@ -21,7 +21,7 @@ from kquota.cli.configuration import (
 )
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
-from kquota.display.status_view import size_text
+from kquota.display.figures import size_text
 from kquota.observe.identity import remembered_from_json
 from kquota.observe.observation import Observation, VolumeObservation
 from kquota.observe.volume_watch import VolumeWatch

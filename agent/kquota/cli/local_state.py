@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from kquota.apply.applied_state import AppliedState, read_applied_state
+from kquota.apply.clients import ClientFigures
+from kquota.core.decision import Mode
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.sentences import decision_sentence
 from kquota.host.boot_clock import BootClock, BootMoment
 from kquota.host.safe_read import Refusal
 from kquota.settings import Settings
 from kquota.write.decision_file import read
+
+_MAX_CLIENTS = 10
 
 
 def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
@@ -42,6 +46,7 @@ def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
             "errors": dict(known.errors),
         },
         "applied_problem": None if isinstance(applied, AppliedState) else applied.reason,
+        "clients": None if known is None or known.clients is None else _clients(known.clients),
     }
 
 
@@ -63,6 +68,11 @@ def lease_seconds_left(decision: Mapping[str, Any], now: BootMoment) -> float:
     if decision["boot_id"] != now.boot_id:
         return 0.0
     return float(max(0, int(decision["valid_until_uptime_ms"]) - now.uptime_ms) / 1000)
+
+
+def observes(local: Mapping[str, Any]) -> bool:
+    """Whether this host's broker is known to hold nobody, whatever is decided."""
+    return local["applied"] is not None and local["applied"]["mode"] == Mode.OBSERVE.value
 
 
 def local_notes(local: Mapping[str, Any]) -> list[str]:
@@ -87,6 +97,19 @@ def local_notes(local: Mapping[str, Any]) -> list[str]:
             f"{broker}: applies {applied['state']} ({applied['mode']}, by {applied['mechanism']}){held}"
         )
     return notes
+
+
+def _clients(figures: ClientFigures) -> list[dict[str, object]]:
+    """Return who produces most to this broker; ``kquota top`` has the rest."""
+    return [
+        {
+            "name": client.name,
+            "produce_bytes_per_second": client.produce_rate,
+            "limit_bytes_per_second": client.produce_limit,
+            "throttle_ms": client.produce_throttle_ms,
+        }
+        for client in sorted(figures.top, key=lambda client: -client.produce_rate)[:_MAX_CLIENTS]
+    ]
 
 
 def _lease_problem(document: Mapping[str, Any]) -> str | None:

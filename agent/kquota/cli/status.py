@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.live import Live
 
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import ClusterLook
@@ -17,21 +15,25 @@ from kquota.cli.configuration import (
     ConfigOption,
     JsonOption,
     broker_id_of,
+    broker_of,
     settings_of,
 )
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
+from kquota.cli.topic_look import TopicLook
+from kquota.cli.watch import watch as run_watch
 from kquota.display.status_view import status_view
 from kquota.kafka.config import ConfigurationError
 from kquota.settings import Settings
-
-_WATCH_SECONDS = 1.0
 
 
 def status(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it anew every second, until Ctrl-C.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it anew all the time; ? lists the keys.")
+    ] = False,
+    interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=0.1)] = 1.0,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,
 ) -> None:
     """Show what every broker reports, what is decided, and what the plug-ins apply.
@@ -48,7 +50,13 @@ def status(
     with look:
         complete = look.wait(timeout)
         if watch and not as_json:
-            _watch(look, settings, broker_id)
+            run_watch(
+                look,
+                lambda: _document(look, settings, broker_id),
+                TopicLook([str(path) for path in broker_of(settings).log_dirs]),
+                seconds=interval,
+                ascii_only=_ascii_only(),
+            )
             return
         document = _document(look, settings, broker_id)
     if as_json:
@@ -58,20 +66,6 @@ def status(
         console.print(status_view(document, console.width, ascii_only=_ascii_only()))
     if not complete:
         raise typer.Exit(exit_codes.FAILED)
-
-
-def _watch(look: ClusterLook, settings: Settings, broker_id: int) -> None:
-    console = Console(highlight=False)
-    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
-        try:
-            while True:
-                document = _document(look, settings, broker_id)
-                live.update(status_view(document, console.width, ascii_only=_ascii_only()), refresh=True)
-                until = time.monotonic() + _WATCH_SECONDS
-                while (left := until - time.monotonic()) > 0:
-                    look.take(left)
-        except KeyboardInterrupt:
-            return
 
 
 def _document(look: ClusterLook, settings: Settings, broker_id: int) -> dict[str, Any]:

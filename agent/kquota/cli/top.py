@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from kquota.apply.applied_state import AppliedState, read_applied_state
-from kquota.apply.clients import ClientFigures, ClientUse
+from kquota.apply.clients import ClientFigures
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
 from kquota.cli.output import fail, print_json
-from kquota.display.status_view import size_text
+from kquota.display.figures import size_text
 from kquota.host.boot_clock import BootClock
 from kquota.host.safe_read import Refusal, read_json_object
 
@@ -50,7 +50,7 @@ def _show(figures: ClientFigures, count: int) -> None:
         clients.add_column(heading, justify="left" if heading == "CLIENT" else "right", no_wrap=True)
     for client in figures.top[:count]:
         clients.add_row(
-            Text(_name(client)),
+            Text(client.name),
             f"{size_text(client.produce_rate)}/s",
             "-" if client.produce_limit is None else f"{size_text(client.produce_limit)}/s",
             f"{client.produce_throttle_ms:.0f} ms" if client.produce_throttle_ms else "-",
@@ -80,9 +80,3 @@ def _show(figures: ClientFigures, count: int) -> None:
         if group.request_percentage is not None:
             limits.append(f"request {group.request_percentage:g} %")
         console.print(f"group {group.name}: {', '.join(limits)}{shared}", markup=False)
-
-
-def _name(client: ClientUse) -> str:
-    if client.user and client.client_id:
-        return f"{client.user} / {client.client_id}"
-    return client.user or client.client_id or "(no client id)"

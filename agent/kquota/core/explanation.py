@@ -1,29 +1,24 @@
-"""Why producers are held back, and what would end it: two sentences for ``kquota explain``."""
+"""What would end that producers are held back: the second sentence of ``kquota explain``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kquota.core.decision import Cause, Decision, Reason
-from kquota.core.sentences import decision_sentence
 
 # The owner's release margin is not part of its record; this is the default.
 _RELEASE_MARGIN_RATIO = 0.1
-_GB = 1_000_000_000
+_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-def explain(decision: Decision, brokers: list[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return why the state is what it is, and what would end it.
+def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]]) -> str:
+    """Return one sentence: what would end that producers are held back.
 
     Args:
         decision: what was decided.
         brokers: the ``brokers`` of the status document it was decided from.
     """
-    return f"{decision_sentence(decision)}.", _what_ends_it(decision, brokers)
-
-
-def _what_ends_it(decision: Decision, brokers: list[Mapping[str, Any]]) -> str:
     if not decision.reasons:
         return "Producers have the quotas they always had; there is nothing to end."
     first = decision.reasons[0]
@@ -48,7 +43,7 @@ def _what_ends_fallback(reason: Reason) -> str:
     )
 
 
-def _to_free(reason: Reason, brokers: list[Mapping[str, Any]], headroom: float) -> str:
+def _to_free(reason: Reason, brokers: Sequence[Mapping[str, Any]], headroom: float) -> str:
     """Say how much has to be freed until the volume has that headroom."""
     for broker in brokers:
         for volume in broker["volumes"]:
@@ -56,5 +51,12 @@ def _to_free(reason: Reason, brokers: list[Mapping[str, Any]], headroom: float) 
             if broker["broker_id"] == reason.broker_id and volume["volume"] == reason.volume and known:
                 zone_bytes = max(volume["hard_bytes"] - volume["soft_bytes"], 0)
                 surplus_bytes = volume["consumed_bytes"] - (volume["hard_bytes"] - headroom * zone_bytes)
-                return f" (about {max(surplus_bytes, 0) / _GB:.3g} GB to free)"
+                return f" (about {_amount(max(surplus_bytes, 0))} to free)"
     return ""
+
+
+def _amount(size_bytes: float) -> str:
+    for unit_bytes, unit in _UNITS:
+        if size_bytes >= unit_bytes:
+            return f"{size_bytes / unit_bytes:.3g} {unit}"
+    return f"{size_bytes:.0f} bytes"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from fractions import Fraction
 
 from kquota.core.decision import Decision, decision_document, written_factor
-from kquota.core.fill import seconds_until
+from kquota.core.explanation import what_ends_it
 from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
 from kquota.core.sentences import decision_sentence
@@ -25,21 +24,24 @@ def status_document(
     *,
     cluster_id: str | None = None,
 ) -> dict[str, object]:
-    """Return brokers, volumes, limits in bytes, headroom, states and ages; ages in seconds."""
+    """Return brokers, volumes, limits in bytes, headroom, states and ages; ages in seconds.
+
+    It is published: ``schemas/status.schema.json``.
+    """
     verdict = decision_document(decision, cluster_id=cluster_id)
     undetermined = {entry.broker_id: entry.cause.value for entry in decision.undetermined}
     # a broker that was decommissioned is no longer one of the cluster's
     known = {id_ for id_ in view.brokers if view.record_of(id_, now) is not NoRecord.TOMBSTONE}
     ids = sorted((situation.active_brokers or frozenset()) | known)
+    brokers = [_broker(view, broker_id, situation, undetermined.get(broker_id), now) for broker_id in ids]
     return {
         "schema_version": SCHEMA_VERSION,
         "at": format_utc(now),
         "cluster_id": cluster_id,
         "sentence": decision_sentence(decision),
+        "what_ends_it": what_ends_it(decision, brokers),
         **{key: verdict[key] for key in ("state", "factor", "fallback", "hold", "reasons", "undetermined")},
-        "brokers": [
-            _broker(view, broker_id, situation, undetermined.get(broker_id), now) for broker_id in ids
-        ],
+        "brokers": brokers,
     }
 
 
@@ -66,6 +68,7 @@ def _broker(
 def _volume(volume: Volume) -> dict[str, object]:
     bounds = None if volume.limits is None else volume.limits.bounds(volume.capacity_bytes)
     headroom = volume.headroom()
+    seconds_to_soft, seconds_to_hard = volume.seconds_to_limits()
     return {
         "volume": volume.name,
         "volume_id": volume.volume_id,
@@ -78,15 +81,14 @@ def _volume(volume: Volume) -> dict[str, object]:
         "soft_bytes": None if bounds is None else int(bounds.soft_bytes),
         "hard_bytes": None if bounds is None else int(bounds.hard_bytes),
         "fill_bytes_per_second": volume.fill_bytes_per_second,
-        "seconds_to_soft": None if bounds is None else _seconds_until(volume, bounds.soft_bytes),
-        "seconds_to_hard": None if bounds is None else _seconds_until(volume, bounds.hard_bytes),
+        "seconds_to_soft": _rounded(seconds_to_soft),
+        "seconds_to_hard": _rounded(seconds_to_hard),
         "headroom": None if headroom is None else written_factor(headroom),
         "limits_problem": volume.limits_problem,
     }
 
 
-def _seconds_until(volume: Volume, bound_bytes: Fraction) -> float | None:
-    seconds = seconds_until(float(bound_bytes), volume.consumed_bytes, volume.fill_bytes_per_second)
+def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 1)
 
 

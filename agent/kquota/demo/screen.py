@@ -17,7 +17,8 @@ from kquota.core.decision import Decision, Mode, State
 from kquota.core.sentences import decision_sentence
 from kquota.demo.load_process import LoadProcess
 from kquota.demo.sight import BrokerSight, Sight, VolumeSight
-from kquota.display.status_view import STATE_STYLES, size_text, usage_bar
+from kquota.display.bar import usage_bar
+from kquota.display.figures import STATE_STYLES, size_text
 
 _LINE_SECONDS = 1.0
 _HISTORY_SECONDS = 0.5

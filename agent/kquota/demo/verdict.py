@@ -12,7 +12,7 @@ from rich.text import Text
 from kquota.core.decision import State
 from kquota.demo.scenario import Outcome
 from kquota.demo.tally import Tally, between
-from kquota.display.status_view import size_text
+from kquota.display.figures import size_text
 
 _EXPECTED_STATES = [State.OPEN, State.THROTTLE, State.PAUSE, State.OPEN]
 _RESUME_LIMIT_SECONDS = 15.0

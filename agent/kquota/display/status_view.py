@@ -1,178 +1,196 @@
-"""How a status document looks on a terminal: one sentence, then a line per volume."""
+"""How a status document looks on a terminal: what is decided and why, who applies it, a line per volume."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-STATE_STYLES = {"OPEN": "green", "THROTTLE": "yellow", "PAUSE": "bold red"}
-_UNITS = ("", "K", "M", "G", "T", "P", "E")
-_WIDE_COLUMNS = 136
-_BAR_WIDE, _BAR_NARROW = 24, 10
-# What the other columns take at most, with what is between them; the rest is the volume's name.
-_OTHERS_WIDE, _OTHERS_NARROW = 118, 66
-_LONGEST_NAME = 40
+from kquota.display.figures import STATE_STYLES, size_text, state_text
+from kquota.display.status_table import Order, Row, applied_state, longest_name, status_rows, status_table
+
+MIN_COLUMNS = 60
+_MAX_CLIENTS = 4
+_MAX_TOPICS = 4
+_FEWEST_ROWS = 3
+_HEADING_LINES = 2  # an empty line and the table's heading
+KEYS = (
+    ("q", "quit"),
+    ("s", "sort"),
+    ("f", "only what is over a limit"),
+    ("space", "freeze"),
+    ("arrows, PgUp, PgDn", "scroll"),
+    ("?", "keys"),
+)
 
 
-def size_text(size_bytes: float) -> str:
-    """Return a size in at most five characters, in powers of 1000: 999, 12.3M, 1.50T."""
-    value, unit = float(size_bytes), 0
-    while abs(value) >= 999.5 and unit < len(_UNITS) - 1:
-        value /= 1000
-        unit += 1
-    if unit == 0:
-        return f"{value:.0f}"
-    digits = 2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0
-    return f"{value:.{digits}f}{_UNITS[unit]}"
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How somebody wants to see it; ``offset`` is the first row shown, ``frozen`` whether it stands still."""
+
+    order: Order = Order.BROKER
+    troubled_only: bool = False
+    offset: int = 0
+    show_keys: bool = False
+    frozen: bool = False
 
 
-def age_text(seconds: float | None) -> str:
-    """Return an age in at most five characters: 0.4s, 12s, 3m, 2h, 5d."""
-    if seconds is None:
-        return "-"
-    for limit, divisor, unit in ((10, 1, "s"), (120, 1, "s"), (7200, 60, "m"), (172800, 3600, "h")):
-        if seconds < limit:
-            return f"{seconds:.1f}s" if limit == 10 else f"{seconds / divisor:.0f}{unit}"
-    return f"{seconds / 86400:.0f}d"
+def status_view(
+    document: Mapping[str, Any], columns: int, *, ascii_only: bool = False, looks: Looks | None = None
+) -> RenderableType:
+    """Lay the document out for a terminal of so many columns, all rows of it."""
+    looks = looks or Looks()
+    columns = max(columns, MIN_COLUMNS)
+    rows = status_rows(document, looks.order, troubled_only=looks.troubled_only)
+    return Group(
+        *_head(document),
+        Text(),
+        _table(document, rows, rows, columns, ascii_only=ascii_only),
+        *_foot(document),
+    )
 
 
-def usage_bar(volume: Mapping[str, Any], cells: int, *, ascii_only: bool = False) -> Text:
-    """Draw consumption as a bar with a mark at the soft and at the hard limit."""
-    full, empty, soft_mark, hard_mark = "#.:|" if ascii_only else "█░┆│"
-    capacity = volume["capacity_bytes"]
-    if not capacity:
-        return Text("?" * cells, style="dim")
-    filled = round(cells * volume["consumed_bytes"] / capacity)
-    text = Text(full * filled + empty * (cells - filled), style=headroom_style(volume["headroom"]))
-    for key, mark in (("soft_bytes", soft_mark), ("hard_bytes", hard_mark)):
-        if volume[key] is not None and 0 <= volume[key] <= capacity:
-            at = min(int(cells * volume[key] / capacity), cells - 1)
-            text = Text.assemble(text[:at], (mark, "bold"), text[at + 1 :])
+def watch_view(
+    document: Mapping[str, Any], console: Console, looks: Looks, *, ascii_only: bool = False
+) -> tuple[RenderableType, int]:
+    """Lay it out to fill the screen; return it, and the greatest offset that makes sense.
+
+    Where lines are few, what is at the foot goes first, then the end of what is at the head.
+    """
+    columns, lines = max(console.width, MIN_COLUMNS), console.height
+    rows = status_rows(document, looks.order, troubled_only=looks.troubled_only)
+    head = [_title(document, looks, columns), *_lines(_head(document), console, columns)]
+    foot = _lines(_keys() if looks.show_keys else _foot(document), console, columns)
+    if lines - len(head) - len(foot) - _HEADING_LINES < min(len(rows), _FEWEST_ROWS):
+        foot = foot[:2] if looks.show_keys else []
+    head = head[: max(lines - len(foot) - _HEADING_LINES - _FEWEST_ROWS, 2)]
+    room = lines - len(head) - len(foot) - _HEADING_LINES
+    if len(rows) > room:
+        room -= 1  # for the line that says so
+    last = max(len(rows) - max(room, 1), 0)
+    offset = min(looks.offset, last)
+    shown = rows[offset : offset + max(room, 1)]
+    table = _table(document, rows, shown, columns, ascii_only=ascii_only)
+    return Group(*head, Text(), table, *_more(offset, len(shown), rows), *foot), last
+
+
+def _lines(texts: Sequence[Text], console: Console, columns: int) -> list[Text]:
+    return [line for text in texts for line in text.wrap(console, columns)]
+
+
+def _table(
+    document: Mapping[str, Any],
+    rows: Sequence[Row],
+    shown: Sequence[Row],
+    columns: int,
+    *,
+    ascii_only: bool,
+) -> RenderableType:
+    if not rows:
+        return Text("  no volume is over a limit", style="dim")
+    return status_table(
+        shown, longest_name(rows), columns, decided=str(document["state"]), ascii_only=ascii_only
+    )
+
+
+def _title(document: Mapping[str, Any], looks: Looks, columns: int) -> Text:
+    volumes = sum(len(broker["volumes"]) for broker in document["brokers"])
+    left = f"kquota  {_count(len(document['brokers']), 'broker')}, {_count(volumes, 'volume')}"
+    order = "" if looks.order is Order.BROKER else f"{looks.order.value}  "
+    chosen = ("over a limit  " if looks.troubled_only else "") + order
+    at = str(document["at"])[11:19]
+    right = f"{chosen}{'frozen at ' if looks.frozen else ''}{at} UTC  ?"
+    gap = max(columns - len(left) - len(right), 2)
+    text = Text.assemble((left, "bold"), " " * gap, (right, "bold" if looks.frozen else "dim"))
+    text.truncate(columns)
     return text
 
 
-def headroom_style(headroom: float | None) -> str:
-    """Return the colour of a headroom."""
-    if headroom is None:
-        return "magenta"
-    return STATE_STYLES["OPEN" if headroom >= 1 else "THROTTLE" if headroom > 0 else "PAUSE"]
-
-
-def status_view(document: Mapping[str, Any], columns: int, *, ascii_only: bool = False) -> RenderableType:
-    """Lay the document out for a terminal of so many columns (80 and more)."""
-    wide = columns >= _WIDE_COLUMNS
-    name_width = min(_LONGEST_NAME, columns - (_OTHERS_WIDE if wide else _OTHERS_NARROW))
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
-    table.add_column("BROKER", no_wrap=True)
-    table.add_column("VOLUME", no_wrap=True, overflow="ellipsis", max_width=name_width)
-    table.add_column("USED", no_wrap=True, width=_BAR_WIDE if wide else _BAR_NARROW)
-    table.add_column("%", justify="right", no_wrap=True)
-    if wide:
-        for title in ("SIZE", "SOFT", "HARD"):
-            table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("LEFT", justify="right", no_wrap=True)
-    if wide:
-        table.add_column("FILL/s", justify="right", no_wrap=True)
-        table.add_column("TO SOFT", justify="right", no_wrap=True)
-    table.add_column("TO HARD", justify="right", no_wrap=True)
-    table.add_column("AGE", justify="right", no_wrap=True)
-    table.add_column("APPLIED", no_wrap=True)
-    for broker in document["brokers"]:
-        for row in _broker_rows(broker, name_width, wide=wide, ascii_only=ascii_only):
-            table.add_row(*row)
-    return Group(_headline(document), *_notes(document), Text(), table)
-
-
-def _headline(document: Mapping[str, Any]) -> Text:
+def _head(document: Mapping[str, Any]) -> list[Text]:
     state, sentence = document["state"], str(document["sentence"])
-    return Text.assemble((state, STATE_STYLES[state]), sentence.removeprefix(state))
+    lines = [Text.assemble((state, STATE_STYLES[state]), sentence.removeprefix(state))]
+    if state != "OPEN":
+        lines.append(Text(str(document["what_ends_it"])))
+    lines.append(_applied_line(document))
+    lines += [Text(str(problem), style="red") for problem in document.get("problems", ())]
+    return lines
 
 
-def _notes(document: Mapping[str, Any]) -> list[Text]:
+def _applied_line(document: Mapping[str, Any]) -> Text:
+    """Say who does what is decided, and who does something else."""
+    decided, factor = str(document["state"]), document["factor"]
+    brokers = [broker for broker in document["brokers"] if broker["active"] is not False]
+    applied = {broker["broker_id"]: applied_state(broker)[0] for broker in brokers}
+    counts = Counter(applied.values())
+    text = Text.assemble(
+        "decided ",
+        (state_text(decided, factor), STATE_STYLES[decided]),
+        f", applied by {counts[decided]} of {_count(len(brokers), 'broker')}",
+    )
+    for state in ("OPEN", "THROTTLE", "PAUSE"):
+        if state != decided and counts[state]:
+            text.append(f"; {state} at {_ids(applied, state)}", style="bold red")
+    if counts[None]:
+        text.append(f"; unverified at {_ids(applied, None)}", style="magenta")
+    return text
+
+
+def _ids(applied: Mapping[int, str | None], state: str | None) -> str:
+    ids = [str(broker_id) for broker_id, found in applied.items() if found == state]
+    more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+    return f"broker{'s' if len(ids) > 1 else ''} {', '.join(ids[:5])}{more}"
+
+
+def _foot(document: Mapping[str, Any]) -> list[Text]:
     notes = [Text(str(note), style="dim") for note in document.get("notes", ())]
-    return [*notes, *(Text(str(problem), style="red") for problem in document.get("problems", ()))]
+    local = document.get("local") or {}
+    lines = [line for line in (_clients(local), _topics(local)) if line is not None]
+    return [Text(), *lines, *notes] if lines or notes else []
 
 
-def _broker_rows(
-    broker: Mapping[str, Any], name_width: int, *, wide: bool, ascii_only: bool
-) -> list[Sequence[Text | str]]:
-    flags = [name for name in ("joining", "quarantine", "maintenance") if broker[name]]
-    if broker["active"] is False:
-        flags.append("inactive")
-    if broker["undetermined"]:
-        flags.append(broker["undetermined"])
-    name = Text(str(broker["broker_id"]), style="bold")
-    age, applied = age_text(broker["age_seconds"]), _applied(broker["applied"])
-    blanks = [""] * (11 if wide else 6)
-    rows: list[Sequence[Text | str]] = []
-    for index, volume in enumerate(broker["volumes"]):
-        first = index == 0
-        sizes = [_size_or_dash(volume[key]) for key in ("capacity_bytes", "soft_bytes", "hard_bytes")]
-        rows.append(
-            [
-                name if first else "",
-                _volume_name(volume, name_width, ascii_only=ascii_only),
-                usage_bar(volume, _BAR_WIDE if wide else _BAR_NARROW, ascii_only=ascii_only),
-                _percent(volume),
-                *(sizes if wide else ()),
-                _left(volume),
-                *([_fill(volume), _until(volume["seconds_to_soft"])] if wide else ()),
-                _until(volume["seconds_to_hard"]),
-                age if first else "",
-                applied if first else "",
-            ]
-        )
-    if not rows:
-        rows.append([name, Text("no report", style="dim"), *blanks])
-    if flags:
-        rows.append(["", Text(", ".join(flags), style="magenta"), *blanks])
-    return rows
+def _clients(local: Mapping[str, Any]) -> Text | None:
+    """Return who produces most to the broker on this host."""
+    clients = [client for client in local.get("clients") or () if client["produce_bytes_per_second"] >= 1]
+    if not clients:
+        return None
+    text = Text.assemble((f"producers of broker {local['broker_id']}: ", "bold"))
+    for index, client in enumerate(clients[:_MAX_CLIENTS]):
+        held = f" (delayed by {client['throttle_ms']:.0f} ms)" if client["throttle_ms"] >= 1 else ""
+        text.append(", " if index else "").append(str(client["name"]), style="cyan")
+        text.append(f" {size_text(client['produce_bytes_per_second'])}B/s{held}")
+    if len(clients) > _MAX_CLIENTS:
+        text.append(f" and {len(clients) - _MAX_CLIENTS} more: kquota top", style="dim")
+    return text
 
 
-def _volume_name(volume: Mapping[str, Any], width: int, *, ascii_only: bool) -> Text:
-    """Return the end of a name, which tells volumes apart, and what is special about the volume."""
-    marks = [mark for mark in (volume["status"], volume["role"]) if mark not in ("ok", "data")]
-    if volume["latched"]:
-        marks.append("latched")
-    mark = " " + ",".join(marks) if marks else ""
-    name, cut = str(volume["volume"]), ".." if ascii_only else "…"
-    room = max(width - len(mark), len(cut) + 1)
-    if len(name) > room:
-        name = cut + name[len(cut) - room :]
-    return Text.assemble(name, (mark, "magenta"))
+def _topics(local: Mapping[str, Any]) -> Text | None:
+    """Return which topics grow most on the volumes of the broker on this host."""
+    topics = local.get("growing_topics") or ()
+    if not topics:
+        return None
+    text = Text.assemble((f"topics that grow on broker {local['broker_id']}: ", "bold"))
+    for index, topic in enumerate(topics[:_MAX_TOPICS]):
+        text.append(", " if index else "").append(str(topic["topic"]), style="cyan")
+        text.append(f" {size_text(topic['bytes_per_second'])}B/s")
+    return text
 
 
-def _percent(volume: Mapping[str, Any]) -> str:
-    capacity = volume["capacity_bytes"]
-    return f"{100 * volume['consumed_bytes'] / capacity:.1f}%" if capacity else "-"
+def _more(offset: int, shown: int, rows: Sequence[Row]) -> list[Text]:
+    if shown == len(rows):
+        return []
+    return [Text(f"  {offset + 1} to {offset + shown} of {len(rows)} lines", style="dim")]
 
 
-def _left(volume: Mapping[str, Any]) -> Text:
-    headroom = volume["headroom"]
-    return Text("-" if headroom is None else f"{100 * headroom:.0f}%", style=headroom_style(headroom))
+def _keys() -> list[Text]:
+    text = Text()
+    for key, what in KEYS:
+        text.append("   " if text.plain else "").append(key, style="bold").append(f" {what}")
+    return [Text(), text]
 
 
-def _fill(volume: Mapping[str, Any]) -> str:
-    rate = volume["fill_bytes_per_second"]
-    return "-" if rate is None else f"{'+' if rate > 0 else ''}{size_text(rate)}"
-
-
-def _until(seconds: float | None) -> str:
-    return "now" if seconds == 0 else age_text(seconds)
-
-
-def _size_or_dash(size_bytes: int | None) -> str:
-    return "-" if size_bytes is None else size_text(size_bytes)
-
-
-def _applied(applied: Mapping[str, Any] | None) -> Text:
-    if not applied or applied.get("State") not in STATE_STYLES:
-        return Text("unverified", style="dim")
-    state = str(applied["State"])
-    factor = applied.get("Factor")
-    text = f"{state} {float(factor):.2f}" if state == "THROTTLE" and factor is not None else state
-    return Text(text, style=STATE_STYLES[state])
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

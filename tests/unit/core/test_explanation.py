@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kquota.core.decision import FallbackAction
-from kquota.core.explanation import explain
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
 from kquota.core.status import status_document
@@ -23,7 +22,7 @@ GB = 1_000_000_000
 def explained(
     consumed_gb: float, *, brokers: frozenset[int] = frozenset({1}), **orders: Any
 ) -> tuple[str, str]:
-    """One volume of 100 GB on broker 1, soft at 80 GB and hard at 90 GB."""
+    """The two sentences about one volume of 100 GB on broker 1, soft at 80 GB and hard at 90 GB."""
     view = ClusterView(timedelta(seconds=30))
     record = {
         "SnapshotAt": format_utc(NOW),
@@ -36,7 +35,7 @@ def explained(
     situation = Situation(brokers)
     decision = decide(view, situation, PolicySettings(FallbackAction.PAUSE), NOW)
     document: dict[str, Any] = status_document(view, situation, decision, NOW)
-    return explain(decision, document["brokers"])
+    return f"{document['sentence']}.", document["what_ends_it"]
 
 
 def test_open_has_nothing_to_end() -> None:
@@ -46,12 +45,12 @@ def test_open_has_nothing_to_end() -> None:
     )
 
 
-@pytest.mark.parametrize(("consumed_gb", "gigabytes"), [(85, 5), (88, 8)])
-def test_throttle_ends_at_the_soft_limit(consumed_gb: float, gigabytes: int) -> None:
+@pytest.mark.parametrize(("consumed_gb", "to_free"), [(85, "5 GB"), (88, "8 GB"), (80.04, "40 MB")])
+def test_throttle_ends_at_the_soft_limit(consumed_gb: float, to_free: str) -> None:
     why, end = explained(consumed_gb)
     assert why.startswith("THROTTLE")
     assert "volume /dev/sdb of broker 1 is back at its soft limit" in end
-    assert f"(about {gigabytes} GB to free)" in end
+    assert f"(about {to_free} to free)" in end
 
 
 def test_pause_ends_above_the_release_margin() -> None:

@@ -34,7 +34,7 @@ def order_of(path: Path) -> tuple[str, str]:
     return order_key(BrokerOrder(kind), 7), "order_about_a_broker"
 
 
-@pytest.mark.parametrize("kind", ["usage", "operator", "decision", "history", "topics"])
+@pytest.mark.parametrize("kind", ["usage", "operator", "decision", "history", "topics", "status"])
 def test_each_schema_is_itself_valid_and_says_what_it_is(kind: str) -> None:
     schema = validator(kind).schema
     assert isinstance(schema, dict)

@@ -53,7 +53,7 @@ def test_the_picture_fits_and_says_state_and_reason(columns: int) -> None:
     joined = " ".join(line.strip() for line in lines)
     assert "THROTTLE to 0.424242: volume /dev/loop10 of broker 3 has 42 % of the way" in joined
     assert sum("THROTTLE 0.42 THROTTLE 0.50" in " ".join(line.split()) for line in lines) == 3
-    assert all("┆" in line and "│" in line for line in lines if "/dev/loop1" in line and "72%" in line)
+    assert all("┆" in line and "┃" in line for line in lines if "/dev/loop1" in line and "72%" in line)
 
 
 def test_many_events_do_not_push_the_table_off_a_small_terminal() -> None:

@@ -1,44 +1,37 @@
-"""A status document on terminals of different widths."""
+"""A status document on terminals of different widths, heights and abilities."""
 
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.status import status_document
-from kquota.display.status_view import age_text, size_text, status_view, usage_bar
-from tests.unit.core.situations import GB, NOW, STALENESS, fold, free, order, usage
+from kquota.display.status_table import Order, status_rows
+from kquota.display.status_view import KEYS, Looks, status_view, watch_view
+from tests.unit.core.golden import complaints
+from tests.unit.display.documents import crowded, troubled
 
-LONG_NAME = "/dev/mapper/" + "v" * 60
-
-
-def document() -> dict[str, Any]:
-    """Broker 1 is half way, 2 full and inactive, 3 in quarantine, 4 has never reported; 5 is gone."""
-    view = fold(
-        ("1", usage(free(15, FillBytesPerSecond=10_000_000), free(0, LONG_NAME, Status="offline"))),
-        ("2", usage(free(5, Latched="HARD"), age_seconds=100_000)),
-        ("3", usage(free(50), Applied={"State": "THROTTLE", "Factor": 0.25})),
-        ("5", None),
-        ("quarantine/3", order()),
-    )
-    situation = Situation(frozenset({1, 3, 4}))
-    decision = decide(view, situation, PolicySettings(staleness=STALENESS), NOW)
-    found = status_document(view, situation, decision, NOW, cluster_id="c")
-    return found | {"notes": ["broker 1 (this host): fine"], "problems": ["a broker can't be reached"]}
+WIDTHS = (60, 72, 80, 92, 108, 135, 136, 200)
 
 
-def shown(columns: int, *, ascii_only: bool = False) -> str:
-    console = Console(file=io.StringIO(), width=columns, highlight=False)
-    console.print(status_view(document(), columns, ascii_only=ascii_only))
+def console_of(columns: int, lines: int = 25, **options: Any) -> Console:
+    return Console(file=io.StringIO(), width=columns, height=lines, highlight=False, **options)
+
+
+def printed(console: Console, picture: RenderableType) -> str:
+    console.print(picture)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("columns", [80, 100, 135, 136, 200])
+def shown(columns: int, *, ascii_only: bool = False) -> str:
+    return printed(console_of(columns), status_view(troubled(), columns, ascii_only=ascii_only))
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
 @pytest.mark.parametrize("ascii_only", [False, True])
 def test_it_fits_and_says_what_matters(columns: int, ascii_only: bool) -> None:
     text = shown(columns, ascii_only=ascii_only)
@@ -48,56 +41,101 @@ def test_it_fits_and_says_what_matters(columns: int, ascii_only: bool) -> None:
     for part in (
         "inactive",
         "quarantine",
-        "missing",
-        "no report",
-        "unverified",
-        "50%",
-        "THROTTLE 0.25",
-        "28h",
+        "not known: missing",
         "8m",  # 5 GB to the hard limit at 10 MB/s
+        "Producers flow again when volume /dev/sda1 of broker 2 is back",
+        "decided PAUSE, applied by 0 of 3 brokers; THROTTLE at broker 3; unverified at brokers 1, 4",
+        "producers of broker 1: [red]orders / app",
+        "8.10MB/s (delayed by 420 ms)",
+        "topics that grow on broker 1: orders 7.00MB/s",
+        "broker 1 (this host): fine",
+        "a broker can't be reached",
     ):
         assert part in flat, part
-    assert "broker 1 (this host): fine" in flat
-    assert "a broker can't be reached" in flat
     assert ("#" in text) == ascii_only
     assert text.isascii() == ascii_only
-    assert ("SOFT" in text) == ("+10.0M" in text) == (columns >= 136)
+    assert ("SOFT" in text.replace("TO SOFT", "")) == (columns >= 136)
+    assert ("TO SOFT" in text) == (columns >= 108)
+    assert ("+10.0M" in text) == (columns >= 92)
+    assert ("50%" in text) == ("THROTTLE 0.25" in text) == (columns >= 80)
+    assert ("28h" in text) == (columns >= 68)
+
+
+def test_the_volume_that_decides_is_pointed_out() -> None:
+    pointed = [line for line in shown(100).splitlines() if "▶" in line]
+    assert len(pointed) == 1
+    assert pointed[0].startswith("2")
+    assert "> /dev/sda1" in shown(100, ascii_only=True)
+
+
+def test_without_colour_it_says_the_same() -> None:
+    colours = printed(console_of(100, force_terminal=True), status_view(troubled(), 100))
+    plain = printed(console_of(100, force_terminal=True, no_color=True), status_view(troubled(), 100))
+    assert "\x1b[31m" in colours or "\x1b[1;31m" in colours
+    assert "\x1b[31m" not in plain
+    assert "\x1b[1;31m" not in plain
+    assert "▶" in plain
 
 
 def test_a_broker_that_was_decommissioned_is_not_there() -> None:
-    assert [broker["broker_id"] for broker in document()["brokers"]] == [1, 2, 3, 4]
+    assert [broker["broker_id"] for broker in troubled()["brokers"]] == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0"), (999, "999"), (999.6, "1.00K"), (12_345_678, "12.3M"), (1_500_000_000_000, "1.50T")],
-)
-def test_sizes_in_five_characters(size: float, text: str) -> None:
-    assert size_text(size) == text
+@pytest.mark.parametrize("document", [troubled(), crowded()])
+def test_the_document_is_what_its_schema_says(document: dict[str, Any]) -> None:
+    assert complaints("status", json.loads(json.dumps(document))) == []
 
 
-def test_no_size_takes_more_than_five_characters() -> None:
-    for exponent in range(19):
-        for digits in (1, 1.5, 9.99, 9.995, 9.999):
-            assert len(size_text(digits * 10**exponent)) <= 5
+def test_the_schema_refuses_what_is_no_status() -> None:
+    for key in troubled():
+        document = {name: value for name, value in troubled().items() if name != key}
+        assert complaints("status", document), key
+    broken = troubled()
+    broken["brokers"][0]["volumes"][0]["consumed_bytes"] = "much"
+    assert complaints("status", broken)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(None, "-"), (0.44, "0.4s"), (12, "12s"), (119, "119s"), (180, "3m"), (7200, "2h"), (432_000, "5d")],
-)
-def test_ages_in_five_characters(seconds: float | None, text: str) -> None:
-    assert age_text(seconds) == text
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("lines", [12, 24, 60])
+@pytest.mark.parametrize("looks", [Looks(), Looks(offset=10**6), Looks(show_keys=True, frozen=True)])
+def test_a_watched_picture_fills_the_screen_and_no_more(columns: int, lines: int, looks: Looks) -> None:
+    console = console_of(columns, lines)
+    picture, last = watch_view(crowded(), console, looks)
+    text = printed(console, picture)
+    flat = " ".join(text.split())
+    assert len(text.splitlines()) <= lines
+    assert max(map(len, text.splitlines())) <= columns
+    assert 0 < last < 90
+    assert text.startswith("kquota  30 brokers, 90 volumes")
+    assert "of 90 lines" in text
+    if looks.offset:
+        assert "to 90 of 90 lines" in text
+    if looks.show_keys:
+        assert "frozen at" in text
+        assert KEYS[0][1] in flat
+        assert lines == 12 or all(what in flat for _, what in KEYS)
 
 
-def test_the_bar_marks_both_limits() -> None:
-    volume = {
-        "capacity_bytes": 100 * GB,
-        "consumed_bytes": 50 * GB,
-        "soft_bytes": 80 * GB,
-        "hard_bytes": 90 * GB,
-        "headroom": 1.0,
-    }
-    assert usage_bar(volume, 10, ascii_only=True).plain == "#####...:|"
-    assert usage_bar(volume | {"consumed_bytes": 100 * GB}, 10, ascii_only=True).plain == "########:|"
-    assert usage_bar(volume | {"capacity_bytes": 0}, 10).plain == "?" * 10
+def test_rows_are_sorted_as_asked() -> None:
+    def first(order: Order) -> tuple[int, str]:
+        row = status_rows(crowded(), order)[0]
+        assert row.volume is not None
+        return row.broker["broker_id"], row.volume["volume"]
+
+    assert first(Order.BROKER) == (1, "/dev/sda1")
+    assert first(Order.HEADROOM) == (29, "/dev/sdc1")
+    assert first(Order.TIME) == (30, "/dev/sda1")
+    assert first(Order.FILL) == (30, "/dev/sda1")
+    assert Order.FILL.next() is Order.BROKER
+
+
+def test_only_what_is_over_a_limit() -> None:
+    rows = status_rows(crowded(), troubled_only=True)
+    assert [(row.broker["broker_id"], row.decides) for row in rows] == [(29, True)]
+    assert rows[0].names_broker
+
+
+def test_a_broker_is_named_in_its_first_row() -> None:
+    named = [row.names_broker for row in status_rows(crowded(2))]
+    assert named == [True, False, False, True, False, False]
+    assert all(row.names_broker for row in status_rows(crowded(2), Order.FILL))

@@ -1,0 +1,281 @@
+"""The table of a status: a row for each volume, in the columns that a terminal has room for."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from kquota.display.bar import usage_bar
+from kquota.display.figures import STATE_STYLES, age_text, headroom_style, size_text, state_text, until_text
+
+_GAP = 1
+_NARROW_BELOW = 80
+_LONGEST_BAR = 40
+_SHORTEST_BAR = 8
+_WANTED_BAR = 16
+_LONGEST_NAME = 40
+
+
+class Order(Enum):
+    """What the rows are sorted by; the value says it."""
+
+    BROKER = "broker"
+    HEADROOM = "least left first"
+    TIME = "soonest at its limit first"
+    FILL = "fastest first"
+
+    def next(self) -> Order:
+        """Return the order after this one, round and round."""
+        orders = list(Order)
+        return orders[(orders.index(self) + 1) % len(orders)]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table: a volume, or (None) what there is to say about a broker.
+
+    ``names_broker`` says whether the broker's id, age and applied state are in this line; ``decides`` whether
+    the volume is what holds the cluster back most.
+    """
+
+    broker: Mapping[str, Any]
+    volume: Mapping[str, Any] | None
+    names_broker: bool = True
+    decides: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    title: str
+    width: int
+    cell: Callable[[Row], Text | str]
+    from_columns: int = 0
+    right: bool = True
+
+
+def status_rows(
+    document: Mapping[str, Any], order: Order = Order.BROKER, *, troubled_only: bool = False
+) -> list[Row]:
+    """Return the rows of a status document; ``troubled_only`` leaves out what nothing is wrong with."""
+    deciding = _deciding(document)
+    rows = [row for broker in document["brokers"] for row in _rows_of(broker, deciding)]
+    if troubled_only:
+        rows = [row for row in rows if _troubled(row)]
+    if order is Order.BROKER:
+        return list(_with_names(rows))
+    rows = [Row(row.broker, row.volume, True, row.decides, row.text) for row in rows]
+    return sorted(rows, key=lambda row: _rank(row, order))
+
+
+def status_table(
+    rows: Sequence[Row], longest_name: int, columns: int, *, decided: str, ascii_only: bool = False
+) -> Table:
+    """Lay rows out for so many columns (60 and more); ``decided`` is the state of the cluster."""
+    fixed = [
+        _Column("%", 6, _percent),
+        _Column("SIZE", 5, lambda row: _size(row, "capacity_bytes"), 136),
+        _Column("SOFT", 5, lambda row: _size(row, "soft_bytes"), 136),
+        _Column("HARD", 5, lambda row: _size(row, "hard_bytes"), 136),
+        _Column("LEFT", 5, _left, 80),
+        _Column("FILL/s", 6, _fill, 92),
+        _Column("TO SOFT", 7, lambda row: _until(row, "seconds_to_soft"), 108),
+        _Column("TO HARD", 7, lambda row: _until(row, "seconds_to_hard")),
+        _Column(
+            "APPLIED",
+            8 if columns < _NARROW_BELOW else 15,
+            lambda row: _applied(row, decided, narrow=columns < _NARROW_BELOW, ascii_only=ascii_only),
+            right=False,
+        ),
+        _Column("AGE", 5, lambda row: age_text(row.broker["age_seconds"]) if row.names_broker else "", 68),
+    ]
+    fixed = [column for column in fixed if columns >= column.from_columns]
+    flexible = columns - 6 - sum(column.width for column in fixed) - _GAP * (len(fixed) + 2)
+    name = min(
+        longest_name + 2, _LONGEST_NAME, flexible - min(_WANTED_BAR, max(flexible // 3, _SHORTEST_BAR))
+    )
+    bar = max(_SHORTEST_BAR, min(flexible - name, _LONGEST_BAR))
+    first = [
+        _Column("BROKER", 6, _broker, right=False),
+        _Column("VOLUME", name, lambda row: _name(row, name, ascii_only=ascii_only), right=False),
+        _Column("USED", bar, lambda row: _bar(row, name, bar, ascii_only=ascii_only), right=False),
+    ]
+    shown = [*first, *fixed]
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold dim")
+    for column in shown:
+        table.add_column(
+            column.title,
+            width=column.width,
+            justify="right" if column.right else "left",
+            no_wrap=True,
+            overflow="crop",
+        )
+    for row in rows:
+        table.add_row(*(column.cell(row) for column in shown), style="" if row.volume else "dim")
+    return table
+
+
+def longest_name(rows: Iterable[Row]) -> int:
+    """Return how many characters the longest name with its remarks has."""
+    return max((len(_full_name(row)) for row in rows), default=0)
+
+
+def _deciding(document: Mapping[str, Any]) -> set[tuple[int, str]]:
+    reasons = [reason for reason in document["reasons"] if reason["volume"] is not None]
+    least = min((reason["headroom"] for reason in reasons), default=None)
+    return {(r["broker_id"], r["volume"]) for r in reasons if r["headroom"] == least}
+
+
+def _rows_of(broker: Mapping[str, Any], deciding: set[tuple[int, str]]) -> list[Row]:
+    rows = [
+        Row(broker, volume, decides=(broker["broker_id"], volume["volume"]) in deciding)
+        for volume in broker["volumes"]
+    ]
+    flags = [name for name in ("joining", "quarantine", "maintenance") if broker[name]]
+    if broker["active"] is False:
+        flags.append("inactive")
+    if broker["undetermined"]:
+        flags.append(f"not known: {broker['undetermined']}")
+    elif not rows:
+        flags.append("no report")
+    if flags:
+        rows.append(Row(broker, None, text=", ".join(flags)))
+    return rows
+
+
+def _with_names(rows: Iterable[Row]) -> Iterable[Row]:
+    """Name a broker in the first of its rows only."""
+    before = None
+    for row in rows:
+        broker_id = row.broker["broker_id"]
+        yield Row(row.broker, row.volume, broker_id != before, row.decides, row.text)
+        before = broker_id
+
+
+def _troubled(row: Row) -> bool:
+    volume = row.volume
+    return volume is None or volume["status"] != "ok" or volume["headroom"] is None or volume["headroom"] < 1
+
+
+def _rank(row: Row, order: Order) -> tuple[float, int]:
+    """Rows about brokers come first: something is the matter there."""
+    broker_id = int(row.broker["broker_id"])
+    if row.volume is None:
+        return float("-inf"), broker_id
+    far = float("inf")
+    if order is Order.FILL:
+        rate = row.volume["fill_bytes_per_second"]
+        return far if rate is None else -rate, broker_id
+    value = row.volume["headroom" if order is Order.HEADROOM else "seconds_to_hard"]
+    return far if value is None else value, broker_id
+
+
+def _broker(row: Row) -> Text:
+    return Text(str(row.broker["broker_id"]) if row.names_broker else "", style="bold not dim")
+
+
+def _full_name(row: Row) -> str:
+    if row.volume is None:
+        return ""
+    remarks = _remarks(row.volume)
+    return str(row.volume["volume"]) + (f" {remarks}" if remarks else "")
+
+
+def _remarks(volume: Mapping[str, Any]) -> str:
+    remarks = [remark for remark in (volume["status"], volume["role"]) if remark not in ("ok", "data")]
+    if volume["latched"]:
+        remarks.append("latched")
+    if volume["limits_problem"]:
+        remarks.append("limits invalid")
+    return ",".join(remarks)
+
+
+def _name(row: Row, width: int, *, ascii_only: bool) -> Text:
+    """Return the end of a name, which tells volumes apart, and what is special about the volume."""
+    if row.volume is None:
+        return Text(f"  {_split(row.text, width - 2)[0]}", style="magenta not dim")
+    remarks = _remarks(row.volume)
+    remark = f" {remarks}" if remarks else ""
+    name, cut = str(row.volume["volume"]), ".." if ascii_only else "…"
+    room = max(width - 2 - len(remark), len(cut) + 3)
+    if len(name) > room:
+        name = cut + name[len(cut) - room :]
+    pointer = (">" if ascii_only else "▶") if row.decides else " "
+    style = "bold" if row.decides else ""
+    return Text.assemble((f"{pointer} ", "bold red"), (name, style), (remark, "magenta"))
+
+
+def _bar(row: Row, name_width: int, cells: int, *, ascii_only: bool) -> Text:
+    if row.volume is None:
+        return Text(_split(row.text, name_width - 2)[1], style="magenta not dim")
+    return usage_bar(row.volume, cells, ascii_only=ascii_only)
+
+
+def _split(text: str, width: int) -> tuple[str, str]:
+    """Return the words that fit, and the rest, which goes into the next column."""
+    first, *_ = textwrap.wrap(text, max(width, 1)) or [""]
+    return first, text[len(first) :].strip()
+
+
+def _percent(row: Row) -> str:
+    if row.volume is None or not row.volume["capacity_bytes"]:
+        return ""
+    return f"{100 * row.volume['consumed_bytes'] / row.volume['capacity_bytes']:.1f}%"
+
+
+def _left(row: Row) -> Text:
+    if row.volume is None:
+        return Text()
+    headroom = row.volume["headroom"]
+    if headroom is None:
+        return Text("-", style=headroom_style(None))
+    percent = 100 * headroom
+    if 0 < headroom < 1:  # never shown as none or all while it is between
+        percent = min(max(percent, 1), 99)
+    return Text(f"{percent:.0f}%", style=headroom_style(headroom))
+
+
+def _size(row: Row, key: str) -> str:
+    size_bytes = None if row.volume is None else row.volume[key]
+    return "" if row.volume is None else "-" if size_bytes is None else size_text(size_bytes)
+
+
+def _fill(row: Row) -> str:
+    if row.volume is None:
+        return ""
+    rate = row.volume["fill_bytes_per_second"]
+    return "-" if rate is None else f"{'+' if rate > 0 else ''}{size_text(rate)}"
+
+
+def _until(row: Row, key: str) -> str:
+    return "" if row.volume is None else until_text(row.volume[key])
+
+
+def _applied(row: Row, decided: str, *, narrow: bool, ascii_only: bool) -> Text:
+    if not row.names_broker:
+        return Text()
+    state, factor = applied_state(row.broker)
+    if state is None:
+        return Text("?" if narrow else "unverified", style="dim")
+    if narrow and state == "THROTTLE" and factor is not None:
+        text = f"{factor:.2f}"
+    else:
+        text = state_text(state, factor)
+    if state != decided:
+        text += " !" if ascii_only else " ≠"
+    return Text(text, style=STATE_STYLES[state])
+
+
+def applied_state(broker: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    """Return state and factor that a broker's plug-in applies by its record; None where that is not known."""
+    applied = broker["applied"]
+    if not applied or applied.get("State") not in STATE_STYLES:
+        return None, None
+    factor = applied.get("Factor")
+    return str(applied["State"]), None if factor is None else float(factor)

@@ -1,0 +1,68 @@
+"""Status documents of clusters that have seen a lot, for the tests of how they look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.status import status_document
+from tests.unit.core.situations import NOW, STALENESS, fold, free, order, usage
+
+LONG_NAME = "/dev/mapper/" + "v" * 60
+
+
+def status_of(*records: Any, active: frozenset[int], **local: Any) -> dict[str, Any]:
+    """The document as `kquota status` has it, of a broker 1 whose host says nothing more than ``local``."""
+    view = fold(*records)
+    situation = Situation(active)
+    decision = decide(view, situation, PolicySettings(staleness=STALENESS), NOW)
+    found = status_document(view, situation, decision, NOW, cluster_id="c")
+    host = {
+        "broker_id": 1,
+        "decision": None,
+        "decision_problem": "there is no decision file",
+        "lease_seconds_left": None,
+        "applied": None,
+        "applied_problem": "there is no applied-state file",
+        "clients": None,
+    }
+    notes, problems = ["broker 1 (this host): fine"], ["a broker can't be reached"]
+    return found | {"local": host | local, "notes": notes, "problems": problems}
+
+
+def troubled() -> dict[str, Any]:
+    """Broker 1 is half way, 2 full and inactive, 3 in quarantine, 4 has never reported; 5 is gone."""
+    return status_of(
+        ("1", usage(free(15, FillBytesPerSecond=10_000_000), free(0, LONG_NAME, Status="offline"))),
+        ("2", usage(free(5, Latched="HARD"), age_seconds=100_000)),
+        ("3", usage(free(50), Applied={"State": "THROTTLE", "Factor": 0.25})),
+        ("5", None),
+        ("quarantine/3", order()),
+        active=frozenset({1, 3, 4}),
+        clients=[
+            {
+                "name": "[red]orders / app",
+                "produce_bytes_per_second": 8_100_000.0,
+                "limit_bytes_per_second": 1e6,
+                "throttle_ms": 420.0,
+            }
+        ],
+        growing_topics=[{"topic": "orders", "bytes_per_second": 7_000_000.0}],
+    )
+
+
+def crowded(brokers: int = 30) -> dict[str, Any]:
+    """Brokers with three volumes each; the fullest is on the last but one."""
+    records = [
+        (
+            str(number),
+            usage(
+                free(40, "/dev/sda1", FillBytesPerSecond=1000 * number),
+                free(25, "/dev/sdb1"),
+                free(15 if number == brokers - 1 else 30, "/dev/sdc1"),
+                Applied={"State": "THROTTLE", "Factor": 0.5},
+            ),
+        )
+        for number in range(1, brokers + 1)
+    ]
+    return status_of(*records, active=frozenset(range(1, brokers + 1)))
