@@ -30,7 +30,7 @@ LIMITS = LimitPair(
 MARGIN = Fraction(1, 10)
 RETENTION_STEPS = DAY_STEPS // 2
 _BUCKET_STEPS = 30  # retention removes whole segments, not bytes
-_LEAK_RATIO = 0.002  # of the baseline, in PAUSE: see "How to size the limits" in the README
+_LEAK_RATIO = 0.002  # of the baseline, in PAUSE: see docs/sizing.md
 _START = datetime(2026, 11, 1, tzinfo=UTC)
 # What the brokers of a volume take in at which it would stand at half its capacity for ever.
 FITTING_BYTES_PER_SECOND = CAPACITY_BYTES * 0.5 / (RETENTION_STEPS * STEP_SECONDS)

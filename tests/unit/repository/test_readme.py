@@ -1,4 +1,4 @@
-"""The figures in README.md are those of the code, and its example adds up."""
+"""The figures in README.md and docs/sizing.md are those of the code, and the example adds up."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kquota.settings.model import Settings
 from tests.unit.repository.tree import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text("utf-8")
+SIZING = (REPOSITORY / "docs/sizing.md").read_text("utf-8")
 BROKER_PROPERTIES = (REPOSITORY / "callback/src/main/java/org/kquota/KquotaConfig.java").read_text("utf-8")
 
 
@@ -41,9 +42,11 @@ def test_a_default_in_the_text_is_the_default_of_the_settings(key, sentence):
 def test_the_default_limits_are_those_of_the_settings():
     limits = default("limits")
     assert {limits.hard.type, limits.soft.type} == {"MinFreePercentage"}
-    assert f"hard at {limits.hard.level} % free and soft at {limits.soft.level} % free" in README
-    assert f"a reserve of {limits.hard.level * 10} GB" in README
-    assert f"a zone of {(limits.soft.level - limits.hard.level) * 10} GB" in README
+    for text in (README, SIZING):
+        words = " ".join(text.split())
+        assert f"hard at {limits.hard.level} % free and soft at {limits.soft.level} % free" in words
+    assert f"a reserve of {limits.hard.level * 10} GB" in SIZING
+    assert f"a zone of {(limits.soft.level - limits.hard.level) * 10} GB" in SIZING
 
 
 def test_the_example_of_sizing_adds_up():
@@ -66,6 +69,6 @@ def test_the_example_of_sizing_adds_up():
         f"zone    ≥ e · 200 MB/s · (2 + 5.5 + 1) s  = {math.e * rate * 8.5 / 1e9:.1f} GB",
         f"zone    = 200 MB/s · 600 s                = {rate * 600 / 1e9:.0f} GB",
     ):
-        assert line in README
+        assert line in SIZING
     assert 3 < (50e9 - burst - requests) / leak_of_all < 4  # "more than three hours"
     assert 100e9 / rate == pytest.approx(500)  # "to 37 % in 500 s"
