@@ -52,13 +52,13 @@ def status(
         if watch and not as_json:
             run_watch(
                 look,
-                lambda: _document(look, settings, broker_id),
+                lambda: document_of(look, settings, broker_id),
                 TopicLook([str(path) for path in broker_of(settings).log_dirs]),
                 seconds=interval,
                 ascii_only=_ascii_only(),
             )
             return
-        document = _document(look, settings, broker_id)
+        document = document_of(look, settings, broker_id)
     if as_json:
         print_json(document)
     else:
@@ -68,7 +68,8 @@ def status(
         raise typer.Exit(exit_codes.FAILED)
 
 
-def _document(look: ClusterLook, settings: Settings, broker_id: int) -> dict[str, Any]:
+def document_of(look: ClusterLook, settings: Settings, broker_id: int) -> dict[str, Any]:
+    """Return what ``--json`` prints: what the look knows, and what the files on this host say."""
     document = look.document()
     local = local_document(settings, broker_id)
     document["local"] = local

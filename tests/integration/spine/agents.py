@@ -22,7 +22,7 @@ from kquota.demo.cluster import KafkaCluster
 from kquota.demo.node import NodeLayout
 from kquota.demo.processes import ChildProcess
 
-_KQUOTA = [sys.executable, "-m", "kquota"]
+KQUOTA = [sys.executable, "-m", "kquota"]
 _LINE = re.compile(r"\S+Z (?P<level>[A-Z]+) (?P<sentence>.*)")
 _WATCHDOG_SECONDS = 30
 
@@ -112,7 +112,7 @@ class AgentProcess:
         }
         self.notifications = NotificationSocket(self.layout.directory / "notify")
         # The settings' own namespace must be the agent's alone.
-        self._environment = {
+        self.environment = {
             name: value for name, value in cluster.environment().items() if not name.startswith("KQUOTA_")
         }
         self._process: ChildProcess | None = None
@@ -132,10 +132,10 @@ class AgentProcess:
     def start(self, **environment: str) -> None:
         """Start it; returns at once."""
         self._process = ChildProcess(
-            [*_KQUOTA, "run", "--config", str(self.config)],
+            [*KQUOTA, "run", "--config", str(self.config)],
             log_path=self.log_path,
             environment={
-                **self._environment,
+                **self.environment,
                 "NOTIFY_SOCKET": str(self.notifications.path),
                 "WATCHDOG_USEC": str(_WATCHDOG_SECONDS * 1_000_000),
                 **environment,
@@ -169,8 +169,8 @@ class AgentProcess:
     def cli(self, *arguments: str, **run_options: Any) -> subprocess.CompletedProcess[str]:
         """Run a command of `kquota` with this agent's configuration."""
         return subprocess.run(
-            [*_KQUOTA, *arguments, "--config", str(self.config)],
-            env=self._environment | {"COLUMNS": "100"},
+            [*KQUOTA, *arguments, "--config", str(self.config)],
+            env=self.environment | {"COLUMNS": "100"},
             capture_output=True,
             text=True,
             check=False,

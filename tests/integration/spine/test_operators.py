@@ -10,6 +10,8 @@ import pytest
 
 from tests.integration.spine.agents import eventually, uptime_ms
 from tests.integration.spine.fleet import HISTORY_TOPIC, Fleet
+from tests.integration.spine.terminal import Terminal
+from tests.unit.core.golden import complaints
 
 NOBODY = 99
 
@@ -181,6 +183,7 @@ def test_status_shows_brokers_volumes_limits_and_what_is_applied(fleet: Fleet) -
     done = agent.cli("status", "--json")
     assert done.returncode == 0
     status = json.loads(done.stdout)
+    assert complaints("status", status) == []
     assert status["state"] == "THROTTLE"
     assert status["factor"] == pytest.approx(0.5, abs=0.01)
     assert status["cluster_id"] == fleet.cluster.cluster_id
@@ -248,3 +251,22 @@ def test_an_unreachable_cluster_is_said_and_what_is_known_is_shown(fleet: Fleet)
     assert {entry["cause"] for entry in status["undetermined"]} == {"not-read", "no-broker-list"}
     assert status["local"]["decision"]["state"] == "OPEN", "this host's own files are shown"
     assert any("127.0.0.1:1" in problem for problem in status["problems"])
+
+
+def test_a_watched_status_obeys_keys_and_leaves_the_terminal_as_it_was(fleet: Fleet) -> None:
+    fleet.fill(2, headroom=0.5)
+    fleet.await_enforced("THROTTLE")
+    with Terminal(fleet.agents[2], "status", "--watch", columns=100, lines=30) as terminal:
+        terminal.await_text("decided THROTTLE")
+        terminal.await_text("applied by 3 of 3 brokers")
+        terminal.await_text("▶ ")
+        terminal.press("s")
+        terminal.await_text("least left first")
+        terminal.press("?")
+        terminal.await_text("q quit")
+        terminal.press(" ")
+        terminal.await_text("frozen at")
+        terminal.press("q")
+        assert terminal.wait() == 0
+        assert terminal.on_alternate_screen == [True, False]
+        assert terminal.echoes
