@@ -14,8 +14,12 @@ help: ## Show this list
 demo: deps callback ## A real three-broker Kafka whose small disk fills, protected (UNPROTECTED=1: without kquota)
 	$(AS_ROOT) .venv/bin/kquota demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
 
+.PHONY: playground
+playground: deps callback ## The same cluster to play with, until Ctrl-C (see docs/tutorial.md)
+	$(AS_ROOT) .venv/bin/kquota playground
+
 .PHONY: test
-test: deps lint test-java test-python test-spark ## Everything that every change has to pass
+test: deps lint docs test-java test-python test-spark ## Everything that every change has to pass
 
 .PHONY: test-python
 test-python: deps-fleet callback
@@ -57,7 +61,7 @@ lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles 
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p tools.dashboard -p bench -p tests.fleet.hosts
+	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p tools.dashboard -p tools.reference -p tools.site -p bench -p tests.fleet.hosts
 	.venv/bin/lint-imports
 	PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" .venv-fleet/bin/ansible-lint --offline -q
 
@@ -66,10 +70,15 @@ lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
 	MYPYPATH=. .venv-pipeline/bin/mypy -p kquota_pipeline -p bench_pipeline
 
 .PHONY: acceptance
-acceptance: deps ## Write anew what is made from the code: docs/acceptance.md, docs/configuration.md, the dashboard
+acceptance: deps ## Write anew what is made from the code: pages of reference, and the dashboard
 	$(PY) -m tools.acceptance
 	$(PY) -m tools.configuration
+	$(PY) -m tools.reference
 	$(PY) -m tools.dashboard
+
+.PHONY: docs
+docs: deps-docs ## The documentation as a site, in build/site; loads nothing from elsewhere
+	.venv-docs/bin/python -m tools.site
 
 .PHONY: callback
 callback: $(CALLBACK_JAR) ## Build the broker plug-in
@@ -123,6 +132,11 @@ deps-pipeline: ## Set up .venv-pipeline (with .venv-pipeline/bin/kquota-pipeline
 	@tools/virtual-environment.sh pipeline
 	@.venv-pipeline/bin/kquota-pipeline jars >/dev/null
 
+.PHONY: deps-docs
+deps-docs: ## Set up .venv-docs with Sphinx
+	@tools/system-packages.sh
+	@tools/virtual-environment.sh docs
+
 .PHONY: audit
 audit: deps ## Compare the dependencies with their locks and with themselves; list licences
 	$(PY) -m tools.audit
@@ -146,4 +160,4 @@ packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm 
 
 .PHONY: clean
 clean: ## Remove what was built here
-	rm -rf .venv .venv-fleet .venv-pipeline build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-fleet .venv-pipeline .venv-docs build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

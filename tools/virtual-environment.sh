@@ -1,21 +1,23 @@
 #!/bin/sh
-# virtual-environment.sh [fleet|pipeline]: makes .venv, .venv-fleet or .venv-pipeline from the locked requirements; does nothing when it is
-# already made from these very locks.
+# virtual-environment.sh [fleet|pipeline|docs]: makes .venv, or the environment of that name beside it, from the
+# locked requirements; does nothing when it is already made from these very locks.
 set -eu
 cd "$(dirname "$0")/.."
 
-# Ansible and Spark have environments of their own: their requirements are not the agent's.
+# Ansible, Spark, Sphinx and others have environments of their own: their requirements are not the agent's.
+kquota=yes # whether kquota itself is installed there
 case ${1:-} in
   '') venv=.venv lock=requirements/dev.txt ;;
-  fleet) venv=.venv-fleet lock=requirements/fleet.txt ;;
+  fleet) venv=.venv-fleet lock=requirements/fleet.txt kquota=no ;;
   pipeline) venv=.venv-pipeline lock=requirements/pipeline-dev.txt ;;
-  *) echo "usage: $0 [fleet|pipeline]" >&2; exit 2 ;;
+  docs) venv=.venv-docs lock=requirements/docs.txt kquota=no ;;
+  *) echo "usage: $0 [fleet|pipeline|docs]" >&2; exit 2 ;;
 esac
 
-made_from() { # what the environment depends on; kquota itself is not in .venv-fleet
+made_from() { # what the environment depends on
   python3 -V
   cat requirements/build.txt "$lock"
-  [ "$venv" = .venv-fleet ] || cat pyproject.toml
+  [ $kquota = no ] || cat pyproject.toml
 }
 wanted=$(made_from | sha256sum | cut -d' ' -f1)
 [ "$(cat $venv/.made-from 2>/dev/null || true)" = "$wanted" ] && exit 0
@@ -26,5 +28,5 @@ pip="$venv/bin/python -m pip --disable-pip-version-check install --quiet"
 $pip --require-hashes -r requirements/build.txt
 # Source distributions among them are built with the locked build tools, not with what is newest today.
 $pip --require-hashes --no-build-isolation -r "$lock"
-[ "$venv" = .venv-fleet ] || $pip --no-deps --no-build-isolation --editable .
+[ $kquota = no ] || $pip --no-deps --no-build-isolation --editable .
 echo "$wanted" > $venv/.made-from

@@ -19,7 +19,7 @@ _FILES = {
     "/run/kquota-broker/applied.json": "What the plug-in does, read by the agent.",
     "/var/lib/kquota": "What the agent remembers across restarts.",
 }
-_EXIT_CODES = {
+EXIT_CODES = {
     "0": "Success.",
     "1": "It was tried and did not work.",
     "2": "What was asked for makes no sense.",
@@ -45,13 +45,13 @@ def render_command_page(date: str) -> str:
         *_options(root, context),
         roff.heading("Commands"),
     ]
-    for command, command_context in _leaves(root, context):
+    for command, command_context in leaves(root, context):
         usage = " ".join(command.collect_usage_pieces(command_context))
         lines.append(roff.subheading(f"{command_context.command_path} {usage}"))
-        lines += roff.paragraphs(_blocks(command.help))
+        lines += roff.paragraphs(blocks(command.help))
         lines += _options(command, command_context)
     lines.append(roff.heading("Exit status"))
-    for code, meaning in _EXIT_CODES.items():
+    for code, meaning in EXIT_CODES.items():
         lines += roff.item(code, [meaning])
     lines += [".PP", roff.text(_CHECK), roff.heading("Files")]
     for file, meaning in _FILES.items():
@@ -63,12 +63,12 @@ def render_command_page(date: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _leaves(group: Any, context: Any) -> Iterator[tuple[Any, Any]]:
+def leaves(group: Any, context: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each command that does something, with its context, groups taken apart."""
     for name, command in group.commands.items():
         inner = command.make_context(name, [], parent=context, resilient_parsing=True)
         if hasattr(command, "commands"):
-            yield from _leaves(command, inner)
+            yield from leaves(command, inner)
         else:
             yield command, inner
 
@@ -81,5 +81,6 @@ def _options(command: Any, context: Any) -> list[str]:
     return lines
 
 
-def _blocks(help_text: str | None) -> list[str]:
+def blocks(help_text: str | None) -> list[str]:
+    """Return the paragraphs of a command's help."""
     return [" ".join(block.split()) for block in re.split(r"\n\s*\n", help_text or "") if block.strip()]

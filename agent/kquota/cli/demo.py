@@ -1,7 +1,8 @@
-"""``kquota demo``: a real cluster on this machine whose small disk fills."""
+"""``kquota demo`` and ``kquota playground``: a real cluster on this machine, protected by kquota."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,3 +21,17 @@ def demo(
     from kquota.demo.command import run  # noqa: PLC0415 - its packages are an extra
 
     raise typer.Exit(run(unprotected=unprotected, keep=keep))
+
+
+def playground(
+    directory: Annotated[
+        Path, typer.Option(help="Where the agents' configurations and Kafka's tools are to be.")
+    ] = Path("build/playground"),
+) -> None:
+    """Run a real three-broker Kafka on loopback with kquota, to play with, until Ctrl-C.
+
+    Needs what kquota demo needs, and leaves nothing behind either.
+    """
+    from kquota.demo.command import run_playground  # noqa: PLC0415 - its packages are an extra
+
+    raise typer.Exit(run_playground(directory))

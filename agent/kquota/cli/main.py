@@ -24,6 +24,7 @@ _COMMANDS = {
     "maintenance": "kquota.cli.orders:maintenance",
     "decommission": "kquota.cli.orders:decommission",
     "demo": "kquota.cli.demo:demo",
+    "playground": "kquota.cli.demo:playground",
 }
 _GROUPS = {
     "config": "kquota.cli.local:config_app",

@@ -1,18 +1,24 @@
-"""`kquota demo`."""
+"""`kquota demo` and `kquota playground`."""
 
 from __future__ import annotations
 
 import signal
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from rich.console import Console
 
+from kquota.core.decision import State
 from kquota.demo.callback_jar import CallbackJarMissing, find_callback_jar
 from kquota.demo.node import NodeFailed
 from kquota.demo.plan import Plan
+from kquota.demo.playground import Playground, playground_plan
 from kquota.demo.runtime import RuntimeUnavailable, ensure_kafka_runtime
 from kquota.demo.scenario import Scenario
 from kquota.demo.screen import Screen
@@ -38,21 +44,30 @@ def run(
     With `unprotected` the same load runs without kquota, and 0 means that the disks ran full, as was to be
     shown. `keep` leaves logs and disk images behind; processes, mounts and loop devices always go.
     """
-    console = Console(highlight=False, markup=False)
     plan = plan if plan is not None else Plan()
     if pause_seconds is not None:
         plan = replace(plan, pause_seconds=pause_seconds)
+    return _perform(lambda console: _play(console, plan, unprotected=unprotected, keep=keep), "demo")
+
+
+def run_playground(directory: Path) -> int:
+    """Run a cluster to play with until it is interrupted; returns 130 then, 2 where it can't run here."""
+    return _perform(lambda console: _stay(console, directory), "playground")
+
+
+def _perform(act: Callable[[Console], int], command: str) -> int:
+    console = Console(highlight=False, markup=False)
     previous = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        return _play(console, plan, unprotected=unprotected, keep=keep)
+        return act(console)
     except KeyboardInterrupt:
         console.print("interrupted")
         return 128 + signal.SIGINT
     except (RuntimeUnavailable, VolumeUnavailable, CallbackJarMissing) as error:
-        print(f"kquota demo: {error}", file=sys.stderr)
+        print(f"kquota {command}: {error}", file=sys.stderr)
         return CANNOT_RUN
     except (NodeFailed, AgentFailed, WorkspaceNotCleared) as error:
-        print(f"kquota demo: {error}", file=sys.stderr)
+        print(f"kquota {command}: {error}", file=sys.stderr)
         return BROKEN
     finally:
         for number, handler in previous.items():
@@ -83,6 +98,24 @@ def _play(console: Console, plan: Plan, *, unprotected: bool, keep: bool) -> int
         promises = protected_promises(tally, outcome, broker_count)
         console.print(protected_verdict(tally, outcome, promises))
         return KEPT if outcome.stuck is None and all(promise.kept for promise in promises) else BROKEN
+
+
+def _stay(console: Console, directory: Path) -> NoReturn:
+    require_loop_volumes()
+    callback_jar = find_callback_jar()
+    runtime = ensure_kafka_runtime(report=console.print)
+    report = partial(console.print, soft_wrap=True)
+    with (
+        Stage(playground_plan(), runtime, callback_jar=callback_jar, keep=False, report=report) as stage,
+        Playground(directory, stage, runtime) as playground,
+    ):
+        lookout = Lookout(stage.cluster.brokers, stage.plan.limits, stage.files, lambda _sight: None)
+        report("waiting until every broker's plug-in follows its agent")
+        while not lookout.look().all_enforce(State.OPEN):
+            stage.check_agents()
+            time.sleep(0.2)
+        playground.stay(report)
+    raise AssertionError("a playground ends only by an interruption")
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -30,6 +30,8 @@ class Plan:
             hard=Limit.of(LimitType.MIN_FREE_PERCENTAGE, 20),
         )
     )
+    separate_metadata: bool = True
+    """With the metadata apart, a broker whose first disk is full can show what Kafka does then."""
     topic: str = "orders"
     replicas: tuple[tuple[int, ...], ...] = ((1, 3), (2, 3), (1, 3), (2, 3))
     """Per partition, the preferred leader first."""

@@ -58,11 +58,10 @@ def plug_in_properties(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
 def cluster_spec(plan: Plan, callback_jar: Path | None) -> ClusterSpec:
     """Three brokers on volumes of their own; with the plug-in when its jar is given."""
     nodes = tuple(
-        # With the metadata apart, a broker whose first disk is full can show what Kafka does then.
         NodeSpec(
             node_id=broker_id,
             volumes=plan.volumes[broker_id],
-            separate_metadata_dir=True,
+            separate_metadata_dir=plan.separate_metadata,
             jvm_options=_JVM_OPTIONS,
         )
         for broker_id in BROKER_IDS

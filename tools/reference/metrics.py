@@ -1,0 +1,52 @@
+"""The page of metrics: what the agent tells Prometheus, as it tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kquota.core.decision import State, UndeterminedCause
+from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, VolumeSample
+from tools.reference.broker import table_of
+from tools.reference.markdown import code, head, sentence, table
+
+
+def metrics_page(repository: Path) -> str:
+    """Return docs/metrics.md."""
+    lines = head(
+        "Metrics",
+        "The agent serves these for Prometheus, on `127.0.0.1:9464` unless"
+        " [`metrics.listen`](configuration.md#metricslisten) says otherwise. Counters exist from the start,"
+        " at zero; a figure that is not known is absent. Alerts on them are in [alerts](alerts.md), a"
+        " dashboard in [monitoring](../monitoring/README.md).",
+        origin="the agent's registry of metrics",
+    )
+    rows = []
+    for family in sorted(_everything().registry.collect(), key=lambda family: family.name):
+        labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
+        name = family.name + {"counter": "_total", "info": "_info"}.get(family.type, "")
+        rows.append([code(name), family.type, ", ".join(map(code, labels)), sentence(family.documentation)])
+    lines += table(["metric", "type", "labels", "meaning"], rows)
+    lines += [
+        "## Of the plug-in",
+        "",
+        "The broker shows these over JMX, in the bean"
+        " `kafka.server:type=plugins,config=client.quota.callback.class,class=KquotaCallback,role=broker`.",
+        "",
+        *table_of(repository, "Metrics"),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _everything() -> AgentMetrics:
+    """Metrics of an agent that has seen all there is to see, so that every series has its labels."""
+    metrics = AgentMetrics("0")
+    metrics.identified(1, "cluster")
+    metrics.connected(True)
+    metrics.certificate_expires(1.0)
+    metrics.cycle_completed(0.01, 1.0)
+    volume = VolumeSample("volume", "/", "data", "ok", 1, 1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    metrics.observed([volume])
+    undetermined = [(1, UndeterminedCause.STALE.value)]
+    metrics.decided(DecisionSample(State.PAUSE.value, 0.0, True, undetermined, "pause", 1, True))
+    metrics.applied(AppliedSample(State.PAUSE.value, 0.0, 1, True, "governor", {"decision": 1}))
+    return metrics

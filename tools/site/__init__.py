@@ -1,0 +1,1 @@
+"""The documentation as a site: what is in the repository, with a navigation and a search."""
