@@ -71,7 +71,7 @@ class Reporters:
         self._interval_seconds = interval_seconds
         self._failures: list[KafkaError] = []
         self._free_ratio: dict[int, float] = {}
-        own = {"linger.ms": "0", "log_level": 0}  # as the agent's publisher
+        own = {"linger.ms": "0", "compression.type": "lz4", "log_level": 0}  # as the agent's publisher
         self._producer = Producer({**PRODUCER_PROPERTIES, **configuration, **own})
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reporters", daemon=True)
