@@ -92,6 +92,10 @@ $(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/
 bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--resume")
 	$(AS_ROOT) $(PY) -m bench $(BENCH_ARGS)
 
+.PHONY: soak
+soak: deps callback ## Random faults for an hour on a real fleet; fails on a leak (SOAK_MINUTES=60 SOAK_SEED=1)
+	SOAK_MINUTES=$(or $(SOAK_MINUTES),60) $(AS_ROOT) $(PY) -m pytest tests/integration/soak -s $(PYTEST_ARGS)
+
 .PHONY: fault
 fault: deps callback ## Inject one fault and say what was expected and what was seen (F=F13)
 	$(AS_ROOT) $(PY) -m tools.faults run $(F)
