@@ -7,7 +7,7 @@ meaning). All amounts are bytes; a percentage is 0..100.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from fractions import Fraction
@@ -21,7 +21,8 @@ NO_ZONE_RELEASE_SHARE = Fraction(1, 100)
 # A numerator and a positive denominator: whole numbers are compared many times faster than fractions,
 # and just as exactly.
 Ratio = tuple[int, int]
-_ZERO, _ONE = Fraction(0), Fraction(1)
+_NONE: Ratio = (0, 1)
+_ALL: Ratio = (1, 1)
 
 
 class InvalidLimit(ValueError):
@@ -64,10 +65,25 @@ def exact_number(value: object) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit: a type and a level (bytes, or percent of the capacity)."""
+    """One limit: a type and a level (bytes, or percent of the capacity).
+
+    The consumption at which a volume stands at the limit is ``(capacity * a + b) / c``, with whole numbers
+    that are worked out once: clusters have thousands of volumes and a handful of limits.
+    """
 
     type: LimitType
     level: Fraction
+    _line: tuple[int, int, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        numerator, denominator = self.level.numerator, self.level.denominator
+        if self.type is LimitType.CONSUMED_SPACE:
+            line = 0, numerator, denominator
+        elif self.type is LimitType.MIN_FREE_BYTES:
+            line = denominator, -numerator, denominator
+        else:
+            line = 100 * denominator - numerator, 0, 100 * denominator
+        object.__setattr__(self, "_line", line)
 
     @staticmethod
     def parse(document: Mapping[str, object]) -> Limit:
@@ -111,12 +127,8 @@ class Limit:
 
     def consumed_at(self, capacity_bytes: int) -> Ratio:
         """Return the same as a numerator and a positive denominator, not reduced."""
-        numerator, denominator = self.level.numerator, self.level.denominator
-        if self.type is LimitType.CONSUMED_SPACE:
-            return numerator, denominator
-        if self.type is LimitType.MIN_FREE_BYTES:
-            return capacity_bytes * denominator - numerator, denominator
-        return capacity_bytes * (100 * denominator - numerator), 100 * denominator
+        of_capacity, more, denominator = self._line
+        return capacity_bytes * of_capacity + more, denominator
 
     def to_document(self) -> dict[str, object]:
         """Return the JSON form; an integral level stays an integer."""
@@ -149,6 +161,10 @@ class LimitPair:
 
     def headroom(self, capacity_bytes: int, consumed_bytes: int) -> Fraction:
         """Return the headroom of a volume (see :meth:`Bounds.headroom`)."""
+        return Fraction(*self.headroom_ratio(capacity_bytes, consumed_bytes))
+
+    def headroom_ratio(self, capacity_bytes: int, consumed_bytes: int) -> Ratio:
+        """Return the same as a numerator and a positive denominator, not reduced."""
         soft, hard = self.soft.consumed_at(capacity_bytes), self.hard.consumed_at(capacity_bytes)
         return _headroom(soft, hard, consumed_bytes)
 
@@ -200,8 +216,8 @@ class Bounds:
         (hard - consumed) / (hard - soft), clamped to [0, 1]; without a throttle zone 1 below hard.
         """
         soft, hard = self.soft_bytes, self.hard_bytes
-        return _headroom(
-            (soft.numerator, soft.denominator), (hard.numerator, hard.denominator), consumed_bytes
+        return Fraction(
+            *_headroom((soft.numerator, soft.denominator), (hard.numerator, hard.denominator), consumed_bytes)
         )
 
     def latched(self, consumed_bytes: int, *, was_latched: bool, release_margin: Fraction) -> bool:
@@ -223,13 +239,13 @@ class Bounds:
         return consumed_bytes >= self.hard_bytes - margin_bytes
 
 
-def _headroom(soft: Ratio, hard: Ratio, consumed_bytes: int) -> Fraction:
+def _headroom(soft: Ratio, hard: Ratio, consumed_bytes: int) -> Ratio:
     """Return (hard - consumed) / (hard - soft), clamped to [0, 1]; below both limits always 1."""
     (soft_bytes, soft_unit), (hard_bytes, hard_unit) = soft, hard
     left = hard_bytes - consumed_bytes * hard_unit
     if left <= 0:
-        return _ZERO
+        return _NONE
     if consumed_bytes * soft_unit <= soft_bytes:
-        return _ONE
+        return _ALL
     # consumption lies between the limits, so there is a throttle zone, and less of it is left than all
-    return Fraction(left * soft_unit, hard_bytes * soft_unit - soft_bytes * hard_unit)
+    return left * soft_unit, hard_bytes * soft_unit - soft_bytes * hard_unit

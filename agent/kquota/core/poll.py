@@ -8,7 +8,7 @@ from fractions import Fraction
 from heapq import nsmallest
 
 from kquota.core.decision import Cause, Reason
-from kquota.core.votes import Ballot, Severity, Vote
+from kquota.core.votes import Ballot, Exact, Severity, Vote
 
 _ONE = Fraction(1)
 _CAUSE_OF = {Severity.HARD: Cause.HARD, Severity.LATCHED: Cause.LATCHED, Severity.SOFT: Cause.SOFT}
@@ -70,8 +70,8 @@ def volumes_of(reasons: Iterable[Reason]) -> set[tuple[int | None, str]]:
     return {(reason.broker_id, reason.volume) for reason in reasons if reason.volume is not None}
 
 
-def _key(broker_id: int, vote: Vote) -> tuple[float, Fraction, Severity, int, str]:
-    return vote.approximate, vote.headroom, vote.severity, broker_id, vote.volume
+def _key(broker_id: int, vote: Vote) -> tuple[float, Exact, Severity, int, str]:
+    return vote.approximate, vote.exact, vote.severity, broker_id, vote.volume
 
 
 def _reason_key(reason: Reason) -> tuple[Fraction, int, int, str]:

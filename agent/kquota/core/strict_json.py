@@ -63,7 +63,7 @@ def parse_json(raw: bytes | str | ParsedJson, max_bytes: int = MAX_VALUE_BYTES) 
 
 def printable(text: str) -> str:
     """Return a stranger's text fit for a terminal and a log: bounded, nothing but printable characters."""
-    text = text[:MAX_TEXT]
-    if text.isprintable():
+    if len(text) <= MAX_TEXT and text.isprintable():
         return text
+    text = text[:MAX_TEXT]
     return "".join(c if c.isprintable() else "\ufffd" for c in text)

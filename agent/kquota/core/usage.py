@@ -124,13 +124,16 @@ class Volume(NamedTuple):
         """Return what the volume says in the decision; None where it has no say, or nothing to say."""
         if not self.votes:
             return None
-        measured = self.measured_headroom()
-        headroom = Fraction(0) if self.latched else measured
-        if headroom is None or headroom >= 1:
+        if self.limits is None:
+            return Vote.at_hard(False, self.name) if self.latched else None
+        left, of = self.limits.headroom_ratio(self.capacity_bytes, self.consumed_bytes)
+        if self.latched or left == 0:
+            counts = self.status is not VolumeStatus.FAILED or self._had_figures
+            return Vote.at_hard(left == 0, self.name) if counts else None
+        # of a failed volume only a breach counts
+        if left == of or self.status is VolumeStatus.FAILED:
             return None
-        if self.status is VolumeStatus.FAILED and not (headroom == 0 and self._had_figures):
-            return None
-        return Vote.of(headroom, measured, self.name)
+        return Vote.over_soft(left, of, self.name)
 
     @property
     def _had_figures(self) -> bool:
@@ -204,7 +207,8 @@ def usage_from_document(document: object) -> UsageRecord:
     entries = required(record, "Volumes")
     if not isinstance(entries, (list, tuple)) or not 1 <= len(entries) <= MAX_VOLUMES:
         raise MalformedRecord(f"Volumes: must be a list of 1 to {MAX_VOLUMES} volumes")
-    common = _CommonLimits(hard, soft, pair, problem)
+    known = hard is not None and soft is not None
+    common = _CommonLimits(hard, soft, pair, problem if known else None)
     volumes = tuple([_volume(entry, index, common) for index, entry in enumerate(entries)])
     names = {volume.name for volume in volumes}
     if len(names) != len(volumes):
@@ -215,8 +219,8 @@ def usage_from_document(document: object) -> UsageRecord:
         hard=hard,
         soft=soft,
         limits_problem=problem,
-        cluster_id=optional_text(record, "ClusterId"),
-        instance_id=optional_text(record, "InstanceId"),
+        cluster_id=optional_text(record.get("ClusterId")),
+        instance_id=optional_text(record.get("InstanceId")),
         sequence=sequence_field(record),
         applied=applied_field(record),
     )
@@ -274,43 +278,49 @@ def _volume_document(volume: Volume) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _CommonLimits:
-    """The limits of a record, for the volumes that have none of their own; ``problem`` is of the pair."""
+    """The limits of a record, for the volumes that have none of their own."""
 
     hard: Limit | None
     soft: Limit | None
     pair: LimitPair | None
-    problem: str | None
+    problem_of_pair: str | None
 
 
 def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
-    where = f"Volumes[{index}]"
-    fields = object_field(entry, where)
+    """Read a volume. Clusters have thousands, several times a minute: what is usual is looked at first."""
+    fields = object_field(entry, index)
     try:
         name, capacity, consumed = fields["VolumeName"], fields["Capacity"], fields["Consumed"]
     except KeyError as missing:
-        raise MalformedRecord(f"{where}.{missing.args[0]} is missing") from None
+        raise MalformedRecord(f"Volumes[{index}].{missing.args[0]} is missing") from None
     if not isinstance(name, str) or not 0 < len(name) <= MAX_TEXT or not name.isprintable():
-        raise MalformedRecord(f"{where}.VolumeName: must be a text of 1 to {MAX_TEXT} printable characters")
-    capacity, consumed = size_field(capacity, where, "Capacity"), size_field(consumed, where, "Consumed")
+        raise MalformedRecord(
+            f"Volumes[{index}].VolumeName: must be a text of 1 to {MAX_TEXT} printable characters"
+        )
+    capacity, consumed = size_field(capacity, index, "Capacity"), size_field(consumed, index, "Consumed")
     if consumed > capacity:
-        raise MalformedRecord(f"{where}.Consumed: {consumed} is more than the capacity, {capacity}")
-    own_hard, own_soft, limits, problem = _limits_of(fields, where, common)
-    status, latched = _status(fields, where), _latched(fields, where)
+        raise MalformedRecord(f"Volumes[{index}].Consumed: {consumed} is more than the capacity, {capacity}")
+    get = fields.get
+    if get("HardLimit") is None and get("SoftLimit") is None:
+        own_hard, own_soft, limits, problem = None, None, common.pair, common.problem_of_pair
+    else:
+        own_hard, own_soft, limits, problem = _limits_of(fields, f"Volumes[{index}]", common)
+    # by position: names cost as much as half of all the rest
     return Volume(
-        name=name,
-        capacity_bytes=capacity,
-        consumed_bytes=consumed,
-        limits=limits,
-        limits_problem=problem,
-        volume_id=optional_text(fields, "VolumeId"),
-        log_dirs=log_dirs_field(fields),
-        mount_point=optional_text(fields, "MountPoint"),
-        status=status,
-        role=VolumeRole.METADATA if fields.get("Role") == VolumeRole.METADATA.value else VolumeRole.DATA,
-        latched=latched,
-        own_hard=own_hard,
-        own_soft=own_soft,
-        fill_bytes_per_second=fill_field(fields),
+        name,
+        capacity,
+        consumed,
+        limits,
+        problem,
+        optional_text(get("VolumeId")),
+        log_dirs_field(get("LogDirs")),
+        optional_text(get("MountPoint")),
+        _status(get("Status"), index),
+        VolumeRole.METADATA if get("Role") == "metadata" else VolumeRole.DATA,
+        _latched(get("Latched"), index),
+        own_hard,
+        own_soft,
+        fill_field(get("FillBytesPerSecond")),
     )
 
 
@@ -319,9 +329,6 @@ def _limits_of(
 ) -> tuple[Limit | None, Limit | None, LimitPair | None, str | None]:
     """Return a volume's own hard and soft limit, the pair that holds for it, and what is wrong with it."""
     hard, soft = fields.get("HardLimit"), fields.get("SoftLimit")
-    if hard is None and soft is None:
-        known = common.hard is not None and common.soft is not None
-        return None, None, common.pair, common.problem if known else None
     own_hard, own_soft, problem = None, None, None
     if hard is not None:
         own_hard, problem = limit_field(object_field(hard, f"{where}.HardLimit"), "HardLimit")
@@ -336,20 +343,18 @@ def _limits_of(
     return own_hard, own_soft, *limit_pair(effective_soft, effective_hard)
 
 
-def _status(fields: Mapping[str, object], where: str) -> VolumeStatus:
-    value = fields.get("Status")
-    if value is None:
+def _status(value: object, index: int) -> VolumeStatus:
+    if value is None or value == "ok":
         return VolumeStatus.OK
     if not isinstance(value, str):
-        raise MalformedRecord(f"{where}.Status: must be one of {', '.join(VolumeStatus)}")
+        raise MalformedRecord(f"Volumes[{index}].Status: must be one of {', '.join(VolumeStatus)}")
     # A status of a newer version: whatever it means, it is not "fine".
     return _STATUS_BY_NAME.get(value, VolumeStatus.FAILED)
 
 
-def _latched(fields: Mapping[str, object], where: str) -> bool:
-    value = fields.get("Latched")
+def _latched(value: object, index: int) -> bool:
     if value is None:
         return False
     if not isinstance(value, str):
-        raise MalformedRecord(f'{where}.Latched: must be absent or "HARD"')
+        raise MalformedRecord(f'Volumes[{index}].Latched: must be absent or "HARD"')
     return True  # a latch of a newer version holds, too

@@ -45,10 +45,11 @@ def limit_pair(soft: Limit, hard: Limit) -> tuple[LimitPair | None, str | None]:
         return None, str(error)
 
 
-def object_field(value: object, where: str) -> Mapping[str, object]:
-    """Return the value if it is a JSON object."""
+def object_field(value: object, where: str | int) -> Mapping[str, object]:
+    """Return the value if it is a JSON object; a number stands for that volume."""
     if not isinstance(value, dict):
-        raise MalformedRecord(f"{where}: must be a JSON object")
+        place = f"Volumes[{where}]" if isinstance(where, int) else where
+        raise MalformedRecord(f"{place}: must be a JSON object")
     return value
 
 
@@ -59,13 +60,15 @@ def required(record: Mapping[str, object], key: str) -> object:
     return record[key]
 
 
-def size_field(value: object, where: str, key: str) -> int:
-    """Return a whole number of bytes."""
+def size_field(value: object, index: int, key: str) -> int:
+    """Return a whole number of bytes, of the volume of that index."""
     if type(value) is int and 0 <= value <= MAX_BYTES:
         return value
     number = exact_number(value)
     if number is None or number.denominator != 1 or not 0 <= number <= MAX_BYTES:
-        raise MalformedRecord(f"{where}.{key}: must be a whole number of bytes between 0 and {MAX_BYTES}")
+        raise MalformedRecord(
+            f"Volumes[{index}].{key}: must be a whole number of bytes between 0 and {MAX_BYTES}"
+        )
     return number.numerator
 
 
@@ -77,9 +80,8 @@ def sequence_field(record: Mapping[str, object]) -> int | None:
     )
 
 
-def optional_text(fields: Mapping[str, object], key: str) -> str | None:
+def optional_text(value: object) -> str | None:
     """Return a text fit to print, or None where there is none."""
-    value = fields.get(key)
     return printable(value) if isinstance(value, str) else None
 
 
@@ -96,20 +98,28 @@ def applied_field(record: Mapping[str, object]) -> Mapping[str, str | int | floa
             applied[printable(key)] = printable(value)
         elif type(value) is int and abs(value) <= MAX_BYTES:
             applied[printable(key)] = value
-        elif (number := exact_number(value)) is not None:
-            applied[printable(key)] = json_number(number)
+        elif isinstance(value, (Decimal, float)) and (number := _plain_number(value)) is not None:
+            applied[printable(key)] = number
     return applied
 
 
-def log_dirs_field(fields: Mapping[str, object]) -> tuple[str, ...]:
+@lru_cache(maxsize=256)
+def _plain_number(value: Decimal | float) -> int | float | None:
+    """Return the number as JSON writes it, or None for one of no sane size; a cluster's factors are alike."""
+    number = exact_number(value)
+    return None if number is None else json_number(number)
+
+
+def log_dirs_field(value: object) -> tuple[str, ...]:
     """Return the log dirs, fit to print."""
-    value = fields.get("LogDirs")
     if not isinstance(value, list):
         return ()
     return tuple([printable(entry) for entry in value[:64] if isinstance(entry, str)])
 
 
-def fill_field(fields: Mapping[str, object]) -> int | None:
+def fill_field(value: object) -> int | None:
     """Return a volume's fill rate; it decides nothing, so one that can't be used is one that is not known."""
-    number = exact_number(fields.get("FillBytesPerSecond"))
+    if value is None:
+        return None
+    number = exact_number(value)
     return None if number is None or abs(number) > MAX_BYTES else round(number)

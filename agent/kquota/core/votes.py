@@ -21,24 +21,64 @@ class Severity(IntEnum):
     SOFT = 2
 
 
+class Exact:
+    """A share as it was computed, not reduced: most are only ever compared as floats."""
+
+    __slots__ = ("_denominator", "_numerator")
+
+    def __init__(self, numerator: int, denominator: int) -> None:
+        """Take a numerator and a positive denominator."""
+        self._numerator, self._denominator = numerator, denominator
+
+    @property
+    def fraction(self) -> Fraction:
+        """The same, reduced."""
+        return Fraction(self._numerator, self._denominator)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Exact):
+            return NotImplemented
+        return self._numerator * other._denominator == other._numerator * self._denominator
+
+    def __lt__(self, other: Exact) -> bool:
+        return self._numerator * other._denominator < other._numerator * self._denominator
+
+    __hash__ = None  # type: ignore[assignment]  # nothing looks one up
+
+    def __repr__(self) -> str:
+        return f"Exact({self._numerator}, {self._denominator})"
+
+
+_NOTHING = Exact(0, 1)
+
+
 class Vote(NamedTuple):
     """A volume over its soft limit. Votes sort by what holds producers back most.
 
     ``approximate`` is the headroom as a float: rounding keeps the order, so most comparisons need no
-    exact arithmetic, and where two floats are equal the exact ``headroom`` decides.
+    exact arithmetic, and where two floats are equal the ``exact`` headroom decides.
     """
 
     approximate: float
-    headroom: Fraction
+    exact: Exact
     severity: Severity
     volume: str
 
+    @property
+    def headroom(self) -> Fraction:
+        """The headroom that counts, below 1."""
+        return self.exact.fraction
+
     @staticmethod
-    def of(headroom: Fraction, measured: Fraction | None, volume: str) -> Vote:
-        """Build a vote from the headroom that counts, below 1, and the one by the figures alone."""
-        at_hard = Severity.HARD if measured == 0 else Severity.LATCHED
-        severity = Severity.SOFT if headroom else at_hard
-        return Vote(float(headroom), headroom, severity, volume)
+    def at_hard(measured: bool, volume: str) -> Vote:
+        """Build the vote of a volume at headroom 0, by the figures themselves or by a latch alone."""
+        return Vote(0.0, _NOTHING, Severity.HARD if measured else Severity.LATCHED, volume)
+
+    @staticmethod
+    def over_soft(left: int, of: int, volume: str) -> Vote:
+        """Build the vote of a volume with ``left / of`` of headroom, more than 0 and less than 1."""
+        # Python divides whole numbers exactly and rounds once, so the order is kept
+        return Vote(left / of, Exact(left, of), Severity.SOFT, volume)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,11 +41,14 @@ def test_the_reasons_are_those_of_a_plain_policy(case: Case) -> None:
         assert decision.unlisted_volumes == 0
 
 
-ratios = st.fractions(0, Fraction(6, 7), max_denominator=7)
+def vote_of(left: int, scale: int, figures: bool, name: str) -> Vote:
+    # not reduced, so that votes at the same headroom are written differently
+    return Vote.over_soft(left * scale, 7 * scale, name) if left else Vote.at_hard(figures, name)
+
+
 ballots = st.lists(
     st.builds(
-        lambda headroom, figures, name: Vote.of(headroom, Fraction(0) if figures else None, name),
-        ratios, st.booleans(), st.sampled_from("abcdefgh"),
+        vote_of, st.integers(0, 6), st.integers(1, 5), st.booleans(), st.sampled_from("abcdefgh"),
     ),
     max_size=8,
     unique_by=lambda vote: vote.volume,
