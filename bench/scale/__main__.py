@@ -16,11 +16,18 @@ from bench.scale.drawing import draw
 from bench.scale.fleet import SCENARIOS, Course, simulate
 from bench.scale.page import Run, page, tables
 from kquota import __version__
+from kquota.daemon.publication import regular_interval_seconds
 from kquota.demo.runtime import ensure_kafka_runtime
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 _SIZES = (100, 1000)
 _VOLUMES = 8
+_INTERVAL_SECONDS, _STALENESS_SECONDS = 5.0, 60.0  # the defaults
+# As often as agents report in a cluster of that size, and at the end more often than they ever do.
+_CASES = (
+    *((size, regular_interval_seconds(size, _INTERVAL_SECONDS, _STALENESS_SECONDS)) for size in _SIZES),
+    (_SIZES[-1], _INTERVAL_SECONDS),
+)
 
 
 def scale(
@@ -39,9 +46,18 @@ def scale(
     runtime = ensure_kafka_runtime(report=console.print)
     core = [measure_core(size, _VOLUMES) for size in _SIZES] if only in ("", "core") else []
     agents: list[AgentCost] = []
-    for size in _SIZES if only in ("", "agent") and not skip_agent else ():
-        console.print(f"an agent beside {size} brokers")
-        agents.append(measure_agent(runtime, size, _VOLUMES, seconds=seconds, say=console.print))
+    for size, interval_seconds in _CASES if only in ("", "agent") and not skip_agent else ():
+        console.print(f"an agent beside {size} brokers that report every {interval_seconds:g} s")
+        agents.append(
+            measure_agent(
+                runtime,
+                size,
+                _VOLUMES,
+                interval_seconds=interval_seconds,
+                seconds=seconds,
+                say=console.print,
+            )
+        )
     courses: list[Course] = []
     for scenario in SCENARIOS if only in ("", "fleet") else ():
         console.print(f"{scenario.name}: {scenario.days} days")

@@ -61,7 +61,7 @@ def measure_agent(
     brokers: int,
     volumes: int,
     *,
-    interval_seconds: float = 5.0,
+    interval_seconds: float,
     seconds: float = 60.0,
     say: Callable[[str], None] = print,
 ) -> AgentCost:

@@ -28,7 +28,7 @@ from kquota.daemon.enforcement import Enforcement, enforcement
 from kquota.daemon.orders import OrderNews, order_news
 from kquota.daemon.own_record import own_record
 from kquota.daemon.ports import Arrival, ClusterNews, Ports
-from kquota.daemon.publication import PublicationSchedule
+from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
 from kquota.daemon.report import CycleReport
 from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
@@ -237,6 +237,11 @@ class Cycle:
             self._recall_latches(moment)
         if news.active_brokers is not None:
             self._membership.update(news.active_brokers, moment.monotonic_seconds)
+            self._schedule.interval_seconds = regular_interval_seconds(
+                len(news.active_brokers),
+                self._settings.interval_seconds,
+                self._settings.policy.staleness.total_seconds(),
+            )
         return fold
 
     def _heard_rival(self, heard_now: UsageRecord | None, now_seconds: float) -> UsageRecord | None:
@@ -246,7 +251,7 @@ class Cycle:
         if self._rival is None:
             return None
         record, heard_at_seconds = self._rival
-        if now_seconds - heard_at_seconds > RIVAL_INTERVALS * self._settings.interval_seconds:
+        if now_seconds - heard_at_seconds > RIVAL_INTERVALS * self._schedule.interval_seconds:
             self._rival = None
         return None if self._rival is None else record
 

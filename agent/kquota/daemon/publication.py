@@ -12,7 +12,18 @@ from kquota.core.usage import UsageRecord
 FACTOR_STEP = Fraction(1, 100)
 FACTOR_GAP_SECONDS = 1.0
 
+# All brokers together report so often where nothing happens: every agent reads every report.
+REPORTS_A_SECOND = 50.0
+# However large the cluster is, so many reports have to be lost before a broker's state is stale.
+REPORTS_UNTIL_STALE = 4
+
 _Signature = tuple[object, ...]
+
+
+def regular_interval_seconds(brokers: int, interval_seconds: float, staleness_seconds: float) -> float:
+    """Return how often a broker reports where nothing happens, in a cluster of so many."""
+    shared = min(brokers / REPORTS_A_SECOND, staleness_seconds / REPORTS_UNTIL_STALE)
+    return max(interval_seconds, shared)
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ _OWNED: Mapping[str, str] = {
     "the agent's memory is bounded whatever the topic holds": """
         fetch.error.backoff.ms fetch.max.bytes fetch.message.max.bytes fetch.wait.max.ms
         max.partition.fetch.bytes message.max.bytes receive.message.max.bytes queued.min.messages
-        queued.max.messages.kbytes""",
+        queued.max.messages.kbytes fetch.queue.backoff.ms""",
     "the agent creates its topics with the settings they need": "allow.auto.create.topics",
     "it names the broker and the role: kquota-<node id>-<role>": "client.id",
     "the agent listens to it itself": """

@@ -9,7 +9,7 @@ import pytest
 
 from kquota.core.usage import UsageRecord
 from kquota.daemon.own_record import own_record, without_throttle_zone
-from kquota.daemon.publication import PublicationSchedule
+from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
 from kquota.observe.observation import VolumeObservation
 from tests.unit.daemon.cycles import SETTINGS, volume
 
@@ -36,6 +36,23 @@ def test_the_first_record_is_due_and_then_one_each_interval() -> None:
     schedule = published(volume(50))
     assert not schedule.due(record(volume(50)), "OPEN", 104.9)
     assert schedule.due(record(volume(50)), "OPEN", 105.0)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "interval_seconds", "staleness_seconds", "expected_seconds"),
+    [
+        (3, 5, 60, 5),
+        (250, 5, 60, 5),
+        (500, 5, 60, 10),  # 50 reports a second of all together
+        (1000, 5, 60, 15),  # and yet four until the record is stale
+        (1000, 5, 120, 20),
+        (1000, 30, 60, 30),  # what is asked for is no less
+    ],
+)
+def test_in_a_large_cluster_each_reports_less_often(
+    brokers: int, interval_seconds: float, staleness_seconds: float, expected_seconds: float
+) -> None:
+    assert regular_interval_seconds(brokers, interval_seconds, staleness_seconds) == expected_seconds
 
 
 @pytest.mark.parametrize(
