@@ -97,11 +97,11 @@ soak: deps callback ## Random faults for an hour on a real fleet; fails on a lea
 	SOAK_MINUTES=$(or $(SOAK_MINUTES),60) $(AS_ROOT) $(PY) -m pytest tests/integration/soak -s $(PYTEST_ARGS)
 
 .PHONY: fault
-fault: deps callback ## Inject one fault and say what was expected and what was seen (F=F13)
+fault: deps-fleet callback ## Inject one fault and say what was expected and what was seen (F=F13)
 	$(AS_ROOT) $(PY) -m tools.faults run $(F)
 
 .PHONY: faults
-faults: deps callback ## Inject all of them
+faults: deps-fleet callback ## Inject all of them, and write what was seen to docs/failure-modes.md
 	$(AS_ROOT) $(PY) -m tools.faults run
 
 .PHONY: failure-modes

@@ -1,15 +1,21 @@
-"""``python -m tools.faults run F13``: inject faults; ``page``: write docs/failure-modes.md."""
+"""``python -m tools.faults run F13``: inject faults; ``page``: write docs/failure-modes.md.
+
+A run of all faults that were all survived is kept, and the page is written with its figures.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from tools.faults.catalogue import REPOSITORY, Fault, InvalidCatalogue, read_faults
+from tools.faults.figures import read_seen, write_seen
 from tools.faults.page import render
 from tools.faults.run import Outcome, run
 
@@ -30,8 +36,9 @@ def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> i
     except (InvalidCatalogue, OSError) as error:
         print(error, file=sys.stderr)
         return 2
+    page, figures = repository / "docs/failure-modes.md", repository / "docs/failure-modes-seen.yml"
     if options.command == "page":
-        return _page(faults, repository / "docs/failure-modes.md", check=options.check)
+        return _page(faults, page, figures, check=options.check)
     known = {fault.id: fault for fault in faults}
     unknown = [id_ for id_ in options.faults if id_ not in known]
     if unknown:
@@ -40,11 +47,17 @@ def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> i
     chosen = [known[id_] for id_ in options.faults] or list(faults)
     outcomes = run(chosen, java=not options.no_java, selection="not long" if options.quick else "")
     Console().print(_table(chosen, outcomes))
-    return 1 if any(outcome.failed or not outcome.passed for outcome in outcomes.values()) else 0
+    if any(outcome.failed or not outcome.passed for outcome in outcomes.values()):
+        return 1
+    if not (options.faults or options.no_java or options.quick):
+        date = datetime.now(UTC).date().isoformat()
+        write_seen(figures, date, os.cpu_count() or 1, outcomes)
+        _page(faults, page, figures, check=False)
+    return 0
 
 
-def _page(faults: tuple[Fault, ...], path: Path, *, check: bool) -> int:
-    page = render(faults)
+def _page(faults: tuple[Fault, ...], path: Path, figures: Path, *, check: bool) -> int:
+    page = render(faults, read_seen(figures))
     if path.is_file() and path.read_text("utf-8") == page:
         return 0
     if check:

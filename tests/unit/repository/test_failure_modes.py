@@ -9,8 +9,9 @@ import pytest
 from tools.acceptance.marks import Mark
 from tools.faults.__main__ import main
 from tools.faults.catalogue import Fault, InvalidCatalogue, read_faults
+from tools.faults.figures import read_seen, write_seen
 from tools.faults.page import render
-from tools.faults.run import Outcome, take_report
+from tools.faults.run import Outcome, take_java_reports, take_report
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="x" name="test_killed[a]" file="tests/t.py" time="1.5">
@@ -45,6 +46,33 @@ def test_outcomes_are_found_by_test_and_times_are_the_longest() -> None:
     assert (killed.safe_seconds, killed.recovery_seconds) == (0.75, 3.0)
     assert killed.seen == "as expected (2 tests)"
     assert (cut.passed, cut.failed, cut.seen) == (0, ["test_cut"], "FAILED: test_cut")
+
+
+JAVA_REPORT = """<testsuite>
+<testcase name="aLeaseEnds(Path)[1]" classname="org.kquota.WatchTest" time="1"/>
+<testcase name="aLeaseEnds(Path)[2]" classname="org.kquota.WatchTest" time="2"><error/></testcase>
+<testcase name="another" classname="org.kquota.WatchTest" time="9"/></testsuite>"""
+
+
+def test_outcomes_of_the_plug_in_are_found_by_class_and_method() -> None:
+    stopped = Fault(
+        *("F3", "expected", "problem", "seen", "does", "act"),
+        (Mark("callback/WatchTest.java", "WatchTest::aLeaseEnds", "F3", 1),),
+    )
+    outcomes = {"F3": Outcome()}
+    take_java_reports([JAVA_REPORT], [stopped], outcomes)
+    assert (outcomes["F3"].passed, outcomes["F3"].seconds) == (1, 3.0)
+    assert outcomes["F3"].failed == ["aLeaseEnds(Path)[2]"]
+
+
+def test_the_page_shows_what_the_last_run_saw(tmp_path: Path) -> None:
+    path, faults = tmp_path / "seen.yml", (fault("F2", "test_killed"), fault("F1", "test_cut"))
+    assert read_seen(path) is None
+    write_seen(path, "2026-11-21", 2, {"F2": Outcome(3, [], 0.04, 12.34), "F1": Outcome(1)})
+    page = render(faults, read_seen(path))
+    assert "on 2026-11-21 on 2\ncores" in page
+    assert "| F2 | problem | seen | does | act | 0 s | 12.3 s |" in page
+    assert "| F1 | problem | seen | does | act | - | - |" in page
 
 
 def test_tests_that_could_not_be_run_have_failed() -> None:
