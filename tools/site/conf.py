@@ -21,6 +21,8 @@ smartquotes = False
 
 html_theme = "furo"
 html_title = f"kquota {release}"
+html_static_path = ["static"]
+html_css_files = ["kquota.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_last_updated_fmt = None
