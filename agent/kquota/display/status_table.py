@@ -75,9 +75,11 @@ def status_rows(
 
 
 def status_table(
-    rows: Sequence[Row], longest_name: int, columns: int, *, decided: str, ascii_only: bool = False
+    rows: Sequence[Row], longest_name: int, columns: int, *, decided: str | None, ascii_only: bool = False
 ) -> Table:
-    """Lay rows out for so many columns (60 and more); ``decided`` is the state of the cluster."""
+    """Lay rows out for so many columns (60 and more); ``decided`` is the state that brokers are to
+    apply, None where they need not.
+    """
     fixed = [
         _Column("%", 6, _percent),
         _Column("SIZE", 5, lambda row: _size(row, "capacity_bytes"), 136),
@@ -257,7 +259,7 @@ def _until(row: Row, key: str) -> str:
     return "" if row.volume is None else until_text(row.volume[key])
 
 
-def _applied(row: Row, decided: str, *, narrow: bool, ascii_only: bool) -> Text:
+def _applied(row: Row, decided: str | None, *, narrow: bool, ascii_only: bool) -> Text:
     if not row.names_broker:
         return Text()
     state, factor = applied_state(row.broker)
@@ -267,7 +269,7 @@ def _applied(row: Row, decided: str, *, narrow: bool, ascii_only: bool) -> Text:
         text = f"{factor:.2f}"
     else:
         text = state_text(state, factor)
-    if state != decided:
+    if decided is not None and state != decided:
         text += " !" if ascii_only else " ≠"
     return Text(text, style=STATE_STYLES[state])
 

@@ -92,9 +92,8 @@ def _table(
 ) -> RenderableType:
     if not rows:
         return Text("  no volume is over a limit", style="dim")
-    return status_table(
-        shown, longest_name(rows), columns, decided=str(document["state"]), ascii_only=ascii_only
-    )
+    decided = None if observes(document) else str(document["state"])
+    return status_table(shown, longest_name(rows), columns, decided=decided, ascii_only=ascii_only)
 
 
 def _title(document: Mapping[str, Any], looks: Looks, columns: int) -> Text:
@@ -123,6 +122,12 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
 def _applied_line(document: Mapping[str, Any]) -> Text:
     """Say who does what is decided, and who does something else."""
     decided, factor = str(document["state"]), document["factor"]
+    if observes(document):
+        return Text.assemble(
+            "decided ",
+            (state_text(decided, factor), STATE_STYLES[decided]),
+            ("; only observed: the broker on this host holds nobody", "yellow"),
+        )
     brokers = [broker for broker in document["brokers"] if broker["active"] is not False]
     applied = {broker["broker_id"]: applied_state(broker)[0] for broker in brokers}
     counts = Counter(applied.values())
@@ -137,6 +142,13 @@ def _applied_line(document: Mapping[str, Any]) -> Text:
     if counts[None]:
         text.append(f"; unverified at {_ids(applied, None)}", style="magenta")
     return text
+
+
+def observes(document: Mapping[str, Any]) -> bool:
+    """Whether agent or broker on this host are known to observe only, as at first on every cluster."""
+    local = document.get("local") or {}
+    sides = (local.get("decision"), local.get("applied"))
+    return any(side is not None and side["mode"] == "observe" for side in sides)
 
 
 def _ids(applied: Mapping[int, str | None], state: str | None) -> str:

@@ -77,6 +77,15 @@ def test_without_colour_it_says_the_same() -> None:
     assert "▶" in plain
 
 
+def test_where_it_is_only_observed_nobody_is_blamed_for_holding_nobody() -> None:
+    document = troubled()
+    document["local"]["applied"] = {"mode": "observe"}
+    text = printed(console_of(110), status_view(document, 110))
+    assert "decided PAUSE; only observed: the broker on this host holds nobody" in text
+    assert "≠" not in text
+    assert "≠" in shown(110)
+
+
 def test_a_broker_that_was_decommissioned_is_not_there() -> None:
     assert [broker["broker_id"] for broker in troubled()["brokers"]] == [1, 2, 3, 4]
 
