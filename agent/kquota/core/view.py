@@ -44,6 +44,7 @@ class FoldResult(StrEnum):
     MALFORMED = "malformed"
     IGNORED = "ignored"
     EXCESS = "excess"  # about a broker beyond the number that is kept
+    SUPERSEDED = "superseded"  # of a backlog, and settled by a later one: not even parsed
 
 
 class NoRecord(StrEnum):
@@ -151,6 +152,13 @@ class ClusterView:
             case IgnoredEvent():
                 return FoldResult.IGNORED
         return FoldResult.OPERATOR
+
+    def settles(self, event: Event, now: datetime) -> bool:
+        """Whether nothing that its key said before can count any more."""
+        if isinstance(event, UsageEvent):
+            from_the_future = event.record.snapshot_at - now > self.future_tolerance
+            return not from_the_future and not self._of_another_cluster(event.record)
+        return isinstance(event, TombstoneEvent | HoldEvent | BrokerOrderEvent)
 
     def _of_another_cluster(self, record: UsageRecord) -> bool:
         return None not in (self.cluster_id, record.cluster_id) and self.cluster_id != record.cluster_id

@@ -28,7 +28,9 @@ from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, Agent
 _GOODBYE_SECONDS = 1.0
 # After a cycle the agent rests for so many times its length: a thousand brokers report two hundred times a
 # second, and each report would be a cycle of its own. In a small cluster it is some milliseconds.
-_REST_RATIO = 24.0
+_REST_RATIO = 40.0
+# Until the first decision everything is news, also what is no record.
+_START_WAIT_SECONDS = 0.02
 _CERTIFICATE_SECONDS = 60.0
 
 
@@ -84,9 +86,12 @@ class Agent:
 
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
         """Wait for news, at most one sampling interval, then run a cycle; return what is to be told."""
+        if self._cycle.decides:
+            wait_seconds, rest_seconds = self._wait_seconds, _REST_RATIO * self._last_cycle_seconds
+        else:
+            wait_seconds, rest_seconds = _START_WAIT_SECONDS, 0.0
         arrivals = self._kafka.gather(
-            0.0 if self._cycle.publishes_next else self._wait_seconds,
-            rest_seconds=_REST_RATIO * self._last_cycle_seconds,
+            0.0 if self._cycle.publishes_next else wait_seconds, rest_seconds=rest_seconds
         )
         moment = self._clocks.now()
         started_seconds = time.monotonic()
@@ -147,7 +152,8 @@ class Agent:
         """Yield what the edges have to say, beside the cycle itself."""
         knowledge, publication = self._kafka.knowledge, self._kafka.usage.state()
         self._metrics.connected(publication.connected)
-        self._look_at_certificate(moment.monotonic_seconds)
+        if self._cycle.decides:  # reading it takes a quarter of a second
+            self._look_at_certificate(moment.monotonic_seconds)
         tell = self._narrator.trouble
         for subject in ("reader", "brokers", "own broker", *(f"topic {name}" for name in knowledge.topics)):
             yield from tell(subject, knowledge.troubles.get(subject), MessageId.KAFKA_TROUBLE)
@@ -176,6 +182,8 @@ class Agent:
         knowledge = self._kafka.knowledge
         for kind in knowledge.drain_errors().elements():
             self._metrics.kafka_failed(kind)
+        for operation in knowledge.drain_denied().elements():
+            self._metrics.denied(operation)
         for _ in range(knowledge.drain_read_failures()):
             self._metrics.read_failed()
         for kind in (Counter(publication_errors) - self._publication_errors).elements():

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from fractions import Fraction
 
 from kquota.apply.applied_state import AppliedState, AppliedUnknown
 from kquota.apply.verification import Verification
+from kquota.core.backlog import read_backlog
 from kquota.core.decision import Decision, Lease, Mode, UndeterminedCause, decision_document
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import BrokerOrder, MalformedEvent, TombstoneEvent, UsageEvent, read_event
+from kquota.core.records import BrokerOrder, Event, MalformedEvent, TombstoneEvent, UsageEvent, read_event
 from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, FoldResult, NoRecord, excess_sentence
@@ -30,6 +31,7 @@ from kquota.daemon.own_record import own_record
 from kquota.daemon.ports import Arrival, ClusterNews, Ports
 from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
 from kquota.daemon.report import CycleReport
+from kquota.daemon.rival import RivalWatch, worse_of
 from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
 from kquota.settings.model import LimitsSection, Settings
@@ -47,8 +49,6 @@ APPLIED_SECONDS = 1.0
 MAX_MAINTENANCE = timedelta(days=1)
 # A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
 CONTRADICTION_SECONDS = 30.0
-# Another agent that claims our broker is a rival until it has not reported for so many of our intervals.
-RIVAL_INTERVALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Cycle:
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
         self._applied_at_seconds = 0.0
         self._contradicted_since_seconds: float | None = None
-        self._rival: tuple[UsageRecord, float] | None = None
+        self._rival = RivalWatch()
 
     def configure(self, settings: CycleSettings, ports: Ports) -> None:
         """Go on with other settings; what was learnt about the cluster stays.
@@ -136,6 +136,11 @@ class Cycle:
         self._applied = None
 
     @property
+    def decides(self) -> bool:
+        """Whether the first decision has been made."""
+        return self._decides
+
+    @property
     def publishes_next(self) -> bool:
         """Whether something just read calls for a publication at once."""
         return self._schedule.forced and self._read_once
@@ -145,8 +150,8 @@ class Cycle:
         observation, own = self._observe(moment, news)
         published = self._publish(own, moment, news)
         fold = self._fold(arrivals, moment, news)
-        rival = self._heard_rival(fold.rival, moment.monotonic_seconds)
-        decision = self._decide(_worse_of(own, rival), moment, news)
+        rival = self._rival.look(fold.rival, moment.monotonic_seconds, self._schedule.interval_seconds)
+        decision = self._decide(worse_of(own, rival), moment, news)
         enforced = self._enforcement(moment, news)
         written, write_error = self._write(decision, enforced, moment, news)
         return CycleReport(
@@ -209,8 +214,10 @@ class Cycle:
         # Only what the cluster itself has said: one remembered from before may be another cluster's.
         view.cluster_id = None if news.active_brokers is None else news.cluster_id
         view.listed = self._membership.active or frozenset()
-        for arrival in arrivals:
-            event = read_event(arrival.key, arrival.value)
+        for arrival, event in self._read(arrivals, view, moment):
+            if event is None:
+                fold.results[FoldResult.SUPERSEDED.value] += 1
+                continue
             result = view.fold(event, moment.wall)
             fold.results[result.value] += 1
             if result is FoldResult.EXCESS:
@@ -244,16 +251,14 @@ class Cycle:
             )
         return fold
 
-    def _heard_rival(self, heard_now: UsageRecord | None, now_seconds: float) -> UsageRecord | None:
-        """Return what another agent says about our broker, as long as it goes on saying it."""
-        if heard_now is not None:
-            self._rival = heard_now, now_seconds
-        if self._rival is None:
-            return None
-        record, heard_at_seconds = self._rival
-        if now_seconds - heard_at_seconds > RIVAL_INTERVALS * self._schedule.interval_seconds:
-            self._rival = None
-        return None if self._rival is None else record
+    def _read(
+        self, arrivals: Sequence[Arrival], view: ClusterView, moment: Moment
+    ) -> Iterable[tuple[Arrival, Event | None]]:
+        """Read records; of a backlog only what still counts."""
+        if self._was_caught_up:
+            return ((arrival, read_event(arrival.key, arrival.value)) for arrival in arrivals)
+        backlog = [(arrival.key, arrival.value) for arrival in arrivals]
+        return zip(arrivals, read_backlog(backlog, view, moment.wall), strict=True)
 
     def _recall_latches(self, moment: Moment) -> None:
         record = self.view.record_of(self._settings.broker_id, moment.wall)
@@ -375,13 +380,6 @@ class Cycle:
         if news.topic_refused is not None:
             sentence += f" ({news.topic_refused})"
         return f"{sentence} [{enforced.sentence}]"
-
-
-def _worse_of(own: UsageRecord | None, rival: UsageRecord | None) -> UsageRecord | None:
-    """Return a look at the own disks as bad as the worse of two: who is right is not for us to say."""
-    if own is None or rival is None:
-        return own
-    return replace(own, volumes=own.volumes + rival.volumes)
 
 
 @dataclass(slots=True)

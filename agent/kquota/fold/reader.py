@@ -37,6 +37,7 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
 _LOG = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.25
+_POLL_SECONDS_AT_THE_START = 0.02  # answers about the topic come beside the records
 _RECORDS_A_STEP = 1000
 _RETRY_SECONDS = 1.0
 _PROBE_TIMEOUT_SECONDS = 0.3
@@ -172,7 +173,7 @@ class TopicReader:
         self._follow_ends()
         self._probe(consumer)
         # The first one is waited for alone: a batch would be held back until it is full or its time is over.
-        message = consumer.poll(_POLL_SECONDS)
+        message = consumer.poll(_POLL_SECONDS if self._caught_up else _POLL_SECONDS_AT_THE_START)
         if message is None:
             return
         for one in (message, *consumer.consume(_RECORDS_A_STEP, 0)):

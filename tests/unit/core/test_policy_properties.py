@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from kquota.core.backlog import read_backlog
 from kquota.core.decision import State, decision_document
 from kquota.core.records import read_event
 from kquota.core.usage import UsageRecord
@@ -158,6 +159,20 @@ def test_the_topic_compacted_to_what_still_counts_gives_the_same_decision(case: 
         if not any(_settles(key, v) for v in later):
             kept.append((key, value))
     assert decide_case(replace(case, records=kept)) == decide_case(case)
+
+
+@pytest.mark.accepts("A10", "A16")
+@given(case=cases())
+@bounded(100)
+def test_a_backlog_read_from_its_end_gives_the_same_decision(case: Case) -> None:
+    view = ClusterView(TOLERANCE)
+    records = [(key, raw(value)) for key, value in case.records]
+    events = read_backlog(records, view, NOW)
+    assert len(events) == len(records)
+    for event in events:
+        if event is not None:
+            view.fold(event, NOW)
+    assert decide_view(view, case) == decide_case(case)
 
 
 def _settles(key: str, value: Message | bytes | None) -> bool:
