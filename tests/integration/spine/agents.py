@@ -89,28 +89,39 @@ class NotificationSocket:
 
 
 class AgentProcess:
-    """The agent of one broker of a loopback cluster."""
+    """The agent of one broker of a loopback cluster; a ``clone`` of it has files of its own."""
 
     def __init__(
-        self, cluster: KafkaCluster, broker_id: int, metrics_port: int, settings: Mapping[str, Any]
+        self,
+        cluster: KafkaCluster,
+        broker_id: int,
+        metrics_port: int,
+        settings: Mapping[str, Any],
+        clone: str = "",
     ) -> None:
         self.broker_id = broker_id
         self.layout = cluster.nodes[broker_id].layout
-        self.config = self.layout.directory / "agent.yml"
-        self.state_dir = self.layout.directory / "kquota-state"
+        self.directory = self.layout.directory / clone
+        self.directory.mkdir(exist_ok=True)
+        self.config = self.directory / "agent.yml"
+        self.state_dir = self.directory / "kquota-state"
         self.state_dir.mkdir()
-        self.log_path = self.layout.directory / "agent.log"
+        self.decision_path = self.directory / "kquota" / "decision.json"
+        self.decision_path.parent.mkdir(mode=0o755, exist_ok=True)
+        self.log_path = self.directory / "agent.log"
+        self.launcher: tuple[str, ...] = ()
+        """What starts it, if it is not to run where the test does."""
         self.metrics_port = metrics_port
         self.settings: dict[str, Any] = {
             "broker": {"server_properties": str(self.layout.server_properties)},
             "kafka": cluster.client_configuration(agent_name(broker_id)),
-            "decision_file": str(decision_file(self.layout)),
+            "decision_file": str(self.decision_path),
             "applied_file": str(applied_file(self.layout)),
             "state_dir": str(self.state_dir),
             "metrics": {"listen": f"127.0.0.1:{metrics_port}"},
             **settings,
         }
-        self.notifications = NotificationSocket(self.layout.directory / "notify")
+        self.notifications = NotificationSocket(self.directory / "notify")
         # The settings' own namespace must be the agent's alone.
         self.environment = {
             name: value for name, value in cluster.environment().items() if not name.startswith("KQUOTA_")
@@ -132,7 +143,7 @@ class AgentProcess:
     def start(self, **environment: str) -> None:
         """Start it; returns at once."""
         self._process = ChildProcess(
-            [*KQUOTA, "run", "--config", str(self.config)],
+            [*self.launcher, *KQUOTA, "run", "--config", str(self.config)],
             log_path=self.log_path,
             environment={
                 **self.environment,
@@ -187,7 +198,7 @@ class AgentProcess:
     @property
     def decision(self) -> dict[str, Any] | None:
         """The decision file's content."""
-        return read_json(decision_file(self.layout))
+        return read_json(self.decision_path)
 
     @property
     def applied(self) -> dict[str, Any] | None:

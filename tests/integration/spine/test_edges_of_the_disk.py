@@ -1,0 +1,87 @@
+"""Free space at the very edges: oscillating at a limit, and none at all where the decision is written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.spine.agents import eventually
+from tests.integration.spine.fleet import Fleet
+
+_SWINGS = 4
+
+
+@pytest.mark.accepts("F29", "A30")
+def test_space_that_oscillates_at_the_hard_limit_makes_one_pause(fleet: Fleet) -> None:
+    fleet.fill(3, headroom=-0.03)
+    fleet.await_enforced("PAUSE")
+    marks = fleet.marks()
+    for _ in range(_SWINGS):
+        for headroom, cause in ((0.05, "latched"), (-0.03, "hard")):
+            fleet.fill(3, headroom)
+            eventually(
+                lambda cause=cause: all(
+                    agent.decision["reasons"][0]["cause"] == cause for agent in fleet.of()
+                ),
+                f"every broker has seen the swing: {cause}",
+            )
+    fleet.fill(3, headroom=0.3)
+    fleet.await_enforced("THROTTLE")
+    for broker_id, agent in fleet.agents.items():
+        told = agent.states_told(marks[broker_id])
+        changes = sum(now != before for before, now in zip(["PAUSE", *told], told, strict=False))
+        assert changes == 1, f"{agent}: {told}"
+
+
+@pytest.fixture
+def small_run(fleet: Fleet, tmp_path: Path) -> Iterator[Path]:
+    """A small file system, over the directory of broker 2's decision, that holds the decision."""
+    target = fleet.agents[2].decision_path.parent
+    options = "size=64k,mode=755"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(tmp_path)], check=True)
+    try:
+        (tmp_path / "decision.json").write_bytes(fleet.agents[2].decision_path.read_bytes())
+        subprocess.run(["mount", "--bind", str(tmp_path), str(target)], check=True)
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+    try:
+        yield target
+    finally:
+        subprocess.run(["umount", str(target)], check=True)
+
+
+@pytest.mark.accepts("F19")
+def test_without_space_for_the_decision_the_old_one_stays_and_its_lease_ends(
+    fleet: Fleet, small_run: Path
+) -> None:
+    agent = fleet.agents[2]
+    agent.reload(lease_seconds=8)
+    sequence = agent.decision["sequence"]
+    eventually(lambda: agent.applied["sequence"] > sequence, "the plug-in has heard of the shorter lease")
+    marks = fleet.marks()
+    with (small_run / "ballast").open("wb", buffering=0) as ballast:
+        with pytest.raises(OSError, match="No space left on device"):
+            os.posix_fallocate(ballast.fileno(), 0, 1 << 20)
+        for _ in range(16):  # a page each, until there is none
+            with contextlib.suppress(OSError):
+                ballast.write(bytes(4096))
+    eventually(lambda: agent.metric("kquota_decision_write_errors_total"), "a metric counts it")
+    [(level, sentence)] = agent.told("decision.json", since=marks[2])
+    assert level == "WARNING"
+    assert "No space left on device" in sentence
+    last, begun = agent.decision, time.monotonic()
+    lost = eventually(lambda: agent.applied["lost"], "the lease has run out")
+    print(f"lost {time.monotonic() - begun:.1f} s after the first failure: {lost}")
+    eventually(lambda: agent.applied["state"] == "PAUSE", "the broker falls back")
+    assert agent.decision == last, "the old file is whole"
+    assert set(agent.states_told(marks[2])) <= {"OPEN"}, "the agent itself goes on deciding"
+
+    (small_run / "ballast").unlink()
+    eventually(lambda: agent.applied["lost"] is None and agent.applied["state"] == "OPEN", "heard again")
+    assert agent.told("over: ", since=marks[2])

@@ -1,0 +1,87 @@
+"""No secret of a running agent is anywhere that others look."""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from tests.integration.spine.agents import AgentProcess, eventually
+from tests.integration.spine.fleet import HISTORY_TOPIC, Fleet
+
+_KEY_PASSWORD = "correct-horse-battery-staple"
+_OTHER_PASSWORD = "tr0ub4dor-and-three"
+
+
+@pytest.fixture
+def guarded(fleet: Fleet, tmp_path: Path) -> Iterator[AgentProcess]:
+    """Agent 1 with an encrypted key, its secrets in files; it logs all it can."""
+    agent = fleet.agents[1]
+    agent.stop()
+    kafka = dict(agent.settings["kafka"])
+    key = serialization.load_pem_private_key(Path(kafka["ssl.key.location"]).read_bytes(), None)
+    encrypted = tmp_path / "agent.key"
+    encrypted.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(_KEY_PASSWORD.encode()),
+        )
+    )
+    secrets = {}
+    for name, value in (("ssl.key.password", _KEY_PASSWORD), ("sasl.password", _OTHER_PASSWORD)):
+        secret = tmp_path / name
+        secret.touch(mode=0o600)
+        secret.write_text(value + "\n")
+        secrets[name] = str(secret)
+    agent.write_config(
+        kafka={**kafka, "ssl.key.location": str(encrypted), "debug": "all"},
+        kafka_secrets=secrets,
+        log={"level": "DEBUG"},
+    )
+    yield agent
+    agent.stop()
+    for key_of_ours in ("kafka_secrets", "log"):
+        del agent.settings[key_of_ours]
+    agent.write_config(kafka=kafka)
+
+
+def test_no_secret_is_told_counted_passed_or_written(fleet: Fleet, guarded: AgentProcess) -> None:
+    mark = guarded.journal_mark()
+    guarded.start()
+    fleet.await_enforced("OPEN")
+    processes = [one := psutil.Process(guarded.process.pid), *one.children(recursive=True)]
+    fleet.fill(1, headroom=0.5)
+    fleet.await_enforced("THROTTLE")
+    seen = {f"arguments of {one.pid}": " ".join(one.cmdline()) for one in processes}
+    for child in processes[1:]:
+        seen[f"environment of {child.pid}"] = "\n".join(child.environ().values())
+    with urllib.request.urlopen(f"http://127.0.0.1:{guarded.metrics_port}/metrics", timeout=10) as answer:
+        seen["metrics"] = answer.read().decode()
+    for command in (("config", "show"), ("config", "show", "--json"), ("status", "--json"), ("explain",)):
+        done = guarded.cli(*command)
+        seen[" ".join(command)] = done.stdout + done.stderr
+    for path in (guarded.decision_path, *guarded.state_dir.iterdir()):
+        seen[str(path)] = path.read_text("utf-8")
+    for topic in (None, HISTORY_TOPIC):
+        records = fleet.records() if topic is None else fleet.records(topic)
+        seen[f"records of {topic}"] = "".join(str((m.key(), m.value(), m.headers())) for m in records)
+
+    # A wrong password is an error that libraries like to quote from.
+    guarded.stop()
+    Path(guarded.settings["kafka_secrets"]["ssl.key.password"]).write_text(_KEY_PASSWORD + "!")
+    guarded.start()
+    eventually(
+        lambda: [s for level, s in guarded.journal(mark) if level in ("WARNING", "ERROR") and "key" in s],
+        "it says that it can't use the key",
+    )
+    seen["journal"] = guarded.log_path.read_bytes()[mark:].decode("utf-8", "replace")
+    for where, text in seen.items():
+        assert _KEY_PASSWORD not in text, where
+        assert _OTHER_PASSWORD not in text, where
+    assert len(seen["journal"]) > 1000
+    assert "[redacted]" in seen["config show"]

@@ -1,0 +1,51 @@
+"""Two agents that claim one broker: a cloned host, or a wrong node id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kquota.demo.ports import PortReservation
+from tests.integration.spine.agents import AgentProcess, eventually
+from tests.integration.spine.fleet import QUICK, Fleet
+
+# To the clone every disk is over its hard limit.
+_FULL = {"hard": {"type": "ConsumedSpace", "level": 1}, "soft": {"type": "ConsumedSpace", "level": 0}}
+
+
+@pytest.fixture
+def clone(fleet: Fleet) -> Iterator[AgentProcess]:
+    with PortReservation() as ports:
+        agent = AgentProcess(
+            fleet.cluster, 1, ports.reserve(), {**QUICK, "mode": "observe", "limits": _FULL}, clone="clone"
+        )
+        yield agent
+        agent.close()
+
+
+@pytest.mark.accepts("F16", "A31")
+def test_both_alert_each_obeys_the_worse_and_others_the_latest(fleet: Fleet, clone: AgentProcess) -> None:
+    owner, reader = fleet.agents[1], fleet.agents[2]
+    marks = fleet.marks()
+    clone.start()
+    fleet.await_enforced("PAUSE", [1])
+    for agent in (owner, clone):
+        eventually(lambda agent=agent: agent.metric("kquota_rival_agent") == 1, "a metric says so")
+        told = agent.told("also reports as broker 1", since=marks[1] if agent is owner else 0)
+        assert [level for level, _ in told] == ["WARNING"], "told once"
+
+    def both_heard() -> bool:
+        told = reader.states_told(marks[2])
+        return "PAUSE" in told and "OPEN" in told[told.index("PAUSE") :]
+
+    eventually(both_heard, "a reader goes by whichever reported last")
+    instances = {record["InstanceId"] for _, record in fleet.usage_of(1)[-10:]}
+    assert len(instances) == 2
+    assert set(owner.states_told(marks[1])) == {"PAUSE"}, "the owner obeys the worse one all the time"
+    assert clone.state == "PAUSE"
+
+    clone.kill()
+    fleet.await_enforced("OPEN")
+    assert owner.metric("kquota_rival_agent") == 0
+    eventually(lambda: owner.told("over: another agent", since=marks[1]), "the end is told, too")
