@@ -25,7 +25,7 @@ from kquota.fold.records import (
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
 from kquota.kafka.config import ClientProperties
-from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck, TopicWatch
@@ -56,7 +56,8 @@ KafkaEvent = (
 class KafkaKnowledge:
     """What the Kafka clients have said so far.
 
-    ``troubles`` are sentences by subject, for people; ``errors`` counts failures by kind.
+    ``troubles`` are sentences by subject, for people; ``errors`` counts failures by kind, ``denied``
+    those for want of a permission.
     """
 
     usage_topic: str
@@ -70,6 +71,7 @@ class KafkaKnowledge:
     own_broker_answered_at_seconds: float | None = None
     troubles: dict[str, str] = field(default_factory=dict)
     errors: Counter[Kind] = field(default_factory=Counter)
+    denied: Counter[Operation] = field(default_factory=Counter)
     read_failures: int = 0
 
     def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
@@ -99,7 +101,7 @@ class KafkaKnowledge:
             case TopicVerdict():
                 self._take_verdict(event)
             case KafkaFailure():
-                self.errors[event.kind] += 1
+                self._count(event)
             case TopicRestarted():
                 self.restarts.append(event.reason)
             case PartitionsChanged():
@@ -123,6 +125,11 @@ class KafkaKnowledge:
         errors, self.errors = self.errors, Counter()
         return errors
 
+    def drain_denied(self) -> Counter[Operation]:
+        """Return the denied requests since the last call, by the permission they lack."""
+        denied, self.denied = self.denied, Counter()
+        return denied
+
     def drain_read_failures(self) -> int:
         """Return how often the topic could not be read since the last call."""
         failures, self.read_failures = self.read_failures, 0
@@ -139,10 +146,15 @@ class KafkaKnowledge:
         worth_telling = not verdict.usable or bool(verdict.problems)
         self._trouble(f"topic {verdict.topic}", verdict.sentence if worth_telling else None)
         if verdict.failure is not None:
-            self.errors[verdict.failure.kind] += 1
+            self._count(verdict.failure)
+
+    def _count(self, failure: KafkaFailure) -> None:
+        self.errors[failure.kind] += 1
+        if failure.kind is Kind.ACL_DENIED and failure.operation is not None:
+            self.denied[failure.operation] += 1
 
     def _failed(self, subject: str, failure: KafkaFailure) -> None:
-        self.errors[failure.kind] += 1
+        self._count(failure)
         self._trouble(subject, failure.sentence)
 
     def _trouble(self, subject: str, sentence: str | None) -> None:

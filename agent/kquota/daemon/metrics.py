@@ -19,7 +19,7 @@ from kquota.daemon.present_metrics import (
     Present,
     VolumeSample,
 )
-from kquota.kafka.errors import Kind
+from kquota.kafka.errors import Kind, Operation
 
 __all__ = ["AgentMetrics", "AppliedSample", "DecisionSample", "VolumeSample"]
 
@@ -42,6 +42,12 @@ class AgentMetrics:
         )
         self._kafka_errors = self._counter(
             "kquota_kafka_errors", "Errors of the agent's Kafka clients.", "kind", Kind
+        )
+        self._denied = self._counter(
+            "kquota_denied",
+            "Requests that Kafka denied, by what they lack.",
+            "operation",
+            Operation,
         )
         self._records = self._counter(
             "kquota_records",
@@ -133,6 +139,10 @@ class AgentMetrics:
     def kafka_failed(self, kind: str) -> None:
         """A Kafka client reported an error (a value of ``kquota.kafka.errors.Kind``)."""
         self._kafka_errors.labels(str(kind)).inc()
+
+    def denied(self, operation: str) -> None:
+        """Kafka denied a request for want of that permission (of ``kquota.kafka.errors.Operation``)."""
+        self._denied.labels(str(operation)).inc()
 
     def read_failed(self) -> None:
         """The usage topic could not be read."""
