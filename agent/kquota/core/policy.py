@@ -112,14 +112,15 @@ def _judgements(
     must_be_known = active - situation.joining_brokers
     quarantined = view.brokers_under(BrokerOrder.QUARANTINE, now) - {situation.self_id}
     maintained = view.brokers_under(BrokerOrder.MAINTENANCE, now)
+    record_of, fresh_since = view.records_at(now), now - settings.staleness
     for broker_id in sorted((active | view.brokers.keys()) - quarantined):
-        record = view.record_of(broker_id, now)
+        record = record_of(broker_id)
         if isinstance(record, NoRecord):
             if broker_id in must_be_known:
                 yield broker_id, _NO_VOTES, UndeterminedCause(record.value)
         elif broker_id not in must_be_known:  # its last verdict counts, however old
             yield broker_id, record.ballot, None
-        elif now - record.snapshot_at > settings.staleness and broker_id not in maintained:
+        elif record.snapshot_at < fresh_since and broker_id not in maintained:
             # Stale state is ignored, but silence never releases: what stood at 0 goes on counting as 0.
             yield broker_id, record.ballot.breaches_alone(), UndeterminedCause.STALE
         elif record.failed_volumes:

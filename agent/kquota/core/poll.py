@@ -26,11 +26,18 @@ class Poll:
 
     others: list[Reason] = field(default_factory=list)
     _ballots: dict[int, Ballot] = field(default_factory=dict)
+    _worst_votes: list[Vote] = field(default_factory=list)  # equal as floats
 
     def add(self, broker_id: int, ballot: Ballot) -> None:
-        """Take in what a broker's record says."""
-        if ballot.votes:
-            self._ballots[broker_id] = ballot
+        """Take in what a broker's record says, once for each broker."""
+        if not ballot.votes:
+            return
+        self._ballots[broker_id] = ballot
+        vote, worst = ballot.votes[0], self._worst_votes
+        if not worst or vote.approximate < worst[0].approximate:
+            self._worst_votes = [vote]
+        elif vote.approximate == worst[0].approximate:
+            worst.append(vote)
 
     def ballot_of(self, broker_id: int) -> Ballot:
         """Return what was taken in of a broker."""
@@ -38,14 +45,14 @@ class Poll:
 
     def smallest(self) -> Fraction:
         """Return the smallest headroom of all; 1 where nothing holds producers back."""
-        worst = min((ballot.votes[0] for ballot in self._ballots.values()), default=None)
         others = min((reason.headroom for reason in self.others), default=_ONE)
-        return others if worst is None else min(worst.headroom, others)
+        return min(min(self._worst_votes).headroom, others) if self._worst_votes else others
 
     def worst(self, count: int) -> tuple[Reason, ...]:
         """Return at most so many reasons, the one that decides first."""
         # Whoever is among the worst belongs to a broker whose own worst is among the brokers' worst.
-        brokers = nsmallest(count, ((_key(i, ballot.votes[0]), i) for i, ballot in self._ballots.items()))
+        worst = self._worst_brokers(count)
+        brokers = nsmallest(count, ((_key(i, ballot.votes[0]), i) for i, ballot in worst))
         votes = nsmallest(count, ((_key(i, vote), i, vote) for i, vote in self._votes_of(brokers, count)))
         reasons = [Reason(_CAUSE_OF[v.severity], v.headroom, i, v.volume) for _, i, v in votes]
         return tuple(nsmallest(count, reasons + self.others, key=_reason_key))
@@ -55,6 +62,14 @@ class Poll:
         voting = {(i, v.volume) for i in self._reported() for v in self.ballot_of(i).votes}
         more = volumes_of(self.others) - voting
         return sum(len(ballot.votes) for ballot in self._ballots.values()) + len(more)
+
+    def _worst_brokers(self, count: int) -> list[tuple[int, Ballot]]:
+        """Return so many brokers and a few more: all whose worst vote is no better, as floats tell it."""
+        if len(self._ballots) <= count:
+            return list(self._ballots.items())
+        floats = sorted([ballot.votes[0].approximate for ballot in self._ballots.values()])
+        most = floats[count - 1]
+        return [entry for entry in self._ballots.items() if entry[1].votes[0].approximate <= most]
 
     def _votes_of(self, brokers: Iterable[tuple[object, int]], count: int) -> Iterator[tuple[int, Vote]]:
         for _, broker_id in brokers:

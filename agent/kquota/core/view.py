@@ -6,7 +6,7 @@ The view is a plain value in memory; the time is only used to forget what can't 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -87,10 +87,10 @@ class BrokerHistory:
         self._forget(now, tolerance)
         return is_future
 
-    def current(self, now: datetime, tolerance: timedelta) -> UsageRecord | None:
-        """Return the record with the highest offset that is not from the future."""
+    def current(self, horizon: datetime) -> UsageRecord | None:
+        """Return the record with the highest offset that is not from beyond the horizon."""
         for record in reversed(self.records):
-            if record.snapshot_at - now <= tolerance:
+            if record.snapshot_at <= horizon:
                 return record
         return None
 
@@ -203,13 +203,22 @@ class ClusterView:
 
     def record_of(self, broker_id: int, now: datetime) -> UsageRecord | NoRecord:
         """Return the record that counts for a broker, or why there is none."""
-        history = self.brokers.get(broker_id)
-        if history is None:
-            return NoRecord.MISSING
-        record = history.current(now, self.future_tolerance)
-        if record is not None:
-            return record
-        return NoRecord.FUTURE if history.records else history.last_event
+        return self.records_at(now)(broker_id)
+
+    def records_at(self, now: datetime) -> Callable[[int], UsageRecord | NoRecord]:
+        """Return what `record_of` says at that moment, for who asks about thousands of brokers."""
+        histories, horizon = self.brokers, now + self.future_tolerance
+
+        def record_of(broker_id: int) -> UsageRecord | NoRecord:
+            history = histories.get(broker_id)
+            if history is None:
+                return NoRecord.MISSING
+            record = history.current(horizon)
+            if record is not None:
+                return record
+            return NoRecord.FUTURE if history.records else history.last_event
+
+        return record_of
 
     def hold_in_force(self, now: datetime) -> Hold | None:
         """Return the hold that has not yet ended."""
