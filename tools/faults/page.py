@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tools.faults.catalogue import Fault
-from tools.faults.figures import Seen
+from tools.faults.figures import Figures
 
 _HEAD = """\
 # Failure modes
@@ -18,26 +18,31 @@ faults` all, and both print what was expected, what was seen, and how long it to
 and until it was normal again.
 """
 _SEEN = """
-The last two columns are the longest of all tests of a fault in the last `make faults`, on {date} on {cores}
-cores, with the settings of the tests: reports every 2 s, stale after 5 to 25 s, leases of 8 to 20 s, about
-a third of the defaults. They include what the fault itself takes, such as a session that times out.
+The last columns say how many tests of a fault passed in their last whole run, and the longest of their times
+(runs from {first} to {last}). These are with the settings of the tests: reports every 2 s, stale after 5 to
+25 s, leases of 8 to 20 s, about a third of the defaults; they include what the fault itself takes, such as
+a session that times out.
 """
 _TABLE = """
-| | problem | what one sees | what kquota does | what to do | safe after | normal after |
-|---|---|---|---|---|---|---|
+| | problem | what one sees | what kquota does | what to do | passed | safe after | normal after |
+|---|---|---|---|---|---|---|---|
 """
 
 
-def render(faults: Sequence[Fault], seen: Seen | None = None) -> str:
+def render(faults: Sequence[Fault], seen: Mapping[str, Figures] | None = None) -> str:
     """Return the page."""
+    seen = seen or {}
     rows = "".join(
         f"| {f.id} | {f.problem} | {f.seen} | {f.does} | {f.act} | {_times(f.id, seen)} |\n" for f in faults
     )
-    when = "" if seen is None else _SEEN.format(date=seen.date, cores=seen.cores)
+    dates = sorted(figures.date for figures in seen.values())
+    when = _SEEN.format(first=dates[0], last=dates[-1]) if dates else ""
     return _HEAD + when + _TABLE + rows
 
 
-def _times(id_: str, seen: Seen | None) -> str:
-    figures = None if seen is None else seen.figures.get(id_)
-    times = (None, None) if figures is None else (figures.safe_seconds, figures.recovery_seconds)
-    return " | ".join("-" if seconds is None else f"{seconds:g} s" for seconds in times)
+def _times(id_: str, seen: Mapping[str, Figures]) -> str:
+    figures = seen.get(id_)
+    if figures is None:
+        return "- | - | -"
+    times = (figures.safe_seconds, figures.recovery_seconds)
+    return " | ".join([str(figures.tests), *("-" if t is None else f"{t:g} s" for t in times)])

@@ -9,7 +9,7 @@ import pytest
 from tools.acceptance.marks import Mark
 from tools.faults.__main__ import main
 from tools.faults.catalogue import Fault, InvalidCatalogue, read_faults
-from tools.faults.figures import read_seen, write_seen
+from tools.faults.figures import keep_seen, read_seen
 from tools.faults.page import render
 from tools.faults.run import Outcome, take_java_reports, take_report
 
@@ -67,12 +67,13 @@ def test_outcomes_of_the_plug_in_are_found_by_class_and_method() -> None:
 
 def test_the_page_shows_what_the_last_run_saw(tmp_path: Path) -> None:
     path, faults = tmp_path / "seen.yml", (fault("F2", "test_killed"), fault("F1", "test_cut"))
-    assert read_seen(path) is None
-    write_seen(path, "2026-11-21", 2, {"F2": Outcome(3, [], 0.04, 12.34), "F1": Outcome(1)})
+    assert "act | - | - | - |" in render(faults, read_seen(path))
+    keep_seen(path, "2026-11-20", {"F2": Outcome(3, [], 0.04, 12.34), "F1": Outcome(1)})
+    keep_seen(path, "2026-11-21", {"F2": Outcome(2, ["test_killed"], 9.0), "F1": Outcome(2)})
     page = render(faults, read_seen(path))
-    assert "on 2026-11-21 on 2\ncores" in page
-    assert "| F2 | problem | seen | does | act | 0 s | 12.3 s |" in page
-    assert "| F1 | problem | seen | does | act | - | - |" in page
+    assert "from 2026-11-20 to 2026-11-21" in page
+    assert "| F2 | problem | seen | does | act | 3 | 0 s | 12.3 s |" in page, "the last good run"
+    assert "| F1 | problem | seen | does | act | 2 | - | - |" in page
 
 
 def test_tests_that_could_not_be_run_have_failed() -> None:
