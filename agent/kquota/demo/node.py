@@ -62,6 +62,8 @@ class KafkaNode:
         self.layout = layout
         self.ports = ports
         self.class_path = tuple(class_path)
+        self.launcher: tuple[str, ...] = ()
+        """What starts the next process, if it is not to run where this one does (a network of its own)."""
         self._runtime = runtime
         self._environment = dict(environment)
         self._jvm_options = (f"-Xmx{heap_mebibytes}m", "-Xms64m", *_JVM_OPTIONS, *jvm_options)
@@ -156,6 +158,7 @@ class KafkaNode:
     def _java(self, main_class: str, arguments: Sequence[str]) -> ChildProcess:
         return ChildProcess(
             [
+                *self.launcher,
                 self._runtime.java,
                 *self._jvm_options,
                 f"-Dlog4j2.configurationFile={self._runtime.logging_configuration}",
