@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from kquota.core.fill import seconds_until
-from kquota.core.limits import Limit, LimitPair
+from kquota.core.limits import MAX_BYTES, Limit, LimitPair
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 from kquota.core.usage_fields import (
@@ -68,6 +68,10 @@ class VolumeRole(StrEnum):
     METADATA = "metadata"  # only the KRaft log: alerted, but pausing producers can't free it
 
 
+# an enumeration's own names take longer to look up
+_OK, _OFFLINE, _FAILED, _DATA = VolumeStatus.OK, VolumeStatus.OFFLINE, VolumeStatus.FAILED, VolumeRole.DATA
+
+
 class Volume(NamedTuple):
     """One volume in a usage record; a tuple, because clusters have thousands and read them all the time.
 
@@ -95,7 +99,7 @@ class Volume(NamedTuple):
     @property
     def votes(self) -> bool:
         """Whether the volume has a say in the cluster's decision."""
-        return self.role is VolumeRole.DATA and self.status is not VolumeStatus.OFFLINE
+        return self.role is _DATA and self.status is not _OFFLINE
 
     def measured_headroom(self) -> Fraction | None:
         """Return the headroom by the figures alone, or None without limits to judge them by."""
@@ -128,10 +132,10 @@ class Volume(NamedTuple):
             return Vote.at_hard(False, self.name) if self.latched else None
         left, of = self.limits.headroom_ratio(self.capacity_bytes, self.consumed_bytes)
         if self.latched or left == 0:
-            counts = self.status is not VolumeStatus.FAILED or self._had_figures
+            counts = self.status is not _FAILED or self._had_figures
             return Vote.at_hard(left == 0, self.name) if counts else None
         # of a failed volume only a breach counts
-        if left == of or self.status is VolumeStatus.FAILED:
+        if left == of or self.status is _FAILED:
             return None
         return Vote.over_soft(left, of, self.name)
 
@@ -288,7 +292,7 @@ class _CommonLimits:
 
 def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
     """Read a volume. Clusters have thousands, several times a minute: what is usual is looked at first."""
-    fields = object_field(entry, index)
+    fields = entry if type(entry) is dict else object_field(entry, index)
     try:
         name, capacity, consumed = fields["VolumeName"], fields["Capacity"], fields["Consumed"]
     except KeyError as missing:
@@ -297,7 +301,10 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
         raise MalformedRecord(
             f"Volumes[{index}].VolumeName: must be a text of 1 to {MAX_TEXT} printable characters"
         )
-    capacity, consumed = size_field(capacity, index, "Capacity"), size_field(consumed, index, "Consumed")
+    if type(capacity) is not int or not 0 <= capacity <= MAX_BYTES:
+        capacity = size_field(capacity, index, "Capacity")
+    if type(consumed) is not int or not 0 <= consumed <= MAX_BYTES:
+        consumed = size_field(consumed, index, "Consumed")
     if consumed > capacity:
         raise MalformedRecord(f"Volumes[{index}].Consumed: {consumed} is more than the capacity, {capacity}")
     get = fields.get
@@ -305,6 +312,7 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
         own_hard, own_soft, limits, problem = None, None, common.pair, common.problem_of_pair
     else:
         own_hard, own_soft, limits, problem = _limits_of(fields, f"Volumes[{index}]", common)
+    status, latched, fill = get("Status"), get("Latched"), get("FillBytesPerSecond")
     # by position: names cost as much as half of all the rest
     return Volume(
         name,
@@ -315,12 +323,12 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
         optional_text(get("VolumeId")),
         log_dirs_field(get("LogDirs")),
         optional_text(get("MountPoint")),
-        _status(get("Status"), index),
-        VolumeRole.METADATA if get("Role") == "metadata" else VolumeRole.DATA,
-        _latched(get("Latched"), index),
+        _OK if status == "ok" else _status(status, index),
+        VolumeRole.METADATA if get("Role") == "metadata" else _DATA,
+        False if latched is None else _latched(latched, index),
         own_hard,
         own_soft,
-        fill_field(get("FillBytesPerSecond")),
+        None if fill is None else fill_field(fill),
     )
 
 
@@ -344,8 +352,8 @@ def _limits_of(
 
 
 def _status(value: object, index: int) -> VolumeStatus:
-    if value is None or value == "ok":
-        return VolumeStatus.OK
+    if value is None:
+        return _OK
     if not isinstance(value, str):
         raise MalformedRecord(f"Volumes[{index}].Status: must be one of {', '.join(VolumeStatus)}")
     # A status of a newer version: whatever it means, it is not "fine".
@@ -353,8 +361,6 @@ def _status(value: object, index: int) -> VolumeStatus:
 
 
 def _latched(value: object, index: int) -> bool:
-    if value is None:
-        return False
     if not isinstance(value, str):
         raise MalformedRecord(f'Volumes[{index}].Latched: must be absent or "HARD"')
     return True  # a latch of a newer version holds, too
