@@ -148,13 +148,18 @@ final class NodeQuotas {
         State state = now().enforced();
         if (state == State.PAUSE) {
             TagSet known = tagSets.get(ClientQuotaType.PRODUCE).known(meteredAs(ClientQuotaType.PRODUCE, client, clientId));
-            return known != null && isHeldApart(known) ? known.tags() : Tags.PAUSED;
+            return use(known != null && isHeldApart(known) ? known : paused);
         }
         TagSet tagSet = tagSet(ClientQuotaType.PRODUCE, client, clientId);
         if (state == State.THROTTLE && (tagSet.pooled()
             || !tagSet.hasBaseline() && configured.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null)) {
-            return Tags.NEWCOMERS;
+            return use(newcomers);
         }
+        return tagSet.tags();
+    }
+
+    private Map<String, String> use(TagSet tagSet) {
+        tagSet.touch(nowSeconds);
         return tagSet.tags();
     }
 

@@ -33,9 +33,13 @@ final class FactorHistory {
         }
     }
 
-    /** The share of the window that lies before OPEN was left, in [0, 1]. */
-    double shareBefore() {
-        return Math.max(0, 1 - covered() / windowSeconds);
+    /**
+     * The share of what was produced before OPEN was left that is still in the window, in [0, 1].
+     *
+     * @param filledSeconds how much of the window it filled then
+     */
+    double shareBefore(double filledSeconds) {
+        return filledSeconds <= 0 ? 0 : Math.min(1, Math.max(0, (windowSeconds - covered()) / filledSeconds));
     }
 
     /** The factor's integral since OPEN was left, divided by the whole window. */

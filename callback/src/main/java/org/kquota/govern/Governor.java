@@ -23,6 +23,10 @@ public final class Governor {
     private static final double REMEMBERED_SECONDS = 60;
     /** So many clients at most keep their own tags when a pause begins: Kafka looks at each limit that changes. */
     private static final int MAX_APART = 100;
+    /** So many clients at most are looked at in one look while nobody is held: each rate costs half a microsecond. */
+    private static final int READ_MAX = 1000;
+    /** Those whose rate decides on no limit now are looked at once in so many looks. */
+    private static final int LOOKS_OF_THE_REST = 10;
 
     private final GovernorSettings settings;
     private final Quotas quotas;
@@ -37,6 +41,7 @@ public final class Governor {
 
     private State state = State.OPEN;
     private double inStateSeconds;
+    private int looks;
     /** How long this pause has lasted without a fence. */
     private double unfencedSeconds;
     /** The clients that keep their own tags in this pause for now. */
@@ -59,8 +64,8 @@ public final class Governor {
         this.quotas = quotas;
         this.tagSets = tagSets;
         this.rates = rates;
-        this.paused = new Meter(paused);
-        this.newcomers = new Meter(newcomers);
+        this.paused = meter(paused, true);
+        this.newcomers = meter(newcomers, true);
         this.history = new FactorHistory(settings.windowSeconds());
         this.rememberedTotal = rememberedTotal;
         this.baselineTotal = Math.max(settings.baselineMinBytes(), rememberedTotal);
@@ -105,9 +110,29 @@ public final class Governor {
 
     private void look(double seconds) {
         for (TagSet tagSet : tagSets.all()) {
-            meters.computeIfAbsent(tagSet, Meter::new);
+            meters.computeIfAbsent(tagSet, it -> meter(it, false));
         }
-        meters.computeIfAbsent(tagSets.overflow(), Meter::new);
+        meters.computeIfAbsent(tagSets.overflow(), it -> meter(it, true));
+        looks++;
+        if (looks % LOOKS_OF_THE_REST == 0) {
+            forgetThoseGone();
+        }
+        double arrived = observe(paused, seconds) + observe(newcomers, seconds);
+        observedTotal = paused.observed() + newcomers.observed();
+        int inTurns = state == State.OPEN ? meters.size() / READ_MAX + 1 : LOOKS_OF_THE_REST;
+        int number = 0;
+        for (Meter meter : meters.values()) {
+            if (isHeldAlone(meter) || (looks + number++) % inTurns == 0) {
+                arrived += observe(meter, seconds);
+            } else {
+                meter.skip(seconds);
+            }
+            observedTotal += meter.observed();
+        }
+        arrivals.add(arrived, seconds, arrivalsRememberedSeconds());
+    }
+
+    private void forgetThoseGone() {
         meters.keySet().removeIf(tagSet -> {
             boolean gone = tagSet != tagSets.overflow()
                 && tagSets.find(tagSet.tags().get(Tags.USER), tagSet.tags().get(Tags.CLIENT_ID)) != tagSet;
@@ -116,18 +141,24 @@ public final class Governor {
             }
             return gone;
         });
-        double arrived = observe(paused, seconds) + observe(newcomers, seconds);
-        observedTotal = paused.observed() + newcomers.observed();
-        for (Meter meter : meters.values()) {
-            arrived += observe(meter, seconds);
-            observedTotal += meter.observed();
-        }
-        arrivals.add(arrived, seconds, arrivalsRememberedSeconds());
+    }
+
+    /** Whether its own rate decides on a limit now; the others are looked at in turns. */
+    private boolean isHeldAlone(Meter meter) {
+        return switch (state) {
+            case OPEN -> false;
+            case THROTTLE -> meter.tagSet().limit() != TagSet.NO_LIMIT && !meter.tagSet().pooled();
+            case PAUSE -> meter.tagSet().heldApart();
+        };
+    }
+
+    private Meter meter(TagSet tagSet, boolean isPool) {
+        return new Meter(tagSet, settings.windowSeconds(), settings.arrivalMinBytes(), isPool);
     }
 
     private double observe(Meter meter, double seconds) {
         OptionalDouble rate = rates.bytesPerSecond(meter.tagSet().tags());
-        return meter.observe(rate.orElse(0), seconds, settings.windowSeconds(), arrivalsRememberedSeconds());
+        return meter.observe(rate.orElse(0), seconds, arrivalsRememberedSeconds());
     }
 
     /** Who is muted for D comes back once each D, so what arrived in the last 2·D tells; without mutes bursts may be rarer. */
@@ -194,17 +225,21 @@ public final class Governor {
         double pooledBaseline = 0;
         for (Meter meter : meters.values()) {
             TagSet tagSet = meter.tagSet();
+            if (tagSet.pooled()) {
+                pooledBaseline += meter.baseline();
+                continue;
+            }
             Double quota = quotas.limit(tagSet.tags());
-            if (tagSet.hasBaseline() && (tagSet.pooled() || isTooSmallAlone(factor, meter.baseline(), quota))) {
+            if (tagSet.hasBaseline() && isTooSmallAlone(factor, meter.baseline(), quota)) {
                 tagSet.pooled(true);
                 pooledBaseline += meter.baseline();
             } else if (tagSet.hasBaseline()) {
                 observedApart += meter.observed();
-                govern(meter, factor, meter.baseline(), quota, meter.beforeThrottle());
+                govern(meter, factor, meter.baseline(), quota, meter.leftOfBefore(history));
             } else if (quota != null) {
                 // A newcomer with a quota keeps its own tags, or its quota would not hold.
                 double unscaled = Math.min(quota, baselineTotal);
-                govern(meter, factor, unscaled, quota, factor * unscaled);
+                govern(meter, factor, unscaled, quota, factor * unscaled * history.shareBefore(settings.windowSeconds()));
             }
         }
         double target = GovernorLaw.poolTarget(factor, baselineTotal, observedApart, pooledBaseline, settings.newcomersMinRatio());
@@ -223,10 +258,10 @@ public final class Governor {
         return factor * baseline < smallestLimit && (quota == null || quota >= smallestLimit);
     }
 
-    private void govern(Meter meter, double factor, double unscaled, Double quota, double before) {
+    private void govern(Meter meter, double factor, double unscaled, Double quota, double leftOfBefore) {
         double bound = quota == null ? Double.POSITIVE_INFINITY : quota;
         double target = GovernorLaw.target(factor, unscaled, bound);
-        double average = history.shareBefore() * before + history.weightedFactor() * Math.min(unscaled, bound);
+        double average = leftOfBefore + history.weightedFactor() * Math.min(unscaled, bound);
         double limit = GovernorLaw.limit(average, meter.observed(), settings.windowSeconds(), throttleBounds(meter, target));
         // The quota itself is the operator's and mutes as in any broker: a throttle never gives more than that.
         set(meter.tagSet(), Math.min(limit, bound));

@@ -9,15 +9,42 @@ final class Meter {
      * an arrival: taken for one, a stall of a second before a pause would leave no room for mutes in it.
      */
     private static final double LATE_SECONDS = 0.2;
+    /**
+     * Requests grow while a client waits; one that is larger than usual by more than this counts as a surprise. In a pool
+     * there is no usual request: who is new there weighs as much as the others.
+     */
+    private static final double REQUEST_GROWTH = 8;
+    /** A client is not taken for a large producer for what it brought in the first moments of its life. */
+    private static final double YOUNG_MIN_SECONDS = 2;
+
     private final TagSet tagSet;
-    private double observed;
-    private double baseline;
-    private double beforeThrottle;
+    private final double windowSeconds;
+    private final double requestMaxBytes;
+    private final boolean isPool;
+    private final RequestCounts requests;
     private final RecentMaximum arrivals = new RecentMaximum();
+    private long requestsBefore;
+    private double observed;
+    /** How long something has been in the window, up to W. */
+    private double filledSeconds;
+    private double baselineSum;
+    private double baselineWeight;
+    private double beforeThrottle;
+    private double filledBeforeSeconds;
+    private double skippedSeconds;
     private boolean seen;
 
-    Meter(TagSet tagSet) {
+    /**
+     * @param windowSeconds   W
+     * @param requestMaxBytes what one request brings at most, as a rule
+     * @param isPool          whether clients come and go in it as they are held
+     */
+    Meter(TagSet tagSet, double windowSeconds, double requestMaxBytes, boolean isPool) {
         this.tagSet = tagSet;
+        this.windowSeconds = windowSeconds;
+        this.requestMaxBytes = requestMaxBytes;
+        this.isPool = isPool;
+        this.requests = new RequestCounts(windowSeconds);
     }
 
     TagSet tagSet() {
@@ -29,14 +56,23 @@ final class Meter {
         return observed;
     }
 
-    /** The moving average of O while OPEN, bytes per second. */
-    double baseline() {
-        return baseline;
+    /** What is produced, in a window that need not be full yet, bytes per second. */
+    private double produced() {
+        return observed * windowSeconds / Math.max(filledSeconds, Math.min(YOUNG_MIN_SECONDS, windowSeconds));
     }
 
-    /** min(baseline, O) when OPEN was left, bytes per second. */
-    double beforeThrottle() {
-        return beforeThrottle;
+    /** The moving average of what was produced while OPEN, bytes per second. */
+    double baseline() {
+        return baselineWeight > 0 ? baselineSum / baselineWeight : 0;
+    }
+
+    /**
+     * What of min(baseline, O) when OPEN was left is still in the window, bytes per second.
+     *
+     * @param history the factor since then
+     */
+    double leftOfBefore(FactorHistory history) {
+        return beforeThrottle * history.shareBefore(filledBeforeSeconds);
     }
 
     /** The most that was lately seen to arrive between two looks beyond what the limit let in, bytes. */
@@ -48,40 +84,61 @@ final class Meter {
      * Takes a look.
      *
      * @param rate              O now, bytes per second
-     * @param seconds           time since the last look
+     * @param lookSeconds       time since the last look of the governor, at this one or others
      * @param rememberedSeconds how long what arrives is remembered
      * @return what arrives between two looks beyond what the limit lets in, bytes; of a late look, its share
      */
-    double observe(double rate, double seconds, double windowSeconds, double rememberedSeconds) {
-        double arrived = seen ? arrivedBytes(rate, seconds, windowSeconds) * Math.min(1, LATE_SECONDS / seconds) : 0;
-        arrivals.add(arrived, seconds, rememberedSeconds);
+    double observe(double rate, double lookSeconds, double rememberedSeconds) {
+        double seconds = lookSeconds + skippedSeconds;
+        skippedSeconds = 0;
+        long requestsNow = tagSet.requests();
+        long came = requestsNow - requestsBefore;
+        requestsBefore = requestsNow;
+        requests.add(came, seconds);
+        double arrived = seen && came > 0 ? arrivedBytes(rate, came) * Math.min(1, LATE_SECONDS / seconds) : 0;
+        arrivals.add(isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(rate)), seconds, rememberedSeconds);
         observed = rate;
+        filledSeconds = rate > 0 ? Math.min(filledSeconds + seconds, windowSeconds) : 0;
         seen = true;
         return arrived;
     }
 
-    /** Without a limit that is what landed; with one, what landed while there was room below it was let in on purpose. */
-    private double arrivedBytes(double rate, double seconds, double windowSeconds) {
-        if (tagSet.limit() == TagSet.NO_LIMIT) {
-            return Math.max(0, (rate - observed) * windowSeconds + rate * seconds);
-        }
-        return Math.max(0, (rate - Math.max(observed, tagSet.limit())) * windowSeconds);
+    /** The governor looks, but not at this one. */
+    void skip(double lookSeconds) {
+        skippedSeconds += lookSeconds;
     }
 
-    /** OPEN: the baseline follows O. */
+    /** Without a limit that is what came; with one, what landed while there was room below it was let in on purpose. */
+    private double arrivedBytes(double rate, long came) {
+        if (tagSet.limit() == TagSet.NO_LIMIT) {
+            return came * usualRequestBytes(rate);
+        }
+        double above = Math.max(0, (rate - Math.max(observed, tagSet.limit())) * windowSeconds);
+        // A rate that jumps by more than could have come is the window's doing.
+        return Math.min(above, came * requestMaxBytes);
+    }
+
+    private double usualRequestBytes(double rate) {
+        return requests.inWindow() == 0 ? 0 : rate * windowSeconds / requests.inWindow();
+    }
+
+    /** OPEN: the baseline follows what is produced; that of a new client is the mean of its life. */
     void learn(double seconds, double baselineSeconds) {
-        baseline += (observed - baseline) * (1 - Math.exp(-seconds / baselineSeconds));
+        double share = 1 - Math.exp(-seconds / baselineSeconds);
+        baselineSum += (produced() - baselineSum) * share;
+        baselineWeight += (1 - baselineWeight) * share;
     }
 
     /** OPEN, but O still shows what a throttle did to it: only what is above the frozen baseline is believed. */
     void learnUpwards(double seconds, double baselineSeconds) {
-        if (observed > baseline) {
+        if (observed > baseline()) {
             learn(seconds, baselineSeconds);
         }
     }
 
     /** OPEN is left. */
     void freeze() {
-        beforeThrottle = Math.min(baseline, observed);
+        beforeThrottle = Math.min(baseline(), observed);
+        filledBeforeSeconds = filledSeconds;
     }
 }

@@ -1,5 +1,7 @@
 package org.kquota.quota;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.Map;
 
 /**
@@ -10,8 +12,20 @@ public final class TagSet {
     /** The limit of a tag set that the governor does not hold. */
     public static final double NO_LIMIT = Double.POSITIVE_INFINITY;
 
+    private static final VarHandle REQUESTS;
+
+    static {
+        try {
+            REQUESTS = MethodHandles.lookup().findVarHandle(TagSet.class, "requests", long.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     private final Map<String, String> tags;
     private volatile int lastTouchSeconds;
+    @SuppressWarnings("unused") // by its handle
+    private long requests;
     private volatile double limit = NO_LIMIT;
     private volatile boolean hasBaseline;
     private volatile boolean heldApart;
@@ -25,8 +39,10 @@ public final class TagSet {
         return tags;
     }
 
-    /** A request used these tags at that second. */
+    /** A request uses these tags at that second. */
     public void touch(int seconds) {
+        // Two threads at once may count one request: a mean of sizes bears that, and every request would pay for better.
+        REQUESTS.setOpaque(this, (long) REQUESTS.getOpaque(this) + 1);
         if (lastTouchSeconds != seconds) {
             lastTouchSeconds = seconds;
         }
@@ -34,6 +50,11 @@ public final class TagSet {
 
     public int lastTouchSeconds() {
         return lastTouchSeconds;
+    }
+
+    /** How many requests have used these tags, or a few less. */
+    public long requests() {
+        return (long) REQUESTS.getOpaque(this);
     }
 
     /** The governor's limit in bytes per second, or {@link #NO_LIMIT}. */

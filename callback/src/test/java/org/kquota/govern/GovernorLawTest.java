@@ -129,18 +129,21 @@ class GovernorLawTest {
     @Test
     void theFactorsHistoryIsItsAverageOverTheWindow() {
         FactorHistory history = new FactorHistory(10);
-        assertEquals(1, history.shareBefore(), 1e-9);
+        assertEquals(1, history.shareBefore(10), 1e-9);
         history.add(0.5, 4);
-        assertEquals(0.6, history.shareBefore(), 1e-9);
+        assertEquals(0.6, history.shareBefore(10), 1e-9);
+        assertEquals(1, history.shareBefore(6), 1e-9, "the window was not full: nothing has left it yet");
+        assertEquals(0.75, history.shareBefore(8), 1e-9);
+        assertEquals(0, history.shareBefore(0), 1e-9);
         assertEquals(0.2, history.weightedFactor(), 1e-9);
         history.add(0.1, 8);
-        assertEquals(0, history.shareBefore(), 1e-9);
+        assertEquals(0, history.shareBefore(10), 1e-9);
         assertEquals((2 * 0.5 + 8 * 0.1) / 10, history.weightedFactor(), 1e-9);
         history.clear();
-        assertEquals(1, history.shareBefore(), 1e-9);
+        assertEquals(1, history.shareBefore(10), 1e-9);
         for (int i = 0; i < 10_000; i++) {
             history.add(random.nextDouble(), 0.05 + random.nextDouble() / 10);
-            double whole = history.shareBefore() + history.weightedFactor();
+            double whole = history.shareBefore(10) + history.weightedFactor();
             assertTrue(whole >= 0 && whole <= 1 + 1e-6);
         }
     }

@@ -13,6 +13,8 @@ import org.kquota.quota.TagSet;
 import org.kquota.quota.TagSets;
 import org.kquota.quota.Tags;
 
+import java.util.HashMap;
+import java.util.Map;
 import java.util.OptionalDouble;
 
 class GovernorTest {
@@ -98,7 +100,7 @@ class GovernorTest {
     void requestsThatGrowWhileTheyWaitMakeNoMuteRunAway(double window, int connections, double rate, double request) {
         try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
             for (int i = 0; i < connections; i++) {
-                broker.connectGrowing("app-" + i, rate, request);
+                broker.connectGrowing("app-" + i, rate, request, 1_048_576);
             }
             assertPauseLeaksLittleAndEndsSoon(broker, connections * rate, 1_048_576, connections);
         }
@@ -116,6 +118,50 @@ class GovernorTest {
             broker.looksLate(3);
             broker.run(9);
             assertPauseLeaksLittleAndEndsSoon(broker, connections * rate, request, connections);
+        }
+    }
+
+    /** Kafka's rate of a client whose window is not full yet jumps each second, and is below what the client produces. */
+    @ParameterizedTest
+    @CsvSource({"11,2", "11,6", "11,12", "11,20", "3,2", "3,4", "60,20"})
+    @Tag("F27")
+    void clientsThatHaveJustComeArePausedAsTightlyAsOthers(double window, double lifeSeconds) {
+        for (int connections : new int[] {1, 20}) {
+            double others = leakOfFiveSecondsBytes(window, connections, 240);
+            double young = leakOfFiveSecondsBytes(window, connections, lifeSeconds);
+            assertTrue(young <= 1.5 * others + 1_048_576, connections + " connections leak " + young + ", others " + others);
+        }
+    }
+
+    private static double leakOfFiveSecondsBytes(double window, int connections, double lifeSeconds) {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
+            for (int i = 0; i < connections; i++) {
+                broker.connectGrowing("app-" + i, 20 * MB / connections, 16_000, 131_072);
+            }
+            broker.run(lifeSeconds);
+            broker.decide(State.PAUSE, 0);
+            broker.run(5);
+            assertTrue(broker.longestMuteSeconds() <= 1.3 * 2.5 + 1, "mute: " + broker.longestMuteSeconds());
+            return broker.rate(1);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"11,5,0.5", "11,11,0.5", "11,11,0.3", "3,3,0.5", "3,11,0.3", "60,11,0.5"})
+    @Tag("A7")
+    void clientsThatHaveJustComeAreThrottledToTheFactor(double window, double lifeSeconds, double factor) {
+        int connections = 20;
+        double rate = 20 * MB;
+        try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
+            for (int i = 0; i < connections; i++) {
+                broker.connectGrowing("app-" + i, rate / connections, 16_000, 131_072);
+            }
+            broker.run(lifeSeconds);
+            broker.decide(State.THROTTLE, factor);
+            broker.run(5);
+            broker.run(11);
+            assertEquals(1, broker.rate(11) / (factor * rate), 0.2, "of the target");
+            assertTrue(broker.longestMuteSeconds() <= 1.6, "mute: " + broker.longestMuteSeconds());
         }
     }
 
@@ -226,5 +272,37 @@ class GovernorTest {
             broker.run(30);
             assertEquals(5 * MB, broker.rate(30), 0.6 * MB);
         }
+    }
+
+    /** Each rate that is read costs; whose limit does not depend on it now is looked at in turns. */
+    @ParameterizedTest
+    @CsvSource({"OPEN,1100", "THROTTLE,1200", "PAUSE,1200"})
+    void aLookReadsABoundedNumberOfRates(State state, int readsAtMost) {
+        int clients = 10_000;
+        StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
+        TagSets tagSets = new TagSets(quotas, clients);
+        for (int i = 0; i < clients; i++) {
+            tagSets.of("alice", "app-" + i);
+        }
+        Map<Map<String, String>, Integer> reads = new HashMap<>();
+        Governor governor = new Governor(settings(11), quotas, tagSets, new TagSet(Tags.PAUSED), new TagSet(Tags.NEWCOMERS), tags -> {
+            reads.merge(tags, 1, Integer::sum);
+            return OptionalDouble.of(10_000);
+        }, 0);
+        for (int look = 0; look < 200; look++) {
+            tagSets.all().forEach(tagSet -> tagSet.touch(0));
+            governor.step(State.OPEN, 1, false, 0.1);
+        }
+        governor.step(state, 0.5, false, 0.1);
+        governor.step(state, 0.5, false, 0.1);
+        reads.clear();
+        int before = 0;
+        for (int look = 0; look < 22; look++) {
+            governor.step(state, 0.5, false, 0.1);
+            int total = reads.values().stream().mapToInt(it -> it).sum();
+            assertTrue(total - before <= readsAtMost, total - before + " rates in one look");
+            before = total;
+        }
+        assertEquals(clients + 3, reads.size(), "everyone is looked at in two seconds");
     }
 }

@@ -77,9 +77,9 @@ final class SimulatedBroker implements AutoCloseable {
         return add(new Connection(clientId, bytesPerSecond, requestBytes, requestBytes, Math.max(requestBytes, bytesPerSecond / 10)));
     }
 
-    /** A client whose requests grow while it waits, up to a megabyte, with a buffer of 32 MB, as real ones have. */
-    Connection connectGrowing(String clientId, double bytesPerSecond, double requestBytes) {
-        return add(new Connection(clientId, bytesPerSecond, requestBytes, 1_048_576, 32e6));
+    /** A client whose requests grow while it waits, up to that size, with a buffer of 32 MB, as real ones have. */
+    Connection connectGrowing(String clientId, double bytesPerSecond, double requestBytes, double largestRequestBytes) {
+        return add(new Connection(clientId, bytesPerSecond, requestBytes, largestRequestBytes, 32e6));
     }
 
     private Connection add(Connection connection) {
@@ -175,10 +175,16 @@ final class SimulatedBroker implements AutoCloseable {
         public Map<String, String> quotaMetricTags(ClientQuotaType type, KafkaPrincipal principal, String clientId) {
             if (state == State.PAUSE) {
                 TagSet known = tagSets.known(stock.meteredAs(principal.getName(), clientId));
-                return known != null && known.heldApart() ? known.tags() : Tags.PAUSED;
+                return use(known != null && known.heldApart() ? known : paused);
             }
             TagSet tagSet = tagSets.of(principal.getName(), clientId);
-            return state == State.THROTTLE && (tagSet.pooled() || !tagSet.hasBaseline() && stock.limit(tagSet.tags()) == null) ? Tags.NEWCOMERS : tagSet.tags();
+            tagSet.touch((int) seconds());
+            return state == State.THROTTLE && (tagSet.pooled() || !tagSet.hasBaseline() && stock.limit(tagSet.tags()) == null) ? use(newcomers) : tagSet.tags();
+        }
+
+        private Map<String, String> use(TagSet tagSet) {
+            tagSet.touch((int) seconds());
+            return tagSet.tags();
         }
 
         @Override
