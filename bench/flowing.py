@@ -13,7 +13,6 @@ from bench.loads import JavaLoadClass
 from bench.results import Case, Latency, Throughput
 from bench.systems import System
 
-LATENCY_RATE_BYTES = 1e6
 _WARM_SECONDS = 1.0
 _ROUND_SECONDS = 3.0
 _GIGABYTE = 1e9
@@ -25,7 +24,7 @@ def throughput(systems: Sequence[System], case: Case, rounds: int, java: JavaLoa
     costs: dict[str, list[float]] = {system.name: [] for system in systems}
     for system in _in_turn(systems, rounds):
         process = psutil.Process(system.node.pid)
-        with Lane(system, replace(case, system=system.name), 0.0, java) as lane:
+        with Lane(system, replace(case, system=system.name), case.offered_rate, java) as lane:
             lane.wait_until_flowing()
             time.sleep(_WARM_SECONDS)
             start, used = time.monotonic(), process.cpu_times()
@@ -47,7 +46,7 @@ def latency(systems: Sequence[System], case: Case, rounds: int, java: JavaLoadCl
     medians: dict[str, list[float]] = {system.name: [] for system in systems}
     worst: dict[str, list[float]] = {system.name: [] for system in systems}
     for system in _in_turn(systems, rounds):
-        with Lane(system, replace(case, system=system.name), LATENCY_RATE_BYTES, java) as lane:
+        with Lane(system, replace(case, system=system.name), case.offered_rate, java) as lane:
             lane.wait_until_flowing()
             time.sleep(_WARM_SECONDS + _ROUND_SECONDS)
         assert lane.told is not None

@@ -1,6 +1,6 @@
 """THROTTLE and PAUSE: how producers are held, and when they are back.
 
-All systems of a case run at the same time: the machine's noise is the same for all.
+The systems that are given run at the same time: the machine's noise is the same for all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from bench.loads import JavaLoadClass
 from bench.results import Case, Paused, Throttled
 from bench.systems import System
 
-RATE_BYTES = 20e6
 WINDOW_SECONDS = 11.0
 STEPS = ((Fraction(1), Fraction(1, 2)), (Fraction(1), Fraction(3, 10)), (Fraction(3, 10), Fraction(1, 20)))
 RAMP = (Fraction(1), Fraction(1, 10))
@@ -162,7 +161,7 @@ def _paused(lane: Lane, seconds: float, watched_seconds: float, start: float, en
 def _lanes(systems: Sequence[System], case: Case, java: JavaLoadClass) -> Iterator[list[Lane]]:
     with ExitStack() as stack:
         lanes = [
-            stack.enter_context(Lane(system, replace(case, system=system.name), RATE_BYTES, java))
+            stack.enter_context(Lane(system, replace(case, system=system.name), case.offered_rate, java))
             for system in systems
         ]
         for lane in lanes:

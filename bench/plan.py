@@ -14,7 +14,7 @@ from bench.loads import Client, Delivery, JavaLoadClass
 from bench.overshoot import NO_ZONE_BYTES, burst
 from bench.reaction import reaction
 from bench.request_path import polls, request_path
-from bench.results import Case, Results
+from bench.results import FLAT_OUT, USUAL_RATE_BYTES, Case, Results
 from bench.systems import FENCE, FENCE_3, GOVERNOR, GOVERNOR_3, PEER_NAME, STOCK, System, make_system
 from kquota.demo.callback_jar import find_callback_jar
 from kquota.demo.runtime import KafkaRuntime
@@ -36,6 +36,8 @@ class Scenario(StrEnum):
 _THROTTLED = (GOVERNOR, GOVERNOR_3)
 _PAUSED = (GOVERNOR, GOVERNOR_3, FENCE, FENCE_3, PEER_NAME)
 _FLOWING = (STOCK, GOVERNOR, FENCE)
+_LARGE_RATE_BYTES = 20e6
+_SMALL_RATE_BYTES = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def _quick() -> Iterator[Measurement]:
     yield _pause(Client.JAVA, 20, 5)
     yield _pause(Client.LIBRDKAFKA, 1, 5)
     yield _pause(Client.JAVA, 20, 30)
+    yield _pause(Client.LIBRDKAFKA, 1, 5, offered_rate=_LARGE_RATE_BYTES)
     yield _reaction()
     for zone_mib in (NO_ZONE_BYTES // MIB, 128):
         yield _overshoot(zone_mib, 11)
@@ -105,6 +108,9 @@ def _quick() -> Iterator[Measurement]:
 
 def _full() -> Iterator[Measurement]:
     for client in Client:
+        for offered_rate in (_SMALL_RATE_BYTES, FLAT_OUT):
+            yield _throttle(client, 20, offered_rate)
+            yield _pause(client, 20, 5, offered_rate=offered_rate)
         for connections in (1, 20, 100):
             if connections != 20:
                 yield _throttle(client, connections)
@@ -124,8 +130,8 @@ def _full() -> Iterator[Measurement]:
     yield _open(Client.LIBRDKAFKA, 1)
 
 
-def _throttle(client: Client, connections: int) -> Measurement:
-    case = Case("", client, connections)
+def _throttle(client: Client, connections: int, offered_rate: float = _LARGE_RATE_BYTES) -> Measurement:
+    case = Case("", client, connections, offered_rate=offered_rate)
 
     def run(bench: Bench) -> Results:
         steps = holding.throttle(bench.systems(_THROTTLED), case, bench.java)
@@ -135,7 +141,7 @@ def _throttle(client: Client, connections: int) -> Measurement:
 
 
 def _ramp(client: Client, connections: int) -> Measurement:
-    case = Case("", client, connections)
+    case = Case("", client, connections, offered_rate=_LARGE_RATE_BYTES)
 
     def run(bench: Bench) -> Results:
         return Results(throttled=tuple(holding.ramp(bench.systems(_THROTTLED), case, bench.java)))
@@ -144,12 +150,20 @@ def _ramp(client: Client, connections: int) -> Measurement:
 
 
 def _pause(
-    client: Client, connections: int, seconds: int, delivery: Delivery = Delivery.USUAL
+    client: Client,
+    connections: int,
+    seconds: int,
+    delivery: Delivery = Delivery.USUAL,
+    offered_rate: float = USUAL_RATE_BYTES,
 ) -> Measurement:
-    case = Case("", client, connections, delivery)
+    case = Case("", client, connections, delivery, offered_rate)
 
     def run(bench: Bench) -> Results:
-        return Results(paused=tuple(holding.pause(bench.systems(_PAUSED), case, seconds, bench.java)))
+        systems = bench.systems(_PAUSED)
+        # More than the usual rate, and the systems would take the machine's time from each other.
+        together = [systems] if offered_rate == USUAL_RATE_BYTES else [[system] for system in systems]
+        paused = [held for some in together for held in holding.pause(some, case, seconds, bench.java)]
+        return Results(paused=tuple(paused))
 
     return Measurement(f"{_name('pause', case)}-{seconds}s", Scenario.PAUSE, run)
 
@@ -195,12 +209,12 @@ def _polls() -> Measurement:
 
 
 def _open(client: Client, connections: int) -> Measurement:
-    case = Case("", client, connections)
+    case = Case("", client, connections, offered_rate=FLAT_OUT)
 
     def run(bench: Bench) -> Results:
         systems = bench.systems(_FLOWING)
         rates = flowing.throughput(systems, case, rounds=5, java=bench.java)
-        one = Case("", client, 1)
+        one = Case("", client, 1, offered_rate=_SMALL_RATE_BYTES)
         times = flowing.latency(systems, one, rounds=3, java=bench.java)
         return Results(throughput=tuple(rates), latency=tuple(times))
 
@@ -211,4 +225,6 @@ def _name(scenario: str, case: Case) -> str:
     words = [scenario, case.client.value.lower(), str(case.connections)]
     if case.delivery is not Delivery.USUAL:
         words.append(case.delivery.value.replace("=", "-"))
+    if case.offered_rate != USUAL_RATE_BYTES:
+        words.append("flat-out" if case.offered_rate == FLAT_OUT else f"{case.offered_rate / 1e6:g}-mb")
     return "-".join(words)

@@ -7,6 +7,11 @@ from dataclasses import dataclass, fields
 
 from bench.loads import Client, Delivery
 
+USUAL_RATE_BYTES = 5e6
+"""Offered where nothing else is said: several systems at a time leave a small machine time to spare."""
+FLAT_OUT = 0.0
+"""Offered is as much as the broker takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -16,12 +21,20 @@ class Case:
     client: Client
     connections: int
     delivery: Delivery = Delivery.USUAL
+    offered_rate: float = USUAL_RATE_BYTES
+    """By all connections together."""
 
     @property
     def whose(self) -> str:
         """The producers, for people."""
-        suffix = "" if self.delivery is Delivery.USUAL else f" {self.delivery.value}"
-        return f"{self.client.value}{suffix}"
+        words = [self.client.value]
+        if self.delivery is not Delivery.USUAL:
+            words.append(self.delivery.value)
+        if self.offered_rate == FLAT_OUT:
+            words.append("flat out")
+        elif self.offered_rate != USUAL_RATE_BYTES:
+            words.append(f"at {self.offered_rate / 1e6:g} MB/s")
+        return " ".join(words)
 
     def __str__(self) -> str:
         """For people."""
