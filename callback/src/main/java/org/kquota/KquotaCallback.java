@@ -11,7 +11,6 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.BootClock;
 
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
@@ -30,7 +29,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     private final ResetFlags resetFlags = new ResetFlags();
     private final Map<LimitKey, AtomicReference<Double>> lastLimits = new ConcurrentHashMap<>();
     private volatile BrokerNode node;
-    private volatile Posture knownExpired;
+    private volatile Posture knownRanOut;
 
     private record LimitKey(ClientQuotaType type, Map<String, String> tags) {
     }
@@ -117,13 +116,16 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
         return resetFlags.take(type) || (type == ClientQuotaType.PRODUCE && leaseJustRanOut());
     }
 
-    /** True once for a lease that ran out without the decision thread having noticed yet, or ever. */
+    /**
+     * True once for a lease that ran out without the decision thread having noticed yet, or ever. Each request asks for its
+     * tags first, and so finds out; to look at the clock once more would cost more than all the rest.
+     */
     private boolean leaseJustRanOut() {
-        Posture now = node.now();
-        if (now.lost() == null || Objects.equals(now, knownExpired)) {
+        Posture ranOut = node.quotas().ranOut();
+        if (ranOut == knownRanOut) {
             return false;
         }
-        knownExpired = now;
+        knownRanOut = ranOut;
         return true;
     }
 

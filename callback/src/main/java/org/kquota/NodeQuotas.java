@@ -41,6 +41,7 @@ final class NodeQuotas {
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private volatile Posture posture;
+    private volatile Posture ranOut;
     private volatile int nowSeconds;
     private volatile String metadataWriterNotExempt;
     private volatile long governedAtNanos = System.nanoTime();
@@ -226,6 +227,16 @@ final class NodeQuotas {
 
     /** What holds now, the end of the lease included. */
     Posture now() {
-        return posture.at(System.nanoTime());
+        Posture told = posture;
+        Posture holds = told.at(System.nanoTime());
+        if (holds != told && holds != ranOut) {
+            ranOut = holds;
+        }
+        return holds;
+    }
+
+    /** What holds since a lease ran out, as a request found before any thread of ours did; or null. */
+    Posture ranOut() {
+        return ranOut;
     }
 }
