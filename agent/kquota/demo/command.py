@@ -18,7 +18,7 @@ from kquota.core.decision import State
 from kquota.demo.callback_jar import CallbackJarMissing, find_callback_jar
 from kquota.demo.node import NodeFailed
 from kquota.demo.plan import Plan
-from kquota.demo.playground import Playground, playground_plan
+from kquota.demo.playground import DirectoryTaken, Playground, playground_plan, require_own_directory
 from kquota.demo.runtime import RuntimeUnavailable, ensure_kafka_runtime
 from kquota.demo.scenario import Scenario
 from kquota.demo.screen import Screen
@@ -63,7 +63,7 @@ def _perform(act: Callable[[Console], int], command: str) -> int:
     except KeyboardInterrupt:
         console.print("interrupted")
         return 128 + signal.SIGINT
-    except (RuntimeUnavailable, VolumeUnavailable, CallbackJarMissing) as error:
+    except (RuntimeUnavailable, VolumeUnavailable, CallbackJarMissing, DirectoryTaken) as error:
         print(f"kquota {command}: {error}", file=sys.stderr)
         return CANNOT_RUN
     except (NodeFailed, AgentFailed, WorkspaceNotCleared) as error:
@@ -101,6 +101,7 @@ def _play(console: Console, plan: Plan, *, unprotected: bool, keep: bool) -> int
 
 
 def _stay(console: Console, directory: Path) -> NoReturn:
+    require_own_directory(directory)
     require_loop_volumes()
     callback_jar = find_callback_jar()
     runtime = ensure_kafka_runtime(report=console.print)

@@ -17,6 +17,7 @@ from kquota.demo.stage import BROKER_IDS, Stage
 from kquota.demo.volumes import MIB, VolumeSpec
 
 ENVIRONMENT_FILE = "env"
+MARKER = ".kquota-playground"
 # The names under which Kafka ships its tools, and their classes.
 _TOOLS = {
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
@@ -40,6 +41,22 @@ on() {{ _broker=$1; shift; "$@" --config "$PLAYGROUND/broker-$_broker.yml"; }}
 """
 
 
+class DirectoryTaken(Exception):
+    """There is something else in the directory that the playground is to have; the message names it."""
+
+
+def require_own_directory(directory: Path) -> None:
+    """See that nothing is lost when the playground takes the directory, and removes it at its end.
+
+    Raises:
+        DirectoryTaken: it holds what no playground has left there.
+    """
+    if not directory.exists() or (directory / MARKER).is_file():
+        return
+    if not directory.is_dir() or any(directory.iterdir()):
+        raise DirectoryTaken(f"{directory} is no playground's; name a directory to make with --directory")
+
+
 def playground_plan() -> Plan:
     """One volume for each broker, broker 3's the smallest."""
     sizes = {1: 500, 2: 500, 3: 300}
@@ -58,6 +75,7 @@ class Playground:
     def __enter__(self) -> Self:
         shutil.rmtree(self.directory, ignore_errors=True)
         (self.directory / "bin").mkdir(parents=True)
+        (self.directory / MARKER).touch()
         for node in self._stage.cluster.brokers:
             configuration = node.layout.directory / "agent.yml"
             (self.directory / f"broker-{node.node_id}.yml").symlink_to(configuration)

@@ -1,0 +1,26 @@
+"""The directory through which a playground is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kquota.demo.playground import MARKER, DirectoryTaken, playground_plan, require_own_directory
+
+
+def test_it_takes_no_directory_that_somebody_else_has_filled(tmp_path: Path) -> None:
+    require_own_directory(tmp_path / "new")
+    require_own_directory(tmp_path)
+    (tmp_path / "thesis.tex").write_text("years of work", "utf-8")
+    with pytest.raises(DirectoryTaken, match="is no playground's"):
+        require_own_directory(tmp_path)
+    with pytest.raises(DirectoryTaken):
+        require_own_directory(tmp_path / "thesis.tex")
+    (tmp_path / MARKER).write_text("", "utf-8")
+    require_own_directory(tmp_path)  # what a playground that was killed has left
+
+
+def test_the_smallest_disk_is_the_follower_s() -> None:
+    sizes = {broker: volumes[0].size_bytes for broker, volumes in playground_plan().volumes.items()}
+    assert min(sizes, key=lambda broker: sizes[broker]) == 3
