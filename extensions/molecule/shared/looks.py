@@ -54,3 +54,15 @@ def kafka(host: Any, tool: str, arguments: str, *, admin: bool = True) -> str:
     """Run one of Kafka's tools as the administrator."""
     connection = f"--bootstrap-server {INTERNAL} --command-config {ADMIN}" if admin else ""
     return run(host, f"KAFKA_HEAP_OPTS=-Xmx128m /opt/kafka/bin/{tool}.sh {connection} {arguments}")
+
+
+def producer(topic: str, records: int) -> str:
+    """Return the command by which an application writes so many records of a kilobyte."""
+    connection = f"--producer-props bootstrap.servers={CLIENTS} --producer.config {APPLICATION}"
+    amount = f"--topic {topic} --num-records {records} --record-size 1000 --throughput -1"
+    return f"/opt/kafka/bin/kafka-producer-perf-test.sh {amount} {connection}"
+
+
+def produce(host: Any, topic: str, records: int) -> str:
+    """Write so many records as an application; returns what the tool said."""
+    return run(host, producer(topic, records))

@@ -61,12 +61,17 @@ _CHRONY = "local stratum 8\nmakestep 1 3\ndriftfile /var/lib/chrony/chrony.drift
 _CHRONY_UNIT = "[Unit]\nConditionCapability=\n"
 _CHRONY_OPTIONS = 'DAEMON_OPTS="-F 0 -x"\n'
 # PID 1 of a host. Under version 1 of control groups, nspawn hands the controllers over read-only, and limits
-# such as MemoryMax= would be ignored in silence.
+# such as MemoryMax= would be ignored in silence. nspawn lays a boot id of the host's own over the machine's.
+# The systemd of Debian 12 does not carry it into a service's own /proc (ProtectProc=), where an agent would
+# see another boot than the broker: there, all see the machine's.
 _INIT = """\
 #!/bin/sh
 for controller in /sys/fs/cgroup/*/; do
   mount -o remount,bind,rw "$controller" 2>/dev/null
 done
+if grep -q "^12" /etc/debian_version; then
+  umount /proc/sys/kernel/random/boot_id
+fi
 exec /lib/systemd/systemd "$@"
 """
 INIT = "/usr/local/sbin/fleet-init"

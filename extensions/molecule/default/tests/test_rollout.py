@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from looks import applied, decision, kafka, run, wait_for
+from looks import applied, decision, kafka, produce, producer, run, wait_for
 
 
 def test_the_agent_runs_and_comes_back_at_boot(host: Any):
@@ -18,6 +18,13 @@ def test_the_agent_runs_and_comes_back_at_boot(host: Any):
     assert "StatusText=OPEN" in shown
 
 
+def test_the_agent_was_ordered_before_the_broker(host: Any):
+    assert "kafka.service" in run(host, "systemctl show --property=Before --value kquota-agent").split()
+    wanted = run(host, "systemctl show --property=Requires,Requisite,BindsTo,Wants --value kafka")
+    assert "kquota" not in wanted
+
+
+@pytest.mark.accepts("C1")
 def test_the_broker_runs_and_names_the_plug_in(host: Any):
     assert host.service("kafka").is_running
     properties = run(host, "cat /etc/kafka/server.properties").splitlines()
@@ -36,6 +43,7 @@ def test_the_decision_is_open_and_enforced(host: Any):
         assert host.file("/run/kquota").mode == 0o755
 
 
+@pytest.mark.accepts("C1")
 def test_the_plug_in_applies_it(host: Any):
     seen = wait_for(lambda: applied(host), lambda found: found["mode"] == "enforce")
     assert seen["state"] == "OPEN"
@@ -48,8 +56,8 @@ def test_every_agent_sees_every_broker_with_its_volumes(host: Any):
     assert sorted(broker["broker_id"] for broker in status["brokers"]) == [1, 2, 3]
     assert all(broker["active"] for broker in status["brokers"])
     for broker in status["brokers"]:
-        mount_points = {volume.get("mount_point") for volume in broker["volumes"]}
-        assert {"/data/1", "/data/2"} <= mount_points
+        log_dirs = {path for volume in broker["volumes"] for path in volume["log_dirs"]}
+        assert {"/data/1/kafka", "/data/2/kafka"} <= log_dirs
 
 
 def test_a_monitoring_system_finds_it_well(host: Any):
@@ -64,21 +72,30 @@ def test_the_journal_tells_the_start_and_no_error(host: Any):
     assert "KQUOTA_BROKER_ID=" in fields
 
 
-def test_metrics_are_for_this_host_alone_and_kafka_is_reached_over_tls(host: Any):
-    listening = run(host, "ss --listening --tcp --numeric --no-header")
-    assert "127.0.0.1:9464" in listening
-    assert "0.0.0.0:9464" not in listening
+@pytest.mark.accepts("A27")
+def test_nothing_listens_but_kafka_and_the_metrics_for_this_host_alone(host: Any):
+    listening = run(host, "ss --listening --tcp --numeric --processes --no-header").splitlines()
+    kafka_ports = {line.split()[3].rpartition(":")[2] for line in listening if '"java"' in line}
+    assert kafka_ports == {"9092", "9093", "9095"}, "no JMX"
+    assert {line.split()[3] for line in listening if '"kquota"' in line} == {"127.0.0.1:9464"}
+
+
+@pytest.mark.accepts("A13")
+def test_the_agent_reaches_kafka_over_tls_on_the_listener_that_was_named(host: Any):
     connected = run(host, "ss --tcp --numeric --processes --no-header state established")
     agent = [line.split() for line in connected.splitlines() if "kquota" in line]
     assert agent != []
     assert {words[3].rpartition(":")[2] for words in agent} == {"9093"}
 
 
+@pytest.mark.accepts("A14")
 def test_metrics_say_that_it_is_connected(host: Any):
     reader = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9464/metrics').read().decode())"
     metrics = run(host, f'python3 -c "{reader}"')
     lines = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if line and not line.startswith("#"))
     assert float(lines["kquota_connected"]) == 1.0
+    failures = [name for name in lines if name.startswith("kquota_publish_errors_total{")]
+    assert failures != []
 
 
 @pytest.fixture
@@ -87,6 +104,7 @@ def first(host: Any) -> Any:
     return host if host.check_output("hostname") == "broker-1" else None
 
 
+@pytest.mark.accepts("A12")
 def test_the_topics_are_as_they_have_to_be(first: Any):
     if first is None:
         return
@@ -99,6 +117,27 @@ def test_the_topics_are_as_they_have_to_be(first: Any):
     allowed = kafka(first, "kafka-acls", "--list --topic __kquota_volume_usage")
     assert "User:CN=kquota-agent" in allowed
     assert "User:CN=application" not in allowed
+    reports = kafka(
+        first,
+        "kafka-console-consumer",
+        "--topic __kquota_volume_usage --from-beginning --max-messages 30 --property print.key=true",
+    )
+    assert {line.split("\t")[0] for line in reports.splitlines() if "\t{" in line} >= {"1", "2", "3"}
+
+
+def test_producers_write_and_are_held_while_somebody_wants_it(first: Any):
+    if first is None:
+        return
+    kafka(first, "kafka-topics", "--create --if-not-exists --topic orders --partitions 3")
+    kafka(first, "kafka-acls", "--add --allow-principal User:CN=application --producer --topic orders")
+    assert "20000 records sent" in produce(first, "orders", 20000)
+    run(first, "kquota hold pause --for 10m --reason 'a look'")
+    wait_for(lambda: applied(first), lambda found: found["state"] == "PAUSE")
+    with first.sudo():
+        assert first.run(f"timeout 15 {producer('orders', 20000)}").rc == 124
+    run(first, "kquota hold release")
+    wait_for(lambda: applied(first), lambda found: found["state"] == "OPEN")
+    assert "20000 records sent" in produce(first, "orders", 20000)
 
 
 def test_the_sandbox_leaves_little_to_attack(host: Any):
