@@ -39,6 +39,7 @@ def configured(host: Host, installed: str) -> None:
     host.write("/etc/kquota/agent.yml", CONFIGURATION)
     host.write("/etc/kquota/east.yml", CONFIGURATION)
     host.write("/etc/kquota/tls/agent.key", "a key")
+    host.write("/etc/kquota/topics.json", "{}")
     host.write("/run/kquota-broker/applied.json", "{}")
     host.run("systemctl", "enable", "kquota-agent@east")
     for directory in ("kquota", "kquota-east", "kquota-other"):
@@ -91,7 +92,13 @@ def test_every_module_that_the_agent_uses_can_be_loaded(host: Host, installed: s
 
 def test_the_agent_s_user_and_directory_are_made(host: Host, installed: str):
     assert host.run("id", "-gn", "kquota").stdout == "kquota\n"
-    assert host.run("stat", "-c", "%U %G %a", "/etc/kquota").stdout == "root kquota 750\n"
+    assert host.run("stat", "-c", "%U %G %a", "/etc/kquota").stdout == "root kquota 751\n"
+    # As anybody else a broker reads its thresholds there, and sees nothing else.
+    host.write("/etc/kquota/topics.json", "{}")
+    broker = ("runuser", "-u", "nobody", "--")
+    assert host.run(*broker, "cat", "/etc/kquota/topics.json").stdout == "{}"
+    assert host.run(*broker, "ls", "/etc/kquota", code=None).returncode != 0
+    host.path("/etc/kquota/topics.json").unlink()
 
 
 def test_it_is_enabled_and_says_what_it_waits_for(host: Host, installed: str):

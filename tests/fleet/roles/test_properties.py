@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import javaproperties
@@ -10,6 +11,7 @@ import pytest
 from kquota.observe.server_properties import read_broker_properties
 from tests.fleet.roles.plays import PlayFailed, run_tasks
 
+Variables = Callable[..., dict[str, object]]
 SET = (("kquota_callback", "read"), ("kquota_callback", "properties"))
 UNSET = (("kquota_callback", "remove_properties"),)
 ORIGINAL = """\
@@ -35,8 +37,10 @@ def server_properties(tmp_path: Path) -> Path:
     return file
 
 
-def variables(server_properties: Path, **others: object) -> dict[str, object]:
-    return {
+@pytest.fixture
+def variables(plug_in: dict[str, object]) -> Variables:
+    return lambda server_properties, **others: {
+        **plug_in,
         "kquota_callback_server_properties": str(server_properties),
         "kquota_callback_agent_principals": [r"User:CN=agent\, first,O=x"],
         "kquota_callback_broker_principals": ["User:CN=broker,O=x"],
@@ -46,7 +50,7 @@ def variables(server_properties: Path, **others: object) -> dict[str, object]:
 
 
 def test_a_block_at_the_end_is_all_that_changes_and_taking_it_out_restores_every_byte(
-    server_properties: Path, tmp_path: Path
+    server_properties: Path, tmp_path: Path, variables: Variables
 ) -> None:
     given = variables(server_properties, kquota_fence=True)
     assert run_tasks(tmp_path, SET, given) == 1
@@ -78,7 +82,9 @@ def test_a_block_at_the_end_is_all_that_changes_and_taking_it_out_restores_every
     assert run_tasks(tmp_path, UNSET, given) == 0
 
 
-def test_a_trial_run_changes_nothing_and_shows_no_password(server_properties: Path, tmp_path: Path) -> None:
+def test_a_trial_run_changes_nothing_and_shows_no_password(
+    server_properties: Path, tmp_path: Path, variables: Variables
+) -> None:
     assert run_tasks(tmp_path, SET, variables(server_properties), "--check", "--diff") == 1
     assert server_properties.read_text("utf-8") == ORIGINAL
     # The output of a play that succeeds is not returned; this one fails after the same tasks.
@@ -89,6 +95,6 @@ def test_a_trial_run_changes_nothing_and_shows_no_password(server_properties: Pa
     assert "hunter2" not in str(failed.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_named(tmp_path: Path, variables: Variables) -> None:
     with pytest.raises(PlayFailed, match=r"There is no file .*/absent\.properties on localhost"):
         run_tasks(tmp_path, SET, variables(tmp_path / "absent.properties"))

@@ -1,0 +1,58 @@
+package org.kquota;
+
+import org.apache.kafka.common.config.ConfigException;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+
+/**
+ * Says of a <code>server.properties</code>, before a broker is restarted with it, whether the plug-in takes it:
+ *
+ * <pre>java -cp kquota-callback.jar:/opt/kafka/libs/* org.kquota.CheckProperties FILE</pre>
+ *
+ * <p>Ends with 0, with 78 and the reason where a property is missing or not allowed, or with 66 where there is no such file. Prints no
+ * value but that of a property of the plug-in.
+ */
+public final class CheckProperties {
+    private static final int USAGE = 64;
+    private static final int NO_INPUT = 66;
+    private static final int CONFIGURATION = 78;
+
+    private CheckProperties() {
+    }
+
+    public static void main(String[] arguments) {
+        System.exit(run(arguments));
+    }
+
+    static int run(String... arguments) {
+        if (arguments.length != 1) {
+            System.err.println("usage: org.kquota.CheckProperties FILE");
+            return USAGE;
+        }
+        Properties properties = new Properties();
+        try (Reader reader = Files.newBufferedReader(Path.of(arguments[0]))) {
+            properties.load(reader);
+        } catch (IOException | IllegalArgumentException e) {
+            System.err.println(arguments[0] + ": " + e);
+            return NO_INPUT;
+        }
+        try {
+            Map<String, String> values = new HashMap<>();
+            properties.stringPropertyNames().forEach(name -> values.put(name, properties.getProperty(name)));
+            KquotaConfig config = new KquotaConfig(values);
+            if (KquotaAuthorizer.class.getName().equals(values.get("authorizer.class.name")) && config.isBroker()) {
+                config.requireCallback();
+            }
+            return 0;
+        } catch (ConfigException e) {
+            System.err.println(e.getMessage());
+            return CONFIGURATION;
+        }
+    }
+}

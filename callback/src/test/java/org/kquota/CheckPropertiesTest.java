@@ -1,0 +1,66 @@
+package org.kquota;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** What is said of a server.properties before a broker is restarted with it. */
+class CheckPropertiesTest {
+    private static final String SOUND = "node.id=1\nssl.key.password=hunter2\nclient.quota.callback.class=org.kquota.KquotaCallback\n"
+        + "kquota.exempt.principals=User:agent\nkquota.quota.groups=a\nkquota.quota.group.a.client.ids=app-*\nkquota.quota.group.a.produce=2M\n";
+
+    @TempDir
+    private Path directory;
+
+    private record Said(int code, String text) {
+    }
+
+    private Said check(String properties) throws IOException {
+        Path file = directory.resolve("server.properties");
+        Files.writeString(file, properties);
+        ByteArrayOutputStream text = new ByteArrayOutputStream();
+        PrintStream before = System.err;
+        System.setErr(new PrintStream(text, true, StandardCharsets.UTF_8));
+        try {
+            return new Said(CheckProperties.run(file.toString()), text.toString(StandardCharsets.UTF_8));
+        } finally {
+            System.setErr(before);
+        }
+    }
+
+    @Test
+    void aSoundFileIsTakenWithoutAWord() throws IOException {
+        assertEquals(new Said(0, ""), check(SOUND));
+    }
+
+    @Test
+    void whatTheBrokerWouldNotStartWithIsNamedAndNothingElse() throws IOException {
+        Said said = check(SOUND + "kquota.quota.group.a.produce=2MB\n");
+        assertEquals(78, said.code());
+        assertTrue(said.text().contains("kquota.quota.group.a.produce") && said.text().contains("2MB"), said.text());
+        assertFalse(said.text().contains("hunter2"), said.text());
+    }
+
+    @Test
+    void theFenceWithoutTheCallbackIsRefused() throws IOException {
+        Said said = check(SOUND + "authorizer.class.name=org.kquota.KquotaAuthorizer\nclient.quota.callback.class=\n");
+        assertEquals(78, said.code());
+        assertTrue(said.text().contains("client.quota.callback.class"), said.text());
+    }
+
+    @Test
+    void aFileThatIsNotThereIsSaid() {
+        assertEquals(66, CheckProperties.run(directory.resolve("absent.properties").toString()));
+        assertEquals(64, CheckProperties.run());
+    }
+}

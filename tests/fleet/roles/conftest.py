@@ -1,0 +1,18 @@
+"""The plug-in for roles that have it look at what they write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kquota.demo.callback_jar import find_callback_jar
+from kquota.demo.runtime import ensure_kafka_runtime
+
+
+@pytest.fixture(scope="session")
+def plug_in(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Where the role finds the plug-in and Kafka on this machine."""
+    home: Path = tmp_path_factory.mktemp("kafka")
+    (home / "libs").symlink_to(ensure_kafka_runtime(report=print).jars)
+    return {"kquota_callback_jar": str(find_callback_jar()), "kquota_callback_kafka_home": str(home)}
