@@ -13,7 +13,7 @@ from bench import flowing, holding
 from bench.loads import Client, Delivery, JavaLoadClass
 from bench.overshoot import NO_ZONE_BYTES, burst
 from bench.reaction import reaction
-from bench.request_path import polls, request_path
+from bench.request_path import polls, quota_path, request_path
 from bench.results import FLAT_OUT, USUAL_RATE_BYTES, Case, Results
 from bench.systems import FENCE, FENCE_3, GOVERNOR, GOVERNOR_3, PEER_NAME, STOCK, System, make_system
 from kquota.demo.callback_jar import find_callback_jar
@@ -103,6 +103,7 @@ def _quick() -> Iterator[Measurement]:
         yield _overshoot(zone_mib, 11)
     yield _request_path()
     yield _polls()
+    yield _quota_path()
     yield _open(Client.JAVA, 20)
 
 
@@ -198,6 +199,14 @@ def _request_path() -> Measurement:
         return request_path(bench.runtime, forks=1, iterations=3)
 
     return Measurement("request-path", Scenario.REQUEST_PATH, run)
+
+
+def _quota_path() -> Measurement:
+    def run(bench: Bench) -> Results:
+        bench.stop_systems()
+        return quota_path(bench.runtime, forks=1, iterations=5)
+
+    return Measurement("quota-path", Scenario.REQUEST_PATH, run)
 
 
 def _polls() -> Measurement:

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from bench.decisions import write_decision
-from bench.results import Poll, RequestPath, Results
+from bench.results import Poll, QuotaPath, QuotaThread, RequestPath, Results
 from kquota.demo.callback_jar import find_callback_jar
 from kquota.demo.runtime import KafkaRuntime, RuntimeUnavailable
 from kquota.write.decision_file import DecisionFile
@@ -29,34 +29,63 @@ _JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 def request_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> Results:
     """Metering one request, by who meters and how many clients take turns."""
-    class_path = _class_path(runtime)
     with _decision_directory() as directory:
-        _decide(directory, Fraction(1))
-        report = directory / "jmh.json"
-        jvm = [*_JVM_OPTIONS, f"-Dbench.directory={directory}"]
-        command = [runtime.java, "-cp", class_path, "org.openjdk.jmh.Main", "RequestPath"]
-        command += ["-f", str(forks), "-wi", "5", "-w", "1", "-i", str(iterations), "-r", "1"]
-        command += ["-jvmArgs", " ".join(jvm), "-rf", "json", "-rff", str(report)]
-        _run(command)
-        measured = json.loads(report.read_text("utf-8"))
+        class_path = _class_path(runtime)
+        measured = _jmh(runtime, "RequestPath", class_path, directory, forks=forks, iterations=iterations)
     return Results(
         request_path=tuple(
-            _by_processor_time(
-                entry["params"]["kind"], int(entry["params"]["clients"]), entry["secondaryMetrics"]
+            RequestPath(
+                entry["params"]["kind"],
+                int(entry["params"]["clients"]),
+                *_by_processor_time(entry["secondaryMetrics"]),
             )
             for entry in measured
         )
     )
 
 
-def _by_processor_time(kind: str, clients: int, counters: Mapping[str, Any]) -> RequestPath:
-    """From what each iteration counted: time by the clock says little where others compute, too."""
+def quota_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> Results:
+    """One request before and after its append with very many quotas, groups and topics, by who is asked."""
+    with _decision_directory() as directory:
+        class_path = _class_path(runtime)
+        measured = _jmh(runtime, "QuotaPath", class_path, directory, forks=forks, iterations=iterations)
+        report = [runtime.java, *_JVM_OPTIONS, "-cp", class_path, "org.kquota.bench.ReportCost"]
+        threads = json.loads(_json_line(_run([*report, str(directory), str(_POLL_SECONDS)]).splitlines()))
+    return Results(
+        quota_path=tuple(
+            QuotaPath(
+                entry["params"]["kind"],
+                entry["benchmark"].rpartition(".")[2],
+                *_by_processor_time(entry["secondaryMetrics"]),
+            )
+            for entry in measured
+        ),
+        quota_threads=tuple(QuotaThread(name, used) for name, used in threads.items()),
+    )
+
+
+def _jmh(
+    runtime: KafkaRuntime, name: str, class_path: str, directory: Path, *, forks: int, iterations: int
+) -> list[dict[str, Any]]:
+    _decide(directory, Fraction(1))
+    report = directory / "jmh.json"
+    jvm = [*_JVM_OPTIONS, f"-Dbench.directory={directory}"]
+    command = [runtime.java, "-cp", class_path, "org.openjdk.jmh.Main", rf"\.{name}\."]
+    command += ["-f", str(forks), "-wi", "5", "-w", "1", "-i", str(iterations), "-r", "1"]
+    command += ["-jvmArgs", " ".join(jvm), "-rf", "json", "-rff", str(report)]
+    _run(command)
+    measured: list[dict[str, Any]] = json.loads(report.read_text("utf-8"))
+    return measured
+
+
+def _by_processor_time(counters: Mapping[str, Any]) -> tuple[float, float]:
+    """Median and spread of what each iteration counted: the clock says little where others compute, too."""
     used, requests = (
         [count for fork in counters[name]["rawData"] for count in fork]
         for name in ("processorNanos", "requests")
     )
     costs = sorted(nanos / count for nanos, count in zip(used, requests, strict=True))
-    return RequestPath(kind, clients, median(costs), (costs[-1] - costs[0]) / 2)
+    return median(costs), (costs[-1] - costs[0]) / 2
 
 
 def polls(runtime: KafkaRuntime) -> Results:

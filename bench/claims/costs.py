@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from bench.claims.verdict import Verdict
-from bench.results import AgentCost, Poll, RequestPath, Results, Throughput
+from bench.results import AgentCost, Poll, QuotaPath, RequestPath, Results, Throughput
 from bench.systems import STOCK
 
 _MIN_OPEN_RATIO, _AIMED_OPEN_RATIO = 0.85, 0.99
 _MAX_REQUEST_RATIO, _AIMED_REQUEST_RATIO = 3.0, 1.2
+_MAX_QUOTA_PATH_RATIO, _AIMED_QUOTA_PATH_RATIO = 3.0, 1.3
 _AIMED_POLL_MILLISECONDS = 3.0
 _AIMED_AGENT_BYTES, _AIMED_AGENT_PROCESSOR = 64 * 2**20, 0.02
 _STOCK_KIND, _KQUOTA_KIND = "STOCK", "KQUOTA"
@@ -20,6 +21,7 @@ def cost_verdicts(results: Results) -> Iterator[Verdict]:
     """All of them."""
     yield from _open(results.throughput)
     yield from _request_path(results.request_path)
+    yield from _quota_path(results.quota_path)
     if results.polls:
         yield _polls(results.polls)
     if results.agents:
@@ -81,6 +83,27 @@ def _request_path(entries: Sequence[RequestPath]) -> Iterator[Verdict]:
         cause="on each request the plug-in finds out whether its decision still holds, and notes that the "
         "client is there; in absolute terms see the table",
     )
+
+
+def _quota_path(entries: Sequence[QuotaPath]) -> Iterator[Verdict]:
+    stock = {entry.part: entry.nanoseconds for entry in entries if entry.kind == _STOCK_KIND}
+    ratios = {
+        f"{entry.part} {entry.kind.lower().replace('_', ' ')}": entry.nanoseconds / stock[entry.part]
+        for entry in entries
+        if entry.kind != _STOCK_KIND and entry.part in stock
+    }
+    if not ratios:
+        return
+    told = ", ".join(f"{ratio:.2f} to {name}" for name, ratio in ratios.items())
+    worst = max(ratios.values())
+    for bound, asserted in ((_MAX_QUOTA_PATH_RATIO, True), (_AIMED_QUOTA_PATH_RATIO, False)):
+        yield Verdict(
+            f"many clients, groups and topics: at most {bound:g} times stock before and after an append",
+            told,
+            worst <= bound,
+            asserted=asserted,
+            cause="in absolute terms see the table",
+        )
 
 
 def _polls(polls: Sequence[Poll]) -> Verdict:
