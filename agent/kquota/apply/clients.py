@@ -46,7 +46,10 @@ class RefusedClient:
 
 @dataclass(frozen=True, slots=True)
 class GroupUse:
-    """A quota group and its limits on this broker; the partitions are those that its totals are shared by."""
+    """A quota group, its limits on this broker, and what its members used together, as in ClientUse.
+
+    The partitions are those that its totals are shared by.
+    """
 
     name: str
     produce_limit: float | None
@@ -54,6 +57,13 @@ class GroupUse:
     request_percentage: float | None
     partitions: int | None
     partitions_led: int | None
+    produced_bytes: int
+    held_seconds: float
+    produce_rate: float
+    produce_throttle_ms: float
+    fetch_rate: float
+    fetch_throttle_ms: float
+    refused_requests: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +96,62 @@ def clients_body(before: ClientFigures, now: ClientFigures, window_seconds: floa
     earlier = {(client.user, client.client_id): client for client in before.top}
     clients: list[dict[str, object]] = []
     for client in now.top:
-        known = earlier.get((client.user, client.client_id))
-        counts = known is not None and known.produced_bytes <= client.produced_bytes
-        rate = (
-            (client.produced_bytes - known.produced_bytes) / window_seconds
-            if known and counts
-            else client.produce_rate
-        )
-        held = client.held_seconds - (known.held_seconds if known and counts else 0.0)
-        entry: dict[str, object] = {
-            "User": client.user,
-            "ClientId": client.client_id,
-            "ProduceBytesPerSecond": round(rate, 3),
-            "ThrottledSeconds": round(min(max(held, 0.0), window_seconds), 3),
-        }
-        if client.produce_limit is not None:
-            entry["LimitBytesPerSecond"] = client.produce_limit
+        entry: dict[str, object] = {"User": client.user, "ClientId": client.client_id}
+        entry |= _use_in_window(earlier.get((client.user, client.client_id)), client, window_seconds)
         clients.append(entry)
     clients.sort(key=lambda entry: -float(str(entry["ProduceBytesPerSecond"])))
-    return {
+    body: dict[str, object] = {
         "WindowSeconds": window_seconds,
         "Clients": clients,
         "OmittedClients": max(0, now.known - len(clients)),
     }
+    if refused := _refused_in_window(before, now):
+        body["Refused"] = refused
+    if now.groups:
+        groups_before = {group.name: group for group in before.groups}
+        body["Groups"] = [
+            _group_in_window(groups_before.get(group.name), group, window_seconds) for group in now.groups
+        ]
+    return body
+
+
+def _use_in_window(
+    before: ClientUse | GroupUse | None, now: ClientUse | GroupUse, window_seconds: float
+) -> dict[str, object]:
+    """What was used between two reports; by its rate where it was not known before, or forgotten since."""
+    counts = before is not None and before.produced_bytes <= now.produced_bytes
+    known = before if counts else None
+    rate = now.produce_rate if known is None else (now.produced_bytes - known.produced_bytes) / window_seconds
+    held = now.held_seconds - (0.0 if known is None else known.held_seconds)
+    entry: dict[str, object] = {
+        "ProduceBytesPerSecond": round(rate, 3),
+        "ThrottledSeconds": round(min(max(held, 0.0), window_seconds), 3),
+    }
+    if now.produce_limit is not None:
+        entry["LimitBytesPerSecond"] = now.produce_limit
+    return entry
+
+
+def _group_in_window(before: GroupUse | None, now: GroupUse, window_seconds: float) -> dict[str, object]:
+    refused_before = 0 if before is None else before.refused_requests
+    refused = {"RefusedRequests": max(0, now.refused_requests - refused_before)}
+    return {"Name": now.name} | _use_in_window(before, now, window_seconds) | refused
+
+
+def _refused_in_window(before: ClientFigures, now: ClientFigures) -> list[dict[str, object]]:
+    """Only of clients that both reports list: the counts of others began nobody knows when."""
+    earlier = {(client.principal, client.client_id): client.requests for client in before.refused}
+    first_of_all = not before.refused
+    found: list[tuple[int, RefusedClient]] = []
+    for client in now.refused:
+        known = earlier.get((client.principal, client.client_id), 0 if first_of_all else None)
+        if known is not None and client.requests > known:
+            found.append((client.requests - known, client))
+    found.sort(key=lambda entry: (-entry[0], entry[1].principal, entry[1].client_id))
+    return [
+        {"Principal": client.principal, "ClientId": client.client_id, "Requests": requests}
+        for requests, client in found
+    ]
 
 
 def _client(fields: Fields) -> ClientUse:
@@ -142,4 +185,11 @@ def _group(fields: Fields) -> GroupUse:
         request_percentage=fields.number_or_null("request_limit_percentage"),
         partitions=None if fields.is_null("partitions") else fields.integer("partitions"),
         partitions_led=None if fields.is_null("partitions_led") else fields.integer("partitions_led"),
+        produced_bytes=fields.integer("produced_bytes"),
+        held_seconds=fields.number("held_seconds"),
+        produce_rate=fields.number("produce_byte_rate"),
+        produce_throttle_ms=fields.number("produce_throttle_ms"),
+        fetch_rate=fields.number("fetch_byte_rate"),
+        fetch_throttle_ms=fields.number("fetch_throttle_ms"),
+        refused_requests=fields.integer("refused_requests"),
     )

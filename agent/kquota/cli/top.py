@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,12 +12,18 @@ from rich.table import Table
 from rich.text import Text
 
 from kquota.apply.applied_state import AppliedState, read_applied_state
-from kquota.apply.clients import ClientFigures
+from kquota.apply.clients import ClientFigures, ClientUse, GroupUse
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
 from kquota.cli.output import fail, print_json
 from kquota.display.figures import size_text
 from kquota.host.boot_clock import BootClock
 from kquota.host.safe_read import Refusal, read_json_object
+
+_HEADINGS = ("PRODUCES", "LIMIT", "DELAY", "HELD", "PRODUCED", "READS")
+_WHAT = ("produces", "limit", "delay", "held", "produced", "reads")
+# In fewer columns than these a table has no room for names.
+_TABLE_COLUMNS = 76
+_GAP_COLUMNS = 2
 
 
 def top(
@@ -45,20 +52,15 @@ def top(
 
 def _show(figures: ClientFigures, count: int) -> None:
     console = Console(soft_wrap=True, highlight=False)
-    clients = Table(box=None, pad_edge=False)
-    for heading in ("CLIENT", "PRODUCES", "LIMIT", "DELAY", "HELD", "PRODUCED", "READS"):
-        clients.add_column(heading, justify="left" if heading == "CLIENT" else "right", no_wrap=True)
-    for client in figures.top[:count]:
-        clients.add_row(
-            Text(client.name),
-            f"{size_text(client.produce_rate)}/s",
-            "-" if client.produce_limit is None else f"{size_text(client.produce_limit)}/s",
-            f"{client.produce_throttle_ms:.0f} ms" if client.produce_throttle_ms else "-",
-            f"{client.held_seconds:.0f} s" if client.held_seconds else "-",
-            size_text(client.produced_bytes),
-            f"{size_text(client.fetch_rate)}/s",
-        )
-    console.print(clients)
+    if console.width < _TABLE_COLUMNS:
+        for client in figures.top[:count]:
+            console.print(client.name, markup=False)
+            told = ", ".join(
+                f"{what} {text}" for what, text in zip(_WHAT, _figures(client), strict=True) if text != "-"
+            )
+            console.print(f"  {told}", markup=False)
+    else:
+        _show_table(console, figures.top[:count])
     omitted = figures.known - min(count, len(figures.top))
     if omitted > 0:
         console.print(f"and {omitted} more", markup=False)
@@ -67,16 +69,49 @@ def _show(figures: ClientFigures, count: int) -> None:
         line = f"{refused.principal} with client id {client_id}: {refused.requests} produce requests refused"
         console.print(line, markup=False)
     for group in figures.groups:
-        shared = (
-            ""
-            if group.partitions is None
-            else f", {group.partitions_led} of {group.partitions} partitions led here"
-        )
-        limits = [
-            f"{what} {size_text(limit)}/s"
-            for what, limit in (("produce", group.produce_limit), ("fetch", group.fetch_limit))
-            if limit is not None
-        ]
-        if group.request_percentage is not None:
-            limits.append(f"request {group.request_percentage:g} %")
-        console.print(f"group {group.name}: {', '.join(limits)}{shared}", markup=False)
+        for line in _group_lines(group):
+            console.print(line, markup=False)
+
+
+def _show_table(console: Console, clients: Sequence[ClientUse]) -> None:
+    """Figures are shown whole; what does not fit of a name is cut."""
+    rows = [_figures(client) for client in clients]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    table = Table(box=None, pad_edge=False)
+    room = console.width - sum(widths) - _GAP_COLUMNS * len(widths)
+    name_width = min(room, max([len("CLIENT"), *(len(client.name) for client in clients)]))
+    table.add_column("CLIENT", no_wrap=True, width=name_width)
+    for heading, width in zip(_HEADINGS, widths, strict=True):
+        table.add_column(heading, justify="right", no_wrap=True, width=width)
+    for client, row in zip(clients, rows, strict=True):
+        table.add_row(Text(client.name), *row)
+    console.print(table)
+
+
+def _figures(client: ClientUse) -> tuple[str, ...]:
+    return (
+        f"{size_text(client.produce_rate)}/s",
+        "-" if client.produce_limit is None else f"{size_text(client.produce_limit)}/s",
+        f"{client.produce_throttle_ms:.0f} ms" if client.produce_throttle_ms else "-",
+        f"{client.held_seconds:.0f} s" if client.held_seconds else "-",
+        size_text(client.produced_bytes),
+        f"{size_text(client.fetch_rate)}/s",
+    )
+
+
+def _group_lines(group: GroupUse) -> tuple[str, str]:
+    limits = [
+        f"{what} {size_text(limit)}/s"
+        for what, limit in (("produce", group.produce_limit), ("fetch", group.fetch_limit))
+        if limit is not None
+    ]
+    if group.request_percentage is not None:
+        limits.append(f"request {group.request_percentage:g} %")
+    if group.partitions is not None:
+        limits.append(f"{group.partitions_led} of {group.partitions} partitions led here")
+    used = [f"produces {size_text(group.produce_rate)}/s", f"produced {size_text(group.produced_bytes)}"]
+    if group.held_seconds:
+        used.append(f"held {group.held_seconds:.0f} s")
+    if group.refused_requests:
+        used.append(f"{group.refused_requests} requests refused")
+    return f"group {group.name}: {', '.join(limits)}", f"  {', '.join(used)}"

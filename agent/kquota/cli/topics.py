@@ -51,8 +51,9 @@ def show(
             ("all other topics together", thresholds.rest_bytes_per_second),
         ]
         width = max(len(name) for name, _ in rows)
+        digits = max(len(f"{rate:,}") for _, rate in rows)
         for name, rate in rows:
-            typer.echo(f"{name:<{width}}  {rate:>20,} B/s")
+            typer.echo(f"{name:<{width}}  {rate:>{digits},} B/s")
 
 
 @topics_app.command("total")

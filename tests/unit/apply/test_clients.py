@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from kquota.apply.clients import ClientFigures, ClientUse, clients_body, parse_client_figures
+from kquota.apply.clients import (
+    ClientFigures,
+    ClientUse,
+    RefusedClient,
+    clients_body,
+    parse_client_figures,
+)
 from kquota.core.strict_json import parse_json
 from tests.unit.core.golden import SAMPLES, complaints
 
@@ -27,6 +33,7 @@ def test_the_golden_sample_is_read_whole() -> None:
     assert read.refused[0].requests == 7
     assert (read.groups[0].partitions_led, read.groups[0].partitions) == (2, 8)
     assert read.groups[1].partitions is None
+    assert (read.groups[0].produced_bytes, read.groups[0].refused_requests) == (5_000_000, 7)
 
 
 def test_a_window_is_the_difference_of_two_reports() -> None:
@@ -56,6 +63,35 @@ def test_who_is_new_or_was_forgotten_meanwhile_is_told_by_its_rate() -> None:
     ]
     assert [entry["ThrottledSeconds"] for entry in clients] == [30.0, 0.5], "never more than the window"
     assert "LimitBytesPerSecond" not in clients[1]
+
+
+def test_groups_and_refusals_are_told_for_the_window_too() -> None:
+    before = parse_client_figures(SAMPLE)
+    group, other = before.groups
+    later = replace(group, produced_bytes=8_000_000, held_seconds=20.0, refused_requests=12)
+    refused = (RefusedClient("User:alice", "loader", 11), RefusedClient("User:bob", "", 3))
+    now = replace(before, groups=(later, other), refused=refused)
+    body = clients_body(before, now, window_seconds=30.0)
+    assert body["Groups"] == [
+        {
+            "Name": "ingest",
+            "ProduceBytesPerSecond": 100_000.0,
+            "ThrottledSeconds": 7.5,
+            "LimitBytesPerSecond": 900_000.0,
+            "RefusedRequests": 5,
+        },
+        {"Name": "nightly", "ProduceBytesPerSecond": 0.0, "ThrottledSeconds": 0.0, "RefusedRequests": 0},
+    ]
+    # Bob may have been refused long before he got into the list of the worst.
+    assert body["Refused"] == [{"Principal": "User:alice", "ClientId": "loader", "Requests": 4}]
+    assert "Refused" not in clients_body(now, now, window_seconds=30.0)
+    first = clients_body(replace(before, refused=()), now, window_seconds=30.0)["Refused"]
+    assert first == [
+        {"Principal": "User:alice", "ClientId": "loader", "Requests": 11},
+        {"Principal": "User:bob", "ClientId": "", "Requests": 3},
+    ]
+    record = json.loads((SAMPLES / "history" / "valid" / "clients.json").read_text("utf-8"))
+    assert complaints("history", record | {"Body": body}) == []
 
 
 def test_the_body_is_one_of_the_history() -> None:

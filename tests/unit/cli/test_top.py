@@ -24,9 +24,22 @@ def test_it_shows_who_produces_who_is_held_who_is_refused_and_the_groups(host: H
     assert strange.startswith("[red]x[/red]"), "what a client calls itself is text"
     assert "\x1b" not in said.out
     assert 'User:alice with client id "loader": 7 produce requests refused' in rest
-    assert any(line.startswith("group ingest: produce") and "2 of 8 partitions" in line for line in rest)
+    assert "group ingest: produce 900K/s, request 50 %, 2 of 8 partitions led here" in rest
+    assert "  produces 1.00M/s, produced 5.00M, held 12 s, 7 requests refused" in rest
     assert host.run("top", "--json").document["known"] == 3
     assert "and 2 more" in host.run("top", "--count", "1").out
+
+
+def test_in_a_narrow_terminal_names_give_way_and_figures_do_not(host: Host) -> None:
+    long = {**SAMPLE["clients"]["top"][0], "user": "x" * 60, "client_id": "y" * 60}
+    host.apply(SAMPLE, clients={**SAMPLE["clients"], "top": [long]})
+    table = host.run("top", columns=80).out.splitlines()
+    assert len(table[1]) <= 80
+    assert table[1].split()[1:] == ["1.00M/s", "900K/s", "420", "ms", "12", "s", "5.00M", "0/s"]
+    assert table[1].startswith("x" * 20)
+    name, told, *_ = host.run("top", columns=60).out.splitlines()
+    assert name == f"{'x' * 60} / {'y' * 60}"
+    assert told == "  produces 1.00M/s, limit 900K/s, delay 420 ms, held 12 s, produced 5.00M, reads 0/s"
 
 
 def test_without_a_report_of_clients_it_says_why(host: Host) -> None:

@@ -27,11 +27,14 @@ import java.util.concurrent.CopyOnWriteArrayList;
 final class BrokerNode implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
 
+    private static final int START_SECONDS = 60;
+
     private final KquotaConfig config;
     private final Errors errors = new Errors();
     private final NodeQuotas quotas;
     private final Thresholds thresholds;
     private final Fence fence;
+    private final RefusalMetrics refusalMetrics;
     private final List<ResetFlags> instances = new CopyOnWriteArrayList<>();
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
@@ -57,8 +60,9 @@ final class BrokerNode implements AutoCloseable {
             : Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.posture = first;
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), first);
-        this.thresholds = new Thresholds(config.topicsFile(), this::brokerMode, errors);
+        this.thresholds = new Thresholds(config.topicsFile(), this::whyTopicsAreNotRefused, errors);
         this.fence = new Fence(quotas, thresholds, errors);
+        this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
         this.housekeeping = new Housekeeping(quotas, rates, errors);
@@ -73,6 +77,7 @@ final class BrokerNode implements AutoCloseable {
             this.heartbeat = new Heartbeat(config.nodeId(), this::tick, () -> {
                 thresholds.read();
                 appliedReport.write();
+                tellRefusals();
             });
             heartbeat.start();
         } else {
@@ -90,6 +95,11 @@ final class BrokerNode implements AutoCloseable {
     /** What the node's authorizers ask, where there are any of ours. */
     Fence fence() {
         return fence;
+    }
+
+    /** Whose requests it refused, among the broker's metrics. */
+    RefusalMetrics refusalMetrics() {
+        return refusalMetrics;
     }
 
     /** The thresholds of topics. */
@@ -214,7 +224,25 @@ final class BrokerNode implements AutoCloseable {
         }
     }
 
+    /** A threshold is the broker's own affair: the decision file has no part in it. */
+    private String whyTopicsAreNotRefused() {
+        if (brokerMode != Mode.ENFORCE) {
+            return KquotaConfig.MODE + " is " + brokerMode.text();
+        }
+        // The broker makes its authorizer after this.
+        boolean starting = nowSeconds() < START_SECONDS;
+        return fence.installed() || starting ? null : "authorizer.class.name is not " + KquotaAuthorizer.class.getName();
+    }
+
     // ---- for reports
+
+    private void tellRefusals() {
+        try {
+            refusalMetrics.update();
+        } catch (RuntimeException e) {
+            errors.count(Errors.Kind.CLIENTS, e);
+        }
+    }
 
     KquotaConfig config() {
         return config;

@@ -4,6 +4,7 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.accounting.ClientAccounts;
 import org.kquota.applied.ClientFigures;
 import org.kquota.group.Group;
+import org.kquota.quota.Tags;
 import org.kquota.share.LedPartitions;
 
 import java.util.List;
@@ -33,9 +34,9 @@ final class ClientReport {
         lastNanos = nanos;
         return new ClientFigures(accounts.size(),
             accounts.top(MOST).stream().map(ClientReport::client).toList(),
-            node.fence().refusedClients(MOST).stream()
+            node.fence().refused().top(MOST).stream()
                 .map(count -> new ClientFigures.Refused(count.principal(), count.clientId(), count.requests())).toList(),
-            node.config().groups().all().stream().limit(MOST_GROUPS).map(ClientReport::group).toList());
+            node.config().groups().all().stream().limit(MOST_GROUPS).map(this::group).toList());
     }
 
     private static ClientFigures.Client client(ClientAccounts.Account account) {
@@ -44,11 +45,13 @@ final class ClientReport {
             account.fetchLimit());
     }
 
-    private static ClientFigures.Group group(Group group) {
+    private ClientFigures.Group group(Group group) {
         LedPartitions.Count partitions = group.partitions();
+        ClientAccounts.Account account = accounts.of(Tags.of(group.meteredAs().user(), group.meteredAs().clientId()));
         return new ClientFigures.Group(group.name(), group.limit(ClientQuotaType.PRODUCE), group.limit(ClientQuotaType.FETCH),
             group.limit(ClientQuotaType.REQUEST), partitions == null ? null : (Integer) partitions.all(),
-            partitions == null ? null : (Integer) partitions.led());
+            partitions == null ? null : (Integer) partitions.led(), Math.round(account.producedBytes()), account.heldSeconds(), account.produceRate(),
+            account.produceThrottleMs(), account.fetchRate(), account.fetchThrottleMs(), group.refusals());
     }
 
     private static String cut(String text) {

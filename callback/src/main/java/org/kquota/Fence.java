@@ -8,6 +8,7 @@ import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.kquota.accounting.Refusals;
 import org.kquota.decision.State;
+import org.kquota.group.Group;
 import org.kquota.threshold.TopicGate;
 
 import java.util.List;
@@ -66,9 +67,9 @@ final class Fence {
         return refusals.sum();
     }
 
-    /** The clients refused most often, for whatever reason. */
-    List<Refusals.Count> refusedClients(int most) {
-        return refused.top(most);
+    /** Who was refused how often, for whatever reason. */
+    Refusals refused() {
+        return refused;
     }
 
     /** Something in the fence went wrong; the request went on. */
@@ -100,16 +101,24 @@ final class Fence {
             }
             if (paused) {
                 refusals.increment();
-                refused.count(context.principal().toString(), context.clientId());
+                account(context);
                 return PAUSED;
             }
             if (gate.isClosedFor(topic)) {
                 gate.refused(topic);
-                refused.count(context.principal().toString(), context.clientId());
+                account(context);
                 return "kquota: topic " + topic + " is over its threshold of bytes in";
             }
         }
         return null;
+    }
+
+    private void account(AuthorizableRequestContext context) {
+        refused.count(context.principal().toString(), context.clientId());
+        Group group = quotas.group(context.principal(), context.clientId());
+        if (group != null) {
+            group.refused();
+        }
     }
 
     /** The topic of clients that this action would append to, or null. */

@@ -176,6 +176,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     @Override
     public void withPluginMetrics(PluginMetrics metrics) {
         NodeMetrics.register(metrics, node);
+        node.refusalMetrics().register(metrics, node.config().groups().all());
     }
 
     @Override

@@ -32,7 +32,7 @@ enum NodeMetrics {
     FENCE_REFUSALS("fence-refusals-total", "Produce requests refused in PAUSE since the broker started.", node -> node.fence().refusals()),
     THRESHOLD_REFUSALS("threshold-refusals-total", "Produce requests refused since the broker started because a topic was over its threshold.",
         node -> node.thresholds().gate().refusals()),
-    TOPICS_OVER("topics-over-threshold", "Topics that take nothing in now.", node -> node.thresholds().gate().over().size()),
+    TOPICS_OVER("topics-over-threshold", "Topics over their thresholds while the broker is over its own: they take nothing in if kquota.mode is enforce and the fence is installed.", node -> node.thresholds().gate().over().size()),
     POOL_LIMIT("pool-limit-byte-rate", "Limit of the clients' shared pool in THROTTLE and PAUSE, in bytes per second; 0 in OPEN.",
         node -> node.figures().poolLimit() == null ? 0 : node.figures().poolLimit());
 

@@ -141,8 +141,16 @@ final class NodeQuotas {
     }
 
     private StockQuotas.Pair meteredAs(ClientQuotaType type, Clients.Client client, String clientId) {
-        Group group = client.group() != null ? client.group() : groups.ofClientId(clientId);
-        return configured.get(type).meteredAs(group, client.sanitizedUser(), clientId);
+        return configured.get(type).meteredAs(group(client, clientId), client.sanitizedUser(), clientId);
+    }
+
+    private Group group(Clients.Client client, String clientId) {
+        return client.group() != null ? client.group() : groups.ofClientId(clientId);
+    }
+
+    /** The quota group of a client, or null. */
+    Group group(KafkaPrincipal principal, String clientIdOrNull) {
+        return group(clients.of(principal), clientIdOrNull == null ? "" : clientIdOrNull);
     }
 
     private Map<String, String> produceTags(Clients.Client client, String clientId) {

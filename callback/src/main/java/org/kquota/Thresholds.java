@@ -1,6 +1,5 @@
 package org.kquota;
 
-import org.kquota.decision.Mode;
 import org.kquota.share.LedPartitions;
 import org.kquota.threshold.JmxBytesIn;
 import org.kquota.threshold.ThresholdsFile;
@@ -20,15 +19,15 @@ final class Thresholds {
 
     private final ThresholdsFile file;
     private final TopicGate gate = new TopicGate(new JmxBytesIn());
-    private final Supplier<Mode> mode;
+    private final Supplier<String> whyNot;
     private final Errors errors;
     private volatile List<String> topicsHere = List.of();
     private long lastJudgedNanos = System.nanoTime() - JUDGE_NANOS;
 
-    /** @param mode the broker's own mode: observing refuses nobody */
-    Thresholds(Path file, Supplier<Mode> mode, Errors errors) {
+    /** @param whyNot why nobody is refused now, or null */
+    Thresholds(Path file, Supplier<String> whyNot, Errors errors) {
         this.file = new ThresholdsFile(file);
-        this.mode = mode;
+        this.whyNot = whyNot;
         this.errors = errors;
     }
 
@@ -59,8 +58,9 @@ final class Thresholds {
                 LOG.error("{}; {} stays in force", file.refused(), file.inForce() == null ? "no threshold" : "what was read before");
                 errors.count(Errors.Kind.THRESHOLDS, file.refused());
             }
-            case IN_FORCE -> LOG.info("thresholds of bytes in are in force: {}", file.inForce() == null ? "none"
-                : file.inForce().total() + " B/s in all, and those of " + file.inForce().explicit().size() + " topics");
+            case IN_FORCE -> LOG.info("thresholds of bytes in are in force: {}{}", file.inForce() == null ? "none"
+                : file.inForce().total() + " B/s in all, and those of " + file.inForce().explicit().size() + " topics",
+                whyNot.get() == null ? "" : "; nobody is refused, because " + whyNot.get());
             case NONE -> { }
         }
     }
@@ -72,7 +72,7 @@ final class Thresholds {
         }
         lastJudgedNanos = nanos;
         try {
-            gate.judge(mode.get() == Mode.ENFORCE ? file.inForce() : null, topicsHere, nanos);
+            gate.judge(file.inForce(), topicsHere, nanos, whyNot.get());
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.THRESHOLDS, e);
         }

@@ -87,6 +87,12 @@ public final class ClientAccounts {
         return accounts.size();
     }
 
+    /** The account of these tags, or one of nothing where there is none. */
+    public Account of(Map<String, String> tags) {
+        Account account = accounts.get(tags);
+        return account != null ? account : new Account(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID), 0, 0, 0, 0, null, 0, 0, null);
+    }
+
     /** The accounts that matter: the largest by what they produce now, by what they have produced, by how long they were held and by what they read; at most so many of each. */
     public List<Account> top(int most) {
         Set<Account> top = new LinkedHashSet<>();

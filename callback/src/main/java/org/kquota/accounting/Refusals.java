@@ -1,7 +1,9 @@
 package org.kquota.accounting;
 
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
@@ -13,7 +15,8 @@ public final class Refusals {
 
     private final ConcurrentHashMap<Client, LongAdder> counts = new ConcurrentHashMap<>();
 
-    private record Client(String principal, String clientId) {
+    /** A client as Type:name and client id, or all those that are counted together. */
+    public record Client(String principal, String clientId) {
     }
 
     /** A client, as Type:name and client id, and its requests refused since the broker started. */
@@ -32,6 +35,11 @@ public final class Refusals {
 
     private static String cut(String text) {
         return text.length() <= MAX_LENGTH ? text : text.substring(0, MAX_LENGTH);
+    }
+
+    /** The clients that were ever refused, and their counts, which go on. */
+    public Map<Client, LongAdder> byClient() {
+        return Collections.unmodifiableMap(counts);
     }
 
     /** The clients refused most often, the first being the worst. */

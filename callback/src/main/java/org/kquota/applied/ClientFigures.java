@@ -32,9 +32,10 @@ public record ClientFigures(int known, List<Client> top, List<Refused> refused, 
     public record Refused(String principal, String clientId, long requests) {
     }
 
-    /** A group; the partitions are those that its totals are shared by, null where it has none. */
+    /** A group and what its members used together; the partitions are those that its totals are shared by, null where it has none. */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record Group(String name, Double produceLimitByteRate, Double fetchLimitByteRate, Double requestLimitPercentage,
-                        Integer partitions, Integer partitionsLed) {
+                        Integer partitions, Integer partitionsLed, long producedBytes, double heldSeconds, double produceByteRate,
+                        double produceThrottleMs, double fetchByteRate, double fetchThrottleMs, long refusedRequests) {
     }
 }

@@ -6,12 +6,14 @@ import org.kquota.share.LedPartitions;
 import org.kquota.share.PartitionShare;
 
 import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
 
 /** Clients that share their quotas, whoever of them uses them. */
 public final class Group {
     private final String name;
     private final Pair meteredAs;
     private final PartitionShare share;
+    private final LongAdder refusals = new LongAdder();
     private final GroupLimit[] limits = new GroupLimit[ClientQuotaType.values().length];
 
     /**
@@ -43,6 +45,16 @@ public final class Group {
     public Double limit(ClientQuotaType type) {
         GroupLimit limit = limits[type.ordinal()];
         return limit == null ? null : (Double) limit.here();
+    }
+
+    /** A produce request of one of its members was refused. */
+    public void refused() {
+        refusals.increment();
+    }
+
+    /** Produce requests of its members refused since the broker started. */
+    public long refusals() {
+        return refusals.sum();
     }
 
     /** The partitions that its totals are shared by, or null where it has none. */

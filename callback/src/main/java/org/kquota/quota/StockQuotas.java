@@ -92,15 +92,22 @@ public final class StockQuotas implements Quotas {
 
     /** Whether the most specific quota that this client has names its user or its client id. */
     public boolean names(String sanitizedUser, String clientId) {
-        if (levels == 0) {
+        int inUse = levels;
+        if (inUse == 0) {
             return false;
         }
+        // A level that is not in use need not be looked at: this is asked for each request of a group's member.
+        boolean ofUsersClients = (inUse & bit(Level.USER_CLIENT)) != 0;
+        boolean ofUsers = (inUse & bit(Level.USER)) != 0;
         Part user = Part.named(sanitizedUser);
         Part client = Part.named(clientId);
-        if (has(user, client) || has(user, Part.DEFAULT) || has(user, null) || has(Part.DEFAULT, client)) {
+        if (ofUsersClients && (has(user, client) || has(user, Part.DEFAULT))
+            || ofUsers && has(user, null)
+            || ofUsersClients && has(Part.DEFAULT, client)) {
             return true;
         }
-        return !has(Part.DEFAULT, Part.DEFAULT) && !has(Part.DEFAULT, null) && has(null, client);
+        return (inUse & bit(Level.CLIENT)) != 0 && has(null, client)
+            && !(ofUsersClients && has(Part.DEFAULT, Part.DEFAULT)) && !(ofUsers && has(Part.DEFAULT, null));
     }
 
     @Override

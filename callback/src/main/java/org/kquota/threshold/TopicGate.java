@@ -11,7 +11,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Which topics take nothing in now: while the total rate is above its threshold, those whose own rate is above theirs. One
+ * Which topics take nothing in now: while the total rate is above its threshold, those whose own rate is above theirs. While it does
+ * not act, it is only told which they would be. One
  * thread judges, once a second; request threads look a topic up and count what they refuse.
  */
 public final class TopicGate {
@@ -23,6 +24,7 @@ public final class TopicGate {
     private final LongAdder refusals = new LongAdder();
     private final Map<String, LongAdder> untold = new ConcurrentHashMap<>();
     private volatile Map<String, Over> over = Map.of();
+    private volatile boolean acts = true;
     private long lastToldNanos;
 
     /** Why a topic takes nothing in; all in bytes per second. */
@@ -44,8 +46,9 @@ public final class TopicGate {
      * @param thresholds what holds, or null where nothing does
      * @param topicsHere the topics that this broker leads partitions of
      * @param nanos      now, as System.nanoTime()
+     * @param whyNot     why nobody is refused although a topic is over, or null
      */
-    public void judge(TopicThresholds thresholds, Collection<String> topicsHere, long nanos) {
+    public void judge(TopicThresholds thresholds, Collection<String> topicsHere, long nanos, String whyNot) {
         Map<String, Over> next = new HashMap<>();
         double total = thresholds == null ? 0 : bytesIn.total();
         if (thresholds != null && total > thresholds.total()) {
@@ -58,20 +61,25 @@ public final class TopicGate {
                 }
             }
         }
-        Map<String, Over> before = over;
+        Map<String, Over> before = acts == (whyNot == null) ? over : Map.of();
+        acts = whyNot == null;
         over = Map.copyOf(next);
-        tell(before, nanos);
+        tell(before, nanos, whyNot);
     }
 
-    private void tell(Map<String, Over> before, long nanos) {
+    private void tell(Map<String, Over> before, long nanos, String whyNot) {
         over.forEach((topic, why) -> {
             if (!before.containsKey(topic)) {
-                LOG.warn("topic {} takes nothing in from now on: {}", topic, why);
+                if (whyNot == null) {
+                    LOG.warn("topic {} takes nothing in from now on: {}", topic, why);
+                } else {
+                    LOG.info("topic {} would take nothing in from now on, but {}: {}", topic, whyNot, why);
+                }
             }
         });
         before.keySet().forEach(topic -> {
             if (!over.containsKey(topic)) {
-                LOG.info("topic {} takes in again", topic);
+                LOG.info("topic {} {}", topic, whyNot == null ? "takes in again" : "would take in again");
             }
         });
         if (nanos - lastToldNanos >= TELL_NANOS) {
@@ -86,12 +94,12 @@ public final class TopicGate {
 
     /** Whether any topic takes nothing in; nearly free, for requests that have nothing to do with it. */
     public boolean isClosedForSome() {
-        return !over.isEmpty();
+        return acts && !over.isEmpty();
     }
 
     /** Whether this topic takes nothing in. */
     public boolean isClosedFor(String topic) {
-        return over.containsKey(topic);
+        return acts && over.containsKey(topic);
     }
 
     /** A produce request was refused because of this topic. */
@@ -105,7 +113,7 @@ public final class TopicGate {
         return refusals.sum();
     }
 
-    /** The topics that take nothing in, and why. */
+    /** The topics that are over their thresholds while the broker is over its own, and why; they take nothing in if it acts. */
     public Map<String, Over> over() {
         return over;
     }

@@ -96,6 +96,20 @@ class ClientAccountsTest {
         }
         assertEquals(90 * MB, byClient(10).get("held").producedBytes(), 9 * MB);
         assertEquals(30 * MB, byClient(10).get("free").producedBytes(), 3 * MB);
+        assertEquals(byClient(10).get("free"), accounts.of(Tags.of("", "free")));
+        assertEquals(0, accounts.of(Tags.of("<group>nobody", "")).producedBytes(), "a group that nobody has used yet");
+    }
+
+    @Test
+    @Tag("B5")
+    void clientsWithoutAnIdHaveOneAccount() {
+        produce.of("", "");
+        broker.record("alice", "", MB);
+        broker.record("bob", "", MB);
+        time.advance(1000);
+        accounts.look(1);
+        assertEquals(Set.of(""), byClient(10).keySet());
+        assertTrue(accounts.of(Tags.of("", "")).produceRate() > 0);
     }
 
     @Test

@@ -39,7 +39,7 @@ class TopicGateTest {
     private void judge(double total, Map<String, Double> topics) {
         rates.total = total;
         rates.topics.putAll(topics);
-        gate.judge(THRESHOLDS, List.of("A", "b", "c"), 0);
+        gate.judge(THRESHOLDS, List.of("A", "b", "c"), 0, null);
     }
 
     @ParameterizedTest
@@ -75,15 +75,27 @@ class TopicGateTest {
     @Tag("D4")
     void aTopicThatIsNoLongerHereIsNotClosed() {
         judge(101, Map.of("A", 41.0));
-        gate.judge(THRESHOLDS, List.of("b"), 1);
+        gate.judge(THRESHOLDS, List.of("b"), 1, null);
         assertFalse(gate.isClosedForSome());
     }
 
     @Test
     void withoutThresholdsNothingIsClosed() {
         judge(101, Map.of("A", 41.0));
-        gate.judge(null, List.of("A"), 1);
+        gate.judge(null, List.of("A"), 1, null);
         assertFalse(gate.isClosedForSome());
+    }
+
+    @Test
+    void whileItDoesNotActItIsKnownWhatItWouldDo() {
+        rates.total = 101;
+        rates.topics.put("A", 41.0);
+        gate.judge(THRESHOLDS, List.of("A"), 0, "kquota.mode is observe");
+        assertEquals(Set.of("A"), gate.over().keySet());
+        assertFalse(gate.isClosedForSome());
+        assertFalse(gate.isClosedFor("A"));
+        gate.judge(THRESHOLDS, List.of("A"), 1, null);
+        assertTrue(gate.isClosedFor("A"));
     }
 
     @Test
