@@ -33,6 +33,7 @@ test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark
 test-long: deps-fleet deps-pipeline callback ## The campaigns that take minutes each, and the plug-in on the newest Kafka
 	mvn -q -B -ntp -f callback/pom.xml -Plong -Dgroups=long verify
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafka-4.3 verify
+	mvn -q -B -ntp -f callback/pom.xml -Plong,kafkas-own-tests test -Dtest='Kafkas*'
 	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m long $(PYTEST_ARGS)
 	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
 

@@ -21,7 +21,9 @@ _FACTORS = {"OPEN": 1.0, "PAUSE": 0.0}
 class FencedCluster:
     """The cluster: brokers 1 and 2, and controller 3, which only delegates."""
 
-    def __init__(self, runtime: KafkaRuntime, callback_jar: Path) -> None:
+    def __init__(
+        self, runtime: KafkaRuntime, callback_jar: Path, properties: Mapping[str, str] | None = None
+    ) -> None:
         spec = ClusterSpec(
             nodes=(
                 NodeSpec(node_id=1, roles=("broker",)),
@@ -29,7 +31,7 @@ class FencedCluster:
                 NodeSpec(node_id=3, roles=("controller",)),
             ),
             authorizer=True,
-            properties={"allow.everyone.if.no.acl.found": "true"},
+            properties={"allow.everyone.if.no.acl.found": "true", **(properties or {})},
             node_properties=_plug_in,
             class_path=(callback_jar,),
         )
@@ -99,5 +101,6 @@ def _plug_in(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
         "kquota.mode": "enforce",
         "kquota.decision.file": str(_decision_file(layout)),
         "kquota.applied.file": str(_applied_file(layout)),
+        "kquota.topics.file": str(_decision_file(layout).with_name("topics.json")),
         "kquota.exempt.principals": "User:CN=kquota-agent,O=kquota",
     }

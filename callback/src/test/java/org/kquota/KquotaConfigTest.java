@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.server.config.QuotaConfig;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -15,6 +16,7 @@ import org.kquota.decision.State;
 
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 class KquotaConfigTest {
@@ -36,7 +38,11 @@ class KquotaConfigTest {
     }
 
     @Test
-    void theBrokersOwnWindowCounts() {
+    @Tag("B3")
+    void theBrokersOwnWindowsCountElevenOfASecondUnlessItIsToldOtherwise() {
+        Map<String, Object> kafkas = QuotaConfig.CONFIG_DEF.defaultValues();
+        assertEquals(List.of(11, 1), List.of(kafkas.get("quota.window.num"), kafkas.get("quota.window.size.seconds")));
+        assertEquals(11, new KquotaConfig(properties()).governor().windowSeconds());
         Map<String, Object> properties = properties();
         properties.put("quota.window.num", "3");
         properties.put("quota.window.size.seconds", "2");

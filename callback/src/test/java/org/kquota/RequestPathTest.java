@@ -48,6 +48,11 @@ class RequestPathTest {
         properties.put(KquotaConfig.MODE, "enforce");
         properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, "");
         properties.put("client.quota.callback.class", KquotaCallback.class.getName());
+        properties.putAll(Map.of(
+            "kquota.quota.produce.default", "900G", "kquota.quota.produce.overrides", "client-7:800G",
+            "kquota.quota.groups", "named,matched",
+            "kquota.quota.group.named.principals", "User:user-1;User:user-2*", "kquota.quota.group.named.request", "500",
+            "kquota.quota.group.matched.client.ids", "~client-[0-9]*5", "kquota.quota.group.matched.produce", "700G"));
         KquotaCallback callback = new KquotaCallback();
         callback.configure(properties);
         KquotaAuthorizer fence = new KquotaAuthorizer();

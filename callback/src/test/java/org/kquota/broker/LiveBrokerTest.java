@@ -179,6 +179,7 @@ class LiveBrokerTest {
                 sent.get();
             }
             assertEquals(0, maxOf(producer.metrics(), "produce-throttle-time-max"));
+            assertEquals(0, maxOf(producer.metrics(), "produce-throttle-time-avg"));
         }
         broker.decide("PAUSE", 0);
         broker.awaitApplied("PAUSE", applied -> applied.mechanism() == Mechanism.GOVERNOR);
@@ -234,6 +235,7 @@ class LiveBrokerTest {
             }
             assertEquals(599, sent.get(599).get().offset(), "everything is in the log, once");
             assertTrue(maxOf(producer.metrics(), "produce-throttle-time-max") > 0);
+            assertTrue(maxOf(producer.metrics(), "produce-throttle-time-avg") > 0);
             double[] seen = broker.jmx(connection -> {
                 ObjectName name = new ObjectName("kafka.server:type=Produce,user=dave");
                 return new double[] {(Double) connection.getAttribute(name, "byte-rate"), (Double) connection.getAttribute(name, "throttle-time")};

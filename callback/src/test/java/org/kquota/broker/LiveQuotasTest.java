@@ -26,13 +26,15 @@ import org.junit.jupiter.api.io.TempDir;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 
 import javax.management.ObjectName;
 
-/** Static quotas, groups and controller mutations on a real broker, with Java clients. */
+/** Static quotas, groups of all types and controller mutations on a real broker, with Java clients. */
 class LiveQuotasTest {
     private static final double KB = 1e3;
     private static final double LIMIT = 500 * KB;
@@ -48,15 +50,22 @@ class LiveQuotasTest {
 
     @BeforeAll
     static void start() throws Exception {
-        broker = new LiveBroker(directory, Map.of(
+        Map<String, String> settings = new HashMap<>(Map.of(
             "kquota.quota.produce.default", "500K",
             "kquota.quota.produce.overrides", "fast:50M",
             "kquota.quota.fetch.default", "1M",
-            "kquota.quota.groups", "team",
+            "kquota.quota.groups", "team,readers,callers"));
+        settings.putAll(Map.of(
             "kquota.quota.group.team.principals", "User:alice",
             "kquota.quota.group.team.client.ids", "shared-*",
-            "kquota.quota.group.team.produce", "600K"));
-        broker.decide("OPEN", 1);
+            "kquota.quota.group.team.produce", "600K",
+            "kquota.quota.group.readers.client.ids", "~reader-[0-9]+",
+            "kquota.quota.group.readers.fetch", "1M",
+            // Next to nothing, in per cent of a thread: whoever calls at all is above it.
+            "kquota.quota.group.callers.client.ids", "caller-*",
+            "kquota.quota.group.callers.request", "0.01"));
+        broker = new LiveBroker(directory, settings);
+        broker.decide("OPEN", 1, "enforce", 3_600_000);
         broker.awaitApplied("OPEN", applied -> applied.lost() == null);
     }
 
@@ -91,7 +100,7 @@ class LiveQuotasTest {
     void aStaticQuotaDelaysOneClientAndNoOtherUntilTheStandardToolsSayOtherwise() throws Exception {
         try (Load held = new Load(broker, "carol", "clientE", "static", 2 * LIMIT);
              Load free = new Load(broker, "carol", "fast", "static", 2 * LIMIT)) {
-            LiveBroker.await("throttled", () -> throttleTimeOf("client-id=clientE") > 0);
+            LiveBroker.await("throttled", () -> throttleTimeOf("Produce", "client-id=clientE") > 0, held::story);
             long from = System.nanoTime();
             Thread.sleep(6000);
             long to = System.nanoTime();
@@ -111,9 +120,9 @@ class LiveQuotasTest {
         }
     }
 
-    private static double throttleTimeOf(String tags) {
+    private static double throttleTimeOf(String type, String tags) {
         try {
-            return mbean("type=Produce," + tags, "throttle-time");
+            return mbean("type=" + type + "," + tags, "throttle-time");
         } catch (javax.management.InstanceNotFoundException e) {
             return 0;
         } catch (Exception e) {
@@ -128,7 +137,7 @@ class LiveQuotasTest {
         try (Load one = new Load(broker, "alice", "whatever", "grouped", GROUP_LIMIT);
              Load two = new Load(broker, "bob", "shared-2", "grouped", GROUP_LIMIT);
              Load free = new Load(broker, "bob", "fast", "grouped", GROUP_LIMIT)) {
-            LiveBroker.await("throttled", () -> throttleTimeOf("user=\"<group>team\"") > 0);
+            LiveBroker.await("throttled", () -> throttleTimeOf("Produce", "user=\"<group>team\"") > 0);
             long from = System.nanoTime();
             Thread.sleep(6000);
             long to = System.nanoTime();
@@ -139,28 +148,52 @@ class LiveQuotasTest {
     }
 
     @Test
+    @Tag("C4")
+    @Tag("C3")
+    @Tag("B13")
+    void aGroupHoldsItsMembersRequestsWhereItHasALimitOfThem() throws Exception {
+        try (KafkaProducer<byte[], byte[]> one = broker.producer("carol", "caller-1");
+             KafkaProducer<byte[], byte[]> two = broker.producer("dave", "caller-2");
+             KafkaProducer<byte[], byte[]> free = broker.producer("dave", "fast")) {
+            for (KafkaProducer<byte[], byte[]> producer : List.of(one, two, free)) {
+                for (int i = 0; i < 4; i++) {
+                    producer.send(new ProducerRecord<>("called", new byte[100])).get();
+                }
+            }
+            assertTrue(throttleTimeOf("Request", "user=\"<group>callers\"") > 0);
+            assertTrue(maxOf(one.metrics(), "produce-throttle-time-max") > 0);
+            assertTrue(maxOf(two.metrics(), "produce-throttle-time-max") > 0, "whoever of the group has used it up");
+            assertEquals(0, maxOf(free.metrics(), "produce-throttle-time-max"));
+        }
+    }
+
+    @Test
+    @Tag("B4")
     @Tag("B9")
     @Tag("B14")
-    @Tag("long")
+    @Tag("C4")
     void aFetchIsBoundedAndDelayedBeforeItsBytesAreRead() throws Exception {
         double limit = 1e6;
-        int megabytes = 12;
+        int megabytes = 10;
         try (KafkaProducer<byte[], byte[]> producer = broker.producer(LiveBroker.AGENT, "filler")) {
             for (int i = 0; i < megabytes * 10; i++) {
                 producer.send(new ProducerRecord<>("fetched", new byte[100_000]));
             }
         }
-        double unlimited = fetchSizeMax(LiveBroker.AGENT, megabytes * 1e6, 0.95);
+        double unlimited = fetchSizeMax(LiveBroker.AGENT, "reader", megabytes * 1e6, 0.95);
         // The broker never reads more for a client than its quota allows in a window, whatever the client asks for.
-        double limited = fetchSizeMax("carol", megabytes * 1e6, 0.4);
+        double limited = fetchSizeMax("carol", "reader", megabytes * 1e6, 0.4);
         assertTrue(limited <= limit * LiveBroker.WINDOW_SECONDS * 1.1, "a fetch of " + limited);
         assertTrue(unlimited > 2 * limited, "an exempt client's of " + unlimited);
-        assertTrue(mbean("type=Fetch,client-id=reader", "throttle-time") > 0);
+        assertTrue(throttleTimeOf("Fetch", "client-id=reader") > 0);
+        // A group is held in the same way, by a limit that its members share.
+        assertTrue(fetchSizeMax("carol", "reader-1", megabytes * 1e6, 0.2) <= limit * LiveBroker.WINDOW_SECONDS * 1.1);
+        assertTrue(throttleTimeOf("Fetch", "user=\"<group>readers\"") > 0);
     }
 
     /** Reads this part of the topic as this user; the largest fetch, in bytes. A user that is not exempt has to be delayed on the way. */
-    private static double fetchSizeMax(String user, double bytes, double part) {
-        Map<String, Object> settings = broker.clientSettings(user, "reader");
+    private static double fetchSizeMax(String user, String clientId, double bytes, double part) {
+        Map<String, Object> settings = broker.clientSettings(user, clientId);
         settings.put("fetch.max.bytes", 50_000_000);
         settings.put("max.partition.fetch.bytes", 50_000_000);
         settings.put("fetch.min.bytes", 10_000_000);
@@ -177,6 +210,7 @@ class LiveQuotasTest {
             }
             double throttled = maxOf(consumer.metrics(), "fetch-throttle-time-max");
             assertEquals(!user.equals(LiveBroker.AGENT), throttled > 0, user + " was throttled for " + throttled + " ms");
+            assertEquals(throttled > 0, maxOf(consumer.metrics(), "fetch-throttle-time-avg") > 0);
             return maxOf(consumer.metrics(), "fetch-size-max");
         }
     }
@@ -196,11 +230,14 @@ class LiveQuotasTest {
             assertEquals(owed / (double) MUTATIONS_PER_SECOND, rejected.throttleTimeMs() / 1e3, 4, "seconds, by what is owed");
             assertTrue(mbean("type=ControllerMutation,user=dave", "tokens") < 0);
             assertTrue(mbean("type=ControllerMutation,user=dave", "mutation-rate") > 0);
+            // The controller leaves the waiting to the broker that was asked, which counts it among its requests.
+            LiveBroker.await("for how long it is told to wait", () -> throttleTimeOf("Request", "client-id=topics") > 0);
 
             // A time-out that is too short for the throttle ends in the very error, a longer one in success.
             rejectionOfImpatience();
             admin.createTopics(List.of(new NewTopic("late", 1, (short) 1)), new CreateTopicsOptions().timeoutMs(90_000)).all().get();
-            assertTrue(admin.listTopics().names().get().contains("late"));
+            // The controller has made it; the broker hears of it a moment later.
+            LiveBroker.await("the topic is there", () -> topics(admin).contains("late"));
 
             admin.deleteTopics(List.of("burst"), new DeleteTopicsOptions().timeoutMs(90_000)).all().get();
             double tokens = mbean("type=ControllerMutation,user=dave", "tokens");
@@ -210,6 +247,14 @@ class LiveQuotasTest {
         }
         try (Admin admin = Admin.create(broker.clientSettings("carol", "topics"))) {
             admin.createTopics(List.of(new NewTopic("unlimited", 3 * TOKENS, (short) 1)), once).all().get();
+        }
+    }
+
+    private static Set<String> topics(Admin admin) {
+        try {
+            return admin.listTopics().names().get();
+        } catch (InterruptedException | ExecutionException e) {
+            throw new IllegalStateException(e);
         }
     }
 

@@ -53,6 +53,21 @@ class LiveStartTest {
     }
 
     @Test
+    @Tag("C4")
+    @Tag("F32")
+    void aMemberThatTwoGroupsClaimKeepsTheBrokerFromStartingAndSaysWhich() throws Exception {
+        try (LiveBroker broker = LiveBroker.refusing(directory, Map.of(
+                "kquota.quota.groups", "one,two",
+                "kquota.quota.group.one.principals", "User:alice", "kquota.quota.group.one.produce", "2M",
+                "kquota.quota.group.two.principals", "User:alice", "kquota.quota.group.two.produce", "3M"))) {
+            assertTrue(broker.process().waitFor(60, TimeUnit.SECONDS), "the broker must exit");
+            assertNotEquals(0, broker.process().exitValue());
+            String expected = "kquota.quota.group.two.principals: 'User:alice' is in group one, too";
+            assertTrue(broker.log().contains(expected), broker.log());
+        }
+    }
+
+    @Test
     @Tag("F32")
     void aBadPropertyKeepsTheBrokerFromStartingAndSaysWhich() throws Exception {
         try (LiveBroker broker = LiveBroker.refusing(directory, Map.of("kquota.exempt.principals", "User:ANONYMOUS"))) {

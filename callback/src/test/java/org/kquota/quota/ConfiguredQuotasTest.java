@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.server.quota.QuotaType;
 import org.junit.jupiter.api.AfterEach;
@@ -20,6 +23,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** Static quotas and groups on the broker's own quota class, with the plug-in, beside quotas of the standard tools. */
 class ConfiguredQuotasTest {
@@ -44,6 +48,8 @@ class ConfiguredQuotasTest {
     private Path directory;
     private final ManualTime time = new ManualTime();
     private final List<AutoCloseable> toClose = new ArrayList<>();
+    /** Of the broker made last. */
+    private KquotaCallback callback;
 
     private BrokerQuotas broker(QuotaType type, Map<String, String> settings) {
         return broker(type, settings, 1);
@@ -53,11 +59,11 @@ class ConfiguredQuotasTest {
         Map<String, Object> properties = TestProperties.broker(directory);
         properties.put("node.id", String.valueOf(nodeId));
         properties.putAll(settings);
-        KquotaCallback callback = new KquotaCallback();
+        callback = new KquotaCallback();
         callback.configure(properties);
         Metrics metrics = new Metrics(time);
         BrokerQuotas quotas = new BrokerQuotasOfThisKafka(type, metrics, time, 11, callback);
-        toClose.addAll(List.of(quotas, callback::close, metrics));
+        toClose.addAll(List.of(quotas, (AutoCloseable) callback::close, metrics));
         return quotas;
     }
 
@@ -82,7 +88,6 @@ class ConfiguredQuotasTest {
     }
 
     @Test
-    @Tag("B3")
     @Tag("B6")
     void requestQuotasHaveNoStaticForm() {
         assertEquals(UNLIMITED, broker(QuotaType.REQUEST, OF_THE_TEXT).limit("alice", "clientA"));
@@ -212,5 +217,33 @@ class ConfiguredQuotasTest {
         assertEquals(5 * MB, quotas.limit("alice", "clientA"));
         assertEquals(4 * MB, quotas.limit("bob", "clientA"));
         assertNotEquals(quotas.tags("alice", "clientA"), quotas.tags("bob", "clientA"));
+    }
+
+    /** The broker's own view after a change: which of the eight partitions node 1 leads. */
+    private static Cluster ordersLedBy(int... leaders) {
+        Node[] nodes = {new Node(1, "one", 1), new Node(2, "two", 2)};
+        List<PartitionInfo> partitions = new ArrayList<>();
+        for (int partition = 0; partition < leaders.length; partition++) {
+            partitions.add(new PartitionInfo("orders", partition, nodes[leaders[partition] - 1], new Node[0], new Node[0]));
+        }
+        return new Cluster("c", List.of(nodes), partitions, Set.of(), Set.of());
+    }
+
+    @Test
+    @Tag("C5")
+    @Tag("C8")
+    void aShareIsInForceAndFollowsALeaderThatMovesWithTheNextRequest() {
+        BrokerQuotas quotas = broker(QuotaType.PRODUCE, Map.of(
+            "kquota.quota.groups", "orders",
+            "kquota.quota.group.orders.client.ids", "orders-app",
+            "kquota.quota.group.orders.produce.total", "80M",
+            "kquota.quota.group.orders.topics", "orders"));
+        callback.updateClusterMetadata(ordersLedBy(1, 1, 2, 2, 2, 2, 2, 2));
+        assertEquals(20 * MB, quotas.limit("alice", "orders-app"));
+        assertEquals(2000, quotas.record("alice", "orders-app", 12 * 20 * MB), 1);
+        time.advance(60_000);
+        callback.updateClusterMetadata(ordersLedBy(1, 2, 2, 2, 2, 2, 2, 2));
+        assertEquals(10 * MB, quotas.limit("alice", "orders-app"));
+        assertEquals(2000, quotas.record("alice", "orders-app", 12 * 10 * MB), 1);
     }
 }

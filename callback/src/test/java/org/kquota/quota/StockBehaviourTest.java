@@ -10,6 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.KquotaCallback;
 import org.kquota.TestProperties;
 
@@ -39,9 +40,13 @@ class StockBehaviourTest {
         private final List<String> script = new ArrayList<>();
 
         Pair(QuotaType type) {
+            this(type, WINDOWS);
+        }
+
+        Pair(QuotaType type, int windows) {
             callback.configure(TestProperties.broker(directory));
-            stock = new BrokerQuotasOfThisKafka(type, stockMetrics, time, WINDOWS, null);
-            ours = new BrokerQuotasOfThisKafka(type, ourMetrics, time, WINDOWS, callback);
+            stock = new BrokerQuotasOfThisKafka(type, stockMetrics, time, windows, null);
+            ours = new BrokerQuotasOfThisKafka(type, ourMetrics, time, windows, callback);
         }
 
         void update(String user, String clientId, Double bound) {
@@ -194,6 +199,19 @@ class StockBehaviourTest {
             // The tenth window, which the broker's eleventh, just begun, closes.
             pair.advance(1000);
             assertEquals(2000, pair.record("alice", "app", 15 * MB));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {3, 11, 61})
+    @Tag("B3")
+    void theBoundIsOverAsManyWindowsAsAreConfigured(int windows) {
+        // The running window is one more than the document counts.
+        double bound = (windows - 1) * 5 * MB;
+        try (Pair pair = new Pair(QuotaType.PRODUCE, windows)) {
+            pair.update(null, "app", 5 * MB);
+            assertEquals(0, pair.record("alice", "app", bound), "what the windows hold");
+            assertEquals(2000, pair.record("alice", "app", 10 * MB), "and two seconds of the quota more");
         }
     }
 
