@@ -22,7 +22,7 @@ STEPS = ((Fraction(1), Fraction(1, 2)), (Fraction(1), Fraction(3, 10)), (Fractio
 RAMP = (Fraction(1), Fraction(1, 10))
 RAMP_SECONDS = 20.0
 
-_WARM_SECONDS = 11.0  # a baseline is an average over ten seconds
+_WARM_SECONDS = 20.0  # a baseline is an average over ten seconds, and producers take seconds to warm up
 _STEP_SECONDS = 16.0
 _RAMP_TICK_SECONDS = 0.25  # as often as an agent that looks at its disks five times a second might decide
 _BEFORE_PAUSE_SECONDS = 6.0

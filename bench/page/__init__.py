@@ -24,7 +24,7 @@ time with the same producers, so that the machine's noise is the same for all; i
 one after the other. Nothing absolute is promised: compare within a case. What has landed is read from the log
 end offsets ten times a second, one topic for each connection. Producers offer 5 MB/s together, in records of
 10 kB, and are as their client has it by default (Java: idempotent; librdkafka: acks=all) where nothing else
-is said. Each connection has a client id of its own, and appears 6 to 11 s before it is held.
+is said. Each connection has a client id of its own, and appears 6 to 20 s before it is held.
 
 | system | what holds producers |
 |---|---|
