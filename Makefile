@@ -19,7 +19,7 @@ playground: deps callback ## The same cluster to play with, until Ctrl-C (see do
 	$(AS_ROOT) .venv/bin/kquota playground
 
 .PHONY: test
-test: deps lint docs test-java test-python test-spark ## Everything that every change has to pass
+test: deps lint docs test-java test-python test-spark test-scenario ## Everything that every change has to pass
 
 .PHONY: test-python
 test-python: deps-fleet callback
@@ -36,6 +36,10 @@ test-long: deps-fleet deps-pipeline callback ## The campaigns that take minutes 
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafkas-own-tests test -Dtest='Kafkas*'
 	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m long $(PYTEST_ARGS)
 	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
+
+.PHONY: test-scenario
+test-scenario: ## A rollout on three hosts with a systemd of their own
+	$(MAKE) scenario SCENARIO=default
 
 .PHONY: test-unit
 test-unit: deps ## The tests that need neither Kafka nor root
@@ -155,9 +159,14 @@ SCENARIO ?= default
 scenario: deps-fleet packages-of-all-suites ## One of Molecule's scenarios on throw-away hosts (SCENARIO=broken-rollout)
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ .venv-fleet/bin/molecule test -s $(SCENARIO)
 
+PACKAGED = $(shell find agent packaging requirements tools/packages -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml
 .PHONY: packages-of-all-suites
-packages-of-all-suites: deps callback
+packages-of-all-suites: build/packages-of-all-suites
+
+build/packages-of-all-suites: $(CALLBACK_JAR) $(PACKAGED) | deps
 	tools/packages/build.sh bookworm trixie
+	mkdir -p $(@D)
+	touch $@
 
 .PHONY: packages
 packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm trixie": also for another Debian)

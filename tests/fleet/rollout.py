@@ -17,6 +17,7 @@ from tests.fleet.hosts.image import USER
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED = REPOSITORY / "extensions/molecule/shared"
 ANSIBLE = REPOSITORY / ".venv-fleet/bin/ansible-playbook"
+AGENT, BROKER = "kquota-agent.service", "kafka.service"
 PATIENCE_SECONDS = 120.0
 T = TypeVar("T")
 
@@ -91,6 +92,20 @@ def applied(host: Host) -> dict[str, Any]:
 def property_of(host: Host, unit: str, name: str) -> str:
     """Return a property of a unit."""
     return host.run("systemctl", "show", f"--property={name}", "--value", unit).stdout.strip()
+
+
+def journal(host: Host, *arguments: str) -> str:
+    """Return what the agent's unit has in the journal; `arguments` choose from it."""
+    unit = ("journalctl", "--no-pager", "--output=cat", "--quiet", f"--unit={AGENT}")
+    return host.run(*unit, *arguments, check=False).stdout
+
+
+def metrics(host: Host) -> dict[str, float]:
+    """Return the agent's metrics, each by its name with its labels."""
+    ask = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9464/metrics').read().decode())"
+    lines = host.run("python3", "-c", ask).stdout.splitlines()
+    pairs = [line.rsplit(" ", 1) for line in lines if line and not line.startswith("#")]
+    return {name: float(value) for name, value in pairs}
 
 
 def _document(host: Host, path: str) -> dict[str, Any]:

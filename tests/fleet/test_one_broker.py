@@ -1,0 +1,254 @@
+"""kquota as a service beside one broker, while processes, disks and permissions fail. Test follows test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+
+from kquota.demo.runtime import ensure_kafka_runtime
+from tests.fleet.conftest import MakeFleet
+from tests.fleet.hosts.host import Host
+from tests.fleet.hosts.spec import HostSpec, VolumeSpec
+from tests.fleet.rollout import (
+    AGENT,
+    BROKER,
+    REPOSITORY,
+    SHARED,
+    applied,
+    decision,
+    journal,
+    metrics,
+    play,
+    property_of,
+    wait_for,
+    write_inventory,
+)
+
+FIRST, SECOND = "/data/1", "/data/2"
+VOLUMES = (
+    VolumeSpec(path=FIRST, size_mebibytes=128),
+    VolumeSpec(path=SECOND, size_mebibytes=128),
+    VolumeSpec(path="/data/metadata", size_mebibytes=64),
+)
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def inventory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the inventory."""
+    return tmp_path_factory.mktemp("inventory")
+
+
+@pytest.fixture(scope="module")
+def host(make_fleet: MakeFleet, packages: Path, inventory: Path) -> Host:
+    """A broker with kquota rolled out on it, enforcing."""
+    jars = ensure_kafka_runtime().jars
+    fleet = make_fleet(
+        [HostSpec(name="broker-1", suite="trixie", volumes=VOLUMES, shows={"/opt/kafka/libs": jars})]
+    )
+    hosts = write_inventory(fleet, inventory)
+    play(hosts, SHARED / "prepare.yml")
+    play(hosts, REPOSITORY / "playbooks/rollout.yml", kquota_dist_dir=str(packages))
+    return fleet["broker-1"]
+
+
+@pytest.fixture(autouse=True)
+def _well(host: Host) -> Iterator[None]:
+    """Each test finds and leaves the broker open and enforcing."""
+    is_well(host)
+    yield
+    is_well(host)
+
+
+def is_well(host: Host) -> None:
+    wait_for(lambda: applied(host), lambda seen: (seen.get("mode"), seen.get("state")) == ("enforce", "OPEN"))
+
+
+def agent_process(host: Host) -> str:
+    return property_of(host, AGENT, "MainPID")
+
+
+@pytest.mark.accepts("C12")
+def test_a_pause_begins_and_ends_without_a_restart_of_the_broker(host: Host):
+    process = property_of(host, BROKER, "MainPID")
+    host.run("kquota", "hold", "pause", "--for", "10m", "--reason", "a test")
+    wait_for(lambda: applied(host), lambda seen: seen.get("state") == "PAUSE")
+    host.run("kquota", "hold", "release")
+    wait_for(lambda: applied(host), lambda seen: seen.get("state") == "OPEN")
+    assert property_of(host, BROKER, "MainPID") == process
+
+
+def states_until_replaced(host: Host, before: str) -> set[str]:
+    """The states that the plug-in applies until another agent process has decided."""
+    sequence = decision(host)["sequence"]
+    states = set()
+    deadline = time.monotonic() + 120
+    while True:
+        states.add(applied(host).get("state"))
+        # A new agent counts from the beginning.
+        if decision(host)["sequence"] < sequence and agent_process(host) not in {before, "0"}:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    wait_for(lambda: property_of(host, AGENT, "ActiveState"), lambda state: state == "active")
+    states.add(applied(host).get("state"))
+    return states
+
+
+def many_decisions(host: Host) -> None:
+    """Wait until the agent has decided so often that a new one's count is smaller."""
+    wait_for(lambda: decision(host)["sequence"], lambda sequence: sequence > 3)
+
+
+@pytest.mark.accepts("F2")
+def test_a_killed_agent_is_restarted_and_nobody_notices(host: Host):
+    many_decisions(host)
+    before = agent_process(host)
+    restarts = int(property_of(host, AGENT, "NRestarts"))
+    host.run("kill", "-KILL", before)
+    assert states_until_replaced(host, before) == {"OPEN"}
+    assert int(property_of(host, AGENT, "NRestarts")) == restarts + 1
+
+
+@pytest.mark.accepts("F2")
+def test_an_agent_that_runs_out_of_memory_is_restarted_and_nobody_notices(host: Host):
+    many_decisions(host)
+    before = agent_process(host)
+    killed = len(journal(host, "--grep=oom-kill|status=9/KILL|out of memory|killed").splitlines())
+    try:
+        # Nothing can be taken back from it below what it needs: the next bit is one too many.
+        deadline = time.monotonic() + 60
+        while agent_process(host) == before:
+            in_use = int(property_of(host, AGENT, "MemoryCurrent"))
+            limit = str(max(in_use - 2**20, 2**22))
+            host.run("systemctl", "set-property", "--runtime", AGENT, f"MemoryMax={limit}")
+            host.run("systemctl", "reload", AGENT, check=False)
+            assert time.monotonic() < deadline
+    finally:
+        host.run("systemctl", "set-property", "--runtime", AGENT, "MemoryMax=256M")
+    assert states_until_replaced(host, before) == {"OPEN"}
+    told = journal(host, "--grep=oom-kill|status=9/KILL|out of memory|killed").splitlines()
+    assert len(told) > killed
+
+
+@pytest.mark.accepts("F3")
+def test_a_stopped_agent_loses_its_lease_and_is_replaced(host: Host):
+    before = agent_process(host)
+    host.run("kill", "-STOP", before)
+    lost = wait_for(lambda: applied(host), lambda seen: seen.get("lost") is not None)
+    assert lost["state"] == "PAUSE"
+    wait_for(lambda: agent_process(host), lambda pid: pid not in {before, "0"})
+    assert journal(host, "--grep=Watchdog timeout") != ""
+
+
+@pytest.mark.accepts("F18")
+def test_a_mount_that_vanishes_is_never_taken_for_the_root_file_system(host: Host):
+    volume = host.volumes[SECOND]
+    volume.detach()
+    try:
+        seen = wait_for(lambda: decision(host), lambda found: found["state"] == "PAUSE")
+        assert {entry["cause"] for entry in seen["undetermined"]} == {"failed"}
+        wait_for(lambda: applied(host), lambda found: found.get("state") == "PAUSE")
+        assert SECOND in journal(host, "--lines=50")
+    finally:
+        volume.attach()
+
+
+@pytest.mark.accepts("F17")
+def test_a_read_only_disk_is_undetermined_until_the_broker_takes_it_offline(host: Host):
+    volume = host.volumes[FIRST]
+    volume.break_read_only()
+    seen = wait_for(lambda: decision(host), lambda found: found["state"] == "PAUSE")
+    assert {entry["cause"] for entry in seen["undetermined"]} == {"failed"}
+    # The broker writes a checkpoint there once a minute, at the latest; then it has no vote, and no disk.
+    offline = wait_for(lambda: applied(host), lambda found: found["offline_log_dirs"] != [])
+    assert offline["offline_log_dirs"] == [f"{FIRST}/kafka"]
+    wait_for(lambda: decision(host), lambda found: found["state"] == "OPEN")
+    host.run("systemctl", "stop", BROKER)
+    volume.detach()
+    volume.attach()
+    host.run("systemctl", "start", BROKER)
+    wait_for(lambda: applied(host), lambda found: found["offline_log_dirs"] == [])
+
+
+@pytest.mark.accepts("F31")
+def test_at_boot_the_agent_is_there_before_the_broker(host: Host):
+    host.power_off()
+    host.start()
+    host.wait_until_booted()
+    wait_for(lambda: property_of(host, BROKER, "ActiveState"), lambda state: state == "active")
+    ready = int(property_of(host, AGENT, "ActiveEnterTimestampMonotonic"))
+    started = int(property_of(host, BROKER, "ExecMainStartTimestampMonotonic"))
+    assert 0 < ready <= started
+
+
+def total(host: Host, name: str) -> float:
+    """A counter of the agent, whatever its labels."""
+    return sum(value for metric, value in metrics(host).items() if metric.partition("{")[0] == name)
+
+
+def expired_certificate(host: Host, authority: Path) -> str:
+    """A certificate for the agent's own key that was good until an hour ago."""
+    key = load_pem_private_key(host.read("/etc/kquota/tls/current/agent.key").encode(), None)
+    signer = load_pem_private_key((authority / "ca.key").read_bytes(), None)
+    issuer = x509.load_pem_x509_certificate((authority / "ca.pem").read_bytes())
+    assert isinstance(key, EllipticCurvePrivateKey)
+    assert isinstance(signer, EllipticCurvePrivateKey)
+    present = x509.load_pem_x509_certificate(host.read("/etc/kquota/tls/current/agent.pem").encode())
+    end = datetime.now(UTC) - timedelta(hours=1)
+    builder = (
+        x509.CertificateBuilder(issuer.subject, present.subject, key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(end - timedelta(days=1))
+        .not_valid_after(end)
+    )
+    return builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+@pytest.mark.accepts("F22", "A14")
+def test_an_expired_certificate_is_told_counted_and_rotated_without_a_restart(host: Host, inventory: Path):
+    broker, agent = property_of(host, BROKER, "MainPID"), agent_process(host)
+    errors = total(host, "kquota_kafka_errors_total")
+    expired = expired_certificate(host, inventory / "authority")
+    host.run("cp", "--archive", "/etc/kquota/tls/current/.", "/etc/kquota/tls/20000101T000000")
+    host.write("/etc/kquota/tls/20000101T000000/agent.pem", expired, owner="root:kquota")
+    host.run("ln", "--symbolic", "--force", "--no-dereference", "20000101T000000", "/etc/kquota/tls/current")
+    wait_for(lambda: journal(host, "--lines=100"), lambda text: "expired" in text)
+    wait_for(lambda: total(host, "kquota_kafka_errors_total"), lambda count: count > errors)
+    play(inventory / "hosts.yml", REPOSITORY / "playbooks/rotate_certificates.yml")
+    wait_for(lambda: metrics(host)["kquota_connected"], lambda connected: connected == 1)
+    assert (property_of(host, BROKER, "MainPID"), agent_process(host)) == (broker, agent)
+
+
+def acl(host: Host, change: str, operation: str) -> None:
+    host.run(
+        *("/opt/kafka/bin/kafka-acls.sh", "--bootstrap-server", "broker-1:9093"),
+        *("--command-config", "/etc/kafka/admin.properties", f"--{change}", "--force"),
+        *("--allow-principal", "User:CN=kquota-agent", "--operation", operation),
+        *("--topic", "__kquota_volume_usage"),
+    )
+
+
+@pytest.mark.accepts("F23")
+@pytest.mark.parametrize(("operation", "word"), [("Read", "read"), ("Write", "write")])
+def test_which_permission_is_denied_is_told(host: Host, operation: str, word: str):
+    denied = f"denied {word} on topic __kquota_volume_usage"
+    errors = {name: value for name, value in metrics(host).items() if "acl" in name}
+    acl(host, "remove", operation)
+    try:
+        wait_for(lambda: journal(host, "--lines=100"), lambda text: denied in text)
+        wait_for(
+            lambda: {name: value for name, value in metrics(host).items() if "acl" in name},
+            lambda seen: seen != errors,
+        )
+    finally:
+        acl(host, "add", operation)
