@@ -172,6 +172,11 @@ build/packages-of-all-suites: $(CALLBACK_JAR) $(PACKAGED) | deps
 packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm trixie": also for another Debian)
 	tools/packages/build.sh $(SUITES)
 
+.PHONY: release
+release: deps-fleet deps-docs ## Everything of a release into dist/release, twice, and compared: packages, wheel, collection, BOMs
+	@tools/virtual-environment.sh release
+	tools/release/release.sh
+
 .PHONY: clean
 clean: ## Remove what was built here
-	rm -rf .venv .venv-fleet .venv-pipeline .venv-docs build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-fleet .venv-pipeline .venv-docs .venv-release build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

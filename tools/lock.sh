@@ -12,5 +12,6 @@ compile agent.txt pyproject.toml --extra agent
 compile dev.txt pyproject.toml --extra agent --group dev
 compile fleet.txt --group fleet
 compile docs.txt requirements/docs.in
+compile release.txt requirements/release.in
 compile pipeline.txt pyproject.toml --extra pipeline
 compile pipeline-dev.txt pyproject.toml --extra agent --extra pipeline --group pipeline-dev

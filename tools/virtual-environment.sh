@@ -1,5 +1,5 @@
 #!/bin/sh
-# virtual-environment.sh [fleet|pipeline|docs]: makes .venv, or the environment of that name beside it, from the
+# virtual-environment.sh [fleet|pipeline|docs|release]: makes .venv, or the environment of that name beside it, from the
 # locked requirements; does nothing when it is already made from these very locks.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,7 +11,8 @@ case ${1:-} in
   fleet) venv=.venv-fleet lock=requirements/fleet.txt kquota=no ;;
   pipeline) venv=.venv-pipeline lock=requirements/pipeline-dev.txt ;;
   docs) venv=.venv-docs lock=requirements/docs.txt kquota=no ;;
-  *) echo "usage: $0 [fleet|pipeline|docs]" >&2; exit 2 ;;
+  release) venv=.venv-release lock=requirements/release.txt kquota=no ;;
+  *) echo "usage: $0 [fleet|pipeline|docs|release]" >&2; exit 2 ;;
 esac
 
 made_from() { # what the environment depends on

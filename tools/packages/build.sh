@@ -1,5 +1,6 @@
 #!/bin/sh
-# build.sh [SUITE…]: builds the .deb of the agent for each Debian suite, and the one of the plug-in, into dist/.
+# build.sh [SUITE…]: builds the .deb of the agent for each Debian suite, and the one of the plug-in, into
+# dist/, or the folder that KQUOTA_DIST names.
 # Without arguments for the suite of this machine; others are built in a root directory of their own, by root.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -20,7 +21,8 @@ umask 022
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p dist
+dist=${KQUOTA_DIST:-dist}
+mkdir -p "$dist"
 
 wheel() {
   .venv/bin/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir "$1" .
@@ -68,11 +70,11 @@ agent() {
   in_suite "$suite" "$work/stage-agent.sh" "$work/$suite" "$KQUOTA_STAGE"
   texts "$KQUOTA_STAGE"
   find "$KQUOTA_STAGE" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
-  "$nfpm" package --config packaging/nfpm/agent.yml --packager deb --target dist/
+  "$nfpm" package --config packaging/nfpm/agent.yml --packager deb --target "$dist/"
 }
 
 for suite in $suites; do agent "$suite"; done
 
 unset KQUOTA_RELEASE
 export KQUOTA_VERSION="$KQUOTA_JAR_VERSION"
-"$nfpm" package --config packaging/nfpm/callback.yml --packager deb --target dist/
+"$nfpm" package --config packaging/nfpm/callback.yml --packager deb --target "$dist/"

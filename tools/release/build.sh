@@ -1,0 +1,66 @@
+#!/bin/sh
+# build.sh FOLDER: everything that a release consists of, into FOLDER. The same sources give the same bytes.
+set -eu
+cd "$(dirname "$0")/../.."
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py)
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+umask 022
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# archive FOLDER NAME…: prints a .tar.gz of what is in FOLDER, without a trace of when and by whom it was made
+archive() {
+  folder=$1; shift
+  tar --create --directory "$folder" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+    --format=gnu "$@" | gzip -9n
+}
+
+bom_of_python() { # LOCK NAME: what an environment made from the lock consists of
+  .venv-release/bin/cyclonedx-py requirements "requirements/$1.txt" --output-reproducible --of JSON \
+    --output-file "$out/$2.cdx.json" >/dev/null
+}
+
+bom_of_java() { # FOLDER_OF_POM NAME
+  mkdir "$work/$2"
+  cp "$1/pom.xml" "$work/$2/"
+  mvn -q -B -ntp -f "$work/$2/pom.xml" org.cyclonedx:cyclonedx-maven-plugin:2.9.1:makeBom \
+    -DincludeBomSerialNumber=false -DoutputFormat=json -DoutputName=bom \
+    -Dproject.build.outputTimestamp="$(date --utc --date "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)"
+  cp "$work/$2/target/bom.json" "$out/$2.cdx.json"
+}
+
+echo "Sources"
+git archive --format=tar --prefix="kquota-$version/" HEAD | gzip -9n > "$out/kquota-$version.tar.gz"
+
+echo "The plug-in"
+mvn -q -B -ntp -f callback/pom.xml clean package -DskipTests
+cp "callback/target/kquota-callback-$version.jar" "$out/"
+
+echo "The packages"
+KQUOTA_DIST=$out tools/packages/build.sh bookworm trixie
+
+echo "The wheel"
+.venv/bin/python -m hatchling build --target wheel --directory "$out" >/dev/null 2>&1
+
+echo "The collection"
+mkdir "$work/source" "$work/collection"
+git archive HEAD | tar --extract --directory "$work/source"
+.venv-fleet/bin/ansible-galaxy collection build --output-path "$work" "$work/source" >/dev/null
+tar --extract --gzip --file "$work/kquota-kquota-$version.tar.gz" --directory "$work/collection"
+python3 tools/release/collection.py "$work/collection"
+archive "$work/collection" . > "$out/kquota-kquota-$version.tar.gz"
+
+echo "The documentation"
+.venv-docs/bin/python -m tools.site >/dev/null
+archive build --transform "s,^site,kquota-$version-docs," --exclude .buildinfo site > "$out/kquota-$version-docs.tar.gz"
+
+echo "The bills of materials"
+bom_of_python agent kquota-agent
+bom_of_python pipeline kquota-pipeline
+bom_of_java callback kquota-callback
+bom_of_java spark/kquota_pipeline/jars kquota-pipeline-jars
+
+(cd "$out" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS)

@@ -1,0 +1,23 @@
+#!/bin/sh
+# release.sh: a release into dist/release, built twice; fails where the two differ.
+set -eu
+cd "$(dirname "$0")/../.."
+[ -z "$(git status --porcelain)" ] || { echo "There are changes that are not committed: a release is what is committed." >&2; exit 1; }
+version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py)
+if grep -q "^## \[$version\] - unreleased" CHANGELOG.md; then
+  echo "note: CHANGELOG.md says that $version is unreleased" >&2
+fi
+
+# At two places with names of different lengths, so that neither can be in what is built.
+first=dist/release second=dist/release-built-again
+rm -rf $first $second
+tools/release/build.sh $first
+echo "Everything again"
+tools/release/build.sh $second
+if ! diff $first/SHA256SUMS $second/SHA256SUMS; then
+  echo "The two builds differ, see above; they are in $first and $second." >&2
+  exit 1
+fi
+rm -rf $second
+echo "The same bytes twice. In $first:"
+cat $first/SHA256SUMS
