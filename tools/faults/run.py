@@ -44,6 +44,7 @@ def run(faults: Sequence[Fault], *, java: bool, selection: str = "") -> dict[str
                 "-m",
                 "pytest",
                 "-q",
+                "--tb=short",
                 "-o",
                 "junit_family=xunit1",
                 f"--junitxml={report}",

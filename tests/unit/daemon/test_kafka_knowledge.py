@@ -15,7 +15,7 @@ from kquota.fold.records import (
     TopicRestarted,
 )
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
-from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.topics import TopicVerdict, Verdict
 
 TOPIC = "usage"
@@ -95,6 +95,17 @@ def test_failures_are_counted_by_kind_until_they_are_taken(knowledge: KafkaKnowl
     assert (knowledge.drain_read_failures(), knowledge.drain_read_failures()) == (1, 0)
     knowledge.take(ReadingRecovered())
     assert "reader" not in knowledge.troubles
+
+
+@pytest.mark.accepts("F23")
+def test_denials_are_counted_by_the_permission_they_lack(knowledge: KafkaKnowledge) -> None:
+    write = KafkaFailure(Kind.ACL_DENIED, "denied", Operation.WRITE)
+    read = KafkaFailure(Kind.ACL_DENIED, "denied", Operation.READ)
+    for event in (write, ReadingFailed(read), write, OwnBrokerFailed(1, DENIED, 1.0), DOWN):
+        knowledge.take(event)
+    assert knowledge.drain_denied() == {Operation.WRITE: 2, Operation.READ: 1}
+    assert knowledge.drain_denied() == {}
+    assert knowledge.drain_errors()[Kind.ACL_DENIED] == 4
 
 
 def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaKnowledge) -> None:
