@@ -1,0 +1,209 @@
+"""Three brokers on hosts of their own: restarts, hosts without power, a cluster that was away.
+
+Test follows test.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kquota.demo.runtime import ensure_kafka_runtime
+from tests.fleet.conftest import MakeFleet
+from tests.fleet.hosts.fleet import Fleet
+from tests.fleet.hosts.host import Host
+from tests.fleet.hosts.spec import HostSpec, VolumeSpec
+from tests.fleet.rollout import (
+    AGENT,
+    BROKER,
+    REPOSITORY,
+    SHARED,
+    applied,
+    decision,
+    journal,
+    metrics,
+    play,
+    wait_for,
+    write_inventory,
+)
+
+DATA = "/data/1"
+VOLUMES = (
+    VolumeSpec(path=DATA, size_mebibytes=128),
+    VolumeSpec(path="/data/2", size_mebibytes=128),
+    VolumeSpec(path="/data/metadata", size_mebibytes=64),
+)
+NAMES = ("broker-1", "broker-2", "broker-3")
+STALENESS_SECONDS, JOIN_GRACE_SECONDS = 25, 30
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def fleet(make_fleet: MakeFleet, packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """Brokers with kquota rolled out on them, enforcing; so quick that a test need not wait for long."""
+    jars = ensure_kafka_runtime().jars
+    fleet = make_fleet(
+        [
+            HostSpec(name=name, suite="trixie", volumes=VOLUMES, shows={"/opt/kafka/libs": jars})
+            for name in NAMES
+        ]
+    )
+    inventory = write_inventory(fleet, tmp_path_factory.mktemp("inventory"))
+    play(inventory, SHARED / "prepare.yml")
+    settings = {"staleness_seconds": STALENESS_SECONDS, "join_grace_seconds": JOIN_GRACE_SECONDS}
+    play(
+        inventory,
+        REPOSITORY / "playbooks/rollout.yml",
+        kquota_dist_dir=str(packages),
+        kquota_agent_settings=settings,
+    )
+    return fleet
+
+
+@pytest.fixture(autouse=True)
+def _well(fleet: Fleet) -> Iterator[None]:
+    """Each test finds and leaves all brokers open and enforcing."""
+    everywhere(fleet, "OPEN")
+    yield
+    everywhere(fleet, "OPEN")
+
+
+def everywhere(fleet: Fleet, state: str, names: tuple[str, ...] = NAMES) -> None:
+    for name in names:
+        wait_for(
+            lambda host=fleet[name]: applied(host),
+            lambda seen: (seen.get("mode"), seen.get("state")) == ("enforce", state),
+        )
+
+
+def status(host: Host) -> dict[str, Any]:
+    """What `kquota status` says, or nothing while the cluster can't be read."""
+    done = host.run("kquota", "status", "--json", check=False)
+    return json.loads(done.stdout) if done.returncode == 0 else {}
+
+
+def is_active(host: Host, broker_id: int) -> bool | None:
+    known = {broker["broker_id"]: broker["active"] for broker in status(host).get("brokers", [])}
+    return known.get(broker_id)
+
+
+def now(host: Host) -> str:
+    """A place in the host's journal: after what is in it now."""
+    last = host.run("journalctl", "--no-pager", "--quiet", "--lines=0", "--show-cursor").stdout
+    return last.strip().removeprefix("-- cursor: ")
+
+
+def states_told(host: Host, since: str) -> set[str]:
+    """The states that the agent's journal has told of since then."""
+    lines = journal(host, f"--after-cursor={since}").splitlines()
+    return {
+        state for line in lines for state in ("OPEN", "THROTTLE", "PAUSE") if line.startswith(f"{state}:")
+    }
+
+
+def stay_open(fleet: Fleet, names: tuple[str, ...], seconds: float) -> None:
+    """Look for so long whether a state other than OPEN is applied anywhere."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        assert {name: applied(fleet[name]).get("state") for name in names} == dict.fromkeys(names, "OPEN")
+        time.sleep(0.5)
+
+
+@pytest.mark.accepts("F14")
+def test_a_rolling_restart_of_every_broker_neither_pauses_nor_flaps(fleet: Fleet):
+    marks = {name: now(fleet[name]) for name in NAMES}
+    for number, name in enumerate(NAMES, start=1):
+        host, other = fleet[name], fleet[NAMES[number % 3]]
+        started = applied(host)["started_uptime_ms"]
+        host.run("systemctl", "restart", BROKER)
+        wait_for(
+            lambda host=host: applied(host),
+            lambda seen, started=started: seen["started_uptime_ms"] > started and seen["lost"] is None,
+        )
+        wait_for(lambda other=other, number=number: is_active(other, number), lambda active: active is True)
+    for name in NAMES:
+        assert states_told(fleet[name], marks[name]) <= {"OPEN"}
+        assert decision(fleet[name])["undetermined"] == []
+
+
+@pytest.mark.accepts("F31")
+def test_a_host_that_boots_for_longer_than_reports_are_fresh_pauses_nobody(fleet: Fleet):
+    others = ("broker-1", "broker-2")
+    host = fleet["broker-3"]
+    marks = {name: now(fleet[name]) for name in others}
+    host.power_off()
+    wait_for(lambda: is_active(fleet["broker-1"], 3), lambda active: active is False)
+    stay_open(fleet, others, STALENESS_SECONDS + 5)
+    host.start()
+    host.wait_until_booted()
+    wait_for(lambda: is_active(fleet["broker-1"], 3), lambda active: active is True)
+    everywhere(fleet, "OPEN")
+    for name in others:
+        assert states_told(fleet[name], marks[name]) <= {"OPEN"}
+
+
+@pytest.mark.accepts("F31")
+def test_a_broker_that_joins_before_its_agent_pauses_nobody_within_the_join_grace(fleet: Fleet):
+    others = ("broker-1", "broker-2")
+    host = fleet["broker-3"]
+    host.run("systemctl", "stop", BROKER, AGENT)
+    wait_for(lambda: is_active(fleet["broker-1"], 3), lambda active: active is False)
+    stay_open(fleet, others, STALENESS_SECONDS + 1)
+    host.run("systemctl", "start", BROKER)
+    joined = time.monotonic()
+    wait_for(lambda: is_active(fleet["broker-1"], 3), lambda active: active is True)
+    stay_open(fleet, others, JOIN_GRACE_SECONDS - 5 - (time.monotonic() - joined))
+    # Grace has an end: a broker of which nothing is known for longer than that is undetermined.
+    seen = wait_for(lambda: decision(fleet["broker-1"]), lambda found: found["state"] == "PAUSE")
+    assert {(entry["broker_id"], entry["cause"]) for entry in seen["undetermined"]} == {(3, "stale")}
+    host.run("systemctl", "start", AGENT)
+
+
+@pytest.mark.accepts("A26", "A14")
+def test_the_verdict_of_a_full_broker_survives_its_death_and_a_restart_of_the_cluster(fleet: Fleet):
+    others = ("broker-1", "broker-2")
+    full = fleet["broker-3"]
+    ballast = full.volumes[DATA].fill(leave_bytes=5 * 2**20)
+    try:
+        everywhere(fleet, "PAUSE")
+        full.power_off()
+        wait_for(lambda: is_active(fleet["broker-1"], 3), lambda active: active is False)
+        time.sleep(STALENESS_SECONDS)
+        for name in others:
+            assert [reason["broker_id"] for reason in decision(fleet[name])["reasons"]] == [3]
+        for name in others:
+            fleet[name].run("systemctl", "kill", "--signal=KILL", BROKER)
+            fleet[name].run("systemctl", "stop", BROKER)
+        wait_for(lambda: metrics(fleet["broker-1"])["kquota_connected"], lambda value: value == 0)
+        wait_for(
+            lambda: sum(
+                value
+                for metric, value in metrics(fleet["broker-1"]).items()
+                if metric.startswith("kquota_publish_errors_total")
+            ),
+            lambda count: count > 0,
+        )
+        assert "cannot be reached" in journal(fleet["broker-1"], "--lines=100")
+        # An agent without a memory of its own knows it from the topic alone.
+        fleet["broker-2"].run("systemctl", "stop", AGENT)
+        fleet["broker-2"].run("rm", "-rf", "/var/lib/kquota/", "/run/kquota/decision.json")
+        for name in others:
+            fleet[name].run("systemctl", "start", BROKER)
+        fleet["broker-2"].run("systemctl", "start", AGENT)
+        for name in others:
+            found = wait_for(
+                lambda name=name: decision(fleet[name]),
+                lambda seen: seen.get("state") == "PAUSE" and seen["undetermined"] == [],
+            )
+            assert [reason["broker_id"] for reason in found["reasons"]] == [3]
+        everywhere(fleet, "PAUSE", others)
+    finally:
+        ballast.unlink()
+    full.start()
+    full.wait_until_booted()
