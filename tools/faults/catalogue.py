@@ -31,9 +31,14 @@ class Fault:
     tests: tuple[Mark, ...]
 
     @property
+    def python_marks(self) -> tuple[Mark, ...]:
+        """The marks of tests for pytest."""
+        return tuple(mark for mark in self.tests if mark.path.endswith(".py"))
+
+    @property
     def python_tests(self) -> tuple[str, ...]:
         """Node ids for pytest."""
-        return tuple(f"{mark.path}::{mark.test}" for mark in self.tests if mark.path.endswith(".py"))
+        return tuple(f"{mark.path}::{mark.test}" for mark in self.python_marks)
 
     @property
     def has_java_tests(self) -> bool:

@@ -35,7 +35,10 @@ class Outcome:
 def run(faults: Sequence[Fault], *, java: bool, selection: str = "") -> dict[str, Outcome]:
     """Inject the faults; ``selection`` is an expression of marks for pytest (``not long``)."""
     outcomes = {fault.id: Outcome() for fault in faults}
-    nodes = sorted({node for fault in faults for node in fault.python_tests})
+    # in the order of their files: some share a cluster and follow each other
+    marks = {mark for fault in faults for mark in fault.python_marks}
+    places = sorted((mark.path, mark.line, f"{mark.path}::{mark.test}") for mark in marks)
+    nodes = list(dict.fromkeys(node for _, _, node in places))
     with tempfile.TemporaryDirectory(prefix="kquota-faults-") as directory:
         report = Path(directory) / "report.xml"
         if nodes:

@@ -5,6 +5,7 @@ The tests share a fleet and come in this order.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,11 +20,14 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kquota.demo.clients import admin_client, create_topic
+from kquota.demo.clients import admin_client, create_topic, visible_brokers
+from kquota.demo.node import KafkaNode
+from kquota.demo.processes import ChildProcess
 from kquota.demo.runtime import KafkaRuntime
 from kquota.publish.topics import usage_topic
 from tests.integration.spine.agents import agent_name, eventually
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC, Fleet
+from tests.integration.spine.island import Island, island
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(420)]
 
@@ -131,3 +135,217 @@ def test_a_topic_without_a_leader_after_a_failover_leaves_the_view_until_it_is_s
         fragile.cluster.restart(dead)
         fragile.await_enforced("OPEN", timeout_seconds=90)
         record_property("recovery_seconds", time.monotonic() - begun)
+
+
+@pytest.mark.accepts("F10", "A12")
+def test_a_topic_that_deletes_is_refused_until_it_is_compacted_again(
+    fragile: Fleet, record_property: Measured
+) -> None:
+    marks, begun = fragile.marks(), time.monotonic()
+    alter(fragile, ResourceType.TOPIC, USAGE_TOPIC, cleanup_policy="delete")
+    fragile.await_enforced("PAUSE")
+    record_property("safe_seconds", time.monotonic() - begun)
+    for agent in fragile.of():
+        assert [entry["cause"] for entry in agent.decision["undetermined"]] == ["topic-refused"]
+        assert agent.metric("kquota_undetermined", broker="", cause="topic-refused") == 1
+        assert agent.told("cleanup.policy", since=marks[agent.broker_id])
+    begun = time.monotonic()
+    alter(fragile, ResourceType.TOPIC, USAGE_TOPIC, cleanup_policy="compact")
+    fragile.await_enforced("OPEN")
+    record_property("recovery_seconds", time.monotonic() - begun)
+
+
+@pytest.mark.accepts("F9", "A26")
+def test_a_deleted_topic_is_made_anew_and_verdicts_of_the_dead_stay(
+    fragile: Fleet, record_property: Measured
+) -> None:
+    survivors = [1, 2]
+    fragile.fill(3, headroom=-0.2)
+    fragile.await_enforced("PAUSE")
+    fragile.agents[3].kill()
+    fragile.cluster.nodes[3].kill()
+
+    address = fragile.cluster.nodes[1].clients_address
+    eventually(lambda: visible_brokers(address) == set(survivors), "the dead broker is no longer listed")
+    # a controller may have to be found first
+    admin = admin_of(fragile)
+    marks, begun = fragile.marks(), time.monotonic()
+    with leases_hold(fragile, survivors) as look:
+        admin.delete_topics([USAGE_TOPIC])[USAGE_TOPIC].result(timeout=30)
+        for agent in fragile.of(survivors):
+            eventually(
+                lambda agent=agent: agent.told("read again from its beginning", since=marks[agent.broker_id]),
+                "a new topic is read",
+            )
+        eventually(
+            lambda: {m.key() for m in fragile.records()} >= {b"1", b"2"}, "both have reported to the new one"
+        )
+        record_property("recovery_seconds", time.monotonic() - begun)
+        while time.monotonic() - begun < STALENESS_SECONDS + 5:
+            look()
+            time.sleep(0.5)
+    for agent in fragile.of(survivors):
+        assert agent.process.running()
+        assert set(agent.states_told(marks[agent.broker_id])) <= {"PAUSE"}
+        assert agent.decision["reasons"][0]["broker_id"] == 3
+        assert agent.decision["undetermined"] == []
+    fragile.clear()
+    fragile.cluster.restart(3)
+    fragile.agents[3].start()
+    fragile.await_enforced("OPEN", timeout_seconds=90)
+
+
+@pytest.mark.accepts("F30")
+def test_a_reassignment_that_fills_a_disk_in_pause_is_named_and_can_be_cancelled(
+    fragile: Fleet, kafka_runtime: KafkaRuntime, tmp_path: Path, record_property: Measured
+) -> None:
+    agent = fragile.agents[3]
+    admin = admin_client(fragile.cluster.client_configuration())
+    create_topic(admin, "moved", [[1]])
+    with fragile.produce("moved", 40e6):
+        eventually(lambda: fragile.landed_bytes("moved") > 150e6, "there is something to move", 120)
+    moves = tmp_path / "moves.json"
+    move = {"topic": "moved", "partition": 0, "replicas": [3]}
+    moves.write_text(json.dumps({"version": 1, "partitions": [move]}), "utf-8")
+
+    def reassign(*arguments: str) -> None:
+        process = ChildProcess(
+            [
+                kafka_runtime.java,
+                *("-cp", kafka_runtime.class_path()),
+                "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+                *("--bootstrap-server", fragile.cluster.bootstrap_servers),
+                *("--reassignment-json-file", str(moves)),
+                *arguments,
+            ],
+            log_path=tmp_path / "reassign.log",
+            environment=fragile.cluster.environment(),
+        )
+        assert process.popen.wait(60) == 0, process.log_tail()
+
+    fragile.fill(3, headroom=-0.02)
+    fragile.await_enforced("PAUSE")
+    mark, begun = agent.journal_mark(), time.monotonic()
+    reassign("--execute", "--throttle", "2000000")
+    growing = {"volume": fragile.disk(3).device, "mount_point": str(fragile.disk(3).mount_point)}
+
+    def alerted() -> bool:
+        values = [
+            value
+            for (name, labels), value in agent.metrics().items()
+            if name == "kquota_volume_growing_in_pause" and growing.items() <= dict(labels).items()
+        ]
+        return values == [1]
+
+    eventually(alerted, "a metric names the volume", 120)
+    record_property("safe_seconds", time.monotonic() - begun)
+    eventually(lambda: agent.told("topics that grow: moved", since=mark), "the journal names the topic", 60)
+    [(level, sentence)] = agent.told("topics that grow: moved", since=mark)
+    assert level == "WARNING"
+    assert f"volume {growing['volume']} of broker 3 goes on growing in PAUSE" in sentence
+
+    begun = time.monotonic()
+    reassign("--cancel")
+    eventually(lambda: not alerted(), "cancelled, it grows no more", 120)
+    record_property("recovery_seconds", time.monotonic() - begun)
+    fragile.clear()
+    fragile.await_enforced("OPEN")
+
+
+@pytest.fixture
+def lone_agent(fragile: Fleet) -> Iterator[Island]:
+    """Agent 2 behind a bridge."""
+    agent = fragile.agents[2]
+    brokers = [node.ports.internal for node in fragile.cluster.brokers]
+    agent.stop()
+    with island(fragile.cluster, "agent", reached_from_it=brokers, reached_in_it=[agent.metrics_port]) as one:
+        agent.launcher = one.launcher
+        agent.start()
+        fragile.await_enforced("OPEN")
+        yield one
+        one.mend()
+        agent.stop()
+    agent.launcher = ()
+    agent.start()
+    fragile.await_enforced("OPEN", timeout_seconds=90)
+
+
+@pytest.mark.accepts("F1", "A18")
+def test_an_agent_alone_cut_off_makes_the_others_fall_back_and_itself(
+    fragile: Fleet, lone_agent: Island, record_property: Measured
+) -> None:
+    marks, begun = fragile.marks(), time.monotonic()
+    lone_agent.cut()
+    fragile.await_enforced("PAUSE", timeout_seconds=3 * STALENESS_SECONDS)
+    took_seconds = time.monotonic() - begun
+    record_property("safe_seconds", took_seconds)
+    assert took_seconds > 0.7 * STALENESS_SECONDS, "a short interruption is no reason to fall back"
+    for agent in fragile.of([1, 3]):
+        assert agent.decision["undetermined"] == [{"broker_id": 2, "cause": "stale"}]
+        assert agent.decision["fallback"] is True
+    cut_off = fragile.agents[2]
+    assert cut_off.decision["fallback"] is True
+    assert set(cut_off.states_told(marks[2])) == {"PAUSE"}
+    assert cut_off.applied["lost"] is None, "it goes on renewing its lease"
+    begun = time.monotonic()
+    lone_agent.mend()
+    fragile.await_enforced("OPEN", timeout_seconds=90)
+    record_property("recovery_seconds", time.monotonic() - begun)
+
+
+@pytest.fixture
+def lone_host(fragile: Fleet) -> Iterator[Island]:
+    """Broker 3 and its agent behind a bridge."""
+    node, agent = fragile.cluster.nodes[3], fragile.agents[3]
+
+    def stop() -> None:
+        agent.stop()
+        node.stop()
+
+    def start(launcher: tuple[str, ...]) -> None:
+        node.launcher = agent.launcher = launcher
+        fragile.cluster.restart(3, timeout_seconds=90)
+        agent.start()
+        fragile.await_enforced("OPEN", timeout_seconds=90)
+
+    others = [port for n in fragile.cluster.brokers if n is not node for port in ports_of(n)]
+    own = [*ports_of(node), agent.metrics_port]
+    stop()
+    with island(fragile.cluster, "host", reached_from_it=others, reached_in_it=own) as one:
+        start(one.launcher)
+        yield one
+        one.mend()
+        stop()
+    start(())
+
+
+def ports_of(node: KafkaNode) -> tuple[int, ...]:
+    return node.ports.clients, node.ports.internal, node.ports.controller
+
+
+@pytest.mark.accepts("F1", "A26")
+def test_a_whole_host_cut_off_keeps_its_last_verdict_and_nobody_falls_back(
+    fragile: Fleet, lone_host: Island, record_property: Measured
+) -> None:
+    survivors = [1, 2]
+    fragile.fill(3, headroom=0.5)
+    fragile.await_enforced("THROTTLE")
+    marks, begun = fragile.marks(), time.monotonic()
+    lone_host.cut()
+
+    address = fragile.cluster.nodes[1].clients_address
+    eventually(lambda: visible_brokers(address) == set(survivors), "the broker is fenced")
+    record_property("safe_seconds", time.monotonic() - begun)
+    while time.monotonic() - begun < STALENESS_SECONDS + 10:
+        for agent in fragile.of(survivors):
+            assert agent.applied_state == "THROTTLE"
+            assert agent.decision["undetermined"] == []
+        time.sleep(0.5)
+    for agent in fragile.of(survivors):
+        assert agent.decision["reasons"][0]["broker_id"] == 3, "its last verdict counts"
+        assert set(agent.states_told(marks[agent.broker_id])) <= {"THROTTLE"}
+    fragile.clear()
+    begun = time.monotonic()
+    lone_host.mend()
+    fragile.await_enforced("OPEN", timeout_seconds=90)
+    record_property("recovery_seconds", time.monotonic() - begun)
