@@ -66,7 +66,7 @@ lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles 
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p tools.dashboard -p tools.reference -p tools.site -p bench -p tests.fleet.hosts
+	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p tools.dashboard -p tools.pictures -p tools.reference -p tools.site -p bench -p tests.fleet.hosts
 	.venv/bin/lint-imports
 	PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" .venv-fleet/bin/ansible-lint --offline -q
 
@@ -84,6 +84,11 @@ acceptance: deps ## Write anew what is made from the code: pages of reference, a
 .PHONY: docs
 docs: deps-docs ## The documentation as a site, in build/site; loads nothing from elsewhere
 	.venv-docs/bin/python -m tools.site
+
+.PHONY: pictures
+pictures: docs callback ## Take the pictures in docs/img anew, of real runs and pages (PICTURES_ARGS="--report FILE pages")
+	@tools/system-packages.sh pictures
+	$(AS_ROOT) $(PY) -m tools.pictures $(PICTURES_ARGS)
 
 .PHONY: callback
 callback: $(CALLBACK_JAR) ## Build the broker plug-in

@@ -1,6 +1,7 @@
 #!/bin/sh
-# system-packages.sh [fleet]: installs what the make targets need from Debian and is missing here; says so and stops where
-# it may not. With fleet, also what the throw-away hosts with systemd are made with.
+# system-packages.sh [fleet|pictures]: installs what the make targets need from Debian and is missing here; says so and
+# stops where it may not. With fleet, also what the throw-away hosts with systemd are made with; with pictures, the browser
+# that pages are photographed in.
 set -eu
 
 missing=""
@@ -33,6 +34,10 @@ if [ "${1:-}" = fleet ]; then
   have ssh-keygen || need openssh-client
   have xfs_io || need xfsprogs
   [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
+fi
+
+if [ "${1:-}" = pictures ]; then
+  command -v chromium >/dev/null || need chromium
 fi
 
 if [ -n "$missing" ]; then
