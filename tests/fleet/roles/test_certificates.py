@@ -68,3 +68,18 @@ def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(
     with pytest.raises((TypeError, ValueError)):
         load_pem_private_key(key.read_bytes(), None)
     assert [path.name for path in (tmp_path / "etc").rglob("ca.*")] == ["ca.pem"]
+
+
+def test_a_removal_takes_the_directory_around_them_unless_others_use_it(
+    tmp_path: Path, variables: dict[str, object]
+) -> None:
+    remove = (("kquota_tls", "remove"),)
+    run_tasks(tmp_path, ISSUE, variables)
+    another = tmp_path / "etc/agent.yml"
+    another.touch()
+    assert run_tasks(tmp_path, remove, variables) > 0
+    assert list((tmp_path / "etc").iterdir()) == [another]
+    another.unlink()
+    assert run_tasks(tmp_path, remove, variables) > 0
+    assert not (tmp_path / "etc").exists()
+    assert run_tasks(tmp_path, remove, variables) == 0
