@@ -105,6 +105,8 @@ public final class ManyQuotas implements AutoCloseable {
         quotas.updateQuota(Optional.of(ClientQuotaManager.DEFAULT_USER_ENTITY), Optional.of(ClientQuotaManager.DEFAULT_USER_CLIENT_ID),
             Optional.of(new Quota(UNREACHED_BYTES_PER_SECOND, true)));
         authorizer.configure(properties);
+        // As a broker does it: an authorizer has metrics of its own.
+        Plugin.wrapInstance(authorizer, metrics, "authorizer.class.name", "role", "broker");
         authorizer.loadSnapshot(acls());
         authorizer.completeInitialLoad();
         for (int topic = 0; topic < TOPICS; topic++) {

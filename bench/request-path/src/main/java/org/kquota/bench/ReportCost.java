@@ -21,7 +21,17 @@ public final class ReportCost {
     private ReportCost() {
     }
 
-    public static void main(String[] arguments) throws Exception {
+    public static void main(String[] arguments) {
+        try {
+            measure(arguments);
+        } catch (Exception e) {
+            // Threads of the broker's classes would keep it from ending.
+            e.printStackTrace();
+            System.exit(1);
+        }
+    }
+
+    private static void measure(String[] arguments) throws Exception {
         int seconds = Integer.parseInt(arguments[1]);
         try (ManyQuotas quotas = new ManyQuotas(ManyQuotas.Kind.KQUOTA_TOPICS_OVER, Path.of(arguments[0]))) {
             Thread requests = new Thread(() -> request(quotas), "requests");
