@@ -91,24 +91,23 @@ final class Fence {
         }
         boolean paused = quotas.now().enforced() == State.PAUSE;
         TopicGate gate = thresholds.gate();
-        if ((!paused && !gate.isClosedForSome()) || quotas.isExempt(context.principal())) {
+        if (!paused && !gate.isClosedForSome()) {
             return null;
         }
         for (int i = 0; i < actions.size(); i++) {
-            String topic = written(actions.get(i), results.get(i));
-            if (topic == null) {
+            Action action = actions.get(i);
+            String topic = action.resourcePattern().name();
+            // The gate first: while it is closed for a few topics, requests to all the others ask nothing more.
+            if (!paused && !gate.isClosedFor(topic) || !isWritten(action, results.get(i)) || quotas.isExempt(context.principal())) {
                 continue;
             }
+            account(context);
             if (paused) {
                 refusals.increment();
-                account(context);
                 return PAUSED;
             }
-            if (gate.isClosedFor(topic)) {
-                gate.refused(topic);
-                account(context);
-                return "kquota: topic " + topic + " is over its threshold of bytes in";
-            }
+            gate.refused(topic);
+            return "kquota: topic " + topic + " is over its threshold of bytes in";
         }
         return null;
     }
@@ -121,10 +120,9 @@ final class Fence {
         }
     }
 
-    /** The topic of clients that this action would append to, or null. */
-    private static String written(Action action, AuthorizationResult result) {
-        String name = action.resourcePattern().name();
+    /** Whether this action would append to a topic of clients. */
+    private static boolean isWritten(Action action, AuthorizationResult result) {
         return action.operation() == AclOperation.WRITE && action.resourcePattern().resourceType() == ResourceType.TOPIC
-            && result == AuthorizationResult.ALLOWED && !INTERNAL_TOPICS.contains(name) ? name : null;
+            && result == AuthorizationResult.ALLOWED && !INTERNAL_TOPICS.contains(action.resourcePattern().name());
     }
 }
