@@ -19,7 +19,7 @@ playground: deps callback ## The same cluster to play with, until Ctrl-C (see do
 	$(AS_ROOT) .venv/bin/kquota playground
 
 .PHONY: test
-test: deps lint docs test-java test-python test-spark test-scenario ## Everything that every change has to pass
+test: deps lint docs test-java test-python test-spark ## Everything that every change has to pass
 
 .PHONY: test-python
 test-python: deps-fleet callback
@@ -30,7 +30,7 @@ test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark
 	$(PIPELINE_PY) -m pytest tests/spark -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: deps-fleet deps-pipeline callback ## The campaigns that take minutes each, and the plug-in on the newest Kafka
+test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that take minutes each, and the plug-in on the newest Kafka
 	mvn -q -B -ntp -f callback/pom.xml -Plong -Dgroups=long verify
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafka-4.3 verify
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafkas-own-tests test -Dtest='Kafkas*'
