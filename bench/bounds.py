@@ -1,4 +1,4 @@
-"""What is promised, as formulas over what was measured. Pure. The README sizes limits by the same."""
+"""What is promised, as formulas over what was measured. Pure. docs/sizing.md sizes limits by the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plot of the README's section on sizing: a volume that is filled flat out, and where it stops."""
+"""The plot of docs/sizing.md: a volume that is filled flat out, and where it stops."""
 
 from __future__ import annotations
 

@@ -80,8 +80,9 @@ def _request_path(entries: Sequence[RequestPath]) -> Iterator[Verdict]:
         told,
         worst <= _AIMED_REQUEST_RATIO,
         asserted=False,
-        cause="on each request the plug-in finds out whether its decision still holds, and notes that the "
-        "client is there; in absolute terms see the table",
+        cause="on each request the plug-in looks at the clock, for its decision is a lease, and counts the "
+        "request; with many clients its maps of them are memory that no cache holds. Next: remember "
+        "the metric tags with the principal",
     )
 
 
@@ -113,8 +114,8 @@ def _polls(polls: Sequence[Poll]) -> Verdict:
         ", ".join(f"{poll.milliseconds:.1f} ms in {poll.state}" for poll in polls),
         worst.milliseconds <= _AIMED_POLL_MILLISECONDS,
         asserted=False,
-        cause="it reads the rate of each tag set from the broker; by default there are at most 2,000 "
-        "(kquota.tag.sets.max)",
+        cause="it reads the rates of a thousand tag sets from the broker, and decides for each of those that "
+        "are held alone; by default there are at most 2,000 (kquota.tag.sets.max)",
     )
 
 

@@ -90,7 +90,7 @@ def _overshoots(overshoots: Sequence[Overshoot]) -> Rows:
         "The third of three brokers leads nothing and follows everything. Zone: from the soft to the hard "
         "limit. Fills at: the fastest second before the pause. Past hard: the farthest in 12 s of PAUSE; "
         "`not reached`: not within 45 s of the soft limit. "
-        "Bound: r·(τ + W/2) + one request per connection + the leak with which the README sizes limits.",
+        "Bound: r·(τ + W/2) + one request per connection + the leak with which docs/sizing.md sizes limits.",
     )
 
 
