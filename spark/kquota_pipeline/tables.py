@@ -140,7 +140,7 @@ CLIENTS = Table(
         ("user", StringType(), "the principal's user; empty where not authenticated"),
         ("client_id", StringType(), "empty where absent"),
         ("produce_bytes_per_second", DoubleType(), "what the client produced on this broker"),
-        ("throttled_seconds", DoubleType(), "sum of the delays imposed on it in the window"),
+        ("throttled_seconds", DoubleType(), "how much of the window it was above its limit"),
         ("limit_bytes_per_second", DoubleType(), "its quota at the end of the window; null without one"),
         ("observed_bytes_per_second", DoubleType(), "of all producers on this broker that are not exempt"),
         (
@@ -153,6 +153,36 @@ CLIENTS = Table(
     ),
     identity=(*_RECORD_IDENTITY, "user", "client_id"),
     order=("cluster_id", "broker_id", "user", "client_id", "at", "sequence"),
+)
+REFUSALS = Table(
+    "refusals",
+    "one row per clients record and client whose produce requests were refused",
+    (
+        *_ENVELOPE,
+        ("window_seconds", DoubleType(), "the length of the window before at"),
+        ("principal", StringType(), "as Type:name"),
+        ("client_id", StringType(), "empty where absent"),
+        ("requests", LongType(), "refused in the window, in PAUSE or by a topic's threshold"),
+        *_PLACE,
+    ),
+    identity=(*_RECORD_IDENTITY, "principal", "client_id"),
+    order=("cluster_id", "broker_id", "principal", "client_id", "at", "sequence"),
+)
+GROUPS = Table(
+    "groups",
+    "one row per clients record and quota group: what its members used together",
+    (
+        *_ENVELOPE,
+        ("window_seconds", DoubleType(), "the length of the window before at"),
+        ("group", StringType(), "its name in the brokers' properties"),
+        ("produce_bytes_per_second", DoubleType(), "what the group produced on this broker"),
+        ("throttled_seconds", DoubleType(), "how much of the window it was above its limit"),
+        ("limit_bytes_per_second", DoubleType(), "its limit at the end of the window; null without one"),
+        ("refused_requests", LongType(), "of its members in the window"),
+        *_PLACE,
+    ),
+    identity=(*_RECORD_IDENTITY, "group"),
+    order=("cluster_id", "broker_id", "group", "at", "sequence"),
 )
 OPERATORS = Table(
     "operators",
@@ -226,7 +256,7 @@ MAINTAINED = Table(
     order=("table_name", "at"),
 )
 
-FROM_HISTORY = (USAGE, DECISIONS, CLIENTS, OPERATORS)
+FROM_HISTORY = (USAGE, DECISIONS, CLIENTS, REFUSALS, GROUPS, OPERATORS)
 ALL = (*FROM_HISTORY, QUARANTINE, TICKS, MAINTAINED)
 BY_NAME = {table.name: table for table in ALL}
 

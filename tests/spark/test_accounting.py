@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kquota_pipeline.accounting.clients import by_client, by_group, quotas
+from kquota_pipeline.accounting.clients import by_client, by_group, by_quota_group, quotas, refused
 from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -47,6 +47,37 @@ def test_a_quota_is_for_who_stands_out_and_leaves_room_above_the_usual_peak(spar
     assert row.quota_bytes_per_second == 37_500_000
     # nobody stands out among equals
     assert quotas(by_client(clients(spark, quiet))).count() == 0
+
+
+def test_what_brokers_measured_of_a_group_and_refused_adds_up_over_brokers_and_windows(
+    spark: SparkSession,
+) -> None:
+    later = START + timedelta(seconds=30)
+    groups = spark.createDataFrame(
+        [
+            ("c", 1, 30.0, "etl", 100.0, 2.0, 3),
+            ("c", 1, 30.0, "etl", 300.0, 0.0, 0),
+            ("c", 2, 30.0, "etl", 50.0, 1.0, 1),
+            ("c", 2, 30.0, "web", 10.0, 0.0, 0),
+        ],
+        "cluster_id string, broker_id int, window_seconds double, group string, "
+        "produce_bytes_per_second double, throttled_seconds double, refused_requests long",
+    )
+    rows = {row.group: row for row in by_quota_group(groups).collect()}
+    assert (rows["etl"].bytes, rows["etl"].mean_bytes_per_second) == (13_500, 250)
+    assert (rows["etl"].throttled_seconds, rows["etl"].refused_requests, rows["etl"].brokers) == (3, 4, 2)
+    assert rows["web"].bytes == 300
+    refusals = spark.createDataFrame(
+        [
+            ("c", 1, START, "User:a", "x", 5),
+            ("c", 2, later, "User:a", "x", 1),
+            ("c", 1, START, "User:b", "", 2),
+        ],
+        "cluster_id string, broker_id int, at timestamp, principal string, client_id string, requests long",
+    )
+    found = {row.principal: row for row in refused(refusals).collect()}
+    assert (found["User:a"].requests, found["User:a"].brokers, found["User:b"].requests) == (6, 2, 2)
+    assert found["User:a"].last_at > found["User:b"].last_at
 
 
 def test_a_throttled_rate_is_not_taken_for_what_the_client_wants(spark: SparkSession) -> None:

@@ -68,6 +68,39 @@ def by_group(clients: DataFrame, groups: Mapping[str, Iterable[str]]) -> DataFra
     )
 
 
+def by_quota_group(groups: DataFrame) -> DataFrame:
+    """Return what the quota groups of the brokers used, as the brokers measured it (input: table `groups`).
+
+    Columns: cluster_id, group, bytes, mean_bytes_per_second, throttled_seconds, refused_requests, brokers.
+    """
+    window = F.col("window_seconds")
+    on_broker = groups.groupBy("cluster_id", "group", "broker_id").agg(
+        F.sum(F.col("produce_bytes_per_second") * window).alias("bytes"),
+        F.sum(window).alias("seconds"),
+        F.sum("throttled_seconds").alias("throttled_seconds"),
+        F.sum("refused_requests").alias("refused_requests"),
+    )
+    return on_broker.groupBy("cluster_id", "group").agg(
+        F.sum("bytes").alias("bytes"),
+        F.sum(_ratio(F.col("bytes"), F.col("seconds"))).alias("mean_bytes_per_second"),
+        F.sum("throttled_seconds").alias("throttled_seconds"),
+        F.sum("refused_requests").alias("refused_requests"),
+        F.count("*").alias("brokers"),
+    )
+
+
+def refused(refusals: DataFrame) -> DataFrame:
+    """Return whose produce requests were refused, and how often (input: table `refusals`).
+
+    Columns: cluster_id, principal, client_id, requests, brokers, last_at.
+    """
+    return refusals.groupBy("cluster_id", "principal", "client_id").agg(
+        F.sum("requests").alias("requests"),
+        F.count_distinct("broker_id").alias("brokers"),
+        F.max("at").alias("last_at"),
+    )
+
+
 def quotas(clients: DataFrame) -> DataFrame:
     """Return the clients that stand out so far that a quota of their own is justified (input: by_client).
 

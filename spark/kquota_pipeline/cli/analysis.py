@@ -13,7 +13,7 @@ import yaml
 from pyspark.sql import DataFrame, SparkSession
 
 from kquota_pipeline import skew as skew_of
-from kquota_pipeline.accounting.clients import by_client, by_group, quotas
+from kquota_pipeline.accounting.clients import by_client, by_group, by_quota_group, quotas, refused
 from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.open_loop import replay, summary
@@ -28,7 +28,7 @@ from kquota_pipeline.recommend.write import write_limits
 from kquota_pipeline.report.model import Analysis, History, analyse
 from kquota_pipeline.report.page import page
 from kquota_pipeline.session import start_session
-from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE, Tables
+from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSALS, USAGE, Table, Tables
 
 SinceOption = Annotated[
     str | None,
@@ -102,9 +102,23 @@ def accounting(
     since: SinceOption = None,
     groups: GroupsOption = None,
     topics: TopicsOption = None,
+    quota_groups: Annotated[
+        bool, typer.Option("--quota-groups", help="Instead: what the brokers' own quota groups used.")
+    ] = False,
+    refusals: Annotated[
+        bool, typer.Option("--refused", help="Instead: whose produce requests were refused, and how often.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say who produced how much and waited how long: by client, by group or by topic."""
+    """Say who produced how much and waited how long: by client, by group or by topic; and who was refused."""
+    if quota_groups:
+        rows = by_quota_group(_table(GROUPS, tables, spark, since))
+        show(rows.orderBy(rows["bytes"].desc()), "Quota groups", as_json)
+        return
+    if refusals:
+        rows = refused(_table(REFUSALS, tables, spark, since))
+        show(rows.orderBy(rows["requests"].desc()), "Refused", as_json)
+        return
     history = _history(tables, spark, since, topics)
     clients = by_client(history.clients)
     if history.topics is not None:
@@ -263,22 +277,33 @@ def _policies(path: Path | None) -> tuple[Policy, ...]:
 
 
 def _history(tables: str, spark: list[str] | None, since: str | None, topics: str | None = None) -> History:
+    session, of = _reader(tables, spark, since)
+    rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
+    return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), rates)
+
+
+def _table(table: Table, tables: str, spark: list[str] | None, since: str | None) -> DataFrame:
+    return _reader(tables, spark, since)[1](table)
+
+
+def _reader(
+    tables: str, spark: list[str] | None, since: str | None
+) -> tuple[SparkSession, Callable[[Table], DataFrame]]:
+    """Start Spark; what is returned with it reads a table, or ends the command with what is wrong with it."""
     try:
         first = None if since is None else datetime.strptime(since, "%Y-%m-%d").date()  # noqa: DTZ007 - a day
     except ValueError:
         raise typer.BadParameter(f"{since!r} is not a day, YYYY-MM-DD", param_hint="--since") from None
     session = started(lambda: start_session("kquota-pipeline analysis", spark_settings(spark), say))
-    root = Tables(tables)
 
-    def of(table: Any) -> DataFrame:
-        frame = read(session, root, table)
+    def of(table: Table) -> DataFrame:
+        try:
+            frame = read(session, Tables(tables), table)
+        except NotATable as error:
+            fail(str(error))
         return frame if first is None else frame.where(frame["day"] >= first)
 
-    try:
-        rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
-        return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), rates)
-    except NotATable as error:
-        fail(str(error))
+    return session, of
 
 
 _FORECAST_COLUMNS = (

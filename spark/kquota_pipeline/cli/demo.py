@@ -18,7 +18,7 @@ from kquota_pipeline.generator.history import generate
 from kquota_pipeline.report.model import History, analyse
 from kquota_pipeline.report.page import page
 from kquota_pipeline.session import start_session
-from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE, Tables
+from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSALS, USAGE, Tables
 
 _GROUPS = {"web": ["CN=web", "CN=app"], "observability": ["CN=telegraf", "CN=shipper", "CN=legacy"]}
 
@@ -55,6 +55,8 @@ def demo(
     ):  # fmt: skip
         create(session, tables, table)
         append(frame, tables, table)
+    for table in (REFUSALS, GROUPS):  # nobody is refused there, and nobody has a group
+        create(session, tables, table)
     usage, decisions, clients, operators = (
         read(session, tables, table) for table in (USAGE, DECISIONS, CLIENTS, OPERATORS)
     )

@@ -149,6 +149,17 @@ def _clients(body: Column) -> Column:
         (_below_zero(body["ObservedBytesPerSecond"]), "Body.ObservedBytesPerSecond: from 0 on"),
         (_below_zero(body["BaselineBytesPerSecond"]), "Body.BaselineBytesPerSecond: from 0 on"),
         (_below_zero(body["OmittedClients"]), "Body.OmittedClients: from 0 on"),
+        (
+            body["Refused"].isNotNull() & _list_of(body["Refused"], 1000, _bad_refusal),
+            "Body.Refused: at most 1000 of {Principal, ClientId, Requests}, Requests from 1 on",
+        ),
+        (_twice(body["Refused"], "Principal", "ClientId"), "Body.Refused: a client stands twice"),
+        (
+            body["Groups"].isNotNull() & _list_of(body["Groups"], 200, _bad_group),
+            "Body.Groups: at most 200 of {Name, ProduceBytesPerSecond, ThrottledSeconds, RefusedRequests}, "
+            "figures from 0 on",
+        ),
+        (_twice(body["Groups"], "Name"), "Body.Groups: a Name stands twice"),
     )
 
 
@@ -159,6 +170,22 @@ def _bad_client(client: Column) -> Column:
         & _at_least(client["ProduceBytesPerSecond"], 0)
         & _at_least(client["ThrottledSeconds"], 0)
         & ~_below_zero(client["LimitBytesPerSecond"])
+    )
+
+
+def _bad_refusal(client: Column) -> Column:
+    return ~(
+        client["Principal"].isNotNull() & client["ClientId"].isNotNull() & _at_least(client["Requests"], 1)
+    )
+
+
+def _bad_group(group: Column) -> Column:
+    return ~(
+        _text(group["Name"])
+        & _at_least(group["ProduceBytesPerSecond"], 0)
+        & _at_least(group["ThrottledSeconds"], 0)
+        & _at_least(group["RefusedRequests"], 0)
+        & ~_below_zero(group["LimitBytesPerSecond"])
     )
 
 

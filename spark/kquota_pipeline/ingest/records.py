@@ -76,6 +76,16 @@ _BODY = _struct(
     ObservedBytesPerSecond=_NUMBER,
     BaselineBytesPerSecond=_NUMBER,
     OmittedClients=_WHOLE,
+    Refused=ArrayType(_struct(Principal=_TEXT, ClientId=_TEXT, Requests=_LONG)),
+    Groups=ArrayType(
+        _struct(
+            Name=_TEXT,
+            ProduceBytesPerSecond=_NUMBER,
+            ThrottledSeconds=_NUMBER,
+            LimitBytesPerSecond=_NUMBER,
+            RefusedRequests=_LONG,
+        )
+    ),
     # operator
     Key=_TEXT,
     Order=_ORDER,

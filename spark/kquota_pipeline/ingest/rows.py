@@ -11,9 +11,11 @@ from kquota_pipeline.ingest.timestamps import timestamp
 from kquota_pipeline.tables import (
     CLIENTS,
     DECISIONS,
+    GROUPS,
     LIMIT_REASON,
     OPERATORS,
     QUARANTINE,
+    REFUSALS,
     UNDETERMINED,
     USAGE,
     Table,
@@ -101,6 +103,38 @@ def client_rows(records: DataFrame) -> DataFrame:
     )
 
 
+def refusal_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `refusals`: one per record and client that was refused."""
+    client = F.col("client")
+    rows = _of_kind(records, "clients").withColumn("client", F.explode("record.Body.Refused"))
+    return rows.select(
+        *_envelope(),
+        F.col("record.Body.WindowSeconds").alias("window_seconds"),
+        client["Principal"].alias("principal"),
+        client["ClientId"].alias("client_id"),
+        client["Requests"].alias("requests"),
+        "kafka_partition",
+        "kafka_offset",
+    )
+
+
+def group_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `groups`: one per record and quota group."""
+    group = F.col("group")
+    rows = _of_kind(records, "clients").withColumn("group", F.explode("record.Body.Groups"))
+    return rows.select(
+        *_envelope(),
+        F.col("record.Body.WindowSeconds").alias("window_seconds"),
+        group["Name"].alias("group"),
+        group["ProduceBytesPerSecond"].alias("produce_bytes_per_second"),
+        group["ThrottledSeconds"].alias("throttled_seconds"),
+        group["LimitBytesPerSecond"].alias("limit_bytes_per_second"),
+        group["RefusedRequests"].alias("refused_requests"),
+        "kafka_partition",
+        "kafka_offset",
+    )
+
+
 def operator_rows(records: DataFrame) -> DataFrame:
     """Return the rows of table `operators`: one per record. A broker id as key is a decommission."""
     key, order = F.col("record.Body.Key"), F.col("record.Body.Order")
@@ -137,10 +171,19 @@ ROWS: dict[Table, Callable[[DataFrame], DataFrame]] = {
     USAGE: usage_rows,
     DECISIONS: decision_rows,
     CLIENTS: client_rows,
+    REFUSALS: refusal_rows,
+    GROUPS: group_rows,
     OPERATORS: operator_rows,
     QUARANTINE: quarantine_rows,
 }
-KIND_OF_TABLE = {USAGE: "usage", DECISIONS: "decision", CLIENTS: "clients", OPERATORS: "operator"}
+KIND_OF_TABLE = {
+    USAGE: "usage",
+    DECISIONS: "decision",
+    CLIENTS: "clients",
+    REFUSALS: "clients",
+    GROUPS: "clients",
+    OPERATORS: "operator",
+}
 
 
 def _of_kind(records: DataFrame, kind: str) -> DataFrame:

@@ -8,7 +8,7 @@ import pytest
 
 from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.rows import ROWS
-from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, QUARANTINE, USAGE
+from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, QUARANTINE, REFUSALS, USAGE
 from tests.spark.ingest.messages import KAFKA_TIME, changed, messages, sample
 
 AT = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
@@ -117,6 +117,15 @@ def test_a_clients_record_gives_a_row_per_client_or_one_without(rows_of):
     assert (none["user"], none["produce_bytes_per_second"]) == (None, None)
 
 
+def test_a_clients_record_gives_a_row_per_refused_client_and_per_group(rows_of):
+    often, once = rows_of(REFUSALS, sample("clients"), sample("clients-none"))
+    assert (often["principal"], often["client_id"], often["requests"]) == ("User:CN=orders", "orders-1", 12)
+    assert (once["principal"], once["client_id"], once["window_seconds"]) == ("User:ANONYMOUS", "", 30)
+    etl, web = rows_of(GROUPS, sample("clients"), sample("clients-none"))
+    assert (etl["group"], etl["throttled_seconds"], etl["limit_bytes_per_second"]) == ("etl", 0.5, 1e6)
+    assert (web["group"], web["refused_requests"], web["limit_bytes_per_second"]) == ("web", 0, None)
+
+
 def test_an_operator_record_says_what_was_ordered_about_whom(rows_of):
     names = ("operator-hold", "operator-quarantine", "operator-withdrawn", "operator-decommission")
     found = rows_of(OPERATORS, *(sample(name) for name in names))
@@ -164,6 +173,8 @@ def test_each_record_goes_to_one_table_alone(rows_of):
         "usage": [0],
         "decisions": [1],
         "clients": [2],
+        "refusals": [],
+        "groups": [],
         "operators": [3],
         "quarantine": [4],
     }
