@@ -118,18 +118,22 @@ public final class Governor {
             forgetThoseGone();
         }
         double arrived = observe(paused, seconds) + observe(newcomers, seconds);
+        double arrivedInTurn = 0;
         observedTotal = paused.observed() + newcomers.observed();
         int inTurns = state == State.OPEN ? meters.size() / READ_MAX + 1 : LOOKS_OF_THE_REST;
         int number = 0;
         for (Meter meter : meters.values()) {
-            if (isHeldAlone(meter) || (looks + number++) % inTurns == 0) {
+            if (isHeldAlone(meter)) {
                 arrived += observe(meter, seconds);
+            } else if ((looks + number++) % inTurns == 0) {
+                arrivedInTurn += observe(meter, seconds);
             } else {
                 meter.skip(seconds);
             }
             observedTotal += meter.observed();
         }
-        arrivals.add(arrived, seconds, arrivalsRememberedSeconds());
+        // Those whose turn it is stand for all.
+        arrivals.add(arrived + inTurns * arrivedInTurn, seconds, arrivalsRememberedSeconds());
     }
 
     private void forgetThoseGone() {
