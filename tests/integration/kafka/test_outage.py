@@ -92,7 +92,7 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
     eventually(
         lambda: brokers.of(BrokerList)[-1].at_monotonic > came_back, "the list of brokers can be had again"
     )
-    assert seen.of(ReadingRecovered)
+    eventually(lambda: seen.of(ReadingRecovered), "the topic, too, which is asked about every two seconds")
     assert check.look().usable
 
 

@@ -28,7 +28,10 @@ LIMIT = 400_000
 TOTAL = 800_000
 
 MakePaced = type[Librdkafka] | type[Java]
-both_families = pytest.mark.parametrize("make", [Librdkafka, Java], ids=["librdkafka", "java"])
+# Java's producers are also those of the plug-in's own tests on real brokers.
+both_families = pytest.mark.parametrize(
+    "make", [Librdkafka, pytest.param(Java, marks=pytest.mark.long)], ids=["librdkafka", "java"]
+)
 
 
 def group(quoted: FencedCluster, node_id: int, name: str) -> dict[str, Any]:
