@@ -22,7 +22,7 @@ def throughput(systems: Sequence[System], case: Case, rounds: int, java: JavaLoa
     """As fast as the broker takes it."""
     rates: dict[str, list[float]] = {system.name: [] for system in systems}
     costs: dict[str, list[float]] = {system.name: [] for system in systems}
-    for system in _in_turn(systems, rounds):
+    for number, system in enumerate(_in_turn(systems, 1 + rounds)):
         process = psutil.Process(system.node.pid)
         with Lane(system, replace(case, system=system.name), case.offered_rate, java) as lane:
             lane.wait_until_flowing()
@@ -32,6 +32,8 @@ def throughput(systems: Sequence[System], case: Case, rounds: int, java: JavaLoa
             end, used_then = time.monotonic(), process.cpu_times()
             rate = lane.landed().rate(start, end)
         processor_seconds = used_then.user + used_then.system - used.user - used.system
+        if number < len(systems):
+            continue  # the first round is the compilers'
         rates[system.name].append(rate)
         costs[system.name].append(processor_seconds / (rate * (end - start)) * _GIGABYTE)
     return [Throughput(replace(case, system=name), tuple(rates[name]), tuple(costs[name])) for name in rates]

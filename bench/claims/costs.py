@@ -114,8 +114,9 @@ def _polls(polls: Sequence[Poll]) -> Verdict:
         ", ".join(f"{poll.milliseconds:.1f} ms in {poll.state}" for poll in polls),
         worst.milliseconds <= _AIMED_POLL_MILLISECONDS,
         asserted=False,
-        cause="it reads the rates of a thousand tag sets from the broker, and decides for each of those that "
-        "are held alone; by default there are at most 2,000 (kquota.tag.sets.max)",
+        cause="it reads the rates of a thousand tag sets at most, but visits all of them in each look, and "
+        "they are more memory than a cache holds. Next: visit only those whose turn it is. By default there "
+        "are at most 2,000 (kquota.tag.sets.max)",
     )
 
 
