@@ -29,7 +29,7 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck, TopicWatch
-from kquota.publish.topics import TopicVerdict, Verdict, history_topic, usage_topic
+from kquota.publish.topics import TopicVerdict, Verdict, topics_as_configured
 from kquota.settings.model import Settings
 
 # Records of a long backlog are folded in portions, so that decisions and the watchdog go on between.
@@ -193,15 +193,10 @@ class KafkaSide:
             own_broker_id=broker_id,
             brokers_interval_seconds=settings.brokers_interval_seconds,
         )
-        history = history_topic(
-            topics.history.name,
-            retention_seconds=topics.history.retention_hours * 3600,
-            retention_bytes=topics.history.retention_bytes,
-        )
         self._topics = TopicWatch(
             [
-                TopicCheck(self.admin, usage_topic(topics.usage.name), create=topics.create),
-                TopicCheck(self.admin, history, create=topics.create),
+                TopicCheck(self.admin, contract, create=topics.create)
+                for contract in topics_as_configured(topics)
             ],
             self.inbox.put,
         )

@@ -8,14 +8,7 @@ from typing import TypeVar
 
 from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
-from kquota.publish.topics import (
-    TopicContract,
-    TopicVerdict,
-    Verdict,
-    judge,
-    partitions_for,
-    replicas_for,
-)
+from kquota.publish.topics import TopicContract, TopicVerdict, Verdict, judge
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,9 +18,9 @@ T = TypeVar("T")
 class TopicCheck:
     """Looks at one topic, and creates it where it is absent and `create` allows it.
 
-    Replication factor and partition count follow from the number of brokers at the moment of creation and
-    stay. So the same set of brokers must have been seen for `settle_seconds` before a topic is created:
-    while a whole cluster starts, the first look may show one broker of many.
+    Replication factor and partition count, where they are not configured, follow from the number of brokers
+    at the moment of creation, and stay. So the same set of brokers must have been seen for `settle_seconds`
+    before a topic is created: while a whole cluster starts, the first look may show one broker of many.
     """
 
     def __init__(
@@ -90,8 +83,8 @@ class TopicCheck:
     def _create_for(self, brokers: int) -> TopicVerdict | None:
         failure = self._admin.create_topic(
             self._contract.name,
-            partitions=partitions_for(brokers),
-            replication_factor=replicas_for(brokers),
+            partitions=self._contract.partitions_among(brokers),
+            replication_factor=self._contract.replicas_among(brokers),
             settings=self._contract.settings,
         ).result()
         if failure is None:

@@ -1,12 +1,13 @@
 """The usage and the history topic: what they must be like, and how a topic that is there compares."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
 from kquota.kafka.admin import TopicFacts
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.settings.model import HistoryTopicSection, TopicsSection, UsageTopicSection
 
 USAGE_TOPIC = "__kquota_volume_usage"
 HISTORY_TOPIC = "__kquota_history"
@@ -23,13 +24,40 @@ _UNLIMITED = "-1"
 
 @dataclass(frozen=True, slots=True)
 class TopicContract:
-    """What a topic must be like. `cleanup_policy` decides whether it is accepted, `settings` are for its
+    """What a topic must be like. `cleanup_policy` decides whether it is accepted, the rest is for its
     creation.
+
+    `partitions` and `replication_factor` are None where they follow from the number of brokers.
     """
 
     name: str
     cleanup_policy: str
     settings: Mapping[str, str]
+    partitions: int | None = None
+    replication_factor: int | None = None
+
+    def partitions_among(self, brokers: int) -> int:
+        """How many partitions it gets when it is created in a cluster of `brokers`."""
+        return partitions_for(brokers) if self.partitions is None else self.partitions
+
+    def replicas_among(self, brokers: int) -> int:
+        """How many replicas each of its partitions is to have in a cluster of `brokers`."""
+        return replicas_for(brokers) if self.replication_factor is None else self.replication_factor
+
+
+def topics_as_configured(topics: TopicsSection) -> tuple[TopicContract, TopicContract]:
+    """The usage and the history topic as the configuration has them."""
+    usage, history = topics.usage, topics.history
+    bounded = history_topic(
+        history.name,
+        retention_seconds=history.retention_hours * 3600,
+        retention_bytes=history.retention_bytes,
+    )
+    return _sized(usage_topic(usage.name), usage), _sized(bounded, history)
+
+
+def _sized(contract: TopicContract, section: UsageTopicSection | HistoryTopicSection) -> TopicContract:
+    return replace(contract, partitions=section.partitions, replication_factor=section.replication_factor)
 
 
 def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
@@ -68,7 +96,7 @@ def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
 
 
 def history_topic(
-    name: str = HISTORY_TOPIC, *, retention_seconds: int = 7 * 86_400, retention_bytes: int = 1_073_741_824
+    name: str = HISTORY_TOPIC, *, retention_seconds: int = 30 * 86_400, retention_bytes: int = 1_073_741_824
 ) -> TopicContract:
     """The history topic: bounded in time and in bytes a partition, whichever comes first.
 
@@ -129,12 +157,12 @@ class TopicVerdict:
 
 
 def partitions_for(brokers: int) -> int:
-    """How many partitions a topic gets when it is created in a cluster of `brokers`: one for each 50."""
+    """One partition for each 50 brokers."""
     return max(1, -(-brokers // BROKERS_PER_PARTITION))
 
 
 def replicas_for(brokers: int) -> int:
-    """The replication factor in a cluster of `brokers`."""
+    """Three replicas, or as many as there are brokers."""
     return max(1, min(DESIRED_REPLICAS, brokers))
 
 
@@ -187,7 +215,7 @@ def _problems(
     contract: TopicContract, facts: TopicFacts, settings: Mapping[str, str], brokers: int
 ) -> list[str]:
     problems = []
-    desired = replicas_for(brokers)
+    desired = contract.replicas_among(brokers)
     if facts.replication_factor < desired:
         problems.append(
             f"It has {facts.replication_factor} replicas where {desired} are wanted: "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +48,14 @@ def test_an_absent_topic_is_created_with_the_documented_settings(
     assert not isinstance(settings, KafkaFailure)
     assert {name: settings[name] for name in contract.settings} == dict(contract.settings)
     assert look(admin, contract).status is Verdict.OK
+
+
+def test_a_topic_is_created_with_the_partitions_and_replicas_that_are_wanted(
+    admin: AdminConnection, topic_name: str
+) -> None:
+    verdict = look(admin, replace(usage_topic(topic_name), partitions=3, replication_factor=1))
+    assert (verdict.status, verdict.problems) == (Verdict.CREATED, ())
+    assert (verdict.partitions, verdict.replication_factor) == (3, 1)
 
 
 @pytest.mark.accepts("A12")

@@ -15,8 +15,10 @@ from kquota.publish.topics import (
     judge,
     partitions_for,
     replicas_for,
+    topics_as_configured,
     usage_topic,
 )
+from kquota.settings.model import HistoryTopicSection, TopicsSection, UsageTopicSection
 
 FACTS = TopicFacts("t", "id-1", frozenset({0}), 3, frozenset())
 
@@ -29,6 +31,28 @@ def test_partitions_and_replicas_follow_from_the_number_of_brokers(
     brokers: int, partitions: int, replicas: int
 ) -> None:
     assert (partitions_for(brokers), replicas_for(brokers)) == (partitions, replicas)
+
+
+def test_partitions_and_replicas_that_are_configured_count_whatever_the_number_of_brokers() -> None:
+    usage, history = topics_as_configured(
+        TopicsSection(
+            usage=UsageTopicSection(name="u", partitions=7, replication_factor=2),
+            history=HistoryTopicSection(name="h", partitions=3, replication_factor=1, retention_hours=2),
+        )
+    )
+    assert (usage.name, usage.partitions_among(200), usage.replicas_among(200)) == ("u", 7, 2)
+    assert (history.name, history.partitions_among(200), history.replicas_among(200)) == ("h", 3, 1)
+    assert history.settings["retention.ms"] == "7200000"
+    two = replace(FACTS, replication_factor=2)
+    assert judge(usage, two, usage.settings, 200).problems == (), "as it was wanted"
+
+
+def test_what_is_not_configured_follows_from_the_number_of_brokers() -> None:
+    for contract, plain in zip(
+        topics_as_configured(TopicsSection()), (usage_topic(), history_topic()), strict=True
+    ):
+        assert contract == plain
+        assert (contract.partitions_among(101), contract.replicas_among(2)) == (3, 2)
 
 
 @pytest.mark.parametrize("contract", [usage_topic(), history_topic()])
