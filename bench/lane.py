@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from fractions import Fraction
-from types import TracebackType
 from typing import Self
 
 from confluent_kafka import KafkaException, TopicPartition
@@ -58,9 +57,7 @@ class Lane:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.stop()
         _wait(self._admin.delete_topics(list(self._topics)))
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
-from types import TracebackType
 from typing import Self
 
 from bench import flowing, holding
@@ -64,9 +63,7 @@ class Bench:
         self.java = JavaLoadClass(self.runtime, workspace.path)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._stack.close()
 
     def systems(self, names: tuple[str, ...]) -> list[System]:

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import javaproperties
@@ -44,9 +43,7 @@ class System:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._stack.close()
 
     @property

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
@@ -76,7 +77,7 @@ class Reporters:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reporters", daemon=True)
 
-    def __enter__(self) -> Reporters:
+    def __enter__(self) -> Self:
         for broker_id in self._ids:
             self.send(broker_id)
         self.flush()

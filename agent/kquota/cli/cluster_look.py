@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Any, Self
 
 from kquota.core.decision import UndeterminedCause
@@ -53,9 +52,7 @@ class ClusterLook:
         self._brokers.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._brokers.close()
         self._reader.close()
         self._admin.close()

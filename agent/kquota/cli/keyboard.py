@@ -7,7 +7,6 @@ import select
 import sys
 import termios
 import tty
-from types import TracebackType
 from typing import Any, Self
 
 # What terminals send for keys that are no character; the rest of what begins with an escape is ignored.
@@ -42,9 +41,7 @@ class Keyboard:
             termios.tcsetattr(descriptor, termios.TCSADRAIN, attributes)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._before is not None:
             termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._before)
 

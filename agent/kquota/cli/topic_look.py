@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from kquota.observe.topic_growth import SPAN_SECONDS, TopicGrowthQuestion
@@ -25,9 +24,7 @@ class TopicLook:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._question is not None:
             self._question.close()
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from kquota.demo.plan import Plan
@@ -90,9 +89,7 @@ class Playground:
         (self.directory / ENVIRONMENT_FILE).write_text(text, "utf-8")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def stay(self, report: Callable[[str], None]) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from typing import Self
 
 from confluent_kafka import KafkaException
 
@@ -64,7 +65,7 @@ class Scenario:
         logs = {node.node_id: BrokerLog(node.layout.log) for node in stage.cluster.brokers}
         self.outcome = Outcome(aftermath=Aftermath(logs))
 
-    def __enter__(self) -> Scenario:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -85,7 +86,7 @@ class Screen:
         self.produced = Meter("producers", "acknowledged")
         self.consumed = Meter("consumers", "read")
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> Self:
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False, redirect_stderr=False)
             self._live.start()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Self
 
 from kquota.apply.applied_state import AppliedState, read_applied_state
 from kquota.core.decision import Cause, Decision, Mode, Reason, State, Undetermined, UndeterminedCause
@@ -115,7 +116,7 @@ class Lookout:
         self._thread = threading.Thread(target=self._keep_looking, name="lookout", daemon=True)
         self.latest = self.look()
 
-    def __enter__(self) -> Lookout:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Self
 
 import yaml
 
@@ -109,7 +110,7 @@ class Stage:
         self._report = report
         self._stack = ExitStack()
 
-    def __enter__(self) -> Stage:
+    def __enter__(self) -> Self:
         with ExitStack() as stack:
             stack.enter_context(self.cluster)
             if self.protected:

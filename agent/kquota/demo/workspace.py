@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 import psutil
@@ -77,9 +76,7 @@ class Workspace:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         assert self._janitor is not None
         assert self._janitor.stdin is not None
         assert self._lock is not None

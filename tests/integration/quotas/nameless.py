@@ -9,7 +9,6 @@ import socket
 import struct
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 from kquota.demo.cluster import KafkaCluster
@@ -41,9 +40,7 @@ class Nameless:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._thread.join()
 

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -35,9 +34,7 @@ class Paced(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_error: object) -> None: ...
 
 
 class Librdkafka:
@@ -75,9 +72,7 @@ class Librdkafka:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._ended.set()
         self._thread.join()
         self._producer.flush(30)
@@ -146,9 +141,7 @@ class Java:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         with contextlib.suppress(BrokenPipeError, subprocess.TimeoutExpired):
             assert self._process.stdin is not None
             self._process.stdin.write("\n")

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
@@ -111,9 +110,7 @@ class Fleet:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._stack.close()
 
     def disk(self, broker_id: int, number: int = 1) -> LoopVolume:
