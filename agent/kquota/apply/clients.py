@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kquota.apply.fields import Fields
 from kquota.core.strict_json import printable
 
 
-@dataclass(frozen=True, slots=True)
-class ClientUse:
-    """Clients with one set of metric tags; rates and limits in bytes per second, None without a limit.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What somebody uses of this broker, and may; None without a limit.
 
-    ``produced_bytes`` and ``held_seconds`` (above its limit) count since the plug-in knows it.
+    ``produced_bytes`` and ``held_seconds`` (above the limit) count since the plug-in knows them.
     """
+
+    produced_bytes: int
+    held_seconds: float
+    produce_bytes_per_second: float
+    produce_throttle_ms: float
+    produce_limit_bytes_per_second: float | None
+    fetch_bytes_per_second: float
+    fetch_throttle_ms: float
+    fetch_limit_bytes_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientUse(Use):
+    """Clients with one set of metric tags."""
 
     user: str
     client_id: str
-    produced_bytes: int
-    held_seconds: float
-    produce_rate: float
-    produce_throttle_ms: float
-    produce_limit: float | None
-    fetch_rate: float
-    fetch_throttle_ms: float
-    fetch_limit: float | None
 
     @property
     def name(self) -> str:
@@ -44,25 +51,14 @@ class RefusedClient:
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
-class GroupUse:
-    """A quota group, its limits on this broker, and what its members used together, as in ClientUse.
-
-    The partitions are those that its totals are shared by.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupUse(Use):
+    """What the members of a quota group use together; its totals are shared by the partitions."""
 
     name: str
-    produce_limit: float | None
-    fetch_limit: float | None
     request_percentage: float | None
     partitions: int | None
     partitions_led: int | None
-    produced_bytes: int
-    held_seconds: float
-    produce_rate: float
-    produce_throttle_ms: float
-    fetch_rate: float
-    fetch_throttle_ms: float
     refused_requests: int
 
 
@@ -115,20 +111,21 @@ def clients_body(before: ClientFigures, now: ClientFigures, window_seconds: floa
     return body
 
 
-def _use_in_window(
-    before: ClientUse | GroupUse | None, now: ClientUse | GroupUse, window_seconds: float
-) -> dict[str, object]:
+def _use_in_window(before: Use | None, now: Use, window_seconds: float) -> dict[str, object]:
     """What was used between two reports; by its rate where it was not known before, or forgotten since."""
     counts = before is not None and before.produced_bytes <= now.produced_bytes
     known = before if counts else None
-    rate = now.produce_rate if known is None else (now.produced_bytes - known.produced_bytes) / window_seconds
-    held = now.held_seconds - (0.0 if known is None else known.held_seconds)
+    if known is None:
+        rate, held_seconds = now.produce_bytes_per_second, now.held_seconds
+    else:
+        rate = (now.produced_bytes - known.produced_bytes) / window_seconds
+        held_seconds = now.held_seconds - known.held_seconds
     entry: dict[str, object] = {
         "ProduceBytesPerSecond": round(rate, 3),
-        "ThrottledSeconds": round(min(max(held, 0.0), window_seconds), 3),
+        "ThrottledSeconds": round(min(max(held_seconds, 0.0), window_seconds), 3),
     }
-    if now.produce_limit is not None:
-        entry["LimitBytesPerSecond"] = now.produce_limit
+    if now.produce_limit_bytes_per_second is not None:
+        entry["LimitBytesPerSecond"] = now.produce_limit_bytes_per_second
     return entry
 
 
@@ -158,14 +155,7 @@ def _client(fields: Fields) -> ClientUse:
     return ClientUse(
         user=printable(fields.any_text("user")),
         client_id=printable(fields.any_text("client_id")),
-        produced_bytes=fields.integer("produced_bytes"),
-        held_seconds=fields.number("held_seconds"),
-        produce_rate=fields.number("produce_byte_rate"),
-        produce_throttle_ms=fields.number("produce_throttle_ms"),
-        produce_limit=fields.number_or_null("produce_limit_byte_rate"),
-        fetch_rate=fields.number("fetch_byte_rate"),
-        fetch_throttle_ms=fields.number("fetch_throttle_ms"),
-        fetch_limit=fields.number_or_null("fetch_limit_byte_rate"),
+        **_use(fields),
     )
 
 
@@ -180,16 +170,22 @@ def _refused(fields: Fields) -> RefusedClient:
 def _group(fields: Fields) -> GroupUse:
     return GroupUse(
         name=fields.text("name"),
-        produce_limit=fields.number_or_null("produce_limit_byte_rate"),
-        fetch_limit=fields.number_or_null("fetch_limit_byte_rate"),
         request_percentage=fields.number_or_null("request_limit_percentage"),
         partitions=None if fields.is_null("partitions") else fields.integer("partitions"),
         partitions_led=None if fields.is_null("partitions_led") else fields.integer("partitions_led"),
-        produced_bytes=fields.integer("produced_bytes"),
-        held_seconds=fields.number("held_seconds"),
-        produce_rate=fields.number("produce_byte_rate"),
-        produce_throttle_ms=fields.number("produce_throttle_ms"),
-        fetch_rate=fields.number("fetch_byte_rate"),
-        fetch_throttle_ms=fields.number("fetch_throttle_ms"),
         refused_requests=fields.integer("refused_requests"),
+        **_use(fields),
     )
+
+
+def _use(fields: Fields) -> dict[str, Any]:
+    return {
+        "produced_bytes": fields.integer("produced_bytes"),
+        "held_seconds": fields.number("held_seconds"),
+        "produce_bytes_per_second": fields.number("produce_byte_rate"),
+        "produce_throttle_ms": fields.number("produce_throttle_ms"),
+        "produce_limit_bytes_per_second": fields.number_or_null("produce_limit_byte_rate"),
+        "fetch_bytes_per_second": fields.number("fetch_byte_rate"),
+        "fetch_throttle_ms": fields.number("fetch_throttle_ms"),
+        "fetch_limit_bytes_per_second": fields.number_or_null("fetch_limit_byte_rate"),
+    }

@@ -104,11 +104,11 @@ def _clients(figures: ClientFigures) -> list[dict[str, object]]:
     return [
         {
             "name": client.name,
-            "produce_bytes_per_second": client.produce_rate,
-            "limit_bytes_per_second": client.produce_limit,
+            "produce_bytes_per_second": client.produce_bytes_per_second,
+            "limit_bytes_per_second": client.produce_limit_bytes_per_second,
             "throttle_ms": client.produce_throttle_ms,
         }
-        for client in sorted(figures.top, key=lambda client: -client.produce_rate)[:_MAX_CLIENTS]
+        for client in sorted(figures.top, key=lambda client: -client.produce_bytes_per_second)[:_MAX_CLIENTS]
     ]
 
 

@@ -89,27 +89,34 @@ def _show_table(console: Console, clients: Sequence[ClientUse]) -> None:
 
 
 def _figures(client: ClientUse) -> tuple[str, ...]:
+    limit = client.produce_limit_bytes_per_second
     return (
-        f"{size_text(client.produce_rate)}/s",
-        "-" if client.produce_limit is None else f"{size_text(client.produce_limit)}/s",
+        f"{size_text(client.produce_bytes_per_second)}/s",
+        "-" if limit is None else f"{size_text(limit)}/s",
         f"{client.produce_throttle_ms:.0f} ms" if client.produce_throttle_ms else "-",
         f"{client.held_seconds:.0f} s" if client.held_seconds else "-",
         size_text(client.produced_bytes),
-        f"{size_text(client.fetch_rate)}/s",
+        f"{size_text(client.fetch_bytes_per_second)}/s",
     )
 
 
 def _group_lines(group: GroupUse) -> tuple[str, str]:
     limits = [
         f"{what} {size_text(limit)}/s"
-        for what, limit in (("produce", group.produce_limit), ("fetch", group.fetch_limit))
+        for what, limit in (
+            ("produce", group.produce_limit_bytes_per_second),
+            ("fetch", group.fetch_limit_bytes_per_second),
+        )
         if limit is not None
     ]
     if group.request_percentage is not None:
         limits.append(f"request {group.request_percentage:g} %")
     if group.partitions is not None:
         limits.append(f"{group.partitions_led} of {group.partitions} partitions led here")
-    used = [f"produces {size_text(group.produce_rate)}/s", f"produced {size_text(group.produced_bytes)}"]
+    used = [
+        f"produces {size_text(group.produce_bytes_per_second)}/s",
+        f"produced {size_text(group.produced_bytes)}",
+    ]
     if group.held_seconds:
         used.append(f"held {group.held_seconds:.0f} s")
     if group.refused_requests:

@@ -18,7 +18,18 @@ from tests.unit.core.golden import SAMPLES, complaints
 APPLIED = parse_json((SAMPLES / "applied" / "valid" / "clients.json").read_bytes())
 assert isinstance(APPLIED, dict)
 SAMPLE = APPLIED["clients"]
-APP = ClientUse("", "app", 1_000, 1.0, 50.0, 10.0, 40.0, 0.0, 0.0, None)
+APP = ClientUse(
+    user="",
+    client_id="app",
+    produced_bytes=1_000,
+    held_seconds=1.0,
+    produce_bytes_per_second=50.0,
+    produce_throttle_ms=10.0,
+    produce_limit_bytes_per_second=40.0,
+    fetch_bytes_per_second=0.0,
+    fetch_throttle_ms=0.0,
+    fetch_limit_bytes_per_second=None,
+)
 
 
 def figures(*clients: ClientUse, known: int = 2) -> ClientFigures:
@@ -29,7 +40,10 @@ def test_the_golden_sample_is_read_whole() -> None:
     read = parse_client_figures(SAMPLE)
     assert read.known == 3
     assert [client.user for client in read.top] == ["<group>ingest", ""]
-    assert (read.top[0].produce_limit, read.top[0].fetch_limit) == (900_000.0, None)
+    assert (read.top[0].produce_limit_bytes_per_second, read.top[0].fetch_limit_bytes_per_second) == (
+        900_000.0,
+        None,
+    )
     assert read.refused[0].requests == 7
     assert (read.groups[0].partitions_led, read.groups[0].partitions) == (2, 8)
     assert read.groups[1].partitions is None
@@ -52,8 +66,10 @@ def test_a_window_is_the_difference_of_two_reports() -> None:
 
 
 def test_who_is_new_or_was_forgotten_meanwhile_is_told_by_its_rate() -> None:
-    forgotten = replace(APP, produced_bytes=10, held_seconds=0.5, produce_limit=None)
-    new = replace(APP, client_id="new", produced_bytes=9_000_000, produce_rate=75.0, held_seconds=99.0)
+    forgotten = replace(APP, produced_bytes=10, held_seconds=0.5, produce_limit_bytes_per_second=None)
+    new = replace(
+        APP, client_id="new", produced_bytes=9_000_000, produce_bytes_per_second=75.0, held_seconds=99.0
+    )
     body = clients_body(figures(APP), figures(forgotten, new), window_seconds=30.0)
     clients = body["Clients"]
     assert isinstance(clients, list)
