@@ -11,7 +11,7 @@ from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from kquota.demo.node import NodeLayout
 from kquota.demo.runtime import KafkaRuntime
 from kquota.write.decision_file import DecisionFile
-from tests.integration.spine.agents import eventually
+from tests.integration.waiting import eventually
 
 _LEASE_SECONDS = 600
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from kquota.demo.clients import admin_client, create_topic, offsets_by_partition, partition_health
 from kquota.demo.cluster import KafkaCluster
 from tests.integration.fence.fenced_cluster import FencedCluster
-from tests.integration.spine.agents import eventually
+from tests.integration.waiting import eventually
 
 PRODUCERS: Mapping[str, Mapping[str, str]] = {
     "idempotent": {"enable.idempotence": "true"},

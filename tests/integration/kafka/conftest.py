@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from kquota.fold.reader import TopicReader
 from kquota.fold.records import TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
+from tests.integration.waiting import eventually
 
 AGENT = "kquota-agent-1"
 T = TypeVar("T")
@@ -103,16 +103,6 @@ class Seen:
     @property
     def latest(self) -> dict[bytes | None, bytes | None]:
         return {record.key: record.value for record in self.of(TopicRecord)}
-
-
-def eventually(holds: Callable[[], Any], what: str, timeout_seconds: float = 20.0) -> Any:
-    """Wait until `holds()` is true, and return it."""
-    deadline = time.monotonic() + timeout_seconds
-    while not (found := holds()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout_seconds:g} s: {what}")
-        time.sleep(0.05)
-    return found
 
 
 def read_all(

@@ -10,7 +10,8 @@ import pytest
 from kquota.demo.cluster import KafkaCluster
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
-from tests.integration.kafka.conftest import Seen, eventually
+from tests.integration.kafka.conftest import Seen
+from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
 

@@ -21,7 +21,8 @@ from kquota.publish.operator import Published, publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import usage_topic
-from tests.integration.kafka.conftest import AGENT, Seen, eventually, properties_of, read_all
+from tests.integration.kafka.conftest import AGENT, Seen, properties_of, read_all
+from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
 

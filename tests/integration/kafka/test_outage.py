@@ -20,7 +20,8 @@ from kquota.publish.operator import publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, history_topic, usage_topic
-from tests.integration.kafka.conftest import Seen, eventually, properties_of, read_all
+from tests.integration.kafka.conftest import Seen, properties_of, read_all
+from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
 

@@ -16,7 +16,8 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, usage_topic
-from tests.integration.kafka.conftest import Seen, allow, eventually, properties_of
+from tests.integration.kafka.conftest import Seen, allow, properties_of
+from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
 

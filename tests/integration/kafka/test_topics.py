@@ -15,7 +15,8 @@ from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.topic_check import TopicCheck, TopicWatch
 from kquota.publish.topics import TopicContract, TopicVerdict, Verdict, history_topic, usage_topic
-from tests.integration.kafka.conftest import Seen, eventually
+from tests.integration.kafka.conftest import Seen
+from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
 

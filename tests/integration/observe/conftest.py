@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from kquota.observe.mountinfo import parse_mountinfo
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.server_properties import parse_broker_properties
 from kquota.observe.volume_watch import VolumeWatch
+from tests.integration.waiting import eventually
 
 HANG_SECONDS = 1.0
 _SMALLEST_MIB = {"ext4": 16, "xfs": 300}
@@ -28,13 +28,6 @@ def run(*command: str | Path) -> str:
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(map(str, command))}: {done.stderr or done.stdout}"
     return done.stdout.strip()
-
-
-def eventually(condition: Callable[[], bool], within_seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + within_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "did not become true in time"
-        time.sleep(0.05)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.observe.conftest import HANG_SECONDS, HangingDisk, MakeDisk, MakeWatch, eventually
+from tests.integration.observe.conftest import HANG_SECONDS, HangingDisk, MakeDisk, MakeWatch
+from tests.integration.waiting import eventually
 
 MakeHangingDisk = Callable[..., HangingDisk]
 

@@ -16,7 +16,7 @@ from kquota.observe import probe_process
 from kquota.observe.probe import LogDirSampler
 from kquota.observe.server_properties import parse_broker_properties
 from kquota.observe.volume_watch import VolumeWatch
-from tests.integration.observe.conftest import eventually
+from tests.integration.waiting import eventually
 
 HANG_SECONDS = 0.5
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.observe.conftest import MakeDisk, MakeWatch, eventually, run
+from tests.integration.observe.conftest import MakeDisk, MakeWatch, run
+from tests.integration.waiting import eventually
 
 
 def free_as_nobody(path: Path) -> int:

@@ -21,7 +21,7 @@ from kquota.demo.clients import (
 from tests.integration.fence.fenced_cluster import FencedCluster
 from tests.integration.quotas.nameless import Nameless
 from tests.integration.quotas.producers import RECORD_BYTES, Java, Librdkafka, Paced, rates
-from tests.integration.spine.agents import eventually
+from tests.integration.waiting import eventually
 from tests.unit.cli.command import kquota
 
 LIMIT = 400_000

@@ -11,8 +11,8 @@ from statistics import median
 
 import psutil
 
-from tests.integration.spine.agents import eventually
 from tests.integration.spine.fleet import Fleet
+from tests.integration.waiting import eventually
 
 # Memory of a JVM and of an interpreter settles slowly; descriptors and threads do not grow at all.
 _MEMORY_GROWTH_RATIO, _MEMORY_SLACK_BYTES = 1.25, 32 * 2**20

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from kquota.demo.cluster import KafkaCluster
 from kquota.demo.node import NodeLayout
 from kquota.demo.processes import ChildProcess
+from tests.integration.waiting import eventually
 
 KQUOTA = [sys.executable, "-m", "kquota"]
 _LINE = re.compile(r"\S+Z (?P<level>[A-Z]+) (?P<sentence>.*)")
 _WATCHDOG_SECONDS = 30
-
-
-def eventually(holds: Callable[[], Any], what: str, timeout_seconds: float = 60.0) -> Any:
-    """Wait until `holds()` is true, and return it."""
-    deadline = time.monotonic() + timeout_seconds
-    while not (found := holds()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout_seconds:g} s: {what}")
-        time.sleep(0.05)
-    return found
 
 
 def agent_name(broker_id: int) -> str:

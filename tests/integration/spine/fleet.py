@@ -25,8 +25,8 @@ from tests.integration.spine.agents import (
     agent_name,
     applied_file,
     decision_file,
-    eventually,
 )
+from tests.integration.waiting import eventually
 
 USAGE_TOPIC = "__kquota_volume_usage"
 HISTORY_TOPIC = "__kquota_history"

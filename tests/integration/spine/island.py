@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kquota.demo.cluster import KafkaCluster
 from kquota.demo.processes import ChildProcess
-from tests.integration.spine.agents import eventually
+from tests.integration.waiting import eventually
 
 _RELAY = Path(__file__).with_name("relay.py")
 

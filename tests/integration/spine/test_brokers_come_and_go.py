@@ -13,8 +13,9 @@ import pytest
 
 from kquota.demo.clients import admin_client, create_topic
 from kquota.demo.runtime import KafkaRuntime
-from tests.integration.spine.agents import decision_file, eventually
+from tests.integration.spine.agents import decision_file
 from tests.integration.spine.fleet import QUICK, Fleet
+from tests.integration.waiting import eventually
 
 
 @pytest.fixture(scope="module")

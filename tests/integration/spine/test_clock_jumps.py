@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.spine.agents import eventually
 from tests.integration.spine.fleet import Fleet
+from tests.integration.waiting import eventually
 
 _SOURCE = Path(__file__).with_name("shifted_clock.c")
 _HOUR_SECONDS = 3600.0

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.spine.agents import eventually
 from tests.integration.spine.fleet import Fleet
+from tests.integration.waiting import eventually
 
 _SWINGS = 4
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.spine.agents import eventually
 from tests.integration.spine.fleet import Fleet
 from tests.integration.spine.test_unknown_states import snapshot
+from tests.integration.waiting import eventually
 
 # A broker that is in no list of active ones: its last verdict counts, and nobody publishes over it.
 STRANGER = "77"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from tests.integration.spine.agents import eventually
 from tests.integration.spine.fleet import Fleet
+from tests.integration.waiting import eventually
 from tests.monitoring.promtool import rules
 from tests.monitoring.test_alerts import METRIC
 from tests.monitoring.test_dashboard import queries

@@ -10,8 +10,9 @@ import pytest
 
 from kquota.core.timestamps import format_utc
 from kquota.write.decision_file import DecisionFile
-from tests.integration.spine.agents import eventually, uptime_ms
+from tests.integration.spine.agents import uptime_ms
 from tests.integration.spine.fleet import Fleet
+from tests.integration.waiting import eventually
 
 _NOVELTY: dict[str, Any] = {"SchemaVersion": 2, "Novelty": {"of": ["the", {"next": "version"}]}}
 _PLAIN = ("SnapshotAt", "HardLimit", "SoftLimit")  # all that the proposal knows, besides volumes

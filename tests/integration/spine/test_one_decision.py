@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from tests.integration.spine.agents import eventually
 from tests.integration.spine.fleet import Fleet
+from tests.integration.waiting import eventually
 
 
 def alike(fleet: Fleet, *names: str) -> list[list[object]]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.integration.spine.agents import eventually, uptime_ms
+from tests.integration.spine.agents import uptime_ms
 from tests.integration.spine.fleet import HISTORY_TOPIC, Fleet
 from tests.integration.spine.terminal import Terminal
+from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
 
 NOBODY = 99

@@ -25,9 +25,10 @@ from kquota.demo.node import KafkaNode
 from kquota.demo.processes import ChildProcess
 from kquota.demo.runtime import KafkaRuntime
 from kquota.publish.topics import usage_topic
-from tests.integration.spine.agents import agent_name, eventually
+from tests.integration.spine.agents import agent_name
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC, Fleet
 from tests.integration.spine.island import Island, island
+from tests.integration.waiting import eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(420)]
 

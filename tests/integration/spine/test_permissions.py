@@ -20,8 +20,9 @@ from kquota.demo.clients import admin_client
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from kquota.demo.ports import PortReservation
 from kquota.demo.runtime import KafkaRuntime
-from tests.integration.spine.agents import AgentProcess, agent_name, eventually
+from tests.integration.spine.agents import AgentProcess, agent_name
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC
+from tests.integration.waiting import eventually
 
 pytestmark = pytest.mark.long
 _BOSS = "boss"

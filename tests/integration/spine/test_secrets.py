@@ -10,8 +10,9 @@ import psutil
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from tests.integration.spine.agents import AgentProcess, eventually
+from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import HISTORY_TOPIC, Fleet
+from tests.integration.waiting import eventually
 
 _KEY_PASSWORD = "correct-horse-battery-staple"
 _OTHER_PASSWORD = "tr0ub4dor-and-three"

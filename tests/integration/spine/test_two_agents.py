@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from kquota.demo.ports import PortReservation
-from tests.integration.spine.agents import AgentProcess, eventually
+from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, Fleet
+from tests.integration.waiting import eventually
 
 # To the clone every disk is over its hard limit.
 _FULL = {"hard": {"type": "ConsumedSpace", "level": 1}, "soft": {"type": "ConsumedSpace", "level": 0}}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kquota.core.timestamps import format_utc
-from tests.integration.spine.agents import eventually
 from tests.integration.spine.fleet import Fleet
+from tests.integration.waiting import eventually
 
 
 def undetermined(fleet: Fleet, broker_id: int) -> list[dict[str, Any]]:
