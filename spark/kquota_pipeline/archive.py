@@ -7,8 +7,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-# Of kquota only the core: the executors have neither its other requirements nor a use for them.
-_TREES = (("kquota", ("__init__.py", "core")), ("kquota_pipeline", ()))
+# Of kquota only what the pipeline imports: executors have neither the other requirements nor a use for them.
+_TREES = (("kquota", ("__init__.py", "core", "lazy_commands.py")), ("kquota_pipeline", ()))
 _LEFT_OUT = ("__pycache__", ".pyc")
 # The same sources give the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)

@@ -35,7 +35,7 @@ def test_a_configured_folder_without_the_jars_is_named(tmp_path, monkeypatch):
 def test_the_archive_can_be_imported_from_and_holds_of_kquota_only_the_core(tmp_path):
     archive = write_archive(tmp_path)
     program = (
-        "import kquota.core.policy, kquota_pipeline.tables, importlib.util as u;"
+        "import kquota.core.policy, kquota_pipeline.tables, kquota_pipeline.cli.main, importlib.util as u;"
         "print(kquota_pipeline.tables.__file__); print(u.find_spec('kquota.daemon'))"
     )
     # -S and -I keep this machine's own kquota away; pyspark has to come from somewhere.

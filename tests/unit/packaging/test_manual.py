@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kquota.cli.main import _COMMANDS as COMMANDS
+from kquota.cli.main import COMMANDS
 from tools.configuration.page import all_keys
 from tools.manual import roff
 from tools.manual.__main__ import EXAMPLE, main
@@ -30,7 +30,14 @@ def plain(page: str) -> str:
 
 def test_every_command_has_its_part():
     page = plain(render_command_page(DATE))
-    for name in (*COMMANDS, "config check", "config show", "hold pause", "hold open", "hold release"):
+    for name in (
+        *COMMANDS.commands,
+        "config check",
+        "config show",
+        "hold pause",
+        "hold open",
+        "hold release",
+    ):
         assert f'.SS "kquota {name} ' in page, name
 
 
