@@ -85,11 +85,10 @@ def decision_rows(records: DataFrame) -> DataFrame:
 
 def client_rows(records: DataFrame) -> DataFrame:
     """Return the rows of table `clients`: one per record and client, or one without a client."""
-    client = F.col("client")
-    rows = _of_kind(records, "clients").withColumn("client", F.explode_outer("record.Body.Clients"))
-    return rows.select(
-        *_envelope(),
-        F.col("record.Body.WindowSeconds").alias("window_seconds"),
+    client = F.col("entry")
+    return _clients_rows(
+        records,
+        F.explode_outer("record.Body.Clients"),
         client["User"].alias("user"),
         client["ClientId"].alias("client_id"),
         client["ProduceBytesPerSecond"].alias("produce_bytes_per_second"),
@@ -98,40 +97,32 @@ def client_rows(records: DataFrame) -> DataFrame:
         F.col("record.Body.ObservedBytesPerSecond").alias("observed_bytes_per_second"),
         F.col("record.Body.BaselineBytesPerSecond").alias("baseline_bytes_per_second"),
         F.col("record.Body.OmittedClients").alias("omitted_clients"),
-        "kafka_partition",
-        "kafka_offset",
     )
 
 
 def refusal_rows(records: DataFrame) -> DataFrame:
     """Return the rows of table `refusals`: one per record and client that was refused."""
-    client = F.col("client")
-    rows = _of_kind(records, "clients").withColumn("client", F.explode("record.Body.Refused"))
-    return rows.select(
-        *_envelope(),
-        F.col("record.Body.WindowSeconds").alias("window_seconds"),
+    client = F.col("entry")
+    return _clients_rows(
+        records,
+        F.explode("record.Body.Refused"),
         client["Principal"].alias("principal"),
         client["ClientId"].alias("client_id"),
         client["Requests"].alias("requests"),
-        "kafka_partition",
-        "kafka_offset",
     )
 
 
 def group_rows(records: DataFrame) -> DataFrame:
     """Return the rows of table `groups`: one per record and quota group."""
-    group = F.col("group")
-    rows = _of_kind(records, "clients").withColumn("group", F.explode("record.Body.Groups"))
-    return rows.select(
-        *_envelope(),
-        F.col("record.Body.WindowSeconds").alias("window_seconds"),
+    group = F.col("entry")
+    return _clients_rows(
+        records,
+        F.explode("record.Body.Groups"),
         group["Name"].alias("group"),
         group["ProduceBytesPerSecond"].alias("produce_bytes_per_second"),
         group["ThrottledSeconds"].alias("throttled_seconds"),
         group["LimitBytesPerSecond"].alias("limit_bytes_per_second"),
         group["RefusedRequests"].alias("refused_requests"),
-        "kafka_partition",
-        "kafka_offset",
     )
 
 
@@ -184,10 +175,27 @@ KIND_OF_TABLE = {
     GROUPS: "clients",
     OPERATORS: "operator",
 }
+# Tables of lists that most records of their kind do not have.
+LIST_OF_TABLE = {REFUSALS: "Refused", GROUPS: "Groups"}
 
 
 def _of_kind(records: DataFrame, kind: str) -> DataFrame:
     return records.where(F.col("problem").isNull() & (F.col("record.Kind") == kind))
+
+
+def _clients_rows(records: DataFrame, entries: Column, *columns: Column) -> DataFrame:
+    """Return a row per clients record and `entry` of one of its lists, with these columns of it."""
+    return (
+        _of_kind(records, "clients")
+        .withColumn("entry", entries)
+        .select(
+            *_envelope(),
+            F.col("record.Body.WindowSeconds").alias("window_seconds"),
+            *columns,
+            "kafka_partition",
+            "kafka_offset",
+        )
+    )
 
 
 def _envelope() -> list[Column]:

@@ -15,7 +15,7 @@ from kquota_pipeline import delta
 from kquota_pipeline.ingest.lineage import Batch, claim, require_own_checkpoint
 from kquota_pipeline.ingest.progress import Progress
 from kquota_pipeline.ingest.records import read_records
-from kquota_pipeline.ingest.rows import KIND_OF_TABLE, ROWS
+from kquota_pipeline.ingest.rows import KIND_OF_TABLE, LIST_OF_TABLE, ROWS
 from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, Tables
 
 _LOOK_SECONDS = 1.0
@@ -114,11 +114,14 @@ def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Pr
     records = read_records(messages).persist()
     try:
         kind = F.when(F.col("problem").isNull(), F.col("record.Kind"))
-        counts = {
-            row["kind"]: int(row["count"]) for row in records.groupBy(kind.alias("kind")).count().collect()
-        }
+        lists = LIST_OF_TABLE.values()
+        has_lists = [F.bool_or(F.size(f"record.Body.{name}") > 0).alias(name) for name in lists]
+        kinds = records.groupBy(kind.alias("kind")).agg(F.count("*").alias("count"), *has_lists).collect()
+        counts = {row["kind"]: int(row["count"]) for row in kinds}
+        absent = {name for name in lists if not any(row[name] for row in kinds)}
         for table, rows in ROWS.items():
-            if counts.get(KIND_OF_TABLE.get(table)):
+            # To append nothing would still be a version of the table.
+            if counts.get(KIND_OF_TABLE.get(table)) and LIST_OF_TABLE.get(table) not in absent:
                 delta.append(rows(records), tables, table, (batch.query, batch.number), batch.to_json())
     finally:
         records.unpersist()

@@ -17,7 +17,7 @@ from kquota.demo.clients import admin_client, create_topic
 from kquota.demo.cluster import KafkaCluster
 from kquota_pipeline import delta
 from kquota_pipeline.ingest.stream import Source
-from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, QUARANTINE, USAGE, Tables
+from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, Tables
 from tests.spark.ingest.messages import sample
 
 READER = "kquota-pipeline"
@@ -115,7 +115,4 @@ class History:
 
 def counts(spark: SparkSession, tables: Tables) -> dict[str, int]:
     """Rows of each table, by its name."""
-    return {
-        table.name: delta.read(spark, tables, table).count()
-        for table in (USAGE, DECISIONS, CLIENTS, OPERATORS, QUARANTINE)
-    }
+    return {table.name: delta.read(spark, tables, table).count() for table in (*FROM_HISTORY, QUARANTINE)}

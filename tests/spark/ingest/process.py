@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.spark.ingest.history import History
 
-_PATIENCE_SECONDS = 240.0
+_PATIENCE_SECONDS = 600.0
 _LOOK_SECONDS = 0.005
 
 

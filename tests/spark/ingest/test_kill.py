@@ -37,6 +37,8 @@ def assert_exact(spark, tables, history: History) -> None:
         "usage": history.sent["usage"] * history.volumes,
         "decisions": history.sent["decision"],
         "clients": 2 * history.sent["clients"],
+        "refusals": 2 * history.sent["clients"],
+        "groups": 2 * history.sent["clients"],
         "operators": history.sent["operator"],
         "quarantine": history.sent["malformed"],
     }
@@ -66,11 +68,13 @@ def test_an_ingest_killed_between_two_tables_goes_on_exactly_where_it_was(spark,
 @pytest.mark.timeout(1800)
 def test_an_ingest_killed_again_and_again_loses_and_repeats_nothing(spark, tables, tmp_path, history):
     topic = history(partitions=4, volumes=8)
-    topic.send("usage", range(40_000))
-    topic.send("decision", range(10_000))
-    topic.send("clients", range(500))
-    topic.send("operator", range(50))
-    topic.send_raw([b"nonsense"] * 400)
+    # All kinds in every batch: a point that is waited for must lie in the next one, not in the last.
+    for part in range(25):
+        topic.send("usage", range(part * 1600, (part + 1) * 1600))
+        topic.send("decision", range(part * 400, (part + 1) * 400))
+        topic.send("clients", range(part * 20, (part + 1) * 20))
+        topic.send("operator", range(part * 2, (part + 1) * 2))
+        topic.send_raw([b"nonsense"] * 16)
     arguments = ingest_arguments(topic, tmp_path, "--max-records-per-batch=4000")
 
     def one_more(look, *names):
