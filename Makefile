@@ -27,6 +27,7 @@ test-python: deps-fleet callback
 
 .PHONY: test-spark
 test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark and a real Kafka
+	@tools/system-packages.sh browser
 	$(PIPELINE_PY) -m pytest tests/spark -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
@@ -87,7 +88,7 @@ docs: deps-docs ## The documentation as a site, in build/site; loads nothing fro
 
 .PHONY: pictures
 pictures: docs callback ## Take the pictures in docs/img anew, of real runs and pages (PICTURES_ARGS="--report FILE pages")
-	@tools/system-packages.sh pictures
+	@tools/system-packages.sh browser
 	$(AS_ROOT) $(PY) -m tools.pictures $(PICTURES_ARGS)
 
 .PHONY: callback

@@ -1,7 +1,7 @@
 #!/bin/sh
-# system-packages.sh [fleet|pictures]: installs what the make targets need from Debian and is missing here; says so and
-# stops where it may not. With fleet, also what the throw-away hosts with systemd are made with; with pictures, the browser
-# that pages are photographed in.
+# system-packages.sh [fleet|browser]: installs what the make targets need from Debian and is missing here; says so and
+# stops where it may not. With fleet, also what the throw-away hosts with systemd are made with; with browser, the one
+# that pages are looked at and photographed in.
 set -eu
 
 missing=""
@@ -36,7 +36,7 @@ if [ "${1:-}" = fleet ]; then
   [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
 fi
 
-if [ "${1:-}" = pictures ]; then
+if [ "${1:-}" = browser ]; then
   command -v chromium >/dev/null || need chromium
 fi
 

@@ -18,7 +18,7 @@ def photograph_page(page: Path, file: Path, *, width: int = 1200, height: int = 
     """
     chromium = shutil.which("chromium")
     if chromium is None:
-        raise RuntimeError("chromium is missing: tools/system-packages.sh pictures")
+        raise RuntimeError("chromium is missing: tools/system-packages.sh browser")
     with tempfile.TemporaryDirectory() as profile:
         command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         command += [f"--user-data-dir={profile}", "--host-resolver-rules=MAP * ~NOTFOUND"]

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 # Stands where there is no figure.
 NONE = "\N{EN DASH}"
+# Between a number and its unit: a line never ends there.
+_GAP = "\N{NO-BREAK SPACE}"
 _HOUR, _DAY = 3600, 86_400
 
 
@@ -15,7 +17,7 @@ def size(count_bytes: float) -> str:
     number, unit = float(count_bytes), 0
     while abs(number) >= 999.5 and unit < len(_SIZES) - 1:
         number, unit = number / 1000, unit + 1
-    return f"{number:.3g} {_SIZES[unit]}"
+    return f"{number:.3g}{_GAP}{_SIZES[unit]}"
 
 
 def rate(bytes_per_second: float) -> str:
@@ -25,16 +27,16 @@ def rate(bytes_per_second: float) -> str:
 
 def percent(ratio: float, decimals: int = 1) -> str:
     """Return a ratio in percent."""
-    return f"{100 * ratio:.{decimals}f} %"
+    return f"{100 * ratio:.{decimals}f}{_GAP}%"
 
 
 def duration(seconds: float) -> str:
     """Return a time in the unit that suits it."""
     if seconds < 90:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.0f}{_GAP}s"
     if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / _HOUR:.0f} h" if seconds < 2 * _DAY else f"{seconds / _DAY:.1f} d"
+        return f"{seconds / 60:.0f}{_GAP}min"
+    return f"{seconds / _HOUR:.0f}{_GAP}h" if seconds < 2 * _DAY else f"{seconds / _DAY:.1f}{_GAP}d"
 
 
 def days(number: float | None) -> str:
@@ -42,8 +44,8 @@ def days(number: float | None) -> str:
     if number is None:
         return NONE
     if number < 1:
-        return f"{24 * number:.0f} h" if number > 0 else "now"
-    return f"{number:.0f} d" if number >= 10 else f"{number:.1f} d"
+        return f"{24 * number:.0f}{_GAP}h" if number > 0 else "now"
+    return f"{number:.0f}{_GAP}d" if number >= 10 else f"{number:.1f}{_GAP}d"
 
 
 def day_of(seconds: float) -> str:

@@ -236,7 +236,7 @@ def _recommendation(cluster: Cluster) -> Markup:
 
 def _limit(limit: Mapping[str, Any]) -> str:
     if limit["type"] == "MinFreePercentage":
-        return f"{limit['level']:g} % free"
+        return f"{limit['level']:g}\N{NO-BREAK SPACE}% free"
     return f"{figures.size(limit['level'])} {'free' if limit['type'] == 'MinFreeBytes' else 'consumed'}"
 
 

@@ -13,7 +13,7 @@ from kquota_pipeline.report.figures import day_of, percent
 from kquota_pipeline.report.markup import Markup, element, joined
 
 WIDTH = 360
-_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 8, 8, 20
+_LEFT, _RIGHT, _TOP, _BOTTOM = 38, 8, 8, 20
 _STATES = ("OPEN", "THROTTLE", "PAUSE")
 
 
@@ -155,7 +155,7 @@ def skew(brokers: Sequence[tuple[int, Sequence[tuple[str, float]]]], even_ratio:
         x = axes.x(mark)
         parts.append(element("line", x1=x, x2=x, y1=_TOP, y2=bottom, class_="grid"))
         parts.append(
-            element("text", percent(mark, 0), x=x, y=height - 6, text_anchor="middle", class_="axis")
+            element("text", percent(mark, 0), x=x, y=height - 6, text_anchor=_anchor(mark), class_="axis")
         )
     x = axes.x(even_ratio)
     parts.append(
@@ -211,11 +211,15 @@ def _days(axes: _Axes, start: float, end: float, height: int) -> Markup:
     parts = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         at = start + share * (end - start)
-        anchor = {0.0: "start", 1.0: "end"}.get(share, "middle")
         parts.append(
-            element("text", day_of(at), x=axes.x(at), y=height - 6, text_anchor=anchor, class_="axis")
+            element("text", day_of(at), x=axes.x(at), y=height - 6, text_anchor=_anchor(share), class_="axis")
         )
     return joined(parts)
+
+
+def _anchor(share: float) -> str:
+    """Return how a mark's text is set at so much of the axis: at its ends, not beyond them."""
+    return {0.0: "start", 1.0: "end"}.get(share, "middle")
 
 
 def _short(text: str, length: int) -> str:
