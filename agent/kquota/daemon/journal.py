@@ -18,8 +18,9 @@ from typing import TextIO
 
 from systemd.journal import JournalHandler
 
+from kquota.settings.problems import REDACTED
+
 _log = logging.getLogger("kquota")
-_REDACTED = "[redacted]"
 # Replacing shorter ones would riddle sentences with holes and protect nothing.
 _MIN_SECRET_LENGTH = 4
 
@@ -124,7 +125,7 @@ class _Annotations(logging.Filter):
 
     def _clean(self, text: str) -> str:
         for secret in self.secrets:
-            text = text.replace(secret, _REDACTED)
+            text = text.replace(secret, REDACTED)
         return text
 
 

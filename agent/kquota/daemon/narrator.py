@@ -33,17 +33,27 @@ class Narrator:
     def tell(self, report: CycleReport) -> list[Entry]:
         """Return the journal entries of a cycle, the transition first."""
         entries = [*self._transition(report), *self._enforced(report), *self._folded(report)]
-        entries += self._trouble("write", report.write_error, MessageId.DECISION_NOT_WRITTEN)
-        entries += self._trouble("topic", report.news.topic_refused, MessageId.TOPIC_REFUSED)
+        entries += self.trouble("write", report.write_error, MessageId.DECISION_NOT_WRITTEN)
+        entries += self.trouble("topic", report.news.topic_refused, MessageId.TOPIC_REFUSED)
         entries += self._volumes(report)
         return entries
 
-    def trouble(self, subject: str, sentence: str | None, message_id: MessageId) -> list[Entry]:
+    def trouble(
+        self, subject: str, sentence: str | None, message_id: MessageId, level: int = logging.WARNING
+    ) -> list[Entry]:
         """Tell a trouble when it begins, when it takes on another look, and when it is over (None).
 
         What differs only in numbers (an age, an address) looks the same, and each look is told once.
         """
-        return self._trouble(subject, sentence, message_id)
+        if sentence is None:
+            if (over := self._troubles.pop(subject, None)) is None:
+                return []
+            return [Entry(logging.INFO, f"over: {[*over.values()][-1]}", message_id)]
+        told = self._troubles.setdefault(subject, {})
+        if _look(sentence) in told or len(told) >= _MAX_LOOKS:
+            return []
+        told[_look(sentence)] = sentence
+        return [Entry(level, sentence, message_id)]
 
     def _transition(self, report: CycleReport) -> list[Entry]:
         decision, before = report.decision, self._decision
@@ -57,11 +67,10 @@ class Narrator:
         }
         if before is not None and _told(before) == _told(decision):
             return [Entry(logging.DEBUG, report.sentence, MessageId.CYCLE, fields)]
-        message_id = MessageId.STATE_CHANGED
         level = _STATE_LEVELS[decision.state]
         if before is not None and before.state is decision.state:
             level = min(level, logging.INFO)
-        entries = [Entry(level, report.sentence, message_id, fields)]
+        entries = [Entry(level, report.sentence, MessageId.STATE_CHANGED, fields)]
         known = set() if before is None else set(before.undetermined)
         for entry in decision.undetermined:
             if entry not in known:
@@ -76,19 +85,18 @@ class Narrator:
         self._enforcement = _look(sentence)
         refused = "refused" in sentence or "unverified" in sentence
         level = logging.WARNING if refused else logging.INFO
-        return [Entry(level, f"mode: {sentence}", MessageId.MODE_CHANGED, {})]
+        return [Entry(level, f"mode: {sentence}", MessageId.MODE_CHANGED)]
 
     def _folded(self, report: CycleReport) -> list[Entry]:
         entries = [
-            Entry(logging.WARNING, sentence, MessageId.RECORD_MALFORMED, {})
-            for sentence in report.malformed[:5]
+            Entry(logging.WARNING, sentence, MessageId.RECORD_MALFORMED) for sentence in report.malformed[:5]
         ]
         for order in report.orders:
             kind = MessageId.BROKER_DECOMMISSIONED if order.decommission else MessageId.OPERATOR_ORDER
-            entries.append(Entry(logging.WARNING, order.sentence, kind, {}))
+            entries.append(Entry(logging.WARNING, order.sentence, kind))
         rival = report.rival_instance
         sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
-        entries += self._trouble("rival", None if rival is None else sentence, MessageId.RIVAL_AGENT)
+        entries += self.trouble("rival", None if rival is None else sentence, MessageId.RIVAL_AGENT)
         return entries
 
     def _volumes(self, report: CycleReport) -> list[Entry]:
@@ -99,30 +107,13 @@ class Narrator:
             for status in _NOT_OK:
                 is_so = volume.status == status and volume.reason is not None
                 sentence = f"volume {volume.name} is {status}: {volume.reason}" if is_so else None
-                entries += self._trouble(f"volume {volume.name} {status}", sentence, MessageId.VOLUME_TROUBLE)
-        entries += self._trouble("zone", _zone_sentence(report), MessageId.CONFIGURATION_WARNING)
+                entries += self.trouble(f"volume {volume.name} {status}", sentence, MessageId.VOLUME_TROUBLE)
+        entries += self.trouble("zone", _zone_sentence(report), MessageId.CONFIGURATION_WARNING)
         warnings = "; ".join(report.observation.warnings) or None
-        entries += self._trouble("volumes", warnings, MessageId.VOLUME_TROUBLE)
-        if isinstance(report.applied, AppliedUnknown):
-            entries += self._trouble(
-                "applied", report.applied.reason, MessageId.APPLIED_UNKNOWN, logging.INFO
-            )
-        else:
-            entries += self._trouble("applied", None, MessageId.APPLIED_UNKNOWN, logging.INFO)
+        entries += self.trouble("volumes", warnings, MessageId.VOLUME_TROUBLE)
+        unknown = report.applied.reason if isinstance(report.applied, AppliedUnknown) else None
+        entries += self.trouble("applied", unknown, MessageId.APPLIED_UNKNOWN, logging.INFO)
         return entries
-
-    def _trouble(
-        self, subject: str, sentence: str | None, message_id: MessageId, level: int = logging.WARNING
-    ) -> list[Entry]:
-        if sentence is None:
-            if (over := self._troubles.pop(subject, None)) is None:
-                return []
-            return [Entry(logging.INFO, f"over: {[*over.values()][-1]}", message_id, {})]
-        told = self._troubles.setdefault(subject, {})
-        if _look(sentence) in told or len(told) >= _MAX_LOOKS:
-            return []
-        told[_look(sentence)] = sentence
-        return [Entry(level, sentence, message_id, {})]
 
 
 def _look(sentence: str) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kquota.apply.applied_state import Mechanism
 from kquota.core.decision import State
+from kquota.core.records import HoldAction
 from kquota.core.usage import VolumeStatus
 
 _VOLUME_LABELS = ("volume", "mount_point", "role")
@@ -80,16 +82,7 @@ PRESENT_NAMES = frozenset(
         "kquota_hold_active",
         "kquota_decision_sequence",
         "kquota_enforcing",
-        "kquota_volume_capacity_bytes",
-        "kquota_volume_consumed_bytes",
-        "kquota_volume_soft_limit_bytes",
-        "kquota_volume_hard_limit_bytes",
-        "kquota_volume_fill_bytes_per_second",
-        "kquota_volume_seconds_to_soft",
-        "kquota_volume_seconds_to_hard",
-        "kquota_volume_headroom_ratio",
-        "kquota_volume_latched",
-        "kquota_volume_growing_in_pause",
+        *(name for _, name, _ in _VOLUME_FIGURES),
         "kquota_volume_status",
         "kquota_applied_known",
         "kquota_applied_verified",
@@ -236,7 +229,7 @@ def _decision_metrics(decision: DecisionSample) -> Iterator[Metric]:
         "kquota_hold_active",
         "1 for the hold an operator has set.",
         "action",
-        ("pause", "open"),
+        HoldAction,
         decision.hold or "",
     )
     yield _gauge("kquota_decision_sequence", "Sequence of the decision written last.", decision.sequence)
@@ -283,7 +276,7 @@ def _applied_metrics(applied: AppliedSample | None) -> Iterator[Metric]:
         "kquota_applied_mechanism",
         "What holds producers.",
         "mechanism",
-        ("none", "governor", "fence"),
+        Mechanism,
         applied.mechanism,
     )
     errors = CounterMetricFamily(
