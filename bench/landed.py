@@ -120,11 +120,6 @@ class Landed:
         first, last = self._ends(start, end)
         return tuple(count / (last.at - first.at) for count in self.bytes_by_connection(start, end))
 
-    def longest_gap_seconds(self, start: float, end: float) -> float:
-        """The longest time between two samples: nothing is known more finely than that."""
-        inside = self.between(start, end)
-        return max((b.at - a.at for a, b in pairwise(inside)), default=end - start)
-
     def _ends(self, start: float, end: float) -> tuple[Sample, Sample]:
         inside = self.between(start, end)
         if len(inside) < 2:

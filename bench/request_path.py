@@ -50,7 +50,8 @@ def quota_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> Results
         class_path = _class_path(runtime)
         measured = _jmh(runtime, "QuotaPath", class_path, directory, forks=forks, iterations=iterations)
         report = [runtime.java, *_JVM_OPTIONS, "-cp", class_path, "org.kquota.bench.ReportCost"]
-        threads = json.loads(_json_line(_run([*report, str(directory), str(_POLL_SECONDS)]).splitlines()))
+        told = _run([*report, str(directory), str(_POLL_SECONDS)]).splitlines()
+        threads = json.loads(_json_line(told, "ReportCost"))
     return Results(
         quota_path=tuple(
             QuotaPath(
@@ -101,24 +102,20 @@ def polls(runtime: KafkaRuntime) -> Results:
         ) as process:
             assert process.stdin is not None
             assert process.stdout is not None
-            for state, factor in (
-                ("OPEN", Fraction(1)),
-                ("THROTTLE", Fraction(1, 2)),
-                ("PAUSE", Fraction(0)),
-            ):
+            for state, factor in _POLLED_STATES:
                 _decide(directory, factor)
                 process.stdin.write("measure\n")
                 process.stdin.flush()
-                document = json.loads(_json_line(process.stdout))
+                document = json.loads(_json_line(process.stdout, "PollCost"))
                 found.append(Poll(state, document["clients"], document["milliseconds"]))
     return Results(polls=tuple(found))
 
 
-def _json_line(lines: Iterable[str]) -> str:
+def _json_line(lines: Iterable[str], program: str) -> str:
     for line in lines:  # a logger may have something to say before
         if line.startswith("{"):
             return line
-    raise RuntimeUnavailable("PollCost ended before it had measured")
+    raise RuntimeUnavailable(f"{program} ended before it had measured")
 
 
 def _class_path(runtime: KafkaRuntime) -> str:

@@ -36,11 +36,6 @@ class Fault:
         return tuple(mark for mark in self.tests if mark.path.endswith(".py"))
 
     @property
-    def python_tests(self) -> tuple[str, ...]:
-        """Node ids for pytest."""
-        return tuple(f"{mark.path}::{mark.test}" for mark in self.python_marks)
-
-    @property
     def has_java_tests(self) -> bool:
         """Whether tests of the plug-in inject it, too."""
         return any(mark.path.endswith(".java") for mark in self.tests)

@@ -16,7 +16,7 @@ from kquota.core.policy import PolicySettings, Situation
 from kquota.core.policy import decide as decide_by_policy
 from kquota.core.records import MAX_BROKER_ID
 from kquota.core.replay import InvalidReplay, read_events
-from kquota.core.timestamps import InvalidTimestamp, parse_utc, seconds
+from kquota.core.timestamps import InvalidTimestamp, parse_utc
 from kquota.core.view import ClusterView
 
 
@@ -72,7 +72,7 @@ def _moment(text: str) -> datetime:
 
 def _duration(value: float, option: str) -> timedelta:
     try:
-        return seconds(value)
+        return timedelta(seconds=value)
     except (OverflowError, ValueError):
         fail(f"{option}: {value} is not a number of seconds", exit_codes.USAGE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 # Python's own reader takes more forms with every version; two agents must never read one differently.
 _ISO_8601 = re.compile(
@@ -43,8 +43,3 @@ def parse_utc(text: object) -> datetime:
 def format_utc(moment: datetime) -> str:
     """Write a point in time with milliseconds and Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def seconds(value: float) -> timedelta:
-    """Return a duration of so many seconds."""
-    return timedelta(seconds=value)

@@ -57,13 +57,11 @@ class Agent:
         self._growth = PauseGrowth(self.broker_id)
         self._told_growing: frozenset[str] = frozenset()
         self._connect(settings, properties, state)
-        grant = state.enforce_grant
-        granted_for = grant.cluster_id if grant is not None and grant.broker_id == self.broker_id else None
         self._cycle = Cycle(
             CycleSettings.of(settings, self.broker_id),
             self._local,
             self._clocks.now(),
-            granted_for=granted_for,
+            granted_for=state.granted_for(self.broker_id),
             covered_until_uptime_ms=self._local.covered_until_uptime_ms,
         )
         self._history = HistoryRecorder(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
@@ -67,7 +66,6 @@ class KafkaKnowledge:
     restarts: list[str] = field(default_factory=list)
     partitions: int | None = None
     topics: dict[str, TopicVerdict] = field(default_factory=dict)
-    own_broker: Mapping[str, str] | None = None
     own_broker_answered_at_seconds: float | None = None
     troubles: dict[str, str] = field(default_factory=dict)
     errors: Counter[Kind] = field(default_factory=Counter)
@@ -92,7 +90,7 @@ class KafkaKnowledge:
             case BrokerListFailed():
                 self._failed("brokers", event.failure)
             case OwnBroker():
-                self.own_broker, self.own_broker_answered_at_seconds = event.settings, event.at_monotonic
+                self.own_broker_answered_at_seconds = event.at_monotonic
                 self._trouble("own broker", None)
             case OwnBrokerFailed():
                 if event.failure.kind is Kind.ACL_DENIED:  # it answered, and has seen who we are

@@ -29,10 +29,6 @@ class Notifier:
         watchdog = "WATCHDOG=1\n" if self.watchdog_seconds is not None else ""
         self._tell(f"{watchdog}STATUS={_one_line(sentence)}")
 
-    def status(self, sentence: str) -> None:
-        """Show a sentence in ``systemctl status``."""
-        self._tell(f"STATUS={_one_line(sentence)}")
-
     def reloading(self) -> None:
         """A reload begins; ``ready`` ends it."""
         now_usec = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000

@@ -78,8 +78,3 @@ class ReaderState:
     behind: frozenset[int]
     records: int
     last_failure: KafkaFailure | None
-
-    @property
-    def last_error(self) -> str | None:
-        """The sentence of the failure that lasts, or None."""
-        return None if self.last_failure is None else self.last_failure.sentence

@@ -28,12 +28,10 @@ _ASKED_ALONG = "__kquota_volume_usage"
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """The unfenced brokers that have the listener we came in by. `controller_id` is who the brokers name as
-    such (with KRaft any broker, since clients have no business with the controllers)."""
+    """The unfenced brokers that have the listener we came in by."""
 
     broker_ids: frozenset[int]
     cluster_id: str | None
-    controller_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +227,7 @@ def _at_once(answer: Any) -> Future[Any]:
 
 
 def _cluster_facts(answer: Any) -> ClusterFacts:
-    return ClusterFacts(
-        broker_ids=frozenset(answer.brokers),
-        cluster_id=answer.cluster_id,
-        controller_id=answer.controller_id if answer.controller_id >= 0 else None,
-    )
+    return ClusterFacts(broker_ids=frozenset(answer.brokers), cluster_id=answer.cluster_id)
 
 
 def _topic_facts(answer: Any) -> TopicFacts:

@@ -22,7 +22,6 @@ class BrokerList:
 
     ids: frozenset[int]
     cluster_id: str | None
-    controller_id: int | None
     at_monotonic: float
 
 
@@ -109,7 +108,7 @@ class ActiveBrokers:
         if isinstance(found, KafkaFailure):
             self._hand_over(BrokerListFailed(found, now))
         else:
-            self._hand_over(BrokerList(found.broker_ids, found.cluster_id, found.controller_id, now))
+            self._hand_over(BrokerList(found.broker_ids, found.cluster_id, now))
 
     def _ask_own_broker(self) -> None:
         if self._own_broker_id is None:

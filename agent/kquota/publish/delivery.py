@@ -26,7 +26,6 @@ class PublicationState:
     dropped: int
     last_failure: KafkaFailure | None
     last_delivery_monotonic: float | None
-    last_failure_monotonic: float | None
 
 
 class DeliveryTally:
@@ -41,7 +40,6 @@ class DeliveryTally:
         self._dropped = 0
         self._last_failure: KafkaFailure | None = None
         self._last_delivery: float | None = None
-        self._last_failure_at: float | None = None
 
     def delivered(self, at_monotonic: float) -> None:
         """A record is in the log."""
@@ -50,19 +48,17 @@ class DeliveryTally:
             self._last_delivery = at_monotonic
             self._connected = True
 
-    def failed(self, failure: KafkaFailure, at_monotonic: float) -> None:
+    def failed(self, failure: KafkaFailure) -> None:
         """A record could not be delivered."""
         with self._lock:
             self._errors[failure.kind] += 1
             self._last_failure = failure
-            self._last_failure_at = at_monotonic
             self._connected = False
 
-    def disconnected(self, failure: KafkaFailure, at_monotonic: float) -> None:
+    def disconnected(self, failure: KafkaFailure) -> None:
         """The connection failed; nothing is said about any record yet."""
         with self._lock:
             self._last_failure = failure
-            self._last_failure_at = at_monotonic
             self._connected = False
 
     def replaced(self, count: int = 1) -> None:
@@ -86,5 +82,4 @@ class DeliveryTally:
                 self._dropped,
                 self._last_failure,
                 self._last_delivery,
-                self._last_failure_at,
             )

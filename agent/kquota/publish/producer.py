@@ -64,11 +64,6 @@ class TopicProducer:
         return self._client.generation
 
     @property
-    def current(self) -> Producer | None:
-        """The client, or None while its credential files cannot be used."""
-        return self._client.current()
-
-    @property
     def credentials_problem(self) -> KafkaFailure | None:
         """Why the credential files as they are now cannot be used, or None."""
         return self._client.problem
@@ -112,7 +107,7 @@ class TopicProducer:
 
     def failed(self, failure: KafkaFailure) -> None:
         """A record was not delivered."""
-        self.tally.failed(failure, self._clock())
+        self.tally.failed(failure)
 
     def failure(self, error: KafkaError) -> KafkaFailure:
         """`error` in plain words, with the broken connection behind it where there is one."""
@@ -136,7 +131,7 @@ class TopicProducer:
     def _connection_failed(self, failure: KafkaFailure) -> None:
         # One broker of several that cannot be reached is not the connection lost: records tell in time.
         if failure.kind is not Kind.UNREACHABLE or self._client.errors.all_brokers_down:
-            self.tally.disconnected(failure, self._clock())
+            self.tally.disconnected(failure)
             self.report(failure)
 
 

@@ -139,27 +139,20 @@ class TopicWatch:
         self._interval_seconds = interval_seconds
         self._retry_seconds = retry_seconds
         self._stop = threading.Event()
-        self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kquota-topics", daemon=True)
 
     def start(self) -> None:
         """Begin to look."""
         self._thread.start()
 
-    def look_now(self) -> None:
-        """Look at once, for instance after a record was refused because the topic is missing."""
-        self._wake.set()
-
     def close(self) -> None:
         """Stop looking; waits two seconds at most for a request under way."""
         self._stop.set()
-        self._wake.set()
         if self._thread.is_alive():
             self._thread.join(2.0)
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._wake.clear()
             verdicts = []
             for check in self._checks:
                 if self._stop.is_set():
@@ -171,4 +164,4 @@ class TopicWatch:
                 except Exception:
                     _LOG.exception("the receiver of the topics' verdicts failed")
             restless = any(verdict.status in (Verdict.ABSENT, Verdict.UNKNOWN) for verdict in verdicts)
-            self._wake.wait(self._retry_seconds if restless else self._interval_seconds)
+            self._stop.wait(self._retry_seconds if restless else self._interval_seconds)

@@ -54,10 +54,10 @@ class AgentState:
     enforce_grant: EnforceGrant | None = None
     active_brokers: ActiveBrokers | None = None
 
-    def grants_enforce(self, cluster_id: str, broker_id: int) -> bool:
-        """Return whether enforcing was granted for this very broker of this cluster."""
+    def granted_for(self, broker_id: int) -> str | None:
+        """Return the id of the cluster that enforcing was granted for to this broker's agent, if it was."""
         grant = self.enforce_grant
-        return grant is not None and (grant.cluster_id, grant.broker_id) == (cluster_id, broker_id)
+        return grant.cluster_id if grant is not None and grant.broker_id == broker_id else None
 
     def with_grant(self, cluster_id: str, broker_id: int, now: datetime) -> AgentState:
         """Return this state with enforcing granted for a broker."""

@@ -79,7 +79,7 @@ def test_a_new_reader_has_everything_that_was_written_and_then_what_comes(
     assert abs(tombstone.timestamp_ms / 1000 - time.time()) < 60
     state = reader.state()
     assert state.connected
-    assert state.last_error is None
+    assert state.last_failure is None
     assert sum(state.positions.values()) == 501
 
 

@@ -50,7 +50,6 @@ def flat_out(system: str, *rates: float) -> Throughput:
     return Throughput(Case(system, Client.JAVA, 20), rates, tuple(1.0 for _ in rates))
 
 
-ANOTHER = Case("governor W=3", Client.LIBRDKAFKA, 20)
 BURST = Overshoot(
     zone_bytes=2**20,
     window_seconds=11,

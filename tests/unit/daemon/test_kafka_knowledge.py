@@ -38,12 +38,12 @@ def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaKnowledge) ->
 @pytest.mark.accepts("A15")
 def test_the_list_of_brokers_stands_while_it_can_not_be_had(knowledge: KafkaKnowledge) -> None:
     assert knowledge.news(0).active_brokers is None
-    knowledge.take(BrokerList(frozenset({1, 2}), "c", 1, 10.0))
+    knowledge.take(BrokerList(frozenset({1, 2}), "c", 10.0))
     knowledge.take(BrokerListFailed(DOWN, 11.0))
     news = knowledge.news(11)
     assert (news.active_brokers, news.cluster_id) == ({1, 2}, "c")
     assert knowledge.troubles == {"brokers": DOWN.sentence}
-    knowledge.take(BrokerList(frozenset({1}), None, 1, 12.0))
+    knowledge.take(BrokerList(frozenset({1}), None, 12.0))
     assert (knowledge.news(12).active_brokers, knowledge.news(12).cluster_id) == ({1}, "c")
     assert knowledge.troubles == {}
 

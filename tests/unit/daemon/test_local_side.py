@@ -98,7 +98,7 @@ def test_volumes_brokers_and_the_grant_are_remembered(machine: Machine) -> None:
     state, problem = machine.state_file.load()
     assert problem is None
     assert list(state.remembered_volumes) == [str(machine.log_dir)]
-    assert state.grants_enforce("c", 7)
+    assert state.granted_for(7) == "c"
     assert state.active_brokers == ActiveBrokers("c", (1, 7), START)
     before = machine.state_file.path.stat().st_mtime_ns
     machine.side.remember_brokers(ActiveBrokers("c", (1, 7), machine.clocks.now().wall))

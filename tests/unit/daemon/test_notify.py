@@ -58,12 +58,6 @@ def test_the_life_of_a_service(systemd: Systemd) -> None:
     assert systemd.heard() == ["STOPPING=1", "STATUS=bye"]
 
 
-def test_a_status_alone_pets_no_watchdog(systemd: Systemd) -> None:
-    notifier = Notifier({**os.environ, "WATCHDOG_USEC": "15000000"})
-    notifier.status("starting")
-    assert systemd.heard() == ["STATUS=starting"]
-
-
 def test_no_watchdog_is_petted_where_there_is_none(systemd: Systemd) -> None:
     Notifier(os.environ).cycle_completed("fine")
     assert systemd.heard() == ["STATUS=fine"]

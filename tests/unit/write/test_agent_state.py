@@ -56,7 +56,7 @@ def test_a_broken_file_is_set_aside_and_grants_nothing(file: AgentStateFile, con
     file.path.write_bytes(content)
     state, problem = file.load()
     assert state == AgentState()
-    assert not state.grants_enforce("c", 1)
+    assert state.granted_for(1) is None
     assert problem is not None
     assert str(file.path) in problem
     assert file.path.with_name("state.json.corrupt").read_bytes() == content
@@ -75,9 +75,8 @@ def test_fields_of_a_later_version_are_ignored(file: AgentStateFile) -> None:
 def test_a_grant_is_for_one_broker_of_one_cluster() -> None:
     state = AgentState().with_grant("cluster", 3, NOW)
     assert state == AgentState(enforce_grant=EnforceGrant(NOW, "cluster", 3))
-    assert state.grants_enforce("cluster", 3)
-    assert not state.grants_enforce("cluster", 4)
-    assert not state.grants_enforce("another", 3)
+    assert state.granted_for(3) == "cluster"
+    assert state.granted_for(4) is None
 
 
 def test_an_unreadable_file_is_reported_and_kept(file: AgentStateFile) -> None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_KAFKA_VERSION = "4.3.0"
-OLDEST_KAFKA_VERSION = "4.1.2"
 
 _POM = Path(__file__).with_name("pom.xml")
 _TRANSFERRED = re.compile(r"Downloaded from \S+: \S*/(?P<name>[^/\s]+\.jar) \((?P<size>[^)]*)\)")
