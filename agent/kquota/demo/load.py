@@ -1,7 +1,7 @@
 """A producer and a consumer as programs of their own, as applications are.
 
-    python -m kquota.demo.load produce --bootstrap HOST:PORT --topic NAME [--record-bytes N] [-X
-    name=value]... python -m kquota.demo.load consume --bootstrap HOST:PORT --topic NAME [-X name=value]...
+    python -m kquota.demo.load produce --bootstrap HOST:PORT --topic NAME [--record-bytes N] [-X name=value]…
+    python -m kquota.demo.load consume --bootstrap HOST:PORT --topic NAME [-X name=value]…
 
 Both print one JSON object a line, every 0.25 s and at the end (SIGTERM, SIGINT, or --seconds): see
 `Progress`.

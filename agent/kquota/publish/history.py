@@ -1,6 +1,4 @@
-"""Publishing history records: in order, buffered within bounds while the cluster is away, never in anyone's
-way.
-"""
+"""Publishing history records: in order, within bounds while the cluster is away, and in nobody's way."""
 
 import threading
 import time

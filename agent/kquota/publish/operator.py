@@ -1,6 +1,4 @@
-"""One record of an operator, published and confirmed while they wait: a hold, a quarantine, a decommission
-…
-"""
+"""One record of an operator (hold, quarantine, decommission …), published and confirmed while they wait."""
 
 import time
 from dataclasses import dataclass
