@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
+from kquota.cli import exit_codes
+from kquota.cli.output import fail
 from kquota.core.decision import UndeterminedCause
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
@@ -19,10 +21,18 @@ from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, ReaderEvent, ReadingFailed, ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed, ClusterEvent
-from kquota.kafka.config import ClientProperties
+from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.settings import Settings
 
 CLIENT_NAME = "cli"
+
+
+def look_at_cluster(settings: Settings) -> ClusterLook:
+    """Return a look at the cluster, or end with what is wrong with the configuration."""
+    try:
+        return ClusterLook(settings)
+    except ConfigurationError as error:
+        fail(str(error), exit_codes.CONFIGURATION)
 
 
 class ClusterLook:

@@ -29,7 +29,9 @@ def decide(
     joining: Annotated[
         str, typer.Option(help="Ids that became active within the join grace; active, too.")
     ] = "",
-    self_id: Annotated[int | None, typer.Option("--self", help="The broker to decide for.", min=0)] = None,
+    self_id: Annotated[
+        int | None, typer.Option("--self", help="The broker to decide for.", min=0, max=MAX_BROKER_ID)
+    ] = None,
     fallback: Annotated[
         FallbackAction, typer.Option(help="What to do while a broker's state is not known.")
     ] = FallbackAction.PAUSE,

@@ -7,11 +7,9 @@ from typing import Annotated
 import typer
 
 from kquota.cli import exit_codes
-from kquota.cli.cluster_look import ClusterLook
+from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
 from kquota.cli.local_state import local_document, observes
-from kquota.cli.output import fail
-from kquota.kafka.config import ConfigurationError
 
 
 def explain(
@@ -21,11 +19,7 @@ def explain(
     """Say in two sentences why producers are slowed right now, and what would end it."""
     settings = settings_of(config)
     broker_id = broker_id_of(settings)
-    try:
-        look = ClusterLook(settings)
-    except ConfigurationError as error:
-        fail(str(error), exit_codes.CONFIGURATION)
-    with look:
+    with look_at_cluster(settings) as look:
         complete = look.wait(timeout)
         document = look.document()
     typer.echo(f"{document['sentence']}.")

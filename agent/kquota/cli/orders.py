@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from kquota.cli import exit_codes
-from kquota.cli.cluster_look import CLIENT_NAME, ClusterLook
+from kquota.cli.cluster_look import CLIENT_NAME, look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
 from kquota.cli.output import fail
 from kquota.core.records import (
@@ -37,6 +37,7 @@ from kquota.settings import Settings
 hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time.", no_args_is_help=True)
 
 _LONGEST = timedelta(days=30)
+_LOOK_SECONDS = 15.0
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -93,7 +94,8 @@ def quarantine(
 def maintenance(
     duration: DurationOption = "",
     broker_id: Annotated[
-        int | None, typer.Option("--broker", help="The broker; by default this host's.", min=0)
+        int | None,
+        typer.Option("--broker", help="The broker; by default this host's.", min=0, max=MAX_BROKER_ID),
     ] = None,
     reason: ReasonOption = "planned stop",
     end: EndOption = False,
@@ -190,8 +192,8 @@ def _publish(
 
 
 def _refuse_active(settings: Settings, broker_id: int) -> None:
-    with ClusterLook(settings) as look:
-        if not look.wait(15.0):
+    with look_at_cluster(settings) as look:
+        if not look.wait(_LOOK_SECONDS):
             fail("; ".join(look.problems) or "the cluster could not be read in time; --force goes on without")
         active = look.membership.active or frozenset()
         if broker_id in active:
