@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
@@ -14,6 +14,8 @@ from kquota.publish.delivery import DeliveryTally, Headers
 from kquota.publish.topics import MAX_RECORD_BYTES
 
 _LOG = logging.getLogger(__name__)
+# What was purged is reported at once; this is for a machine that has no time.
+_RETIRE_SECONDS = 1.0
 
 PRODUCER_PROPERTIES = {
     "acks": "all",
@@ -86,8 +88,13 @@ class TopicProducer:
             return self._client.problem or KafkaFailure(
                 Kind.OTHER, "The connection to the cluster is closed.", Operation.WRITE, self._topic
             )
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if self._client.current() is client:
+                on_delivery(error, message)
+
         try:
-            client.produce(self._topic, key=key, value=value, headers=list(headers), on_delivery=on_delivery)
+            client.produce(self._topic, key=key, value=value, headers=list(headers), on_delivery=delivered)
         except KafkaException as error:
             return self.failure(error.args[0])
         except BufferError:
@@ -136,4 +143,8 @@ class TopicProducer:
 
 
 def _retire(client: Producer) -> None:
+    """Drop what the client still holds, and take in its reports: a record that is never reported keeps its
+    callback, and with it the publisher, for as long as the process lives.
+    """
     client.purge(in_queue=True, in_flight=True, blocking=False)
+    client.flush(_RETIRE_SECONDS)

@@ -26,6 +26,9 @@ from tests.integration.waiting import eventually
 KQUOTA = [sys.executable, "-m", "kquota"]
 _LINE = re.compile(r"\S+Z (?P<level>[A-Z]+) (?P<sentence>.*)")
 _WATCHDOG_SECONDS = 30
+_UNIT = Path(__file__).resolve().parents[3] / "packaging" / "systemd" / "kquota-agent.service"
+UNIT_ENVIRONMENT = dict(re.findall(r"^Environment=(\w+)=(\S+)$", _UNIT.read_text("utf-8"), re.MULTILINE))
+"""What the unit adds to the environment."""
 
 
 def agent_name(broker_id: int) -> str:
@@ -138,6 +141,7 @@ class AgentProcess:
             log_path=self.log_path,
             environment={
                 **self.environment,
+                **UNIT_ENVIRONMENT,
                 "NOTIFY_SOCKET": str(self.notifications.path),
                 "WATCHDOG_USEC": str(_WATCHDOG_SECONDS * 1_000_000),
                 **environment,

@@ -62,6 +62,10 @@ def test_its_directories_are_those_of_the_configuration_s_defaults(unit: dict[st
     assert unit["ConditionPathExists"][1].endswith(f"/{FILE_NAME}")
 
 
+def test_reloads_do_not_scatter_free_memory_over_many_arenas(unit: dict[str, list[str]]):
+    assert unit["Environment"] == ["MALLOC_ARENA_MAX=2"]
+
+
 def test_only_a_refused_configuration_ends_the_restarts(unit: dict[str, list[str]]):
     assert unit["Restart"] == ["always"]
     assert unit["StartLimitIntervalSec"] == ["0"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
-from kquota.kafka.config import ClientProperties
+from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.history import HistoryPublisher
+from kquota.publish.producer import TopicProducer
 from kquota.publish.publisher import UsagePublisher
 
 NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
@@ -44,6 +47,25 @@ def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None
     assert time.monotonic() - begun < 2
     publisher.publish(b"1", b"after the end")
     assert publisher.flush(0)
+
+
+def test_a_closed_producer_drops_what_never_left_and_keeps_nobody_who_waits_for_it() -> None:
+    reports: list[object] = []
+
+    class Waiting:
+        def take(self, error: object, _message: object) -> None:
+            reports.append(error)
+
+    waiting = Waiting()
+    producer = TopicProducer(NOWHERE, Role.HISTORY, "t", {})
+    for number in range(10):
+        assert producer.produce(b"1", b"%d" % number, (), waiting.take) is None
+    producer.close()
+    kept = weakref.ref(waiting)
+    del waiting
+    gc.collect()
+    assert kept() is None
+    assert not reports
 
 
 def test_history_drops_the_oldest_and_counts_them(history: HistoryPublisher) -> None:
