@@ -24,9 +24,10 @@ from kquota.core.decision import Mode, State
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.demo.callback_jar import find_callback_jar
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from kquota.demo.node import ALL_COMPILERS
 from kquota.demo.plan import Plan
+from kquota.demo.plug_in import BrokerFiles
 from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.sight import BrokerFiles
 from kquota.demo.stage import BROKER_IDS, Stage
 from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
 from kquota.host.boot_clock import BootClock
@@ -47,7 +48,6 @@ _PEER_TELLS = {
     State.PAUSE: b" to ThrottleFactor{throttleFactor=0.0,",
     State.OPEN: b" to ThrottleFactor{throttleFactor=1.0,",
 }
-_JVM_OPTIONS = ("-XX:TieredStopAtLevel=4",)
 
 
 class NotEnforced(Exception):
@@ -59,7 +59,7 @@ def reaction(runtime: KafkaRuntime, repeats: int) -> Results:
     plan = Plan(volumes=dict.fromkeys(BROKER_IDS, (_VOLUME,)), limits=_LIMITS)
     peer_spec = ClusterSpec(
         nodes=tuple(
-            NodeSpec(node_id=number, volumes=(_VOLUME,), jvm_options=_JVM_OPTIONS) for number in BROKER_IDS
+            NodeSpec(node_id=number, volumes=(_VOLUME,), jvm_options=ALL_COMPILERS) for number in BROKER_IDS
         ),
         tls=False,
         class_path=ensure_peer_jars(),

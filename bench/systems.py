@@ -15,17 +15,15 @@ from bench.decisions import BROKER_ID, write_decision
 from bench.peer_jars import PEER, ensure_peer_jars
 from kquota.demo.callback_jar import find_callback_jar
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.node import KafkaNode, NodeLayout
+from kquota.demo.node import ALL_COMPILERS, KafkaNode, NodeLayout
+from kquota.demo.plug_in import broker_files, loaded_plug_in
 from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.stage import broker_files
 from kquota.demo.volumes import MIB, VolumeSpec
 from kquota.write.decision_file import DecisionFile
 
 PEER_CHECK_SECONDS = 2
 """The shortest interval of the peer's looks that works: 1 switches them off."""
 _PROPERTIES = {"file.delete.delay.ms": "500", "log.segment.bytes": str(64 * MIB)}
-# The compiler of a broker in production; the demo's nodes start quicker without.
-_JVM_OPTIONS = ("-XX:TieredStopAtLevel=4",)
 
 
 class System:
@@ -77,7 +75,7 @@ class KquotaSystem(System):
         """Write the decision; the plug-in reads it within a tenth of a second."""
         self._sequence += 1
         write_decision(
-            DecisionFile(broker_files(self.node.layout.directory).decision),
+            DecisionFile(broker_files(self.node.layout).decision),
             factor,
             cluster_id=self.cluster.cluster_id,
             sequence=self._sequence,
@@ -161,7 +159,7 @@ def make_system(name: str, runtime: KafkaRuntime) -> System:
     if name == STOCK:
         return System(name, _spec(), runtime)
     if name == PEER_NAME:
-        node = NodeSpec(node_id=BROKER_ID, volumes=(PeerSystem.volume(),), jvm_options=_JVM_OPTIONS)
+        node = NodeSpec(node_id=BROKER_ID, volumes=(PeerSystem.volume(),), jvm_options=ALL_COMPILERS)
         return PeerSystem(name, replace(_spec(class_path=ensure_peer_jars()), nodes=(node,)), runtime)
     short_window = {"quota.window.num": "3"}
     fence = {
@@ -176,7 +174,9 @@ def make_system(name: str, runtime: KafkaRuntime) -> System:
     }
     if name not in own:
         raise ValueError(f"{name!r} is none of {', '.join([STOCK, *own, PEER_NAME])}")
-    spec = _spec(own[name], node_properties=_plug_in, class_path=(find_callback_jar(),))
+    spec = _spec(
+        own[name], node_properties=loaded_plug_in(["User:nobody-here"]), class_path=(find_callback_jar(),)
+    )
     return KquotaSystem(name, spec, runtime)
 
 
@@ -187,22 +187,9 @@ def _spec(
     class_path: tuple[Path, ...] = (),
 ) -> ClusterSpec:
     return ClusterSpec(
-        nodes=(NodeSpec(node_id=BROKER_ID, jvm_options=_JVM_OPTIONS),),
+        nodes=(NodeSpec(node_id=BROKER_ID, jvm_options=ALL_COMPILERS),),
         tls=False,
         properties={**_PROPERTIES, **(properties or {})},
         node_properties=node_properties,
         class_path=class_path,
     )
-
-
-def _plug_in(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
-    files = broker_files(layout.directory)
-    for path in (files.decision.parent, files.applied.parent):
-        path.mkdir(mode=0o755)
-    return {
-        "client.quota.callback.class": "org.kquota.KquotaCallback",
-        "kquota.mode": "enforce",
-        "kquota.decision.file": str(files.decision),
-        "kquota.applied.file": str(files.applied),
-        "kquota.exempt.principals": "User:nobody-here",
-    }

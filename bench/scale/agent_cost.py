@@ -18,9 +18,9 @@ import yaml
 from bench.scale.reports import USUAL_FREE_RATIO, Reporters
 from kquota.demo.clients import admin_client, create_topic
 from kquota.demo.cluster import ClusterSpec, KafkaCluster
+from kquota.demo.plug_in import agent_name, broker_files
 from kquota.demo.processes import ChildProcess
 from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.stage import broker_files
 from kquota.publish.topics import partitions_for, usage_topic
 
 _BROKER_ID = 1
@@ -69,7 +69,7 @@ def measure_agent(
     topic = usage_topic()
     partitions = partitions_for(brokers)
     with KafkaCluster(ClusterSpec.of(1), runtime, report=say) as cluster:
-        configuration = cluster.client_configuration("kquota-agent-1")
+        configuration = cluster.client_configuration(agent_name(_BROKER_ID))
         create_topic(admin_client(configuration), topic.name, [[_BROKER_ID]] * partitions, topic.settings)
         ids = range(_FIRST_ID, _FIRST_ID + brokers)
         with Reporters(configuration, topic.name, ids, volumes, interval_seconds) as reporters:
@@ -126,13 +126,13 @@ class _Usage:
 class _Agent:
     def __init__(self, cluster: KafkaCluster) -> None:
         layout = cluster.nodes[_BROKER_ID].layout
-        self._decision = broker_files(layout.directory).decision
+        self._decision = broker_files(layout).decision
         self._decision.parent.mkdir(mode=0o755)
         (layout.directory / "kquota-state").mkdir()
         configuration = layout.directory / "agent.yml"
         settings = {
             "broker": {"server_properties": str(layout.server_properties)},
-            "kafka": cluster.client_configuration("kquota-agent-1"),
+            "kafka": cluster.client_configuration(agent_name(_BROKER_ID)),
             # the disk of whoever measures is no part of the measurement
             "limits": {
                 "hard": {"type": "MinFreeBytes", "level": 1},
@@ -140,7 +140,7 @@ class _Agent:
             },
             "mode": "observe",
             "decision_file": str(self._decision),
-            "applied_file": str(broker_files(layout.directory).applied),
+            "applied_file": str(broker_files(layout).applied),
             "state_dir": str(layout.directory / "kquota-state"),
             "metrics": {"listen": "127.0.0.1:0"},
         }

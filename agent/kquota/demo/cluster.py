@@ -21,7 +21,7 @@ from typing import Self
 from kquota.demo.broker_config import NodePorts, Voter, server_properties
 from kquota.demo.certificates import CertificateAuthority, Identity, principal_of
 from kquota.demo.clients import visible_brokers
-from kquota.demo.node import KafkaNode, NodeFailed, NodeLayout
+from kquota.demo.node import KafkaNode, NodeFailed, NodeLayout, node_name
 from kquota.demo.ports import PortReservation
 from kquota.demo.runtime import KafkaRuntime
 from kquota.demo.volumes import VolumeSpec, make_loop_volume
@@ -217,16 +217,14 @@ class KafkaCluster:
         identities: dict[int, Identity] = {}
         if spec.tls:
             self._authority = CertificateAuthority(self.path / "certificates")
-            identities = {
-                node.node_id: self._authority.issue(_node_name(node.node_id)) for node in spec.nodes
-            }
+            identities = {node.node_id: self._authority.issue(node_name(node.node_id)) for node in spec.nodes}
         ports = {node.node_id: NodePorts(*(self._ports.reserve() for _ in range(3))) for node in spec.nodes}
         voters = [
             Voter(node.node_id, ports[node.node_id].controller)
             for node in spec.nodes
             if "controller" in node.roles
         ]
-        super_users = [*(principal_of(_node_name(node.node_id)) for node in spec.nodes), *spec.super_users]
+        super_users = [*(principal_of(node_name(node.node_id)) for node in spec.nodes), *spec.super_users]
         broker_count = sum(1 for node in spec.nodes if "broker" in node.roles)
         for node in spec.nodes:
             layout = self._lay_out(node)
@@ -289,7 +287,3 @@ class KafkaCluster:
         for node_id, process in formatting.items():
             if (code := process.popen.wait()) != 0:
                 raise NodeFailed(f"formatting node {node_id} ended with {code}:\n{process.log_tail()}")
-
-
-def _node_name(node_id: int) -> str:
-    return f"kquota-broker-{node_id}"

@@ -19,7 +19,7 @@ from kquota.core.sentences import decision_sentence
 from kquota.demo.load_process import LoadProcess
 from kquota.demo.sight import BrokerSight, Sight, VolumeSight
 from kquota.display.bar import usage_bar
-from kquota.display.figures import STATE_STYLES, size_text
+from kquota.display.figures import STATE_STYLES, size_text, state_text
 
 _LINE_SECONDS = 1.0
 _HISTORY_SECONDS = 0.5
@@ -231,5 +231,4 @@ def _enforced(applied: AppliedState | None) -> Text:
 
 
 def _state_text(state: State, factor: float) -> Text:
-    text = f"{state.value} {factor:.2f}" if state is State.THROTTLE else state.value
-    return Text(text, style=STATE_STYLES[state.value])
+    return Text(state_text(state.value, factor), style=STATE_STYLES[state.value])

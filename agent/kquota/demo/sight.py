@@ -6,15 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
 from kquota.apply.applied_state import AppliedState, read_applied_state
-from kquota.core.decision import Cause, Decision, Mode, Reason, State, Undetermined, UndeterminedCause
+from kquota.core.decision import Decision, Mode, State
+from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.limits import LimitPair
-from kquota.core.timestamps import parse_utc
 from kquota.demo.node import KafkaNode
+from kquota.demo.plug_in import BrokerFiles
 from kquota.host.boot_clock import BootClock
 from kquota.host.safe_read import Refusal
 from kquota.write import decision_file
@@ -85,14 +85,6 @@ class Sight:
             for broker in self.brokers
             if broker.applied is not None and broker.applied.lost is not None
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerFiles:
-    """Where one broker's agent writes its decision and its plug-in what it applies."""
-
-    decision: Path
-    applied: Path
 
 
 class Lookout:
@@ -174,25 +166,11 @@ class Lookout:
 
 
 def read_decision(path: Path) -> Decision | None:
-    """The decision in a decision file; None where there is none to read. A hold's details are left out."""
+    """The decision in a decision file; None where there is none to read."""
     document = decision_file.read(path)
     if isinstance(document, Refusal):
         return None
-    reasons, undetermined = document["reasons"], document["undetermined"]
-    assert isinstance(reasons, list)
-    assert isinstance(undetermined, list)
-    return Decision(
-        headroom=Fraction(str(document["factor"])),
-        reasons=tuple(
-            Reason(
-                Cause(entry["cause"]), Fraction(str(entry["headroom"])), entry["broker_id"], entry["volume"]
-            )
-            for entry in reasons
-        ),
-        undetermined=tuple(
-            Undetermined(entry["broker_id"], UndeterminedCause(entry["cause"])) for entry in undetermined
-        ),
-        fallback=document["fallback"] is True,
-        hold=None,
-        decided_at=parse_utc(str(document["decided_at"])),
-    )
+    try:
+        return read_decision_document(document)
+    except MalformedDecision:
+        return None

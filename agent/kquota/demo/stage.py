@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -11,49 +11,20 @@ from typing import Self
 import yaml
 
 from kquota.core.limits import LimitPair
-from kquota.demo.certificates import principal_of
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.node import NodeLayout
+from kquota.demo.node import ALL_COMPILERS
 from kquota.demo.plan import Plan
+from kquota.demo.plug_in import BrokerFiles, agent_name, broker_files, loaded_plug_in, principals_of
 from kquota.demo.processes import ChildProcess
 from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.sight import BrokerFiles
 
 BROKER_IDS = (1, 2, 3)
-# All compilers: replication over TLS is four times as fast with the one that knows the AES instructions.
-_JVM_OPTIONS = ("-XX:TieredStopAtLevel=4",)
 # The command of this very installation, wherever PATH leads.
 _KQUOTA = (sys.executable, "-c", "from kquota.cli.main import main; main()")
 
 
 class AgentFailed(Exception):
     """An agent ended; the message holds the end of its log."""
-
-
-def agent_name(broker_id: int) -> str:
-    """The common name of a broker's agent."""
-    return f"kquota-agent-{broker_id}"
-
-
-def broker_files(directory: Path) -> BrokerFiles:
-    """Decision and applied-state file below a node's directory, each in a directory of its writer's."""
-    return BrokerFiles(directory / "kquota" / "decision.json", directory / "kquota-broker" / "applied.json")
-
-
-def plug_in_properties(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
-    """The broker properties that load the plug-in in enforce mode; makes the directories they name."""
-    files = broker_files(layout.directory)
-    for path in (files.decision.parent, files.applied.parent):
-        path.mkdir(mode=0o755)
-    exempt = [principal_of(agent_name(number)) for number in BROKER_IDS]
-    exempt += [principal_of(f"kquota-broker-{number}") for number in BROKER_IDS]
-    return {
-        "client.quota.callback.class": "org.kquota.KquotaCallback",
-        "kquota.mode": "enforce",
-        "kquota.decision.file": str(files.decision),
-        "kquota.applied.file": str(files.applied),
-        "kquota.exempt.principals": ";".join(exempt),
-    }
 
 
 def cluster_spec(plan: Plan, callback_jar: Path | None) -> ClusterSpec:
@@ -63,30 +34,30 @@ def cluster_spec(plan: Plan, callback_jar: Path | None) -> ClusterSpec:
             node_id=broker_id,
             volumes=plan.volumes[broker_id],
             separate_metadata_dir=plan.separate_metadata,
-            jvm_options=_JVM_OPTIONS,
+            jvm_options=ALL_COMPILERS,
         )
         for broker_id in BROKER_IDS
     )
     return ClusterSpec(
         nodes=nodes,
         properties=plan.broker_properties,
-        node_properties=plug_in_properties if callback_jar else None,
+        node_properties=loaded_plug_in(principals_of(BROKER_IDS)) if callback_jar else None,
         class_path=(callback_jar,) if callback_jar else (),
     )
 
 
 def agent_configuration(cluster: KafkaCluster, broker_id: int, limits: LimitPair) -> dict[str, object]:
     """The content of a broker's agent.yml."""
-    directory = cluster.nodes[broker_id].layout.directory
-    files = broker_files(directory)
+    layout = cluster.nodes[broker_id].layout
+    files = broker_files(layout)
     return {
-        "broker": {"server_properties": str(cluster.nodes[broker_id].layout.server_properties)},
+        "broker": {"server_properties": str(layout.server_properties)},
         "kafka": cluster.client_configuration(agent_name(broker_id)),
         "limits": {"hard": limits.hard.to_document(), "soft": limits.soft.to_document()},
         "mode": "enforce",
         "decision_file": str(files.decision),
         "applied_file": str(files.applied),
-        "state_dir": str(directory / "kquota-state"),
+        "state_dir": str(layout.directory / "kquota-state"),
         "metrics": {"listen": "127.0.0.1:0"},
     }
 
@@ -128,7 +99,7 @@ class Stage:
         """Per broker; empty without the plug-in."""
         if not self.protected:
             return {}
-        return {node.node_id: broker_files(node.layout.directory) for node in self.cluster.brokers}
+        return {node.node_id: broker_files(node.layout) for node in self.cluster.brokers}
 
     def check_agents(self) -> None:
         """See that no agent has ended.

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kquota.demo.certificates import principal_of
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from kquota.demo.node import NodeLayout
+from kquota.demo.plug_in import broker_files, loaded_plug_in
 from kquota.demo.runtime import KafkaRuntime
 from kquota.write.decision_file import DecisionFile
 from tests.integration.waiting import eventually
@@ -42,7 +44,7 @@ class FencedCluster:
         """Have every broker's decision file say so, and wait until each running broker applies it."""
         self._sequence += 1
         for node in self.cluster.brokers:
-            DecisionFile(_decision_file(node.layout)).write(
+            DecisionFile(broker_files(node.layout).decision).write(
                 {
                     "schema_version": 1,
                     "cluster_id": self.cluster.cluster_id,
@@ -73,7 +75,7 @@ class FencedCluster:
     def applied(self, node_id: int) -> dict[str, Any]:
         """What that broker says it applies; empty while it has not said anything."""
         try:
-            document = json.loads(_applied_file(self.cluster.nodes[node_id].layout).read_text())
+            document = json.loads(broker_files(self.cluster.nodes[node_id].layout).applied.read_text())
         except FileNotFoundError:
             return {}
         assert isinstance(document, dict)
@@ -84,23 +86,9 @@ def _uptime_seconds() -> float:
     return float(Path("/proc/uptime").read_text().split()[0])
 
 
-def _decision_file(layout: NodeLayout) -> Path:
-    return layout.directory / "kquota" / "decision.json"
-
-
-def _applied_file(layout: NodeLayout) -> Path:
-    return layout.directory / "kquota-broker" / "applied.json"
-
-
-def _plug_in(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
-    for path in (_decision_file(layout), _applied_file(layout)):
-        path.parent.mkdir(mode=0o755)
-    return {
-        "client.quota.callback.class": "org.kquota.KquotaCallback",
+def _plug_in(layout: NodeLayout, node_id: int) -> Mapping[str, str]:
+    properties = loaded_plug_in([principal_of("kquota-agent")])(layout, node_id)
+    return properties | {
         "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-        "kquota.mode": "enforce",
-        "kquota.decision.file": str(_decision_file(layout)),
-        "kquota.applied.file": str(_applied_file(layout)),
-        "kquota.topics.file": str(_decision_file(layout).with_name("topics.json")),
-        "kquota.exempt.principals": "User:CN=kquota-agent,O=kquota",
+        "kquota.topics.file": str(broker_files(layout).decision.with_name("topics.json")),
     }

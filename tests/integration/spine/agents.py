@@ -19,7 +19,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from kquota.demo.cluster import KafkaCluster
-from kquota.demo.node import NodeLayout
+from kquota.demo.plug_in import agent_name, broker_files
 from kquota.demo.processes import ChildProcess
 from tests.integration.waiting import eventually
 
@@ -29,21 +29,6 @@ _WATCHDOG_SECONDS = 30
 _UNIT = Path(__file__).resolve().parents[3] / "packaging" / "systemd" / "kquota-agent.service"
 UNIT_ENVIRONMENT = dict(re.findall(r"^Environment=(\w+)=(\S+)$", _UNIT.read_text("utf-8"), re.MULTILINE))
 """What the unit adds to the environment."""
-
-
-def agent_name(broker_id: int) -> str:
-    """The common name in the certificate of a broker's agent."""
-    return f"kquota-agent-{broker_id}"
-
-
-def decision_file(layout: NodeLayout) -> Path:
-    """Where a broker's agent writes its decision."""
-    return layout.directory / "kquota" / "decision.json"
-
-
-def applied_file(layout: NodeLayout) -> Path:
-    """Where a broker's plug-in writes what it applies."""
-    return layout.directory / "kquota-broker" / "applied.json"
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -110,7 +95,7 @@ class AgentProcess:
             "broker": {"server_properties": str(self.layout.server_properties)},
             "kafka": cluster.client_configuration(agent_name(broker_id)),
             "decision_file": str(self.decision_path),
-            "applied_file": str(applied_file(self.layout)),
+            "applied_file": str(broker_files(self.layout).applied),
             "state_dir": str(self.state_dir),
             "metrics": {"listen": f"127.0.0.1:{metrics_port}"},
             **settings,
@@ -198,7 +183,7 @@ class AgentProcess:
     @property
     def applied(self) -> dict[str, Any] | None:
         """The content of the plug-in's applied-state file."""
-        return read_json(applied_file(self.layout))
+        return read_json(broker_files(self.layout).applied)
 
     @property
     def state(self) -> str | None:

@@ -12,20 +12,14 @@ from typing import Any, Self
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from kquota.demo.certificates import principal_of
 from kquota.demo.clients import admin_client, create_topic, offsets_by_partition
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from kquota.demo.load_process import LoadProcess
-from kquota.demo.node import NodeLayout
+from kquota.demo.plug_in import agent_name, loaded_plug_in, principals_of
 from kquota.demo.ports import PortReservation
 from kquota.demo.runtime import KafkaRuntime
 from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
-from tests.integration.spine.agents import (
-    AgentProcess,
-    agent_name,
-    applied_file,
-    decision_file,
-)
+from tests.integration.spine.agents import AgentProcess
 from tests.integration.waiting import eventually
 
 USAGE_TOPIC = "__kquota_volume_usage"
@@ -49,23 +43,6 @@ QUICK: Mapping[str, Any] = {
 """Settings for tests: agents report more often than usual, so that there is less to wait for."""
 
 
-def plug_in(exempt: Sequence[str]) -> Any:
-    """The broker properties that load the plug-in in enforce mode, for `ClusterSpec.node_properties`."""
-
-    def properties(layout: NodeLayout, _node_id: int) -> Mapping[str, str]:
-        decision_file(layout).parent.mkdir(mode=0o755)
-        applied_file(layout).parent.mkdir(mode=0o755)
-        return {
-            "client.quota.callback.class": "org.kquota.KquotaCallback",
-            "kquota.mode": "enforce",
-            "kquota.decision.file": str(decision_file(layout)),
-            "kquota.applied.file": str(applied_file(layout)),
-            "kquota.exempt.principals": ";".join(exempt),
-        }
-
-    return properties
-
-
 class Fleet:
     """Brokers, plug-ins and agents together; a context manager."""
 
@@ -81,13 +58,12 @@ class Fleet:
     ) -> None:
         ids = sorted(volumes)
         if exempt is None:
-            exempt = [principal_of(agent_name(i)) for i in ids]
-            exempt += [principal_of(f"kquota-broker-{i}") for i in ids]
+            exempt = principals_of(ids)
         spec = ClusterSpec(
             nodes=tuple(
                 NodeSpec(node_id=i, volumes=(DISK,) * volumes[i], separate_metadata_dir=True) for i in ids
             ),
-            node_properties=plug_in(exempt),
+            node_properties=loaded_plug_in(exempt),
             class_path=(callback_jar,),
             properties={"file.delete.delay.ms": "0", **(properties or {})},
         )

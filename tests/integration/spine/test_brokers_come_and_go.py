@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kquota.demo.clients import admin_client, create_topic
+from kquota.demo.plug_in import broker_files
 from kquota.demo.runtime import KafkaRuntime
-from tests.integration.spine.agents import decision_file
 from tests.integration.spine.fleet import QUICK, Fleet
 from tests.integration.waiting import eventually
 
@@ -61,7 +61,7 @@ def test_a_broker_without_a_decision_boots_into_its_fallback_and_its_agent_ends_
     node, agent = mortal.cluster.nodes[2], mortal.agents[2]
     assert agent.stop() == 0
     node.stop()
-    decision_file(node.layout).unlink()
+    broker_files(node.layout).decision.unlink()
     mortal.cluster.restart(2)
     applied = eventually(
         lambda: (found := agent.applied) is not None and found["lost"] is not None and found,
@@ -130,7 +130,7 @@ def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
     mortal.agents[2].kill()
     shutil.rmtree(mortal.agents[2].state_dir)
     mortal.agents[2].state_dir.mkdir()
-    decision_file(mortal.agents[2].layout).unlink()
+    broker_files(mortal.agents[2].layout).decision.unlink()
     for broker_id in survivors:
         mortal.cluster.nodes[broker_id].start()
     mortal.cluster.wait_until_serving(survivors)

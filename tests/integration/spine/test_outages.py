@@ -22,10 +22,10 @@ from confluent_kafka.admin import (
 
 from kquota.demo.clients import admin_client, create_topic, visible_brokers
 from kquota.demo.node import KafkaNode
+from kquota.demo.plug_in import agent_name
 from kquota.demo.processes import ChildProcess
 from kquota.demo.runtime import KafkaRuntime
 from kquota.publish.topics import usage_topic
-from tests.integration.spine.agents import agent_name
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC, Fleet
 from tests.integration.spine.island import Island, island
 from tests.integration.waiting import eventually

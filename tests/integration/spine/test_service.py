@@ -14,7 +14,8 @@ from confluent_kafka import KafkaException
 
 from kquota.demo.certificates import principal_of
 from kquota.demo.clients import admin_client, create_topic
-from tests.integration.spine.agents import AgentProcess, agent_name, read_json
+from kquota.demo.plug_in import agent_name
+from tests.integration.spine.agents import AgentProcess, read_json
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 

@@ -52,5 +52,6 @@ def test_a_written_decision_is_read_with_the_same_sentence(tmp_path: Path) -> No
 def test_no_file_or_garbage_is_no_decision(tmp_path: Path) -> None:
     path = tmp_path / "decision.json"
     assert read_decision(path) is None
-    path.write_text("{")
-    assert read_decision(path) is None
+    for garbage in ("{", "{}", '{"state": "PAUSE", "factor": 1}'):
+        path.write_text(garbage)
+        assert read_decision(path) is None
