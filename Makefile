@@ -67,7 +67,7 @@ lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles 
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools.acceptance -p tools.configuration -p tools.manual -p tools.dashboard -p tools.pictures -p tools.reference -p tools.site -p bench -p tests.fleet.hosts
+	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p tests.fleet.hosts
 	.venv/bin/lint-imports
 	PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" .venv-fleet/bin/ansible-lint --offline -q
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 from tools.acceptance.collect import collect_marks
 from tools.acceptance.page import proofs_by_statement, render_page, tally
 from tools.acceptance.statements import InvalidStatements, all_statements, read_sections
+from tools.freshness import asked_only_to_check, kept_fresh
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> int:
     """Run; return 0 when all is well, 1 for a bad mark or a stale page, 2 for a bad list of statements."""
-    parser = argparse.ArgumentParser(prog="python -m tools.acceptance", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when the page is stale")
-    check: bool = parser.parse_args(arguments).check
-
+    check = asked_only_to_check("python -m tools.acceptance", __doc__, arguments)
     page_path = repository / "docs/acceptance.md"
     try:
         sections = read_sections(repository / "docs/acceptance.yml")
@@ -31,9 +28,7 @@ def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> i
     page = render_page(sections, proofs)
     found = tally(sections, proofs)
 
-    stale = not page_path.is_file() or page_path.read_text("utf-8") != page
-    if stale and not check:
-        page_path.write_text(page, "utf-8")
+    fresh = kept_fresh(page_path, page, check=check, command="make acceptance")
     print(found.sentence)
     if found.in_part:
         print(f"In part: {', '.join(found.in_part)}")
@@ -41,9 +36,7 @@ def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> i
         print(f"Planned: {', '.join(found.planned)}")
     for bad in marks.bad:
         print(bad, file=sys.stderr)
-    if stale and check:
-        print("docs/acceptance.md is stale: run `make acceptance`.", file=sys.stderr)
-    return 1 if marks.bad or (stale and check) else 0
+    return 1 if marks.bad or not fresh else 0
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as models
 
 from tools.dashboard import panels
+from tools.freshness import asked_only_to_check, kept_fresh
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DASHBOARD = REPOSITORY / "monitoring/grafana/kquota.json"
@@ -67,17 +67,8 @@ def _variable(name: str, label: str, query: str) -> dashboard.QueryVariable:
 
 def main(arguments: list[str] | None = None, path: Path = DASHBOARD) -> int:
     """Run; return 0 when all is well, 1 for a stale file."""
-    parser = argparse.ArgumentParser(prog="python -m tools.dashboard", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when the file is stale")
-    check: bool = parser.parse_args(arguments).check
-    text = render()
-    if path.is_file() and path.read_text("utf-8") == text:
-        return 0
-    if check:
-        print(f"{path.name} is stale: run `make acceptance`.", file=sys.stderr)
-        return 1
-    path.write_text(text, "utf-8")
-    return 0
+    check = asked_only_to_check("python -m tools.dashboard", __doc__, arguments)
+    return 0 if kept_fresh(path, render(), check=check, command="make acceptance") else 1
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from tools.faults.catalogue import REPOSITORY, Fault, InvalidCatalogue, read_fau
 from tools.faults.figures import keep_seen, read_seen
 from tools.faults.page import render
 from tools.faults.run import Outcome, run
+from tools.freshness import kept_fresh
 
 
 def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> int:
@@ -54,13 +55,7 @@ def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> i
 
 def _page(faults: tuple[Fault, ...], path: Path, figures: Path, *, check: bool) -> int:
     page = render(faults, read_seen(figures))
-    if path.is_file() and path.read_text("utf-8") == page:
-        return 0
-    if check:
-        print("docs/failure-modes.md is stale: run `make failure-modes`.", file=sys.stderr)
-        return 1
-    path.write_text(page, "utf-8")
-    return 0
+    return 0 if kept_fresh(path, page, check=check, command="make failure-modes") else 1
 
 
 def _table(faults: list[Fault], outcomes: dict[str, Outcome]) -> Table:

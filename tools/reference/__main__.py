@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tools.freshness import asked_only_to_check, kept_fresh
 from tools.reference.broker import broker_page
 from tools.reference.commands import commands_page
 from tools.reference.messages import messages_page
@@ -26,21 +26,12 @@ PAGES: Mapping[str, Callable[[Path], str]] = {
 
 def main(arguments: list[str] | None = None, docs: Path = DOCS) -> int:
     """Run; return 0 when all is well, 1 for a stale page."""
-    parser = argparse.ArgumentParser(prog="python -m tools.reference", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is stale")
-    check: bool = parser.parse_args(arguments).check
-    stale = []
-    for name, make in PAGES.items():
-        page, text = docs / name, make(REPOSITORY)
-        if page.is_file() and page.read_text("utf-8") == text:
-            continue
-        stale.append(name)
-        if not check:
-            page.write_text(text, "utf-8")
-    if check and stale:
-        print(f"{', '.join(stale)}: stale, run `python -m tools.reference`.", file=sys.stderr)
-        return 1
-    return 0
+    check = asked_only_to_check("python -m tools.reference", __doc__, arguments)
+    fresh = [
+        kept_fresh(docs / name, make(REPOSITORY), check=check, command="make acceptance")
+        for name, make in PAGES.items()
+    ]
+    return 0 if all(fresh) else 1
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def test_a_page_that_the_code_has_overtaken_is_stale(
     metrics = tmp_path / "metrics.md"
     metrics.write_text(metrics.read_text("utf-8").replace("kquota_state", "kquota_stage"), "utf-8")
     assert main(["--check"], tmp_path) == 1
-    assert "metrics.md: stale" in capsys.readouterr().err
+    assert "metrics.md is stale" in capsys.readouterr().err
 
 
 def test_every_metric_is_on_its_page() -> None:
