@@ -16,7 +16,8 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-LOCKS = ("agent.txt", "build.txt", "dev.txt")
+# What the environment that this runs in is made from. Of the others only the locks are looked at.
+INSTALLED_FROM = ("agent.txt", "build.txt", "dev.txt")
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)")
 _ALLOWED_LICENCES = re.compile(
     r"apache|bsd|mit\b|isc\b|mpl|mozilla|psf|python software|lgpl|lesser general|zope",
@@ -96,12 +97,13 @@ def main(repository: Path = REPOSITORY) -> int:
     """Print what was looked at and what is wrong; return 1 if anything is."""
     problems: list[str] = []
     locked: dict[str, set[str]] = {}
-    for name in LOCKS:
-        entries, wrong = read_lock((repository / "requirements" / name).read_text("utf-8"))
-        problems += [f"requirements/{name}: {problem}" for problem in wrong]
-        for entry in entries:
+    for path in sorted((repository / "requirements").glob("*.txt")):
+        entries, wrong = read_lock(path.read_text("utf-8"))
+        problems += [f"requirements/{path.name}: {problem}" for problem in wrong]
+        for entry in entries if path.name in INSTALLED_FROM else ():
             locked.setdefault(entry.name, set()).add(entry.version)
-        print(f"requirements/{name}: {len(entries)} requirements, {sum(e.hashes for e in entries)} hashes")
+        hashes = sum(entry.hashes for entry in entries)
+        print(f"requirements/{path.name}: {len(entries)} requirements, {hashes} hashes")
     installed = sorted(distributions(), key=lambda d: normal(d.name))
     problems += compare(installed, locked)
     for distribution in installed:
