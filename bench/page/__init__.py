@@ -55,10 +55,14 @@ def page(
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Rows:
-    return Rows(
+    return Rows.of(
         "Claims (asserted) and aims",
-        ("statement", "measured", ""),
-        tuple((verdict.statement, verdict.measured, _outcome(verdict)) for verdict in verdicts),
+        verdicts,
+        (
+            ("statement", lambda verdict: verdict.statement),
+            ("measured", lambda verdict: verdict.measured),
+            ("", _outcome),
+        ),
         "Claims are ratios within one run: `make bench` fails where one does not hold. An aim that is missed "
         "fails nothing.",
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
+from typing import Protocol
 
 from bench.bounds import overshoot_bound_bytes
 from bench.claims.holding import HELD_RATIO
@@ -11,6 +12,7 @@ from bench.claims.verdict import megabytes
 from bench.page.rows import Rows
 from bench.results import (
     AgentCost,
+    Case,
     Latency,
     Overshoot,
     Paused,
@@ -22,6 +24,18 @@ from bench.results import (
     Results,
     Throttled,
     Throughput,
+)
+
+
+class _OfACase(Protocol):
+    @property
+    def case(self) -> Case: ...
+
+
+_WHOSE: tuple[tuple[str, Callable[[_OfACase], str]], ...] = (
+    ("system", lambda entry: entry.case.system),
+    ("client", lambda entry: entry.case.whose),
+    ("conn.", lambda entry: str(entry.case.connections)),
 )
 
 
@@ -51,20 +65,17 @@ def measured(results: Results) -> Iterator[Rows]:
 
 
 def _reactions(reactions: Sequence[Reaction]) -> Rows:
-    return Rows(
+    return Rows.of(
         "Reaction: from the breach until every broker enforces",
-        ("system", "brokers", "breaches", "median s", "worst s", "release median s", "worst s"),
-        tuple(
-            (
-                entry.system,
-                str(entry.brokers),
-                str(len(entry.pause_seconds)),
-                f"{median(entry.pause_seconds):.2f}",
-                f"{max(entry.pause_seconds):.2f}",
-                f"{median(entry.release_seconds):.2f}",
-                f"{max(entry.release_seconds):.2f}",
-            )
-            for entry in reactions
+        reactions,
+        (
+            ("system", lambda entry: entry.system),
+            ("brokers", lambda entry: str(entry.brokers)),
+            ("breaches", lambda entry: str(len(entry.pause_seconds))),
+            ("median s", lambda entry: f"{median(entry.pause_seconds):.2f}"),
+            ("worst s", lambda entry: f"{max(entry.pause_seconds):.2f}"),
+            ("release median s", lambda entry: f"{median(entry.release_seconds):.2f}"),
+            ("worst s", lambda entry: f"{max(entry.release_seconds):.2f}"),
         ),
         "A file is grown on one broker's volume beyond its hard limit, and removed again. kquota: agents at "
         "default settings, until the last broker's plug-in says that it enforces PAUSE. Peer: until the last "
@@ -73,19 +84,16 @@ def _reactions(reactions: Sequence[Reaction]) -> Rows:
 
 
 def _overshoots(overshoots: Sequence[Overshoot]) -> Rows:
-    return Rows(
+    return Rows.of(
         "Overshoot: a volume filled flat out by replication",
-        ("held by", "zone", "fills at", "reaction s", "past hard", "bound"),
-        tuple(
-            (
-                f"governor W={seen.window_seconds:g}" if not seen.fence else "fence",
-                megabytes(seen.zone_bytes),
-                f"{seen.fill_rate / 1e6:.0f} MB/s",
-                f"{seen.reaction_seconds:.2f}",
-                megabytes(seen.past_hard_bytes) if seen.reached else "not reached",
-                megabytes(overshoot_bound_bytes(seen)),
-            )
-            for seen in overshoots
+        overshoots,
+        (
+            ("held by", lambda seen: "fence" if seen.fence else f"governor W={seen.window_seconds:g}"),
+            ("zone", lambda seen: megabytes(seen.zone_bytes)),
+            ("fills at", lambda seen: f"{seen.fill_rate / 1e6:.0f} MB/s"),
+            ("reaction s", lambda seen: f"{seen.reaction_seconds:.2f}"),
+            ("past hard", lambda seen: megabytes(seen.past_hard_bytes) if seen.reached else "not reached"),
+            ("bound", lambda seen: megabytes(overshoot_bound_bytes(seen))),
         ),
         "The third of three brokers leads nothing and follows everything. Zone: from the soft to the hard "
         "limit. Fills at: the fastest second before the pause. Past hard: the farthest in 12 s of PAUSE; "
@@ -95,21 +103,16 @@ def _overshoots(overshoots: Sequence[Overshoot]) -> Rows:
 
 
 def _throttled(steps: Sequence[Throttled]) -> Rows:
-    return Rows(
+    return Rows.of(
         "THROTTLE: steps and ramps of the factor",
-        ("system", "client", "conn.", "step", "MB/s before", "settled s", "silence s", "÷ target"),
-        tuple(
-            (
-                step.case.system,
-                step.case.whose,
-                str(step.case.connections),
-                step.step,
-                f"{step.baseline_rate / 1e6:.1f}",
-                _seconds(step.settled_seconds),
-                f"{step.longest_silence_seconds:.1f}",
-                "-" if step.mean_ratio is None else f"{step.mean_ratio:.2f}",
-            )
-            for step in steps
+        steps,
+        (
+            *_WHOSE,
+            ("step", lambda step: step.step),
+            ("MB/s before", lambda step: f"{step.baseline_rate / 1e6:.1f}"),
+            ("settled s", lambda step: _seconds(step.settled_seconds)),
+            ("silence s", lambda step: f"{step.longest_silence_seconds:.1f}"),
+            ("÷ target", lambda step: "-" if step.mean_ratio is None else f"{step.mean_ratio:.2f}"),
         ),
         "Settled: the time until the mean of five seconds is within 20 % of the target, `-` where that did "
         "not happen within 16 s, and for ramps. Silence: the longest of any connection, with a resolution of "
@@ -118,31 +121,18 @@ def _throttled(steps: Sequence[Throttled]) -> Rows:
 
 
 def _paused(pauses: Sequence[Paused]) -> Rows:
-    return Rows(
+    return Rows.of(
         "PAUSE: what lands, and when clients are back",
+        pauses,
         (
-            "system",
-            "client",
-            "conn.",
-            "pause",
-            "MB/s before",
-            "landed",
-            "after 0.5 s",
-            "first back",
-            "last back",
-            "errors",
-        ),
-        tuple(
-            (
-                *_whose_pause(pause),
-                f"{pause.rate_before / 1e6:.1f}",
-                megabytes(pause.landed_bytes) + _mark(pause),
-                megabytes(pause.landed_late_bytes),
-                _back(pause.first_resumed_seconds, pause),
-                _back(pause.slowest_resumed_seconds, pause),
-                f"{pause.failed_records} {', '.join(pause.errors)}".strip(),
-            )
-            for pause in pauses
+            *_WHOSE,
+            ("pause", lambda pause: f"{pause.seconds:g} s"),
+            ("MB/s before", lambda pause: f"{pause.rate_before / 1e6:.1f}"),
+            ("landed", lambda pause: megabytes(pause.landed_bytes) + _mark(pause)),
+            ("after 0.5 s", lambda pause: megabytes(pause.landed_late_bytes)),
+            ("first back", lambda pause: _back(pause.first_resumed_seconds, pause)),
+            ("last back", lambda pause: _back(pause.slowest_resumed_seconds, pause)),
+            ("errors", lambda pause: f"{pause.failed_records} {', '.join(pause.errors)}".strip()),
         ),
         "Landed counts from the order to pause. `!`: more than half of what would have landed anyway, so "
         "nobody was held. `?`: nothing flowed before. Back: a connection lands at half its rate again, "
@@ -152,11 +142,6 @@ def _paused(pauses: Sequence[Paused]) -> Rows:
     )
 
 
-def _whose_pause(pause: Paused) -> tuple[str, ...]:
-    case = pause.case
-    return case.system, case.whose, str(case.connections), f"{pause.seconds:g} s"
-
-
 def _mark(pause: Paused) -> str:
     if pause.offered_ratio is None:
         return " ?"
@@ -164,45 +149,32 @@ def _mark(pause: Paused) -> str:
 
 
 def _leaks(pauses: Sequence[Paused]) -> Rows:
-    return Rows(
+    return Rows.of(
         "PAUSE: when it lands, and for whom",
+        pauses,
         (
-            "system",
-            "client",
-            "conn.",
-            "pause",
-            "MB in each fifth",
-            "MB by connection: least",
-            "median",
-            "most",
-        ),
-        tuple(
+            *_WHOSE,
+            ("pause", lambda pause: f"{pause.seconds:g} s"),
             (
-                *_whose_pause(pause),
-                " ".join(f"{count / 1e6:.1f}" for count in pause.landed_by_fifth_bytes),
-                f"{min(pause.landed_by_connection_bytes) / 1e6:.2f}",
-                f"{median(pause.landed_by_connection_bytes) / 1e6:.2f}",
-                f"{max(pause.landed_by_connection_bytes) / 1e6:.2f}",
-            )
-            for pause in pauses
+                "MB in each fifth",
+                lambda pause: " ".join(f"{count / 1e6:.1f}" for count in pause.landed_by_fifth_bytes),
+            ),
+            ("MB by connection: least", lambda pause: f"{min(pause.landed_by_connection_bytes) / 1e6:.2f}"),
+            ("median", lambda pause: f"{median(pause.landed_by_connection_bytes) / 1e6:.2f}"),
+            ("most", lambda pause: f"{max(pause.landed_by_connection_bytes) / 1e6:.2f}"),
         ),
     )
 
 
 def _throughput(entries: Sequence[Throughput]) -> Rows:
-    return Rows(
+    return Rows.of(
         "OPEN: throughput, flat out",
-        ("system", "client", "conn.", "MB/s by round", "median", "CPU s/GB"),
-        tuple(
-            (
-                entry.case.system,
-                entry.case.whose,
-                str(entry.case.connections),
-                " ".join(f"{rate / 1e6:.0f}" for rate in entry.rates),
-                f"{median(entry.rates) / 1e6:.0f}",
-                f"{median(entry.processor_seconds_per_gigabyte):.2f}",
-            )
-            for entry in entries
+        entries,
+        (
+            *_WHOSE,
+            ("MB/s by round", lambda entry: " ".join(f"{rate / 1e6:.0f}" for rate in entry.rates)),
+            ("median", lambda entry: f"{median(entry.rates) / 1e6:.0f}"),
+            ("CPU s/GB", lambda entry: f"{median(entry.processor_seconds_per_gigabyte):.2f}"),
         ),
         "One system at a time, in alternating rounds of 3 s; a system's round is compared with the stock "
         "broker's of the same turn. CPU: of the broker's process, which noise of the machine touches less.",
@@ -210,20 +182,18 @@ def _throughput(entries: Sequence[Throughput]) -> Rows:
 
 
 def _latency(entries: Sequence[Latency]) -> Rows:
-    return Rows(
+    return Rows.of(
         "OPEN: latency at 1 MB/s",
-        ("system", "client", "conn.", "median ms by round", "median", "99 % ms by round", "median"),
-        tuple(
+        entries,
+        (
+            *_WHOSE,
             (
-                entry.case.system,
-                entry.case.whose,
-                str(entry.case.connections),
-                " ".join(f"{value:.1f}" for value in entry.median_milliseconds),
-                f"{median(entry.median_milliseconds):.1f}",
-                " ".join(f"{value:.0f}" for value in entry.p99_milliseconds),
-                f"{median(entry.p99_milliseconds):.0f}",
-            )
-            for entry in entries
+                "median ms by round",
+                lambda entry: " ".join(f"{value:.1f}" for value in entry.median_milliseconds),
+            ),
+            ("median", lambda entry: f"{median(entry.median_milliseconds):.1f}"),
+            ("99 % ms by round", lambda entry: " ".join(f"{value:.0f}" for value in entry.p99_milliseconds)),
+            ("median", lambda entry: f"{median(entry.p99_milliseconds):.0f}"),
         ),
         "From send to acknowledgement of each record, in alternating rounds of 4 s.",
     )
@@ -282,26 +252,27 @@ def _quota_path(entries: Sequence[QuotaPath], threads: Sequence[QuotaThread]) ->
 
 
 def _polls(polls: Sequence[Poll]) -> Rows:
-    return Rows(
+    return Rows.of(
         "A look of the governor",
-        ("state", "tag sets", "ms"),
-        tuple((poll.state, f"{poll.clients:,}", f"{poll.milliseconds:.2f}") for poll in polls),
+        polls,
+        (
+            ("state", lambda poll: poll.state),
+            ("tag sets", lambda poll: f"{poll.clients:,}"),
+            ("ms", lambda poll: f"{poll.milliseconds:.2f}"),
+        ),
         "Processor time of the plug-in's own thread, which looks ten times a second, in a JVM with the "
         "broker's quota code and every client in use.",
     )
 
 
 def _agents(agents: Sequence[AgentCost]) -> Rows:
-    return Rows(
+    return Rows.of(
         "Agents in OPEN",
-        ("broker", "% of a core", "MiB"),
-        tuple(
-            (
-                str(agent.broker_id),
-                f"{agent.processor_ratio:.1%}",
-                f"{agent.memory_bytes / 2**20:.0f}",
-            )
-            for agent in agents
+        agents,
+        (
+            ("broker", lambda agent: str(agent.broker_id)),
+            ("% of a core", lambda agent: f"{agent.processor_ratio:.1%}"),
+            ("MiB", lambda agent: f"{agent.memory_bytes / 2**20:.0f}"),
         ),
         "Each with its probe process, at default settings, over 20 s. Pages that the two share count once.",
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rich.table import Table
+
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,18 @@ class Rows:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        entries: Iterable[Entry],
+        columns: Sequence[tuple[str, Callable[[Entry], str]]],
+        note: str = "",
+    ) -> Rows:
+        """A row for each entry: a column is its heading, and what it says of an entry."""
+        cells = tuple(tuple(cell(entry) for _, cell in columns) for entry in entries)
+        return cls(title, tuple(heading for heading, _ in columns), cells, note)
 
     def markdown(self) -> str:
         """As Markdown."""

@@ -110,18 +110,18 @@ def _against_the_aims(agents: Sequence[AgentCost]) -> str:
 
 
 def _egress(agents: Sequence[AgentCost]) -> Rows:
-    return Rows(
+    return Rows.of(
         "What the topic's leaders send",
-        ("cluster", "partitions", "to each agent, kB/s", "by all leaders, MB/s", "by each leader, MB/s"),
-        tuple(
+        agents,
+        (
+            ("cluster", _cluster),
+            ("partitions", lambda cost: str(cost.partitions)),
+            ("to each agent, kB/s", lambda cost: f"{cost.received_bytes_per_second / 1e3:.0f}"),
+            ("by all leaders, MB/s", lambda cost: f"{_all_leaders(cost) / 1e6:.2f}"),
             (
-                _cluster(cost),
-                str(cost.partitions),
-                f"{cost.received_bytes_per_second / 1e3:.0f}",
-                f"{_all_leaders(cost) / 1e6:.2f}",
-                f"{_all_leaders(cost) / min(cost.partitions, cost.brokers) / 1e6:.2f}",
-            )
-            for cost in agents
+                "by each leader, MB/s",
+                lambda cost: f"{_all_leaders(cost) / min(cost.partitions, cost.brokers) / 1e6:.2f}",
+            ),
         ),
         "Computed: each broker's agent reads all that was measured above; partitions have different leaders "
         "in such a cluster. It grows with the square of the number of brokers; from 250 to 750 only in "
@@ -138,24 +138,18 @@ def _all_leaders(cost: AgentCost) -> float:
 
 
 def _core(costs: Sequence[CoreCost]) -> Rows:
-    return Rows(
+    return Rows.of(
         "Reading and deciding, by themselves",
+        costs,
         (
-            "cluster",
-            "reading a report, µs",
-            "first decision, ms",
-            "with a 25th of the reports new, ms",
-            "with none new, ms",
-        ),
-        tuple(
+            ("cluster", lambda cost: f"{cost.brokers} x {cost.volumes} volumes"),
+            ("reading a report, µs", lambda cost: f"{cost.fold_record_seconds * 1e6:.0f}"),
+            ("first decision, ms", lambda cost: f"{cost.first_decision_seconds * 1e3:.1f}"),
             (
-                f"{cost.brokers} x {cost.volumes} volumes",
-                f"{cost.fold_record_seconds * 1e6:.0f}",
-                f"{cost.first_decision_seconds * 1e3:.1f}",
-                f"{cost.decision_after_reports_seconds * 1e3:.1f}",
-                f"{cost.next_decision_seconds * 1e3:.1f}",
-            )
-            for cost in costs
+                "with a 25th of the reports new, ms",
+                lambda cost: f"{cost.decision_after_reports_seconds * 1e3:.1f}",
+            ),
+            ("with none new, ms", lambda cost: f"{cost.next_decision_seconds * 1e3:.1f}"),
         ),
         "Processor time of one core, the least of seven runs. Every volume is over its soft limit, which "
         "costs most. Aims: 50 µs and 5 ms.",
@@ -163,31 +157,27 @@ def _core(costs: Sequence[CoreCost]) -> Rows:
 
 
 def _fleets(courses: Sequence[Course]) -> Rows:
-    return Rows(
+    return Rows.of(
         "Fleets over days",
+        courses,
         (
-            "scenario",
-            "least free",
-            "full after",
-            "transitions, most in a day",
-            "in THROTTLE",
-            "in PAUSE",
-            "smallest factor",
-        ),
-        tuple(
+            ("scenario", lambda course: course.scenario.name + ("" if course.protected else ", unprotected")),
+            ("least free", lambda course: f"{course.smallest_free_ratio:.1%}"),
+            ("full after", _full_after),
             (
-                course.scenario.name + ("" if course.protected else ", unprotected"),
-                f"{course.smallest_free_ratio:.1%}",
-                "never" if course.full_after_days is None else f"{course.full_after_days:.1f} days",
-                str(course.most_transitions_a_day) if course.protected else "-",
-                _share(course, State.THROTTLE),
-                _share(course, State.PAUSE),
-                f"{min(course.factors):.2f}" if course.protected else "-",
-            )
-            for course in courses
+                "transitions, most in a day",
+                lambda course: str(course.most_transitions_a_day) if course.protected else "-",
+            ),
+            ("in THROTTLE", lambda course: _share(course, State.THROTTLE)),
+            ("in PAUSE", lambda course: _share(course, State.PAUSE)),
+            ("smallest factor", lambda course: f"{min(course.factors):.2f}" if course.protected else "-"),
         ),
         _FLEET_NOTE.format(step=STEP_SECONDS),
     )
+
+
+def _full_after(course: Course) -> str:
+    return "never" if course.full_after_days is None else f"{course.full_after_days:.1f} days"
 
 
 def _share(course: Course, state: State) -> str:
