@@ -146,6 +146,7 @@ def agents() -> list[timeseries.Panel]:
             "ops",
             (f"sum by (kind) (rate(kquota_kafka_errors_total{{{HERE}}}[5m])) > 0", "Kafka: {{kind}}"),
             (f"sum by (reason) (rate(kquota_publish_errors_total{{{HERE}}}[5m])) > 0", "publish: {{reason}}"),
+            (f"sum(rate(kquota_history_dropped_total{{{HERE}}}[5m])) > 0", "history dropped"),
             (f"sum by (kind) (rate(kquota_applied_errors_total{{{HERE}}}[5m])) > 0", "plug-in: {{kind}}"),
             (f"sum(rate(kquota_decision_write_errors_total{{{HERE}}}[5m])) > 0", "decision file"),
             (f"sum(rate(kquota_read_errors_total{{{HERE}}}[5m])) > 0", "reading"),

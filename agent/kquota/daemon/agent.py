@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from kquota.daemon.clocks import Clocks, JumpDetector, Moment
@@ -21,6 +21,7 @@ from kquota.daemon.narrator import Narrator
 from kquota.daemon.report import CycleReport
 from kquota.kafka.errors import Kind
 from kquota.observe.server_properties import BrokerProperties
+from kquota.publish.delivery import PublicationState
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile
@@ -126,6 +127,7 @@ class Agent:
             raise
         self._kafka, self._local = kafka, local
         self._publication_errors: Counter[Kind] = Counter()
+        self._history_dropped = 0
         self._wait_seconds = settings.sample_interval_seconds
         self._certificate_at_seconds: float | None = None
         kafka.start()
@@ -148,17 +150,19 @@ class Agent:
 
     def _tell_around(self, moment: Moment) -> Iterator[Entry]:
         """Yield what the edges have to say, beside the cycle itself."""
-        knowledge, publication = self._kafka.knowledge, self._kafka.usage.state()
-        self._metrics.connected(publication.connected)
+        knowledge = self._kafka.knowledge
+        usage, history = self._kafka.usage.state(), self._kafka.history.state()
+        self._metrics.connected(usage.connected)
         if self._cycle.decides:  # reading it takes a quarter of a second
             self._look_at_certificate(moment.monotonic_seconds)
         tell = self._narrator.trouble
         for subject in ("reader", "brokers", "own broker", *(f"topic {name}" for name in knowledge.topics)):
             yield from tell(subject, knowledge.troubles.get(subject), MessageId.KAFKA_TROUBLE)
-        failure = None if publication.connected else publication.last_failure
+        failure = usage.trouble
         yield from tell("publish", None if failure is None else failure.sentence, MessageId.PUBLISH_FAILED)
+        yield from tell("history", _history_trouble(history), MessageId.KAFKA_TROUBLE)
         yield from tell("state file", self._state_trouble(), MessageId.STATE_FILE_BROKEN)
-        self._count_failures(publication.errors)
+        self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():
             sentence = f"the usage topic is read again from its beginning: {reason}"
             yield Entry(logging.WARNING, sentence, MessageId.KAFKA_TROUBLE)
@@ -176,7 +180,7 @@ class Agent:
             expires = None if certificate is None else certificate.not_after.timestamp()
             self._metrics.certificate_expires(expires)
 
-    def _count_failures(self, publication_errors: Mapping[Kind, int]) -> None:
+    def _count_failures(self, usage: PublicationState, history: PublicationState) -> None:
         knowledge = self._kafka.knowledge
         for kind in knowledge.drain_errors().elements():
             self._metrics.kafka_failed(kind)
@@ -184,13 +188,21 @@ class Agent:
             self._metrics.denied(operation)
         for _ in range(knowledge.drain_read_failures()):
             self._metrics.read_failed()
-        for kind in (Counter(publication_errors) - self._publication_errors).elements():
+        for kind in (Counter(usage.errors) - self._publication_errors).elements():
             self._metrics.publish_failed(kind)
-        self._publication_errors = Counter(publication_errors)
+        self._publication_errors = Counter(usage.errors)
+        self._metrics.history_dropped(history.dropped - self._history_dropped)
+        self._history_dropped = history.dropped
 
     def _state_trouble(self) -> str | None:
         problems = [self._state_problem, *self._local.problems.values()]
         return "; ".join(problem for problem in problems if problem) or None
+
+
+def _history_trouble(history: PublicationState) -> str | None:
+    """Return what keeps only history from the log; what ails all clients is told by others."""
+    failure = history.trouble
+    return None if failure is None or failure.kind is not Kind.ACL_DENIED else failure.sentence
 
 
 def _close(kafka: KafkaSide, local: LocalSide) -> None:

@@ -38,7 +38,11 @@ class AgentMetrics:
         self._present = Present(version)
         self.registry.register(self._present)
         self._publish_errors = self._counter(
-            "kquota_publish_errors", "Usage and history records that could not be published.", "reason", Kind
+            "kquota_publish_errors", "Usage records that could not be published.", "reason", Kind
+        )
+        self._history_dropped = self._counter(
+            "kquota_history_dropped",
+            "History records given up: too large, or no room for them while the cluster was away.",
         )
         self._kafka_errors = self._counter(
             "kquota_kafka_errors", "Errors of the agent's Kafka clients.", "kind", Kind
@@ -133,8 +137,12 @@ class AgentMetrics:
             self._records.labels(str(result)).inc(count)
 
     def publish_failed(self, reason: str) -> None:
-        """A record could not be published (a value of ``kquota.kafka.errors.Kind``)."""
+        """A usage record could not be published (a value of ``kquota.kafka.errors.Kind``)."""
         self._publish_errors.labels(str(reason)).inc()
+
+    def history_dropped(self, count: int) -> None:
+        """So many history records were given up."""
+        self._history_dropped.inc(count)
 
     def kafka_failed(self, kind: str) -> None:
         """A Kafka client reported an error (a value of ``kquota.kafka.errors.Kind``)."""

@@ -27,6 +27,11 @@ class PublicationState:
     last_failure: KafkaFailure | None
     last_delivery_monotonic: float | None
 
+    @property
+    def trouble(self) -> KafkaFailure | None:
+        """The newest failure, where nothing was delivered since."""
+        return None if self.connected else self.last_failure
+
 
 class DeliveryTally:
     """Counts outcomes; safe to use from several threads."""

@@ -16,7 +16,10 @@ from kquota.daemon.journal import MessageId
 from kquota.daemon.metrics import AgentMetrics
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.config import ConfigurationError
+from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.observe.server_properties import read_broker_properties
+from kquota.publish.delivery import DeliveryTally
+from kquota.publish.history import HistoryPublisher
 from kquota.settings.model import Settings
 from tests.unit.core.golden import SAMPLES, complaints
 
@@ -122,6 +125,22 @@ def test_a_broker_s_id_can_be_given_where_server_properties_do_not_have_it(
     assert agent.broker_id == 9
     assert isinstance(report.applied, AppliedState), "it is this broker's"
     assert json.loads(settings.decision_file.read_text("utf-8"))["broker_id"] == 9
+
+
+def test_history_that_is_lost_is_counted_and_a_denial_is_told(
+    agent: Agent, metrics: AgentMetrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tally = DeliveryTally()
+    monkeypatch.setattr(HistoryPublisher, "state", lambda _: tally.state())
+    tally.failed(KafkaFailure(Kind.UNREACHABLE, "no broker answers"))
+    tally.dropped(3)
+    _, entries = agent.run_cycle()
+    assert "no broker answers" not in [entry.sentence for entry in entries], "others tell what ails all"
+    tally.failed(KafkaFailure(Kind.ACL_DENIED, "WRITE is denied on topic __kquota_history"))
+    tally.dropped()
+    _, entries = agent.run_cycle()
+    assert "WRITE is denied on topic __kquota_history" in [entry.sentence for entry in entries]
+    assert "kquota_history_dropped_total 4.0" in generate_latest(metrics.registry).decode()
 
 
 def test_a_broken_state_file_is_told_and_loosens_nothing(directory: Path, metrics: AgentMetrics) -> None:

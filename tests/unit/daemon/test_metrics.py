@@ -76,6 +76,7 @@ def test_error_counters_exist_from_the_start_at_zero(metrics: AgentMetrics) -> N
         assert seen[f'kquota_records_total{{result="{result}"}}'] == 0
     for name in (
         "read_errors",
+        "history_dropped",
         "decision_write_errors",
         "clock_jumps",
         "config_reload_failures",
@@ -168,6 +169,7 @@ def test_counters_count(metrics: AgentMetrics) -> None:
     metrics.records_read({"usage": 1})
     metrics.kafka_failed(Kind.CERTIFICATE_EXPIRED)
     metrics.read_failed()
+    metrics.history_dropped(1)
     metrics.decision_write_failed()
     metrics.clock_jumped()
     metrics.config_reload_failed()
@@ -182,6 +184,7 @@ def test_counters_count(metrics: AgentMetrics) -> None:
     assert seen['kquota_kafka_errors_total{kind="certificate-expired"}'] == 1
     for name in (
         "read_errors",
+        "history_dropped",
         "decision_write_errors",
         "clock_jumps",
         "config_reload_failures",
