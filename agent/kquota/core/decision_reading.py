@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
 from fractions import Fraction
+from typing import TypeVar
 
 from kquota.core.decision import Cause, Decision, Reason, State, Undetermined, UndeterminedCause
 from kquota.core.limits import exact_number
 from kquota.core.records import Hold, HoldAction, Note
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import InvalidTimestamp, parse_utc
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class MalformedDecision(ValueError):
@@ -22,18 +27,15 @@ def read_decision_document(document: Mapping[str, object]) -> Decision:
     Raises:
         MalformedDecision: a key is missing, of the wrong type, or contradicts another.
     """
-    try:
-        state = State(_text(document, "state"))
-        decision = Decision(
-            headroom=_ratio(document, "factor"),
-            reasons=tuple(_reason(entry) for entry in _objects(document, "reasons")),
-            undetermined=tuple(_undetermined(entry) for entry in _objects(document, "undetermined")),
-            fallback=document.get("fallback") is True,
-            hold=_hold(document.get("hold")),
-            decided_at=parse_utc(document.get("decided_at")),
-        )
-    except (ValueError, InvalidTimestamp) as error:
-        raise MalformedDecision(str(error)) from None
+    state = _one_of(State, document, "state")
+    decision = Decision(
+        headroom=_ratio(document, "factor"),
+        reasons=tuple(_reason(entry) for entry in _objects(document, "reasons")),
+        undetermined=tuple(_undetermined(entry) for entry in _objects(document, "undetermined")),
+        fallback=document.get("fallback") is True,
+        hold=_hold(document.get("hold")),
+        decided_at=_moment(document, "decided_at"),
+    )
     if decision.state is not state:
         raise MalformedDecision(f"factor {float(decision.headroom):g} is not {state}")
     return decision
@@ -42,7 +44,7 @@ def read_decision_document(document: Mapping[str, object]) -> Decision:
 def _reason(entry: Mapping[str, object]) -> Reason:
     volume = entry.get("volume")
     return Reason(
-        cause=Cause(_text(entry, "cause")),
+        cause=_one_of(Cause, entry, "cause"),
         headroom=_ratio(entry, "headroom"),
         broker_id=_broker_id(entry),
         volume=printable(volume) if isinstance(volume, str) else None,
@@ -50,7 +52,7 @@ def _reason(entry: Mapping[str, object]) -> Reason:
 
 
 def _undetermined(entry: Mapping[str, object]) -> Undetermined:
-    return Undetermined(_broker_id(entry), UndeterminedCause(_text(entry, "cause")))
+    return Undetermined(_broker_id(entry), _one_of(UndeterminedCause, entry, "cause"))
 
 
 def _hold(value: object) -> Hold | None:
@@ -58,10 +60,8 @@ def _hold(value: object) -> Hold | None:
         return None
     if not isinstance(value, Mapping):
         raise MalformedDecision("hold is neither null nor an object")
-    note = Note(
-        parse_utc(value.get("until")), printable(_text(value, "reason")), printable(_text(value, "actor"))
-    )
-    return Hold(HoldAction(_text(value, "action")), note)
+    note = Note(_moment(value, "until"), printable(_text(value, "reason")), printable(_text(value, "actor")))
+    return Hold(_one_of(HoldAction, value, "action"), note)
 
 
 def _objects(document: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
@@ -76,6 +76,21 @@ def _text(document: Mapping[str, object], key: str) -> str:
     if not isinstance(value, str):
         raise MalformedDecision(f"{key} is no text")
     return value
+
+
+def _one_of(kind: type[_Choice], document: Mapping[str, object], key: str) -> _Choice:
+    text = _text(document, key)
+    try:
+        return kind(text)
+    except ValueError:
+        raise MalformedDecision(f"{key} is {printable(text)}, none of {', '.join(kind)}") from None
+
+
+def _moment(document: Mapping[str, object], key: str) -> datetime:
+    try:
+        return parse_utc(document.get(key))
+    except InvalidTimestamp as error:
+        raise MalformedDecision(f"{key}: {error}") from None
 
 
 def _ratio(document: Mapping[str, object], key: str) -> Fraction:

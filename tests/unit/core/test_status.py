@@ -86,6 +86,23 @@ def test_a_valid_decision_file_reads_back(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"state": "SHUT"}, "state is SHUT, none of OPEN, THROTTLE, PAUSE"),
+        ({"decided_at": "noon"}, "decided_at: 'noon' is not an ISO 8601 time in UTC"),
+        ({"undetermined": [{"broker_id": 1, "cause": "x"}]}, "cause is x, none of missing, stale, "),
+        ({"factor": 2}, "factor is no number between 0 and 1"),
+    ],
+)
+def test_a_decision_that_can_t_be_read_says_which_key_and_value(
+    change: dict[str, Any], sentence: str
+) -> None:
+    (path,) = [p for p in samples("decision", "valid") if p.stem == "open"]
+    with pytest.raises(MalformedDecision, match=f"^{sentence}"):
+        read_decision_document({**json.loads(path.read_text("utf-8")), **change})
+
+
+@pytest.mark.parametrize(
     "path",
     [
         p
