@@ -20,7 +20,7 @@ from kquota.core.view import ClusterView
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, ReaderEvent, ReadingFailed, ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
-from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed, ClusterEvent
+from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, ClusterEvent
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.settings import Settings
 
@@ -48,7 +48,7 @@ class ClusterLook:
         self._events: SimpleQueue[TopicRecord | ReaderEvent | ClusterEvent] = SimpleQueue()
         self._admin = AdminConnection(properties)
         self._reader = TopicReader(properties, settings.topics.usage.name, self._admin, self._events.put)
-        self._brokers = ActiveBrokers(self._admin, self._events.put)
+        self._brokers = BrokerWatch(self._admin, self._events.put)
         self._policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
         self.view = ClusterView(timedelta(seconds=settings.future_tolerance_seconds))
         self.membership = Membership(settings.join_grace_seconds)

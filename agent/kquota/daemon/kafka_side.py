@@ -22,7 +22,7 @@ from kquota.fold.records import (
     TopicRestarted,
 )
 from kquota.kafka.admin import AdminConnection
-from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
+from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, OwnBroker, OwnBrokerFailed
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.history import HistoryPublisher
@@ -185,7 +185,7 @@ class KafkaSide:
         )
         self.history = HistoryPublisher(properties, topics.history.name, on_failure=self.inbox.put)
         self.reader = TopicReader(properties, topics.usage.name, self.admin, self.inbox.put)
-        self._brokers = ActiveBrokers(
+        self._brokers = BrokerWatch(
             self.admin,
             self.inbox.put,
             own_broker_id=broker_id,

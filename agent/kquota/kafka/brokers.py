@@ -56,7 +56,7 @@ class OwnBrokerFailed:
 ClusterEvent = BrokerList | BrokerListFailed | OwnBroker | OwnBrokerFailed
 
 
-class ActiveBrokers:
+class BrokerWatch:
     """Asks in a thread of its own and hands every answer and every failure to `sink`.
 
     The two questions do not wait for each other: a broker that hangs does not delay the list.

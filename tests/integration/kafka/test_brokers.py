@@ -9,7 +9,7 @@ import pytest
 
 from kquota.demo.cluster import KafkaCluster
 from kquota.kafka.admin import AdminConnection
-from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
+from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, OwnBroker, OwnBrokerFailed
 from tests.integration.kafka.conftest import Seen
 from tests.integration.waiting import eventually
 
@@ -21,7 +21,7 @@ def test_the_list_follows_a_broker_that_goes_and_comes(
     secured: KafkaCluster, admin: AdminConnection, closing: Close
 ) -> None:
     seen = Seen()
-    watch = ActiveBrokers(
+    watch = BrokerWatch(
         admin, seen, own_broker_id=2, brokers_interval_seconds=0.1, own_broker_interval_seconds=0.3
     )
     closing(watch).start()

@@ -13,7 +13,7 @@ from kquota.demo.runtime import KafkaRuntime
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
-from kquota.kafka.brokers import ActiveBrokers, BrokerList, BrokerListFailed
+from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.operator import publish_operator_record
@@ -52,7 +52,7 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
         UsagePublisher(properties, topic_name, interval_seconds=1, on_failure=failures.append)
     )
     brokers = Seen()
-    closing(ActiveBrokers(lonely_admin, brokers, brokers_interval_seconds=0.2)).start()
+    closing(BrokerWatch(lonely_admin, brokers, brokers_interval_seconds=0.2)).start()
     seen = Seen()
     reader = closing(TopicReader(properties, topic_name, lonely_admin, seen))
     reader.start()
