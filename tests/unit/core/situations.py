@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
+import pytest
+
 from kquota.core.decision import Decision, FallbackAction, UndeterminedCause
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
@@ -22,6 +24,10 @@ GB = 10**9
 # Soft at 20 GB free, hard at 10 GB free: the figures of the acceptance statements, on 100 GB.
 SOFT_20_GB = {"type": "MinFreeBytes", "level": 20 * GB}
 HARD_10_GB = {"type": "MinFreeBytes", "level": 10 * GB}
+
+# Verdicts, as ``verdict`` has them.
+OPEN, PAUSE = ("OPEN", Fraction(1)), ("PAUSE", Fraction(0))
+BOTH_FALLBACKS = pytest.mark.parametrize("fallback", ["pause", "open"])
 
 Value = Mapping[str, object] | bytes | None
 Record = tuple[str | bytes | None, Value]
@@ -90,6 +96,10 @@ def decided(
 
 def own_look(*volumes: Mapping[str, object]) -> UsageRecord:
     return usage_from_document(usage(*volumes, age_seconds=0))
+
+
+def throttle(headroom: str) -> tuple[str, Fraction]:
+    return "THROTTLE", Fraction(headroom)
 
 
 def verdict(decision: Decision) -> tuple[str, Fraction]:

@@ -7,6 +7,8 @@ from fractions import Fraction
 import pytest
 
 from tests.unit.core.situations import (
+    OPEN,
+    PAUSE,
     Record,
     Value,
     causes,
@@ -15,11 +17,11 @@ from tests.unit.core.situations import (
     order,
     own_look,
     reasons,
+    throttle,
     usage,
     verdict,
 )
 
-OPEN, PAUSE = ("OPEN", Fraction(1)), ("PAUSE", Fraction(0))
 HOLD_OPEN: Record = ("hold", order(Action="open"))
 HOLD_PAUSE: Record = ("hold", order(Action="pause"))
 
@@ -120,9 +122,7 @@ def test_a_quarantine_of_one_broker_leaves_the_others_their_vote() -> None:
 
 
 @pytest.mark.parametrize(("seconds_left", "fresh"), [(0.001, True), (0, False), (-1, False)])
-@pytest.mark.parametrize(
-    ("gigabytes", "expected"), [(50, OPEN), (14, ("THROTTLE", Fraction(2, 5))), (5, PAUSE)]
-)
+@pytest.mark.parametrize(("gigabytes", "expected"), [(50, OPEN), (14, throttle("2/5")), (5, PAUSE)])
 def test_under_maintenance_a_record_stays_fresh_until_it_ends(
     seconds_left: float, fresh: bool, gigabytes: int, expected: tuple[str, Fraction]
 ) -> None:

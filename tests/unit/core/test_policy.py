@@ -10,6 +10,8 @@ import pytest
 from kquota.core.policy import Situation
 from tests.unit.core.situations import (
     GB,
+    OPEN,
+    PAUSE,
     Record,
     Value,
     causes,
@@ -18,16 +20,10 @@ from tests.unit.core.situations import (
     limit,
     own_look,
     reasons,
+    throttle,
     usage,
     verdict,
 )
-
-OPEN, PAUSE = ("OPEN", Fraction(1)), ("PAUSE", Fraction(0))
-BOTH_FALLBACKS = pytest.mark.parametrize("fallback", ["pause", "open"])
-
-
-def throttle(headroom: str) -> tuple[str, Fraction]:
-    return "THROTTLE", Fraction(headroom)
 
 
 @pytest.mark.accepts("A1", "A7")

@@ -10,8 +10,11 @@ import pytest
 from kquota.core.decision import FallbackAction, State, UndeterminedCause
 from kquota.core.policy import PolicySettings, Situation, decide
 from tests.unit.core.situations import (
+    BOTH_FALLBACKS,
     GB,
     NOW,
+    OPEN,
+    PAUSE,
     Record,
     Value,
     causes,
@@ -20,17 +23,10 @@ from tests.unit.core.situations import (
     free,
     limit,
     reasons,
+    throttle,
     usage,
     verdict,
 )
-
-OPEN, PAUSE = ("OPEN", Fraction(1)), ("PAUSE", Fraction(0))
-BOTH_FALLBACKS = pytest.mark.parametrize("fallback", ["pause", "open"])
-
-
-def throttle(headroom: str) -> tuple[str, Fraction]:
-    return "THROTTLE", Fraction(headroom)
-
 
 UNDETERMINED: list[tuple[list[Value], str]] = [
     ([], "missing"),
