@@ -81,8 +81,7 @@ def _request_path(entries: Sequence[RequestPath]) -> Iterator[Verdict]:
         worst <= _AIMED_REQUEST_RATIO,
         asserted=False,
         cause="on each request the plug-in looks at the clock, for its decision is a lease, and counts the "
-        "request; with many clients its maps of them are memory that no cache holds. Next: remember "
-        "the metric tags with the principal",
+        "request; with many clients what it remembers of each, and counts, is memory that no cache holds",
     )
 
 
@@ -114,9 +113,8 @@ def _polls(polls: Sequence[Poll]) -> Verdict:
         ", ".join(f"{poll.milliseconds:.1f} ms in {poll.state}" for poll in polls),
         worst.milliseconds <= _AIMED_POLL_MILLISECONDS,
         asserted=False,
-        cause="it reads the rates of a thousand tag sets at most, but visits all of them in each look, and "
-        "they are more memory than a cache holds. Next: visit only those whose turn it is. By default there "
-        "are at most 2,000 (kquota.tag.sets.max)",
+        cause="it reads the rates of a thousand tag sets, and the broker's samples of each are memory "
+        "that no cache holds. By default there are at most 2,000 (kquota.tag.sets.max)",
     )
 
 

@@ -14,8 +14,8 @@ import java.util.concurrent.ConcurrentHashMap;
 final class Clients {
     private static final int MAX_CACHED = 20_000;
 
-    /** A principal's sanitized name, its tags if it is exempt, or null, and its quota group, or null. */
-    record Client(String principal, String sanitizedUser, Map<String, String> exemptTags, Group group) {
+    /** A principal, its sanitized name, its tags if it is exempt, or null, and its quota group, or null. */
+    record Client(KafkaPrincipal kafkaPrincipal, String principal, String sanitizedUser, Map<String, String> exemptTags, Group group) {
     }
 
     private final ExemptPrincipals exempt;
@@ -42,7 +42,7 @@ final class Clients {
     private Client resolve(KafkaPrincipal principal) {
         String user = Sanitizer.sanitize(principal.getName());
         boolean isUser = KafkaPrincipal.USER_TYPE.equals(principal.getPrincipalType());
-        return new Client(principal.toString(), user,
+        return new Client(principal, principal.toString(), user,
             exempt.contains(principal) ? Tags.exempt(isUser ? user : Sanitizer.sanitize(principal.toString())) : null,
             groups.ofPrincipal(principal));
     }

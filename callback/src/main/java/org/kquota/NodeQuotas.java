@@ -13,6 +13,7 @@ import org.kquota.quota.Quotas;
 import org.kquota.quota.StaticQuotas;
 import org.kquota.quota.StockQuotas;
 import org.kquota.quota.TagSet;
+import org.kquota.quota.TagSetMemo;
 import org.kquota.quota.TagSets;
 import org.kquota.quota.Tags;
 
@@ -38,6 +39,7 @@ final class NodeQuotas {
     private final Groups groups;
     private final Map<ClientQuotaType, ConfiguredQuotas> configured = new EnumMap<>(ClientQuotaType.class);
     private final Map<ClientQuotaType, TagSets> tagSets = new EnumMap<>(ClientQuotaType.class);
+    private final TagSetMemo[] memos = new TagSetMemo[ClientQuotaType.values().length];
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private volatile Posture posture;
@@ -55,6 +57,10 @@ final class NodeQuotas {
         for (ClientQuotaType type : ClientQuotaType.values()) {
             configured.put(type, new ConfiguredQuotas(type, new StockQuotas(memory), fixed.apply(type), groups));
             tagSets.put(type, new TagSets(configured.get(type), maxTagSets));
+            TagSetMemo memo = new TagSetMemo();
+            memos[type.ordinal()] = memo;
+            // Of all that a tag set follows from only these quotas change, and that tag sets are forgotten.
+            stock(type).whenChanged(memo::forget);
         }
     }
 
@@ -102,8 +108,8 @@ final class NodeQuotas {
         boolean open = now().enforced() == State.OPEN;
         tagSets.forEach((type, sets) -> {
             // A pause may last for hours, and what clients produced before it is needed when it ends.
-            if (open || type != ClientQuotaType.PRODUCE) {
-                sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS);
+            if ((open || type != ClientQuotaType.PRODUCE) && sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS)) {
+                memos[type.ordinal()].forget();
             }
         });
         exemptSeen.forgetUnseenSince(nowSeconds - SEEN_SECONDS);
@@ -120,24 +126,43 @@ final class NodeQuotas {
     /** The tags under which this client is metered now. */
     Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
-        Clients.Client client = clients.of(principal);
-        if (client.exemptTags() != null && type != ClientQuotaType.CONTROLLER_MUTATION) {
-            exemptSeen.note(client.principal(), clientId, nowSeconds);
-            return client.exemptTags();
-        }
-        if (type == ClientQuotaType.PRODUCE) {
-            if (clientId.startsWith(METADATA_WRITER) && metadataWriterNotExempt == null) {
-                metadataWriterNotExempt = client.principal();
+        TagSetMemo memo = memos[type.ordinal()];
+        // Asked for first: what changes from here on, while the tag set is worked out, makes another one.
+        TagSetMemo.Generation generation = memo.generation();
+        TagSetMemo.Known known = generation.find(principal, clientId);
+        State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
+        if (known == null) {
+            Clients.Client client = clients.of(principal);
+            if (client.exemptTags() != null && type != ClientQuotaType.CONTROLLER_MUTATION) {
+                exemptSeen.note(client.principal(), clientId, nowSeconds);
+                return client.exemptTags();
             }
-            return produceTags(client, clientId);
+            noteMetadataWriter(type, client, clientId);
+            TagSets sets = tagSets.get(type);
+            StockQuotas.Pair pair = meteredAs(type, client, clientId);
+            // Nobody gets a tag set in PAUSE.
+            TagSet own = state == State.PAUSE ? sets.known(pair) : sets.of(pair);
+            if (own == null) {
+                return use(paused);
+            }
+            known = new TagSetMemo.Known(client.kafkaPrincipal(), clientId, own);
+            // Who shares that for want of room gets one of his own once there is room again.
+            if (own != sets.overflow()) {
+                memo.remember(generation, known);
+            }
         }
-        return tagSet(type, client, clientId).tags();
+        TagSet own = known.tagSet();
+        if (state == State.PAUSE && !isHeldApart(own)) {
+            return use(paused);
+        }
+        own.touch(nowSeconds);
+        return state == State.THROTTLE && isInPool(own) ? use(newcomers) : known.tags();
     }
 
-    private TagSet tagSet(ClientQuotaType type, Clients.Client client, String clientId) {
-        TagSet tagSet = tagSets.get(type).of(meteredAs(type, client, clientId));
-        tagSet.touch(nowSeconds);
-        return tagSet;
+    private void noteMetadataWriter(ClientQuotaType type, Clients.Client client, String clientId) {
+        if (type == ClientQuotaType.PRODUCE && clientId.startsWith(METADATA_WRITER) && metadataWriterNotExempt == null) {
+            metadataWriterNotExempt = client.principal();
+        }
     }
 
     private StockQuotas.Pair meteredAs(ClientQuotaType type, Clients.Client client, String clientId) {
@@ -153,18 +178,9 @@ final class NodeQuotas {
         return group(clients.of(principal), clientIdOrNull == null ? "" : clientIdOrNull);
     }
 
-    private Map<String, String> produceTags(Clients.Client client, String clientId) {
-        State state = now().enforced();
-        if (state == State.PAUSE) {
-            TagSet known = tagSets.get(ClientQuotaType.PRODUCE).known(meteredAs(ClientQuotaType.PRODUCE, client, clientId));
-            return use(known != null && isHeldApart(known) ? known : paused);
-        }
-        TagSet tagSet = tagSet(ClientQuotaType.PRODUCE, client, clientId);
-        if (state == State.THROTTLE && (tagSet.pooled()
-            || !tagSet.hasBaseline() && configured.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null)) {
-            return use(newcomers);
-        }
-        return tagSet.tags();
+    /** Whether these clients share the newcomers' pool in THROTTLE. */
+    private boolean isInPool(TagSet tagSet) {
+        return tagSet.pooled() || !tagSet.hasBaseline() && configured.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null;
     }
 
     private Map<String, String> use(TagSet tagSet) {

@@ -10,6 +10,8 @@ import java.util.Deque;
 final class FactorHistory {
     private final double windowSeconds;
     private final Deque<Piece> pieces = new ArrayDeque<>();
+    private double coveredSeconds;
+    private double weightedFactor;
 
     FactorHistory(double windowSeconds) {
         this.windowSeconds = windowSeconds;
@@ -18,6 +20,8 @@ final class FactorHistory {
     /** OPEN: nothing to remember. */
     void clear() {
         pieces.clear();
+        coveredSeconds = 0;
+        weightedFactor = 0;
     }
 
     /** This factor held for so long, until now. */
@@ -31,6 +35,9 @@ final class FactorHistory {
             }
             excess -= oldest.seconds;
         }
+        // Every client that is held asks for these in each look.
+        coveredSeconds = covered();
+        weightedFactor = pieces.stream().mapToDouble(piece -> piece.factor * piece.seconds).sum() / windowSeconds;
     }
 
     /**
@@ -39,12 +46,12 @@ final class FactorHistory {
      * @param filledSeconds how much of the window it filled then
      */
     double shareBefore(double filledSeconds) {
-        return filledSeconds <= 0 ? 0 : Math.min(1, Math.max(0, (windowSeconds - covered()) / filledSeconds));
+        return filledSeconds <= 0 ? 0 : Math.min(1, Math.max(0, (windowSeconds - coveredSeconds) / filledSeconds));
     }
 
     /** The factor's integral since OPEN was left, divided by the whole window. */
     double weightedFactor() {
-        return pieces.stream().mapToDouble(piece -> piece.factor * piece.seconds).sum() / windowSeconds;
+        return weightedFactor;
     }
 
     private double covered() {

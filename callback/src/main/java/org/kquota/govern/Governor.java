@@ -4,13 +4,12 @@ import org.kquota.decision.State;
 import org.kquota.quota.Quotas;
 import org.kquota.quota.TagSet;
 import org.kquota.quota.TagSets;
-import org.kquota.quota.Tags;
 
+import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.OptionalDouble;
+import java.util.Queue;
+import java.util.stream.Stream;
 
 /**
  * Sets the produce limits that make the throttle factor true, a step at a time. It looks at the broker's own rates and
@@ -30,10 +29,10 @@ public final class Governor {
 
     private final GovernorSettings settings;
     private final Quotas quotas;
-    private final TagSets tagSets;
     private final ProduceRates rates;
     private final FactorHistory history;
-    private final Map<TagSet, Meter> meters = new HashMap<>();
+    private final Meters meters = new Meters();
+    private final Queue<TagSet> made;
     private final Meter paused;
     private final Meter newcomers;
     /** What arrives from all of them together, which is what the pool of a pause has to reckon with. */
@@ -41,11 +40,16 @@ public final class Governor {
 
     private State state = State.OPEN;
     private double inStateSeconds;
-    private int looks;
+    private double nowSeconds;
+    private double lastSeconds;
     /** How long this pause has lasted without a fence. */
     private double unfencedSeconds;
-    /** The clients that keep their own tags in this pause for now. */
-    private List<Meter> apart = List.of();
+    /** Those whose own rate decides on their limit now: in THROTTLE by their share, in PAUSE by what they produced before. */
+    private List<Meter> alone = List.of();
+    /** Of whom it has to be found out in this look whether they are to be held alone in THROTTLE. */
+    private final List<Meter> candidates = new ArrayList<>();
+    /** What those who were put into the pool of a THROTTLE produced before it, bytes per second. */
+    private double pooledBaseline;
     private double baselineTotal;
     private double observedTotal;
     private double sinceStartSeconds;
@@ -62,10 +66,11 @@ public final class Governor {
                     double rememberedTotal) {
         this.settings = settings;
         this.quotas = quotas;
-        this.tagSets = tagSets;
         this.rates = rates;
         this.paused = meter(paused, true);
         this.newcomers = meter(newcomers, true);
+        this.meters.add(meter(tagSets.overflow(), true));
+        this.made = tagSets.watch();
         this.history = new FactorHistory(settings.windowSeconds());
         this.rememberedTotal = rememberedTotal;
         this.baselineTotal = Math.max(settings.baselineMinBytes(), rememberedTotal);
@@ -87,6 +92,8 @@ public final class Governor {
     public boolean step(State next, double factor, boolean fenced, double seconds) {
         changed = false;
         poolMuteSeconds = null;
+        lastSeconds = nowSeconds;
+        nowSeconds += seconds;
         look(seconds);
         if (next != state) {
             enter(next);
@@ -94,7 +101,7 @@ public final class Governor {
         inStateSeconds += seconds;
         sinceStartSeconds += seconds;
         switch (next) {
-            case OPEN -> open(seconds);
+            case OPEN -> { }
             case THROTTLE -> throttle(factor, seconds);
             case PAUSE -> pause(fenced, seconds);
         }
@@ -104,65 +111,63 @@ public final class Governor {
     /** What to report after a step. */
     public Figures figures() {
         Meter pool = state == State.PAUSE ? paused : newcomers;
-        return new Figures(meters.size(), observedTotal, state == State.OPEN ? baselines() : baselineTotal, pool.observed(),
+        return new Figures(meters.size(), observedTotal, state == State.OPEN ? meters.baselines() : baselineTotal, pool.observed(),
             state == State.OPEN ? null : (Double) pool.tagSet().limit(), poolMuteSeconds);
     }
 
     private void look(double seconds) {
-        for (TagSet tagSet : tagSets.all()) {
-            meters.computeIfAbsent(tagSet, it -> meter(it, false));
+        for (TagSet tagSet = made.poll(); tagSet != null; tagSet = made.poll()) {
+            Meter meter = meter(tagSet, false);
+            meters.add(meter);
+            if (state == State.THROTTLE) {
+                candidates.add(meter);
+            }
         }
-        meters.computeIfAbsent(tagSets.overflow(), it -> meter(it, true));
-        looks++;
-        if (looks % LOOKS_OF_THE_REST == 0) {
-            forgetThoseGone();
+        double arrived = observe(paused, true) + observe(newcomers, true);
+        for (Meter meter : alone) {
+            arrived += observe(meter, true);
+            meters.keep(meter);
         }
-        double arrived = observe(paused, seconds) + observe(newcomers, seconds);
+        int turn = meters.turn(state == State.OPEN ? meters.size() / READ_MAX + 1 : LOOKS_OF_THE_REST);
         double arrivedInTurn = 0;
-        observedTotal = paused.observed() + newcomers.observed();
-        int inTurns = state == State.OPEN ? meters.size() / READ_MAX + 1 : LOOKS_OF_THE_REST;
-        int number = 0;
-        for (Meter meter : meters.values()) {
-            if (isHeldAlone(meter)) {
-                arrived += observe(meter, seconds);
-            } else if ((looks + number++) % inTurns == 0) {
-                arrivedInTurn += observe(meter, seconds);
-            } else {
-                meter.skip(seconds);
+        for (int i = 0; i < turn; i++) {
+            Meter meter = meters.next();
+            if (meter != null && !meter.isAlone()) {
+                arrivedInTurn += lookInTurn(meter);
             }
-            observedTotal += meter.observed();
         }
+        observedTotal = paused.observed() + newcomers.observed() + meters.observed();
         // Those whose turn it is stand for all.
-        arrivals.add(arrived + inTurns * arrivedInTurn, seconds, arrivalsRememberedSeconds());
+        arrivals.add(arrived + arrivedInTurn * meters.size() / turn, seconds, arrivalsRememberedSeconds());
     }
 
-    private void forgetThoseGone() {
-        meters.keySet().removeIf(tagSet -> {
-            boolean gone = tagSet != tagSets.overflow()
-                && tagSets.find(tagSet.tags().get(Tags.USER), tagSet.tags().get(Tags.CLIENT_ID)) != tagSet;
-            if (gone) {
-                rates.forget(tagSet.tags());
-            }
-            return gone;
-        });
-    }
-
-    /** Whether its own rate decides on a limit now; the others are looked at in turns. */
-    private boolean isHeldAlone(Meter meter) {
-        return switch (state) {
-            case OPEN -> false;
-            case THROTTLE -> meter.tagSet().limit() != TagSet.NO_LIMIT && !meter.tagSet().pooled();
-            case PAUSE -> meter.tagSet().heldApart();
-        };
+    private double lookInTurn(Meter meter) {
+        if (state == State.OPEN) {
+            learn(meter);
+        } else if (state == State.THROTTLE && !meter.tagSet().pooled()) {
+            candidates.add(meter);
+        }
+        double arrived = observe(meter, state == State.OPEN);
+        meters.keep(meter);
+        return arrived;
     }
 
     private Meter meter(TagSet tagSet, boolean isPool) {
-        return new Meter(tagSet, settings.windowSeconds(), settings.arrivalMinBytes(), isPool);
+        return new Meter(tagSet, rates.of(tagSet.tags()), lastSeconds, settings.windowSeconds(), settings.arrivalMinBytes(), isPool);
     }
 
-    private double observe(Meter meter, double seconds) {
-        OptionalDouble rate = rates.bytesPerSecond(meter.tagSet().tags());
-        return meter.observe(rate.orElse(0), seconds, arrivalsRememberedSeconds());
+    private double observe(Meter meter, boolean usesItsTags) {
+        if (meter.isQuiet()) {
+            meter.pass(nowSeconds);
+            return 0;
+        }
+        return meter.observe(nowSeconds, usesItsTags, arrivalsRememberedSeconds());
+    }
+
+    /** Until the last look, what was seen of it before held. */
+    private void learn(Meter meter) {
+        boolean rateIsOurDoing = inStateSeconds < settings.windowSeconds();
+        meter.learn(lastSeconds, settings.baselineSeconds(), rateIsOurDoing && meter.tagSet().hasBaseline());
     }
 
     /** Who is muted for D comes back once each D, so what arrived in the last 2·D tells; without mutes bursts may be rarer. */
@@ -176,29 +181,49 @@ public final class Governor {
 
     private void enter(State next) {
         if (state == State.OPEN) {
-            baselineTotal = Math.max(Math.max(baselines(), settings.baselineMinBytes()),
+            meters.stream().forEach(this::freeze);
+            baselineTotal = Math.max(Math.max(meters.baselines(), settings.baselineMinBytes()),
                 sinceStartSeconds < REMEMBERED_SECONDS ? rememberedTotal : 0);
-            for (Meter meter : meters.values()) {
-                meter.freeze();
-                meter.tagSet().hasBaseline(meter.baseline() >= BASELINE_FROM);
-                meter.tagSet().pooled(false);
-            }
-        }
-        if (next == State.OPEN) {
-            history.clear();
         }
         state = next;
         inStateSeconds = 0;
         unfencedSeconds = 0;
-        apart.forEach(meter -> meter.tagSet().heldApart(false));
-        apart = next == State.PAUSE ? withHistory() : List.of();
-        apart.forEach(meter -> meter.tagSet().heldApart(true));
         changed = true;
+        alone.forEach(meter -> holdApart(meter, false));
+        alone = List.of();
+        candidates.clear();
+        switch (next) {
+            case OPEN -> {
+                history.clear();
+                meters.stream().forEach(this::free);
+            }
+            case THROTTLE -> {
+                pooledBaseline = meters.stream().filter(meter -> meter.tagSet().pooled()).mapToDouble(Meter::baseline).sum();
+                meters.stream().filter(meter -> !meter.tagSet().pooled()).forEach(candidates::add);
+            }
+            case PAUSE -> {
+                alone = withHistory();
+                alone.forEach(meter -> holdApart(meter, true));
+            }
+        }
+    }
+
+    private void freeze(Meter meter) {
+        learn(meter);
+        meter.freeze();
+        meters.keep(meter);
+        meter.tagSet().hasBaseline(meter.baseline() >= BASELINE_FROM);
+        meter.tagSet().pooled(false);
+    }
+
+    private void free(Meter meter) {
+        meter.learnsFrom(lastSeconds);
+        set(meter.tagSet(), TagSet.NO_LIMIT);
     }
 
     /** Who has produced enough to be muted exactly from the first request on, the largest first. */
     private List<Meter> withHistory() {
-        return meters.values().stream().filter(this::isMutedExactly).sorted(Comparator.comparingDouble(Meter::observed).reversed())
+        return meters.stream().filter(this::isMutedExactly).sorted(Comparator.comparingDouble(Meter::observed).reversed())
             .limit(MAX_APART).toList();
     }
 
@@ -211,45 +236,36 @@ public final class Governor {
         return new GovernorLaw.Bounds(arrivalBytes, pauseMuteSeconds(), settings.arrivalMinBytes(), settings.pauseMuteMaxSeconds());
     }
 
-    private void open(double seconds) {
-        boolean rateIsOurDoing = inStateSeconds < settings.windowSeconds();
-        for (Meter meter : meters.values()) {
-            if (rateIsOurDoing && meter.tagSet().hasBaseline()) {
-                meter.learnUpwards(seconds, settings.baselineSeconds());
-            } else {
-                meter.learn(seconds, settings.baselineSeconds());
-            }
-            set(meter.tagSet(), TagSet.NO_LIMIT);
-        }
-    }
-
     private void throttle(double factor, double seconds) {
         history.add(factor, seconds);
-        double observedApart = 0;
-        double pooledBaseline = 0;
-        for (Meter meter : meters.values()) {
-            TagSet tagSet = meter.tagSet();
-            if (tagSet.pooled()) {
-                pooledBaseline += meter.baseline();
-                continue;
-            }
-            Double quota = quotas.limit(tagSet.tags());
-            if (tagSet.hasBaseline() && isTooSmallAlone(factor, meter.baseline(), quota)) {
-                tagSet.pooled(true);
-                pooledBaseline += meter.baseline();
-            } else if (tagSet.hasBaseline()) {
-                observedApart += meter.observed();
-                govern(meter, factor, meter.baseline(), quota, meter.leftOfBefore(history));
-            } else if (quota != null) {
-                // A newcomer with a quota keeps its own tags, or its quota would not hold.
-                double unscaled = Math.min(quota, baselineTotal);
-                govern(meter, factor, unscaled, quota, factor * unscaled * history.shareBefore(settings.windowSeconds()));
-            }
-        }
+        // Who has just come may be here twice, because it was its turn, too.
+        List<Meter> those = Stream.concat(alone.stream(), candidates.stream()).distinct().toList();
+        alone = those.stream().filter(meter -> holdAlone(meter, factor)).toList();
+        candidates.clear();
+        double observedApart = alone.stream().filter(meter -> meter.tagSet().hasBaseline()).mapToDouble(Meter::observed).sum();
         double target = GovernorLaw.poolTarget(factor, baselineTotal, observedApart, pooledBaseline, settings.newcomersMinRatio());
         GovernorLaw.Bounds bounds = throttleBounds(newcomers, target);
         poolMuteSeconds = bounds.muteSeconds();
         set(newcomers.tagSet(), GovernorLaw.limit(target, newcomers.observed(), settings.windowSeconds(), bounds));
+    }
+
+    /** Sets the limit of its own that a client has in THROTTLE; returns whether it has one, and is not in the pool. */
+    private boolean holdAlone(Meter meter, double factor) {
+        TagSet tagSet = meter.tagSet();
+        Double quota = quotas.limit(tagSet.tags());
+        boolean pooled = tagSet.hasBaseline() && isTooSmallAlone(factor, meter.baseline(), quota);
+        if (pooled) {
+            tagSet.pooled(true);
+            pooledBaseline += meter.baseline();
+        } else if (tagSet.hasBaseline()) {
+            govern(meter, factor, meter.baseline(), quota, meter.leftOfBefore(history));
+        } else if (quota != null) {
+            // A newcomer with a quota keeps its own tags, or its quota would not hold.
+            double unscaled = Math.min(quota, baselineTotal);
+            govern(meter, factor, unscaled, quota, factor * unscaled * history.shareBefore(settings.windowSeconds()));
+        }
+        meter.alone(!pooled && (tagSet.hasBaseline() || quota != null));
+        return meter.isAlone();
     }
 
     /**
@@ -288,25 +304,26 @@ public final class Governor {
      * own is held by it, until it has left the window.
      */
     private void holdApart() {
-        apart = apart.stream().filter(meter -> {
+        alone = alone.stream().filter(meter -> {
             boolean still = isMutedExactly(meter);
             if (still) {
                 double limit = GovernorLaw.limit(0, meter.observed(), settings.windowSeconds(), pauseBounds(meter.arrivalBytes()));
                 Double quota = quotas.limit(meter.tagSet().tags());
                 set(meter.tagSet(), quota == null ? limit : Math.min(limit, quota), pauseChangeMinRatio());
             }
-            meter.tagSet().heldApart(still);
+            holdApart(meter, still);
             return still;
         }).toList();
+    }
+
+    private static void holdApart(Meter meter, boolean apart) {
+        meter.alone(apart);
+        meter.tagSet().heldApart(apart);
     }
 
     private GovernorLaw.Bounds throttleBounds(Meter meter, double target) {
         double muteSeconds = GovernorLaw.throttleMuteSeconds(meter.arrivalBytes(), target, settings.muteMinSeconds(), settings.throttleMuteMaxSeconds());
         return new GovernorLaw.Bounds(meter.arrivalBytes(), muteSeconds, settings.arrivalMinBytes(), settings.throttleMuteMaxSeconds());
-    }
-
-    private double baselines() {
-        return meters.values().stream().mapToDouble(Meter::baseline).sum();
     }
 
     private void set(TagSet tagSet, double limit) {

@@ -18,6 +18,7 @@ final class Meter {
     private static final double YOUNG_MIN_SECONDS = 2;
 
     private final TagSet tagSet;
+    private final ProduceRates.Rate rate;
     private final double windowSeconds;
     private final double requestMaxBytes;
     private final boolean isPool;
@@ -31,16 +32,25 @@ final class Meter {
     private double baselineWeight;
     private double beforeThrottle;
     private double filledBeforeSeconds;
-    private double skippedSeconds;
+    private double lookedAtSeconds;
+    private double learntAtSeconds;
     private boolean seen;
+    private boolean quiet;
+    private boolean alone;
+    private int place;
 
     /**
+     * @param rate            what the broker keeps of it
+     * @param sinceSeconds    since when it is looked at, on the governor's clock
      * @param windowSeconds   W
      * @param requestMaxBytes what one request brings at most, as a rule
      * @param isPool          whether clients come and go in it as they are held
      */
-    Meter(TagSet tagSet, double windowSeconds, double requestMaxBytes, boolean isPool) {
+    Meter(TagSet tagSet, ProduceRates.Rate rate, double sinceSeconds, double windowSeconds, double requestMaxBytes, boolean isPool) {
         this.tagSet = tagSet;
+        this.rate = rate;
+        this.lookedAtSeconds = sinceSeconds;
+        this.learntAtSeconds = sinceSeconds;
         this.windowSeconds = windowSeconds;
         this.requestMaxBytes = requestMaxBytes;
         this.isPool = isPool;
@@ -49,6 +59,24 @@ final class Meter {
 
     TagSet tagSet() {
         return tagSet;
+    }
+
+    /** Where it is among the others. */
+    int place() {
+        return place;
+    }
+
+    void place(int number) {
+        place = number;
+    }
+
+    /** Whether its own rate decides on a limit now, so that it is looked at in each look. */
+    boolean isAlone() {
+        return alone;
+    }
+
+    void alone(boolean decides) {
+        alone = decides;
     }
 
     /** O at the last look, bytes per second. */
@@ -81,31 +109,42 @@ final class Meter {
     }
 
     /**
+     * Whether another look at it would find what the last one did: nothing is left of it, and no request has come since. Never
+     * of a pool, into which requests get uncounted where their tags could not be found out.
+     */
+    boolean isQuiet() {
+        return quiet && tagSet.requests() == requestsBefore;
+    }
+
+    /** Takes no look, because there is nothing to see. */
+    void pass(double nowSeconds) {
+        lookedAtSeconds = nowSeconds;
+    }
+
+    /**
      * Takes a look.
      *
-     * @param rate              O now, bytes per second
-     * @param lookSeconds       time since the last look of the governor, at this one or others
+     * @param nowSeconds        time on the governor's clock
+     * @param usesItsTags       whether requests are metered by its tags now; if not, a rate that was nothing stays so
      * @param rememberedSeconds how long what arrives is remembered
      * @return what arrives between two looks beyond what the limit lets in, bytes; of a late look, its share
      */
-    double observe(double rate, double lookSeconds, double rememberedSeconds) {
-        double seconds = lookSeconds + skippedSeconds;
-        skippedSeconds = 0;
+    double observe(double nowSeconds, boolean usesItsTags, double rememberedSeconds) {
+        double now = usesItsTags || observed > 0 ? rate.bytesPerSecond().orElse(0) : 0;
+        double seconds = nowSeconds - lookedAtSeconds;
+        lookedAtSeconds = nowSeconds;
         long requestsNow = tagSet.requests();
         long came = requestsNow - requestsBefore;
         requestsBefore = requestsNow;
         requests.add(came, seconds);
-        double arrived = seen && came > 0 ? arrivedBytes(rate, came) * Math.min(1, LATE_SECONDS / seconds) : 0;
-        arrivals.add(isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(rate)), seconds, rememberedSeconds);
-        observed = rate;
-        filledSeconds = rate > 0 ? Math.min(filledSeconds + seconds, windowSeconds) : 0;
+        double arrived = seen && came > 0 ? arrivedBytes(now, came) * Math.min(1, LATE_SECONDS / seconds) : 0;
+        arrivals.add(isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(now)), seconds, rememberedSeconds);
+        observed = now;
+        filledSeconds = now > 0 ? Math.min(filledSeconds + seconds, windowSeconds) : 0;
         seen = true;
+        // A request is counted before its bytes are: only when the window has passed since, its bytes can't be still to come.
+        quiet = !isPool && now == 0 && requests.inWindow() == 0 && arrivals.get() == 0;
         return arrived;
-    }
-
-    /** The governor looks, but not at this one. */
-    void skip(double lookSeconds) {
-        skippedSeconds += lookSeconds;
     }
 
     /** Without a limit that is what came; with one, what landed while there was room below it was let in on purpose. */
@@ -122,18 +161,25 @@ final class Meter {
         return requests.inWindow() == 0 ? 0 : rate * windowSeconds / requests.inWindow();
     }
 
-    /** OPEN: the baseline follows what is produced; that of a new client is the mean of its life. */
-    void learn(double seconds, double baselineSeconds) {
+    /** OPEN begins: what is produced from then on is learnt. */
+    void learnsFrom(double sinceSeconds) {
+        learntAtSeconds = sinceSeconds;
+    }
+
+    /**
+     * OPEN: until then the baseline followed what was seen at the last look; that of a new client is the mean of its life.
+     *
+     * @param onlyUpwards whether O still shows what a throttle did to it: only what is above the frozen baseline is believed
+     */
+    void learn(double untilSeconds, double baselineSeconds, boolean onlyUpwards) {
+        double seconds = untilSeconds - learntAtSeconds;
+        learntAtSeconds = untilSeconds;
+        if (seconds <= 0 || onlyUpwards && observed <= baseline()) {
+            return;
+        }
         double share = 1 - Math.exp(-seconds / baselineSeconds);
         baselineSum += (produced() - baselineSum) * share;
         baselineWeight += (1 - baselineWeight) * share;
-    }
-
-    /** OPEN, but O still shows what a throttle did to it: only what is above the frozen baseline is believed. */
-    void learnUpwards(double seconds, double baselineSeconds) {
-        if (observed > baseline()) {
-            learn(seconds, baselineSeconds);
-        }
     }
 
     /** OPEN is left. */

@@ -8,7 +8,15 @@ public interface ProduceRates {
     /** The observed rate of these tags in bytes per second, or nothing if the broker keeps none. */
     OptionalDouble bytesPerSecond(Map<String, String> tags);
 
-    /** Forgets what was cached for tags that are no longer in use. */
-    default void forget(Map<String, String> tags) {
+    /** The rate of these tags, for who asks for it again and again. */
+    default Rate of(Map<String, String> tags) {
+        return () -> bytesPerSecond(tags);
+    }
+
+    /** The rate of a set of tags. */
+    @FunctionalInterface
+    interface Rate {
+        /** As {@link ProduceRates#bytesPerSecond}. */
+        OptionalDouble bytesPerSecond();
     }
 }

@@ -33,14 +33,27 @@ public final class StockQuotas implements Quotas {
     private final Map<Entity, Double> quotas = new ConcurrentHashMap<>();
     private final EnumMap<Level, Integer> counts = new EnumMap<>(Level.class);
     private volatile int levels;
+    private volatile Runnable whenChanged = () -> { };
 
     public StockQuotas(LevelMemory memory) {
         this.memory = memory;
     }
 
+    /** Has this told after each change, before whoever made the change goes on. */
+    public void whenChanged(Runnable told) {
+        whenChanged = told;
+    }
+
     /** Sets the quota of an entity, in the unit of its type. */
-    public synchronized void update(ClientQuotaEntity quotaEntity, double bound) {
-        Entity entity = Entity.of(quotaEntity);
+    public void update(ClientQuotaEntity quotaEntity, double bound) {
+        try {
+            put(Entity.of(quotaEntity), bound);
+        } finally {
+            whenChanged.run();
+        }
+    }
+
+    private synchronized void put(Entity entity, double bound) {
         if (quotas.put(entity, bound) == null) {
             counts.merge(entity.level(), 1, Integer::sum);
         }
@@ -48,8 +61,15 @@ public final class StockQuotas implements Quotas {
     }
 
     /** Removes the quota of an entity; the next less specific one counts again. */
-    public synchronized void remove(ClientQuotaEntity quotaEntity) {
-        Entity entity = Entity.of(quotaEntity);
+    public void remove(ClientQuotaEntity quotaEntity) {
+        try {
+            remove(Entity.of(quotaEntity));
+        } finally {
+            whenChanged.run();
+        }
+    }
+
+    private synchronized void remove(Entity entity) {
         if (quotas.remove(entity) != null) {
             counts.merge(entity.level(), -1, Integer::sum);
         }

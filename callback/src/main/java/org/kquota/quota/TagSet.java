@@ -22,7 +22,8 @@ public final class TagSet {
         }
     }
 
-    private final Map<String, String> tags;
+    private final String user;
+    private final String clientId;
     private volatile int lastTouchSeconds;
     @SuppressWarnings("unused") // by its handle
     private long requests;
@@ -30,13 +31,23 @@ public final class TagSet {
     private volatile boolean hasBaseline;
     private volatile boolean heldApart;
     private volatile boolean pooled;
+    private volatile boolean forgotten;
 
     public TagSet(Map<String, String> tags) {
-        this.tags = tags;
+        this.user = tags.get(Tags.USER);
+        this.clientId = tags.get(Tags.CLIENT_ID);
     }
 
     public Map<String, String> tags() {
-        return tags;
+        return Tags.of(user, clientId);
+    }
+
+    String user() {
+        return user;
+    }
+
+    String clientId() {
+        return clientId;
     }
 
     /** A request uses these tags at that second. */
@@ -93,8 +104,17 @@ public final class TagSet {
         pooled = shares;
     }
 
+    /** Whether another tag set takes its place where these tags are used again. */
+    public boolean forgotten() {
+        return forgotten;
+    }
+
+    void forget() {
+        forgotten = true;
+    }
+
     @Override
     public String toString() {
-        return tags.toString();
+        return tags().toString();
     }
 }

@@ -3,7 +3,9 @@ package org.kquota.quota;
 import org.kquota.quota.StockQuotas.Pair;
 
 import java.util.Collection;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * The tag sets of one quota type. A broker without quotas records nothing per client; with a callback it always does,
@@ -15,6 +17,7 @@ public final class TagSets {
     private final int max;
     private final ConcurrentHashMap<Pair, TagSet> sets = new ConcurrentHashMap<>();
     private final TagSet overflow = new TagSet(Tags.OVERFLOW);
+    private volatile Queue<TagSet> watcher;
 
     public TagSets(Quotas quotas, int max) {
         this.quotas = quotas;
@@ -35,7 +38,23 @@ public final class TagSets {
         if (sets.size() >= max && quotas.limit(pair.user(), pair.clientId()) == null) {
             return overflow;
         }
-        return sets.computeIfAbsent(pair, key -> new TagSet(Tags.of(key.user(), key.clientId())));
+        return sets.computeIfAbsent(pair, this::make);
+    }
+
+    private TagSet make(Pair pair) {
+        TagSet made = new TagSet(Tags.of(pair.user(), pair.clientId()));
+        Queue<TagSet> told = watcher;
+        if (told != null) {
+            told.add(made);
+        }
+        return made;
+    }
+
+    /** A queue of the tag sets that there are, into which each new one comes. To be called once, before requests come. */
+    public Queue<TagSet> watch() {
+        Queue<TagSet> queue = new ConcurrentLinkedQueue<>(sets.values());
+        watcher = queue;
+        return queue;
     }
 
     /** The tag set of what is metered so, or null where none has been seen. */
@@ -60,8 +79,14 @@ public final class TagSets {
         return sets.size();
     }
 
-    /** Forgets what no request used since that second; Kafka's own sensors live an hour. */
-    public void forgetUnusedSince(int seconds) {
-        sets.values().removeIf(set -> set.lastTouchSeconds() < seconds);
+    /** Forgets what no request used since that second; Kafka's own sensors live an hour. Returns whether there was any. */
+    public boolean forgetUnusedSince(int seconds) {
+        return sets.values().removeIf(set -> {
+            boolean unused = set.lastTouchSeconds() < seconds;
+            if (unused) {
+                set.forget();
+            }
+            return unused;
+        });
     }
 }

@@ -1,7 +1,5 @@
 package org.kquota.quota;
 
-import java.util.Collections;
-import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
@@ -25,10 +23,7 @@ public final class Tags {
     }
 
     public static Map<String, String> of(String user, String clientId) {
-        Map<String, String> tags = new LinkedHashMap<>(4);
-        tags.put(USER, user);
-        tags.put(CLIENT_ID, clientId);
-        return Collections.unmodifiableMap(tags);
+        return new MetricTags(user, clientId);
     }
 
     /** The tags of an exempt principal: its own whatever its client id, and apart from every tag set with a quota. */
