@@ -9,7 +9,8 @@ import typer
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
-from kquota.cli.local_state import local_document, observes
+from kquota.cli.local_state import local_document
+from kquota.display.status_view import observes
 
 
 def explain(

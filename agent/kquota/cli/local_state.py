@@ -8,7 +8,6 @@ from typing import Any
 
 from kquota.apply.applied_state import AppliedState, read_applied_state
 from kquota.apply.clients import ClientFigures
-from kquota.core.decision import Mode
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.sentences import decision_sentence
 from kquota.host.boot_clock import BootClock, BootMoment
@@ -68,11 +67,6 @@ def lease_seconds_left(decision: Mapping[str, Any], now: BootMoment) -> float:
     if decision["boot_id"] != now.boot_id:
         return 0.0
     return float(max(0, int(decision["valid_until_uptime_ms"]) - now.uptime_ms) / 1000)
-
-
-def observes(local: Mapping[str, Any]) -> bool:
-    """Whether this host's broker is known to hold nobody, whatever is decided."""
-    return local["applied"] is not None and local["applied"]["mode"] == Mode.OBSERVE.value
 
 
 def local_notes(local: Mapping[str, Any]) -> list[str]:

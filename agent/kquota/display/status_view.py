@@ -92,7 +92,7 @@ def _table(
 ) -> RenderableType:
     if not rows:
         return Text("  no volume is over a limit", style="dim")
-    decided = None if observes(document) else str(document["state"])
+    decided = None if observes(document.get("local")) else str(document["state"])
     return status_table(shown, longest_name(rows), columns, decided=decided, ascii_only=ascii_only)
 
 
@@ -122,7 +122,7 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
 def _applied_line(document: Mapping[str, Any]) -> Text:
     """Say who does what is decided, and who does something else."""
     decided, factor = str(document["state"]), document["factor"]
-    if observes(document):
+    if observes(document.get("local")):
         return Text.assemble(
             "decided ",
             (state_text(decided, factor), STATE_STYLES[decided]),
@@ -144,11 +144,18 @@ def _applied_line(document: Mapping[str, Any]) -> Text:
     return text
 
 
-def observes(document: Mapping[str, Any]) -> bool:
-    """Whether agent or broker on this host are known to observe only, as at first on every cluster."""
-    local = document.get("local") or {}
-    sides = (local.get("decision"), local.get("applied"))
-    return any(side is not None and side["mode"] == "observe" for side in sides)
+def observes(local: Mapping[str, Any] | None) -> bool:
+    """Whether the broker on this host is known to hold nobody, whatever is decided.
+
+    Its plug-in knows best. Where it says nothing, the decision tells, as long as its lease runs: a broker
+    that starts beside an agent that is gone holds producers by its own mode.
+    """
+    if local is None:
+        return False
+    decision, applied = local["decision"], local["applied"]
+    if applied is not None:
+        return bool(applied["mode"] == "observe")
+    return decision is not None and decision["mode"] == "observe" and local["lease_seconds_left"] > 0
 
 
 def _ids(applied: Mapping[int, str | None], state: str | None) -> str:

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from kquota.display.status_table import Order, status_rows
-from kquota.display.status_view import KEYS, Looks, status_view, watch_view
+from kquota.display.status_view import KEYS, Looks, observes, status_view, watch_view
 from tests.unit.core.golden import complaints
 from tests.unit.display.documents import crowded, troubled
 
@@ -84,6 +84,32 @@ def test_where_it_is_only_observed_nobody_is_blamed_for_holding_nobody() -> None
     assert "decided PAUSE; only observed: the broker on this host holds nobody" in text
     assert "≠" not in text
     assert "≠" in shown(110)
+
+
+@pytest.mark.parametrize(
+    ("decided", "lease_seconds_left", "applied", "expected"),
+    [
+        ("observe", 20, "observe", True),
+        ("enforce", 20, "observe", True),  # the broker's own kquota.mode
+        ("enforce", 20, "enforce", False),
+        ("observe", 20, None, True),
+        ("enforce", 20, None, False),
+        # The agent has gone, and the broker has started anew: it holds producers by its own mode.
+        ("observe", 0, "enforce", False),
+        ("observe", 0, None, False),
+        (None, None, "observe", True),
+        (None, None, None, False),
+    ],
+)
+def test_the_plug_in_knows_best_whether_it_only_observes(
+    decided: str | None, lease_seconds_left: float | None, applied: str | None, expected: bool
+) -> None:
+    local = {
+        "decision": decided and {"mode": decided},
+        "lease_seconds_left": lease_seconds_left,
+        "applied": applied and {"mode": applied},
+    }
+    assert observes(local) is expected
 
 
 def test_a_broker_that_was_decommissioned_is_not_there() -> None:
