@@ -45,6 +45,9 @@ def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
     key = load_pem_private_key((tmp_path / "etc/tls/current/agent.key").read_bytes(), None)
     assert key.public_key() == first.public_key()
     assert (tmp_path / "etc/tls/current/agent.key").stat().st_mode & 0o777 == 0o640
+    # As the agent's package and role leave it: two that disagreed would change it in turn, at each run.
+    assert (tmp_path / "etc").stat().st_mode & 0o777 == 0o751
+    assert (tmp_path / "etc/tls").stat().st_mode & 0o777 == 0o750
 
     assert run_tasks(tmp_path, ISSUE, variables) == 0
     assert certificate(tmp_path) == first
