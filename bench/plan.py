@@ -36,6 +36,7 @@ _THROTTLED = (GOVERNOR, GOVERNOR_3)
 _PAUSED = (GOVERNOR, GOVERNOR_3, FENCE, FENCE_3, PEER_NAME)
 _FLOWING = (STOCK, GOVERNOR, FENCE)
 _LARGE_RATE_BYTES = 20e6
+_CONNECTIONS_AT_ONCE = 20
 _SMALL_RATE_BYTES = 1e6
 
 
@@ -74,6 +75,11 @@ class Bench:
                 started = {name: stack.enter_context(make_system(name, self.runtime)) for name in names}
                 self._systems, self._running = stack.pop_all(), started
         return [self._running[name] for name in names]
+
+    def fresh_systems(self, names: tuple[str, ...]) -> list[System]:
+        """Those systems, started anew: their baselines know nothing of an earlier case's producers."""
+        self.stop_systems()
+        return self.systems(names)
 
     def stop_systems(self) -> None:
         """Stop those that run."""
@@ -132,7 +138,7 @@ def _throttle(client: Client, connections: int, offered_rate: float = _LARGE_RAT
     case = Case("", client, connections, offered_rate=offered_rate)
 
     def run(bench: Bench) -> Results:
-        steps = holding.throttle(bench.systems(_THROTTLED), case, bench.java)
+        steps = holding.throttle(bench.fresh_systems(_THROTTLED), case, bench.java)
         return Results(throttled=tuple(steps))
 
     return Measurement(_name("throttle", case), Scenario.THROTTLE, run)
@@ -142,7 +148,7 @@ def _ramp(client: Client, connections: int) -> Measurement:
     case = Case("", client, connections, offered_rate=_LARGE_RATE_BYTES)
 
     def run(bench: Bench) -> Results:
-        return Results(throttled=tuple(holding.ramp(bench.systems(_THROTTLED), case, bench.java)))
+        return Results(throttled=tuple(holding.ramp(bench.fresh_systems(_THROTTLED), case, bench.java)))
 
     return Measurement(_name("ramp", case), Scenario.THROTTLE, run)
 
@@ -158,8 +164,9 @@ def _pause(
 
     def run(bench: Bench) -> Results:
         systems = bench.systems(_PAUSED)
-        # More than the usual rate, and the systems would take the machine's time from each other.
-        together = [systems] if offered_rate == USUAL_RATE_BYTES else [[system] for system in systems]
+        # At a higher rate, or with more clients, the systems would take the machine's time from each other.
+        at_once = offered_rate == USUAL_RATE_BYTES and connections <= _CONNECTIONS_AT_ONCE
+        together = [systems] if at_once else [[system] for system in systems]
         paused = [held for some in together for held in holding.pause(some, case, seconds, bench.java)]
         return Results(paused=tuple(paused))
 

@@ -20,11 +20,12 @@ _HEAD = """\
 <!-- Written by `make bench`. Do not edit. -->
 
 In THROTTLE and PAUSE there is one Kafka broker for each system, and all systems of a case run at the same
-time with the same producers, so that the machine's noise is the same for all; in a PAUSE at more than 5 MB/s
-one after the other. Nothing absolute is promised: compare within a case. What has landed is read from the log
-end offsets ten times a second, one topic for each connection. Producers offer 5 MB/s together, in records of
-10 kB, and are as their client has it by default (Java: idempotent; librdkafka: acks=all) where nothing else
-is said. Each connection has a client id of its own, and appears 6 to 20 s before it is held.
+time with the same producers, so that the machine's noise is the same for all; in a PAUSE at more than 5
+MB/s, or of 100 connections, one after the other. Nothing absolute is promised: compare within a case. What
+has landed is read from the log end offsets ten times a second, one topic for each connection. Producers
+offer 5 MB/s together, in records of 10 kB, and are as their client has it by default (Java: idempotent;
+librdkafka: acks=all) where nothing else is said. Each connection has a client id of its own, and appears 6
+to 20 s before it is held.
 
 | system | what holds producers |
 |---|---|

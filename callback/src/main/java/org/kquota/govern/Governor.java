@@ -38,6 +38,9 @@ public final class Governor {
     /** What arrives from all of them together, which is what the pool of a pause has to reckon with. */
     private final RecentMaximum arrivals = new RecentMaximum();
 
+    /** The most that those who are in the pool of a pause from its beginning brought between two looks before it. */
+    private double poolBurst;
+
     private State state = State.OPEN;
     private double inStateSeconds;
     private double nowSeconds;
@@ -202,8 +205,12 @@ public final class Governor {
                 meters.stream().filter(meter -> !meter.tagSet().pooled()).forEach(candidates::add);
             }
             case PAUSE -> {
+                meters.stream().forEach(Meter::pauseBegins);
                 alone = withHistory();
                 alone.forEach(meter -> holdApart(meter, true));
+                List<Meter> pooled = meters.stream().filter(meter -> !meter.isAlone()).toList();
+                poolBurst = Math.min(arrivals.get(), pooled.stream().mapToDouble(Meter::burstBytes).sum());
+                arrivals.restart(pooled.stream().mapToDouble(Meter::arrivalBytes).sum());
             }
         }
     }
@@ -229,11 +236,16 @@ public final class Governor {
 
     private boolean isMutedExactly(Meter meter) {
         double windowSeconds = settings.windowSeconds();
-        return pauseBounds(meter.arrivalBytes()).areExact(meter.observed() * windowSeconds, windowSeconds);
+        return pauseBounds(meter).areExact(meter.observed() * windowSeconds, windowSeconds);
     }
 
-    private GovernorLaw.Bounds pauseBounds(double arrivalBytes) {
-        return new GovernorLaw.Bounds(arrivalBytes, pauseMuteSeconds(), settings.arrivalMinBytes(), settings.pauseMuteMaxSeconds());
+    private GovernorLaw.Bounds pauseBounds(Meter meter) {
+        return pauseBounds(meter.arrivalBytes(), meter.burstBytes());
+    }
+
+    private GovernorLaw.Bounds pauseBounds(double arrivalBytes, double burstBytes) {
+        return new GovernorLaw.Bounds(arrivalBytes, pauseMuteSeconds(), Math.max(settings.arrivalMinBytes(), burstBytes),
+            settings.pauseMuteMaxSeconds());
     }
 
     private void throttle(double factor, double seconds) {
@@ -296,7 +308,7 @@ public final class Governor {
         holdApart();
         // Whoever is in the pool next, nothing arrives there that everyone together does not bring.
         double arrivalBytes = Math.max(paused.arrivalBytes(), arrivals.get());
-        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), pauseBounds(arrivalBytes)), pauseChangeMinRatio());
+        set(paused.tagSet(), GovernorLaw.limit(0, paused.observed(), settings.windowSeconds(), pauseBounds(arrivalBytes, poolBurst)), pauseChangeMinRatio());
     }
 
     /**
@@ -304,16 +316,19 @@ public final class Governor {
      * own is held by it, until it has left the window.
      */
     private void holdApart() {
-        alone = alone.stream().filter(meter -> {
+        List<Meter> before = alone;
+        alone = before.stream().filter(meter -> {
             boolean still = isMutedExactly(meter);
             if (still) {
-                double limit = GovernorLaw.limit(0, meter.observed(), settings.windowSeconds(), pauseBounds(meter.arrivalBytes()));
+                double limit = GovernorLaw.limit(0, meter.observed(), settings.windowSeconds(), pauseBounds(meter));
                 Double quota = quotas.limit(meter.tagSet().tags());
                 set(meter.tagSet(), quota == null ? limit : Math.min(limit, quota), pauseChangeMinRatio());
             }
             holdApart(meter, still);
             return still;
         }).toList();
+        // Who goes into the pool now brings a request there, perhaps all of them at once.
+        arrivals.add(before.stream().filter(meter -> !meter.isAlone()).mapToDouble(Meter::requestBytes).sum(), 0, arrivalsRememberedSeconds());
     }
 
     private static void holdApart(Meter meter, boolean apart) {

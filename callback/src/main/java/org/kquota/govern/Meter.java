@@ -25,6 +25,7 @@ final class Meter {
     private final RequestCounts requests;
     private final RecentMaximum arrivals = new RecentMaximum();
     private long requestsBefore;
+    private double burst;
     private double observed;
     /** How long something has been in the window, up to W. */
     private double filledSeconds;
@@ -109,6 +110,20 @@ final class Meter {
     }
 
     /**
+     * A pause begins. Until then a connection brought as many requests between two looks as it liked; from its first mute on it
+     * brings one at a time. So what is expected now is what comes at the usual rate, and the bursts of before are a surprise.
+     */
+    void pauseBegins() {
+        burst = arrivals.get();
+        arrivals.restart(Math.min(burst, produced() * LATE_SECONDS + usualRequestBytes(observed)));
+    }
+
+    /** The most that was seen to arrive between two looks before the pause, bytes. */
+    double burstBytes() {
+        return burst;
+    }
+
+    /**
      * Whether another look at it would find what the last one did: nothing is left of it, and no request has come since. Never
      * of a pool, into which requests get uncounted where their tags could not be found out.
      */
@@ -138,13 +153,20 @@ final class Meter {
         requestsBefore = requestsNow;
         requests.add(came, seconds);
         double arrived = seen && came > 0 ? arrivedBytes(now, came) * Math.min(1, LATE_SECONDS / seconds) : 0;
-        arrivals.add(isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(now)), seconds, rememberedSeconds);
+        double usual = isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(now));
+        arrivals.add(usual, seconds, rememberedSeconds);
         observed = now;
         filledSeconds = now > 0 ? Math.min(filledSeconds + seconds, windowSeconds) : 0;
         seen = true;
         // A request is counted before its bytes are: only when the window has passed since, its bytes can't be still to come.
         quiet = !isPool && now == 0 && requests.inWindow() == 0 && arrivals.get() == 0;
-        return arrived;
+        // Kafka's rate of a young client jumps, whatever came.
+        return filledSeconds < windowSeconds ? usual : arrived;
+    }
+
+    /** What one request of it usually brings, bytes. */
+    double requestBytes() {
+        return usualRequestBytes(observed);
     }
 
     /** Without a limit that is what came; with one, what landed while there was room below it was let in on purpose. */

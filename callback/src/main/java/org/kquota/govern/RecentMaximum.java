@@ -27,6 +27,12 @@ final class RecentMaximum {
         }
     }
 
+    /** Forgets all values but this one, as if it were the latest. */
+    void restart(double value) {
+        candidates.clear();
+        candidates.addLast(new Value(value, nowSeconds));
+    }
+
     /** The maximum, or 0 while there is no value. */
     double get() {
         return candidates.isEmpty() ? 0 : candidates.peekFirst().amount;

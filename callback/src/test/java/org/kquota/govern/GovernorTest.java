@@ -121,6 +121,45 @@ class GovernorTest {
         }
     }
 
+    /** On a busy machine clients that produce all they can wait for the processor, and bring many requests between two looks. */
+    @ParameterizedTest
+    @CsvSource({"11,500,16e3", "11,1000,16e3", "11,1000,250e3", "11,2000,250e3", "3,1000,16e3", "3,1000,250e3", "3,2000,16e3"})
+    @Tag("F27")
+    void clientsThatComeInBurstsArePausedAsTightlyAsOthers(double window, long turnsMs, double request) {
+        int connections = 20;
+        try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
+            for (int i = 0; i < connections; i++) {
+                broker.connectInTurns("app-" + i, 10 * MB, request, i * turnsMs / connections, turnsMs / connections, turnsMs);
+            }
+            broker.run(20);
+            broker.decide(State.PAUSE, 0);
+            broker.run(5);
+            double ratio = broker.rate(1) / leakBytes(5, connections, request);
+            assertTrue(ratio <= 2, "leak after 5 s: " + ratio + " of the formula");
+            assertTrue(broker.longestMuteSeconds() <= 1.3 * 2.5 + 1, "mute: " + broker.longestMuteSeconds());
+            broker.run(15);
+            assertTrue(broker.longestMuteSeconds() <= 1.3 * 10 + 1, "mute: " + broker.longestMuteSeconds());
+        }
+    }
+
+    /** Many connections of one client that send at the same moment, and are silent in between: what came once may come again. */
+    @ParameterizedTest
+    @CsvSource({"11,20,1e6,1000", "11,100,100e3,5000", "3,20,100e3,5000", "3,100,1e6,5000"})
+    @Tag("F28")
+    void connectionsThatSendTogetherAreNotMutedForLongerThanTheLongestMute(double window, int connections, double request, long turnsMs) {
+        try (SimulatedBroker broker = new SimulatedBroker(settings(window))) {
+            for (int i = 0; i < connections; i++) {
+                broker.connectInTurns("app", 2 * request / (turnsMs / 1e3), request, 0, 20, turnsMs);
+            }
+            broker.run(25);
+            broker.decide(State.PAUSE, 0);
+            for (int i = 0; i < 6; i++) {
+                broker.run(5);
+                assertTrue(broker.longestMuteSeconds() <= 1.3 * 10 + 1, "mute: " + broker.longestMuteSeconds());
+            }
+        }
+    }
+
     /** Kafka's rate of a client whose window is not full yet jumps each second, and is below what the client produces. */
     @ParameterizedTest
     @CsvSource({"11,2", "11,6", "11,12", "11,20", "3,2", "3,4", "60,20"})

@@ -36,6 +36,10 @@ final class SimulatedBroker implements AutoCloseable {
         private final double largestRequestBytes;
         private final double bufferBytes;
         private double owed;
+        /** It has the processor for {@link #turnMs} of each {@link #turnsMs}. */
+        private long turnsMs = 1;
+        private long turnMs = 1;
+        private long turnAtMs;
         private long mutedUntilMs;
         double landed;
         double longestMuteSeconds;
@@ -80,6 +84,15 @@ final class SimulatedBroker implements AutoCloseable {
     /** A client whose requests grow while it waits, up to that size, with a buffer of 32 MB, as real ones have. */
     Connection connectGrowing(String clientId, double bytesPerSecond, double requestBytes, double largestRequestBytes) {
         return add(new Connection(clientId, bytesPerSecond, requestBytes, largestRequestBytes, 32e6));
+    }
+
+    /** A client that has to wait for the processor: what it produces comes in bursts, each of several requests. */
+    Connection connectInTurns(String clientId, double bytesPerSecond, double requestBytes, long turnAtMs, long turnMs, long turnsMs) {
+        Connection connection = connectGrowing(clientId, bytesPerSecond, requestBytes, requestBytes);
+        connection.turnAtMs = turnAtMs;
+        connection.turnMs = turnMs;
+        connection.turnsMs = turnsMs;
+        return connection;
     }
 
     private Connection add(Connection connection) {
@@ -149,7 +162,8 @@ final class SimulatedBroker implements AutoCloseable {
 
     private void send(Connection connection) {
         connection.owed = Math.min(connection.owed + connection.bytesPerSecond * STEP_MS / 1e3, connection.bufferBytes);
-        while (connection.owed >= connection.requestBytes && time.milliseconds() >= connection.mutedUntilMs) {
+        boolean itsTurn = (time.milliseconds() - beganMs - connection.turnAtMs + connection.turnsMs) % connection.turnsMs < connection.turnMs;
+        while (itsTurn && connection.owed >= connection.requestBytes && time.milliseconds() >= connection.mutedUntilMs) {
             double bytes = Math.min(connection.owed, connection.largestRequestBytes);
             connection.owed -= bytes;
             connection.landed += bytes;
