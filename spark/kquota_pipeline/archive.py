@@ -9,6 +9,7 @@ from pathlib import Path
 
 # Of kquota only what the pipeline imports: executors have neither the other requirements nor a use for them.
 _TREES = (("kquota", ("__init__.py", "core", "lazy_commands.py")), ("kquota_pipeline", ()))
+ARCHIVE_NAME = "kquota_pipeline.zip"
 _LEFT_OUT = ("__pycache__", ".pyc")
 # The same sources give the same bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -28,8 +29,8 @@ def write_program(folder: Path) -> Path:
 
 
 def write_archive(folder: Path) -> Path:
-    """Write `kquota_pipeline.zip` into a folder and return its path."""
-    target = folder / "kquota_pipeline.zip"
+    """Write ARCHIVE_NAME into a folder and return its path."""
+    target = folder / ARCHIVE_NAME
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for package, only in _TREES:
             root = files(package)

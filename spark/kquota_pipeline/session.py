@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
-from kquota_pipeline.archive import write_archive
+from kquota_pipeline.archive import ARCHIVE_NAME, write_archive
 from kquota_pipeline.jars import ensure_jars
 
 # Without these, tables can't be read or mean something else: times would shift, overflows pass silently.
@@ -63,12 +63,18 @@ def start_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    if not (spark.conf.get("spark.master") or "").startswith("local"):
+    if not (spark.conf.get("spark.master") or "").startswith("local") and not _is_shipped(spark):
         # The driver serves the file as long as the session lives.
         folder = TemporaryDirectory(prefix="kquota-pipeline-")
         atexit.register(folder.cleanup)
         spark.sparkContext.addPyFile(str(write_archive(Path(folder.name))))
     return spark
+
+
+def _is_shipped(spark: SparkSession) -> bool:
+    """Say whether spark-submit was given the archive (--py-files): Spark takes no second one of its name."""
+    given = spark.sparkContext.getConf().get("spark.submit.pyFiles") or ""
+    return any(path.rsplit("/", 1)[-1] == ARCHIVE_NAME for path in given.split(","))
 
 
 def _quiet_logging() -> str:
