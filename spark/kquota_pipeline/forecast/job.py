@@ -39,10 +39,9 @@ FORECAST = StructType(
         StructField("hard_bytes", DoubleType()),
         StructField("level_bytes", DoubleType()),  # of the crests; null with too little history, and so below
         StructField("slope_bytes_per_day", DoubleType()),
-        StructField("slope_low_bytes_per_day", DoubleType()),
-        StructField("slope_high_bytes_per_day", DoubleType()),
-        StructField("scatter_low_bytes", DoubleType()),
-        StructField("scatter_high_bytes", DoubleType()),
+        # The interval: how far off the crest of the next day is, at most; times forecast.trend.reach.
+        StructField("spread_low_bytes", DoubleType()),
+        StructField("spread_high_bytes", DoubleType()),
         StructField("crests", IntegerType()),
         *[
             StructField(f"{limit}_{name}", kind)
@@ -84,9 +83,9 @@ def forecast_errors(
 ) -> DataFrame:
     """Return how wrong forecasts of up to `days` would have been (ERRORS), made `held_back_days` ago.
 
-    Nothing after that moment is used. Each is of a day's crest, by four methods: the trend of the crests;
-    the least-squares line through all
-    samples; the crest of the same weekday a week before (seasonal-naive); the crest of the last day (naive).
+    Nothing after that moment is used. Each is of a day's crest, by four methods: the trend of the crests; the
+    least-squares line through all samples; the crest of the same weekday a week before (seasonal-naive); the
+    crest of the last day (naive).
     """
 
     def of_volume(hours: pd.DataFrame) -> pd.DataFrame:
@@ -102,8 +101,17 @@ def accuracy(errors: DataFrame) -> DataFrame:
 
     Columns: method, forecasts, mean_error_ratio, median_error_ratio, covered_ratio.
     """
+    return _accuracy(errors, "method")
+
+
+def accuracy_by_day(errors: DataFrame) -> DataFrame:
+    """Return the same for each method and so many days ahead (column days_ahead)."""
+    return _accuracy(errors, "method", "days_ahead")
+
+
+def _accuracy(errors: DataFrame, *by: str) -> DataFrame:
     size = F.abs("error_ratio")
-    return errors.groupBy("method").agg(
+    return errors.groupBy(*by).agg(
         F.count("*").alias("forecasts"),
         F.avg(size).alias("mean_error_ratio"),
         F.percentile(size, F.lit(0.5)).alias("median_error_ratio"),
@@ -130,8 +138,7 @@ def _forecast_volume(hours: pd.DataFrame) -> pd.DataFrame:
         for name in (*VOLUME, "mount_point", "hour", "capacity_bytes", "soft_bytes", "hard_bytes")
     }
     row["consumed_bytes"] = last["last_bytes"]
-    for field in ("level_bytes", "slope_bytes_per_day", "slope_low_bytes_per_day", "slope_high_bytes_per_day",
-                  "scatter_low_bytes", "scatter_high_bytes", "crests"):  # fmt: skip
+    for field in ("level_bytes", "slope_bytes_per_day", "spread_low_bytes", "spread_high_bytes", "crests"):
         row[field] = None if trend is None else getattr(trend, field)
     for limit in _LIMITS:
         time = time_to_limit(trend, float(last["last_bytes"]), float(last[f"{limit}_bytes"]))

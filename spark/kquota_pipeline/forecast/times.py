@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kquota_pipeline.forecast.trend import Trend
+import numpy as np
+
+from kquota_pipeline.forecast.trend import DAY_HOURS, Trend, reach
 
 # Who looks further ahead than this looks into a crystal.
 HORIZON_DAYS = 180.0
+_DAYS = np.arange(0, HORIZON_DAYS * DAY_HOURS + 1) / DAY_HOURS
 
 
 class Outlook(StrEnum):
@@ -40,13 +43,10 @@ def time_to_limit(trend: Trend | None, now_bytes: float, limit_bytes: float) -> 
         return TimeToLimit(Outlook.OVER, 0.0, 0.0, 0.0)
     if trend is None:
         return TimeToLimit(Outlook.UNKNOWN, None, None, None)
-    days = _days(limit_bytes - trend.level_bytes, trend.slope_bytes_per_day)
-    early = _days(
-        limit_bytes - trend.level_bytes - max(0.0, trend.scatter_high_bytes), trend.slope_high_bytes_per_day
-    )
-    late = _days(
-        limit_bytes - trend.level_bytes - min(0.0, trend.scatter_low_bytes), trend.slope_low_bytes_per_day
-    )
+    distance = limit_bytes - trend.level_bytes
+    days = _days(distance, trend.slope_bytes_per_day)
+    early = _first_day(distance, trend.slope_bytes_per_day, trend.spread_high_bytes)
+    late = _first_day(distance, trend.slope_bytes_per_day, trend.spread_low_bytes)
     if early is None:
         outlook = Outlook.NOT_FILLING
     else:
@@ -61,3 +61,9 @@ def _days(distance_bytes: float, bytes_per_day: float) -> float | None:
         return None
     days = distance_bytes / bytes_per_day
     return days if days <= HORIZON_DAYS else None
+
+
+def _first_day(distance_bytes: float, bytes_per_day: float, spread_bytes: float) -> float | None:
+    """Return the first moment, to the hour, at which a border of the interval is at the limit."""
+    there = np.flatnonzero(bytes_per_day * _DAYS + spread_bytes * reach(_DAYS) >= distance_bytes)
+    return float(_DAYS[there[0]]) if len(there) else None

@@ -27,19 +27,22 @@ MIN_CRESTS = 4
 _MIN_LONG_CRESTS = 7
 # Older crests than these tell of other times.
 MAX_CRESTS = 28
-# Lines are drawn through so many of the last crests, tried at so many past moments, so far ahead.
-_WINDOWS = (MAX_CRESTS, 14, 7)
-_LOOKS_BACK = 14
+# Lines are drawn through so many of the last crests, and rise by so much of the median slope: what has risen
+# goes on rising, but rarely by as much.
+_LINES = ((MAX_CRESTS, 1.0), (MAX_CRESTS, 0.5), (14, 0.5), (MAX_CRESTS, 0.0))
+# They are tried at the moments of the last three weeks, and a week ahead.
+_LOOKS_BACK = 21
 _LOOK_AHEAD_CRESTS = 7
-# The height of a line is that of the last crests.
-_LEVEL_CRESTS = 3
+TRIED_DAYS = 7.0
+# The last crest is of the day that ends now: its middle is half a day ago.
+_LAST_CREST_DAYS = 0.5
 # A jump is larger than this share of the capacity and than this many usual hourly changes.
 _JUMP_CAPACITY_SHARE = 0.03
 _JUMP_USUAL_CHANGES = 8.0
 # Jumps of one direction that are alike within this ratio belong to a saw-tooth, from three on.
 _ALIKE = 2.0
 _TEETH = 3
-# The interval covers this share: one in ten ends earlier, one in ten later.
+# The interval: one in ten ends below it, one in ten above.
 INTERVAL = (0.1, 0.9)
 
 
@@ -58,17 +61,15 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Crests now and to come: the level at `hour`, bytes per day with an interval, and how far crests
-    scatter.
+    """Crests now and to come: the level at `hour`, bytes per day, and how far off such a line would have been
+    (bytes, times `reach` of the days ahead).
     """
 
     hour: float
     level_bytes: float
     slope_bytes_per_day: float
-    slope_low_bytes_per_day: float
-    slope_high_bytes_per_day: float
-    scatter_low_bytes: float
-    scatter_high_bytes: float
+    spread_low_bytes: float
+    spread_high_bytes: float
     crests: int
 
     def crest_at(self, hour: float) -> float:
@@ -77,9 +78,18 @@ class Trend:
 
     def band_at(self, hour: float) -> tuple[float, float]:
         """Return the interval of the crest, in bytes, at an epoch hour."""
-        days = (hour - self.hour) / DAY_HOURS
-        low = self.level_bytes + self.scatter_low_bytes + self.slope_low_bytes_per_day * days
-        return low, self.level_bytes + self.scatter_high_bytes + self.slope_high_bytes_per_day * days
+        middle, far = self.crest_at(hour), float(reach((hour - self.hour) / DAY_HOURS))
+        return middle + self.spread_low_bytes * far, middle + self.spread_high_bytes * far
+
+
+def reach(days: Floats | float) -> Floats:
+    """Return how much larger errors are so many days from now than those of a day's crest from the last one.
+
+    They grow with the root of the time, as sums of days do. Beyond what has been tried they grow with the
+    time itself: a wrong slope goes on being wrong.
+    """
+    ahead = np.maximum(days, 0.0) + _LAST_CREST_DAYS
+    return np.asarray(np.sqrt(np.minimum(ahead, TRIED_DAYS)) * np.maximum(1.0, ahead / TRIED_DAYS))
 
 
 def trend_of(series: Series) -> Trend | None:
@@ -106,15 +116,13 @@ def trend_of(series: Series) -> Trend | None:
         at, crests = _crests(open_hours, level, DAY_HOURS)
     if len(crests) < MIN_CRESTS:
         return None
-    line = _weighed_line(at, crests)
+    slope, spread = _weighed_slope(at, crests)
     return Trend(
         hour=float(hours[-1]),
-        level_bytes=line.height_at(float(open_hours[-1])),
-        slope_bytes_per_day=line.slope * DAY_HOURS,
-        slope_low_bytes_per_day=line.low * DAY_HOURS,
-        slope_high_bytes_per_day=line.high * DAY_HOURS,
-        scatter_low_bytes=line.scatter[0],
-        scatter_high_bytes=line.scatter[1],
+        level_bytes=float(crests[-1] + slope * (open_hours[-1] - at[-1])),
+        slope_bytes_per_day=slope * DAY_HOURS,
+        spread_low_bytes=spread[0],
+        spread_high_bytes=spread[1],
         crests=len(crests),
     )
 
@@ -185,100 +193,56 @@ def _crests(open_hours: Floats, level: Floats, block_hours: int) -> tuple[Floats
     return np.array(at), np.array(crests)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Heights by hour: the slope with its interval, through the median of the last crests."""
+def _weighed_slope(at: Floats, crests: Floats) -> tuple[float, tuple[float, float]]:
+    """Return bytes per hour from the last crest on, and the errors (low, high) of a day's crest.
 
-    slope: float
-    low: float
-    high: float
-    middle: float
-    scatter: tuple[float, float]
-
-    def height_at(self, hour: float) -> float:
-        return self.middle + self.slope * hour
-
-
-def _weighed_line(at: Floats, crests: Floats) -> _Line:
-    """Return the mean of lines through more or fewer of the last crests, weighed by how well each foretold.
-
-    A month tells more than a week, unless something has changed since: what a volume did after each of its
-    past moments says which it is. Half of the lines do not rise at all. How wrong the mean would have been
-    then widens its interval now.
+    The slope is the mean of those of _LINES, each weighed by the square of how wrong lines through the last
+    crest with it would have been at the moments of the last weeks. How wrong the mean would have been then is
+    the interval now, without more assumptions: the quantiles of errors that were held back.
     """
-    candidates = [(window, rising) for window in _WINDOWS for rising in (True, False)]
-    lines = [_line(at[-window:], crests[-window:], rising) for window, rising in candidates]
-    tried = [_past_errors(at, crests, window, rising) for window, rising in candidates]
-    ahead = tried[0][1]
-    if not len(ahead):
-        return lines[0]
-    squared = np.array([np.mean(errors**2) for errors, _ in tried])
-    weights = 1 / np.maximum(squared, squared.max() * 1e-9 + 1e-300)
+    now = len(crests)
+    moments = range(max(MIN_CRESTS, now - _LOOKS_BACK), now)
+    slopes = np.array([_slopes(at, crests, moment) for moment in (*moments, now)])
+    if len(moments) < MIN_CRESTS:
+        slope = float(slopes[-1, 0])
+        return slope, _scatter(at, crests, slope)
+    errors, days = _past_errors(at, crests, slopes, moments)
+    sizes = np.abs(errors).mean(axis=1)
+    weights = 1 / np.maximum(sizes, sizes.max() * 1e-6 + 1e-300) ** 2
     weights /= weights.sum()
-    return _widened(_mean(lines, weights), weights @ np.array([errors for errors, _ in tried]), ahead)
+    low, high = np.quantile(weights @ errors / np.sqrt(days), INTERVAL)
+    return float(slopes[-1] @ weights), (min(0.0, float(low)), max(0.0, float(high)))
 
 
-def _mean(lines: list[_Line], weights: Floats) -> _Line:
-    def of(values: list[float]) -> float:
-        return float(weights @ np.array(values))
-
-    return _Line(
-        slope=of([line.slope for line in lines]),
-        low=of([line.low for line in lines]),
-        high=of([line.high for line in lines]),
-        middle=of([line.middle for line in lines]),
-        scatter=(of([line.scatter[0] for line in lines]), of([line.scatter[1] for line in lines])),
-    )
+def _slopes(at: Floats, crests: Floats, now: int) -> list[float]:
+    """Return the slope of each of _LINES through the crests before `now`."""
+    medians = {
+        window: _theil_sen(at[max(0, now - window) : now], crests[max(0, now - window) : now])
+        for window, _ in _LINES
+    }
+    return [share * medians[window] for window, share in _LINES]
 
 
-def _past_errors(at: Floats, crests: Floats, window: int, rising: bool) -> tuple[Floats, Floats]:
-    """Return how much higher crests were than lines drawn at the last moments foretold, and the hours
-    ahead.
-    """
-    errors, ahead = [], []
-    for now in range(max(MIN_CRESTS, len(at) - _LOOKS_BACK), len(at)):
-        line = _line(at[max(0, now - window) : now], crests[max(0, now - window) : now], rising)
-        later = slice(now, now + _LOOK_AHEAD_CRESTS)
-        errors.append(crests[later] - (line.middle + line.slope * at[later]))
-        ahead.append(at[later] - at[now - 1])
-    if not errors:
-        return np.empty(0), np.empty(0)
-    return np.concatenate(errors), np.concatenate(ahead)
+def _past_errors(at: Floats, crests: Floats, slopes: Floats, moments: range) -> tuple[Floats, Floats]:
+    """Return how much higher crests were than each line foretold, [line, forecast], and the days ahead."""
+    errors, days = [], []
+    for number, now in enumerate(moments):
+        ahead = at[now : now + _LOOK_AHEAD_CRESTS] - at[now - 1]
+        risen = crests[now : now + _LOOK_AHEAD_CRESTS] - crests[now - 1]
+        errors.append(risen - slopes[number][:, None] * ahead)
+        days.append(ahead / DAY_HOURS)
+    return np.concatenate(errors, axis=1), np.concatenate(days)
 
 
-def _widened(line: _Line, errors: Floats, ahead: Floats) -> _Line:
-    """Return the line with an interval that its own past errors would have kept to."""
-    if len(errors) < _LOOK_AHEAD_CRESTS:
-        return line
-    soon = errors[ahead <= np.median(ahead)]
-    low, high = np.quantile(soon, INTERVAL)
-    per_hour_low, per_hour_high = np.quantile(errors / ahead, INTERVAL)
-    return _Line(
-        slope=line.slope,
-        low=min(line.low, line.slope + float(per_hour_low)),
-        high=max(line.high, line.slope + float(per_hour_high)),
-        middle=line.middle,
-        scatter=(min(line.scatter[0], float(low)), max(line.scatter[1], float(high))),
-    )
+def _scatter(at: Floats, crests: Floats, slope: float) -> tuple[float, float]:
+    """Return how far crests lie from the line through the last one: too few of them to try it on the past."""
+    days = (at[-1] - at[:-1]) / DAY_HOURS
+    off = (crests[:-1] - crests[-1] + slope * (at[-1] - at[:-1])) / np.sqrt(days)
+    widest = float(np.quantile(np.abs(off), INTERVAL[1]))
+    return -widest, widest
 
 
-def _line(at: Floats, crests: Floats, rising: bool) -> _Line:
-    slope, low, high = _theil_sen(at, crests)
-    if not rising:
-        slope, low, high = 0.0, min(0.0, low), max(0.0, high)
-    residuals = crests - slope * at
-    middle = float(np.median(residuals[-_LEVEL_CRESTS:]))
-    scatter = np.quantile(residuals - middle, INTERVAL)
-    return _Line(slope, low, high, middle, (float(scatter[0]), float(scatter[1])))
-
-
-def _theil_sen(at: Floats, crests: Floats) -> tuple[float, float, float]:
-    """Return the median slope of all pairs, and the interval that Sen's rank statistic gives for it."""
+def _theil_sen(at: Floats, crests: Floats) -> float:
+    """Return the median slope of all pairs."""
     first, second = np.triu_indices(len(at), 1)
-    slopes = np.sort((crests[second] - crests[first]) / (at[second] - at[first]))
-    count, pairs = len(at), len(slopes)
-    # 1.2816: the normal quantile of 0.9; the variance of Kendall's S without ties
-    half_width = 1.2816 * np.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-    low = max(0, int(np.floor((pairs - half_width) / 2)))
-    high = min(pairs - 1, int(np.ceil((pairs + half_width) / 2)))
-    return float(np.median(slopes)), float(slopes[low]), float(slopes[high])
+    return float(np.median((crests[second] - crests[first]) / (at[second] - at[first])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kquota_pipeline.forecast.trend import reach
 from kquota_pipeline.report import figures, plots
 from kquota_pipeline.report.markup import Markup, element, joined
 from kquota_pipeline.report.style import STYLE
@@ -139,8 +140,8 @@ def _band(row: Mapping[str, Any]) -> list[tuple[float, float, float, float]]:
     band = []
     for day in range(_AHEAD_DAYS + 1):
         middle = row["level_bytes"] + row["slope_bytes_per_day"] * day
-        low = row["level_bytes"] + row["scatter_low_bytes"] + row["slope_low_bytes_per_day"] * day
-        high = row["level_bytes"] + row["scatter_high_bytes"] + row["slope_high_bytes_per_day"] * day
+        far = float(reach(day))
+        low, high = middle + row["spread_low_bytes"] * far, middle + row["spread_high_bytes"] * far
         band.append(((row["hour"] + 24 * day) * 3600.0, low / capacity, middle / capacity, high / capacity))
     return band
 

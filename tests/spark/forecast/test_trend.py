@@ -132,4 +132,4 @@ def test_the_interval_holds_what_comes_in_about_four_cases_of_five() -> None:
         for day in range(7):
             low, high = trend.band_at(len(known) + day * DAY_HOURS + 12)
             inside.append(low <= later[day * DAY_HOURS : (day + 1) * DAY_HOURS].max() <= high)
-    assert 0.65 <= np.mean(inside) <= 0.99
+    assert 0.65 <= np.mean(inside) <= 0.95
