@@ -67,13 +67,13 @@ lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles 
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p tests.fleet.hosts
+	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p tests.fleet.hosts --exclude '^bench/pipeline/'
 	.venv/bin/lint-imports
 	PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" .venv-fleet/bin/ansible-lint --offline -q
 
 .PHONY: lint-pipeline
 lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
-	MYPYPATH=. .venv-pipeline/bin/mypy -p kquota_pipeline -p bench_pipeline
+	MYPYPATH=. .venv-pipeline/bin/mypy --follow-imports silent -p kquota_pipeline -p bench.pipeline
 
 .PHONY: acceptance
 acceptance: deps ## Write anew what is made from the code: pages of reference, and the dashboard
@@ -128,8 +128,8 @@ demo-pipeline: deps-pipeline ## A month of a made-up cluster, analysed: report, 
 	.venv-pipeline/bin/kquota-pipeline demo $(DEMO_ARGS)
 
 .PHONY: bench-spark
-bench-spark: deps-pipeline ## Measure what the pipeline costs, beside DuckDB (BENCH_ARGS="--full": 690 million samples)
-	$(PIPELINE_PY) -m bench_pipeline $(BENCH_ARGS)
+bench-spark: deps-pipeline ## Measure what the pipeline costs, beside DuckDB (BENCH_ARGS="--full": 690 million samples, too)
+	$(PIPELINE_PY) -m bench.pipeline $(BENCH_ARGS)
 
 .PHONY: deps
 deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides

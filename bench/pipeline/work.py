@@ -1,4 +1,8 @@
-"""The work that is measured, once in Spark with the pipeline's own functions and once in DuckDB's SQL."""
+"""The work that is measured, once in Spark with the pipeline's own functions and once in DuckDB's SQL.
+
+Each engine reads the columns it needs and computes what is asked for, no more: both leave out what the answer
+does not use.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,15 @@ import duckdb
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from bench.pipeline.data import TICK_SECONDS, day_folder
 from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.statistics import decide_all, statistics
 from kquota_pipeline.forecast.series import straight_line
 
 Answer = dict[str, float]
+REPLAY, MANY_POLICIES, REGRESSION = "tick replay", "32 policies", "regression"
+WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
 MANY = 32
 
 
@@ -28,7 +35,7 @@ def policies(count: int) -> list[Policy]:
 
 
 def _replay_in_spark(usage: DataFrame, count: int) -> Answer:
-    decided = decide_all(statistics(usage), policies(count))
+    decided = decide_all(statistics(usage, TICK_SECONDS), policies(count))
     row = decided.agg(
         F.count("*").alias("ticks"),
         F.sum((F.col("state") == "PAUSE").cast("long")).alias("paused"),
@@ -45,49 +52,52 @@ def _replay_in_duckdb(connection: duckdb.DuckDBPyConnection, files: str, count: 
     )
     row = connection.execute(f"""
         WITH extremes AS (
-          SELECT cluster_id, epoch("at")::BIGINT // 30 AS tick,
-            min((capacity_bytes - consumed_bytes) / capacity_bytes) AS ratio,
-            min(capacity_bytes - consumed_bytes) AS free, max(consumed_bytes) AS consumed
+          SELECT cluster_id, epoch("at")::BIGINT // {TICK_SECONDS} AS tick,
+            min((capacity_bytes - consumed_bytes) / capacity_bytes) AS ratio
           FROM read_parquet({files}) WHERE role = 'data' AND status = 'ok' AND capacity_bytes > 0
           GROUP BY ALL)
-        SELECT count(*), count(*) FILTER (ratio <= hard), count(*) FILTER (ratio >= soft),
-          min(free), max(consumed)
+        SELECT count(*), count(*) FILTER (ratio <= hard), count(*) FILTER (ratio >= soft)
         FROM extremes, (VALUES {levels}) policies(soft, hard)""").fetchone()
     assert row is not None
     return {"ticks": row[0], "paused": row[1], "open": row[2]}
 
 
 def _lines_in_spark(usage: DataFrame) -> Answer:
-    row = straight_line(usage).agg(F.count("*").alias("n"), F.avg("slope_bytes_per_second").alias("slope"))
+    row = straight_line(usage).agg(
+        F.count("*").alias("n"),
+        F.avg("slope_bytes_per_second").alias("slope"),
+        F.avg(F.abs("slope_bytes_per_second")).alias("size"),
+        F.avg("level_bytes").alias("level"),
+    )
     found = row.collect()[0]
-    return {"volumes": found.n, "slope": found.slope}
+    return {"volumes": found.n, "slope": found.slope, "steepness": found.size, "level": found.level}
 
 
 def _lines_in_duckdb(connection: duckdb.DuckDBPyConnection, files: str) -> Answer:
     row = connection.execute(f"""
-        SELECT count(*), avg(slope) FROM (
-          SELECT cluster_id, broker_id, volume_name, regr_slope(consumed_bytes::DOUBLE, epoch("at")) AS slope,
-            avg(consumed_bytes) AS level, avg(epoch("at")) AS mean_at, count(*) AS samples
+        SELECT count(*), avg(slope), avg(abs(slope)), avg(level) FROM (
+          SELECT cluster_id, broker_id, volume_name, avg(consumed_bytes) AS level,
+            regr_slope(consumed_bytes::DOUBLE, epoch("at")) AS slope
           FROM read_parquet({files}) GROUP BY ALL)""").fetchone()
     assert row is not None
-    return {"volumes": row[0], "slope": row[1]}
+    return {"volumes": row[0], "slope": row[1], "steepness": row[2], "level": row[3]}
 
 
 SPARK: dict[str, Callable[[DataFrame], Answer]] = {
-    "tick replay": lambda usage: _replay_in_spark(usage, 1),
-    "32 policies": lambda usage: _replay_in_spark(usage, MANY),
-    "regression": _lines_in_spark,
+    REPLAY: lambda usage: _replay_in_spark(usage, 1),
+    MANY_POLICIES: lambda usage: _replay_in_spark(usage, MANY),
+    REGRESSION: _lines_in_spark,
 }
 DUCKDB: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Answer]] = {
-    "tick replay": lambda connection, files: _replay_in_duckdb(connection, files, 1),
-    "32 policies": lambda connection, files: _replay_in_duckdb(connection, files, MANY),
-    "regression": _lines_in_duckdb,
+    REPLAY: lambda connection, files: _replay_in_duckdb(connection, files, 1),
+    MANY_POLICIES: lambda connection, files: _replay_in_duckdb(connection, files, MANY),
+    REGRESSION: _lines_in_duckdb,
 }
 
 
 def folders(root: Path, days: int) -> Sequence[str]:
     """Return the directories of the first days."""
-    return [str(root / f"day={day:02d}") for day in range(days)]
+    return [str(day_folder(root, day)) for day in range(days)]
 
 
 def spark_usage(session: SparkSession, root: Path, days: int) -> DataFrame:

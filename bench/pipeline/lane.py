@@ -1,6 +1,6 @@
 """One engine with so many cores, in a process of its own: what each work costs it, as lines of JSON.
 
-python -m bench_pipeline.lane ENGINE CORES FOLDER DAYS WORK…
+python -m bench.pipeline.lane ENGINE CORES FOLDER DAYS REPEATS WORK…
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from pathlib import Path
 
 import psutil
 
-from bench_pipeline.work import DUCKDB, SPARK, Answer, folders, spark_usage
+from bench.pipeline.work import DUCKDB, SPARK, Answer, folders, spark_usage
 
-_WARM_UPS = 1
+_WARM_UPS = 2
 
 
 def main() -> None:
-    """Run the works that the arguments name; a first run of each on one day warms up."""
-    engine, cores, folder, days, *works = sys.argv[1:]
+    """Run the works that the arguments name, each so many times; runs on one day warm up before."""
+    engine, cores, folder, days, repeats, *works = sys.argv[1:]
     run = _spark(int(cores)) if engine == "spark" else _duckdb(int(cores))
     for work in works:
         for _ in range(_WARM_UPS):
             run(work, Path(folder), 1)
-        wall, cpu = time.monotonic(), _cpu_seconds()
-        answer = run(work, Path(folder), int(days))
-        figures = {
-            "engine": engine, "cores": int(cores), "days": int(days), "work": work, "answer": answer,
-            "cpu_seconds": _cpu_seconds() - cpu, "wall_seconds": time.monotonic() - wall,
-        }  # fmt: skip
-        sys.stdout.write(json.dumps(figures) + "\n")
-        sys.stdout.flush()
+        for _ in range(int(repeats)):
+            wall, cpu = time.monotonic(), _cpu_seconds()
+            answer = run(work, Path(folder), int(days))
+            figures = {
+                "work": work, "answer": answer,
+                "cpu_seconds": _cpu_seconds() - cpu, "wall_seconds": time.monotonic() - wall,
+            }  # fmt: skip
+            sys.stdout.write(json.dumps(figures) + "\n")
+            sys.stdout.flush()
 
 
 def _cpu_seconds() -> float:

@@ -1,0 +1,52 @@
+"""How good the forecast is: months of generated clusters, foretold from what was known days before."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TypedDict
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kquota_pipeline.forecast.job import accuracy, accuracy_by_day, forecast_errors
+from kquota_pipeline.generator.fleet import FleetSize
+from kquota_pipeline.generator.history import generate
+
+OURS = "trend of crests"
+OTHERS = ("naive", "seasonal-naive", "straight line")
+
+
+class Accuracy(TypedDict):
+    """Errors are shares of the capacity, coverage a share of the forecasts; `by_day` is ours alone."""
+
+    method: str
+    forecasts: int
+    mean_error_ratio: float
+    median_error_ratio: float
+    covered_ratio: float | None
+    covered_by_day: list[float]
+
+
+def measure_accuracy(spark: SparkSession, seeds: range) -> list[Accuracy]:
+    """Return the accuracy of each method over the months of so many clusters, the best first."""
+    months = [
+        forecast_errors(generate(spark, FleetSize(seed=seed, interval_seconds=1800)).usage) for seed in seeds
+    ]
+    errors = reduce(DataFrame.union, months).cache()
+    by_day = {
+        (row["method"], row["days_ahead"]): row["covered_ratio"] for row in accuracy_by_day(errors).collect()
+    }
+    return [
+        Accuracy(
+            method=row["method"],
+            forecasts=row["forecasts"],
+            mean_error_ratio=row["mean_error_ratio"],
+            median_error_ratio=row["median_error_ratio"],
+            covered_ratio=row["covered_ratio"],
+            covered_by_day=[
+                share
+                for (method, _), share in sorted(by_day.items())
+                if method == row["method"] and share is not None
+            ],
+        )
+        for row in accuracy(errors).orderBy("mean_error_ratio").collect()
+    ]
