@@ -24,6 +24,7 @@ _UNDETERMINED_CAUSES = (
 )
 _ORDER_KEY = r"^(hold|(quarantine|maintenance)/(0|[1-9][0-9]{0,9})|0|[1-9][0-9]{0,9})$"
 _MAX_BROKER_ID = 2**31 - 1
+_UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f]"
 _Rule = tuple[Column, str]
 
 
@@ -68,7 +69,8 @@ def _usage(body: Column, at: Column) -> Column:
         (_no_limit(body["SoftLimit"]), "Body.SoftLimit: {type, level}"),
         (~F.coalesce(F.size(volumes).between(1, 4096), F.lit(False)), "Body.Volumes: 1 to 4096 volumes"),
         (
-            F.exists(volumes, _bad_volume),
+            # One look at all names: in a lambda, Spark would interpret it for each volume.
+            F.exists(volumes, _bad_volume) | F.concat_ws("", volumes["VolumeName"]).rlike(_UNPRINTABLE),
             "Body.Volumes: each has VolumeName (1 to 1024 printable characters), "
             "Capacity and Consumed (bytes, Consumed at most Capacity), and limits with type and level",
         ),
@@ -77,10 +79,8 @@ def _usage(body: Column, at: Column) -> Column:
 
 
 def _bad_volume(volume: Column) -> Column:
-    name = volume["VolumeName"]
     return ~F.coalesce(
-        _text(name)
-        & ~name.rlike(r"[\x00-\x1f\x7f-\x9f]")
+        _text(volume["VolumeName"])
         & (volume["Consumed"] >= 0)
         & (volume["Consumed"] <= volume["Capacity"])
         & (volume["HardLimit"].isNull() | ~_no_limit(volume["HardLimit"]))
@@ -242,5 +242,8 @@ def _list_of(entries: Column, most: int, bad: Callable[[Column], Column]) -> Col
 
 
 def _twice(entries: Column, *keys: str) -> Column:
-    identities = F.transform(entries, lambda entry: F.struct(*(entry[key] for key in keys)))
+    if len(keys) == 1:
+        identities = entries[keys[0]]  # of plain texts, which Spark compares much faster than structs
+    else:
+        identities = F.transform(entries, lambda entry: F.struct(*(entry[key] for key in keys)))
     return F.size(F.array_distinct(identities)) < F.size(entries)
