@@ -75,6 +75,8 @@ def _costs(saved: Sequence[Saved]) -> list[str]:
     lines = ["| work | samples | engine | cores | CPU s | wall s | M samples per CPU s | load before |"]
     lines += ["|---|--:|---|--:|--:|--:|--:|--:|"]
     rows = [(figure, step.load) for step in saved for figure in step.figures]
+    if not rows:
+        return []
     rows.sort(key=lambda row: (row[0].work, row[0].rows, row[0].cores, row[0].engine))
     return [*lines, *(_row(figure, load) for figure, load in rows), ""]
 
