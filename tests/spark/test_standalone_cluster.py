@@ -139,6 +139,7 @@ def test_every_command_runs_on_a_cluster_and_its_executors_import_the_archive(
     # By spark-submit, as an operator would who has a cluster already.
     archive, program = write_archive(tmp_path), write_program(tmp_path)
     submit = [str(SPARK_HOME / "bin/spark-submit"), "--master", cluster.url, "--executor-memory", "768m"]
+    submit += ["--conf", "spark.sql.shuffle.partitions=2"]
     submit += [
         "--jars",
         ",".join(str(jar) for jar in ensure_jars()),
