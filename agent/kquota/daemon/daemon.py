@@ -20,14 +20,10 @@ from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.metrics_server import MetricsServer
 from kquota.daemon.notify import Notifier
 from kquota.kafka.config import ConfigurationError
-from kquota.observe.server_properties import (
-    BrokerProperties,
-    BrokerPropertiesError,
-    read_broker_properties,
-)
+from kquota.observe.server_properties import BrokerPropertiesError, read_broker_properties
 from kquota.settings.model import Settings
 from kquota.settings.problems import SettingsError
-from kquota.write.last_good import load_or_last_good
+from kquota.write.last_good import ConfigurationFile
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -65,21 +61,17 @@ class _Daemon:
     """One run of the process."""
 
     def __init__(self, config: Path, environ: Mapping[str, str], journal: Journal) -> None:
-        self._config, self._environ, self._journal = config, environ, journal
+        self._configuration, self._journal = ConfigurationFile(config, environ), journal
         self._notifier = Notifier(environ)
         self._metrics = AgentMetrics(kquota.__version__)
         self._server: MetricsServer | None = None
         self._listening: object = None
         self._stop = self._reload = False
-        self._ready = self._running_last_good = False
+        self._ready = False
 
     def run(self) -> int:
         with self._signals():
-            settings, properties = self._configure()
-            agent = Agent(settings, properties, self._metrics)
-            self._journal.configure(
-                settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
-            )
+            agent = self._start()
             sentence = f"kquota {kquota.__version__} started for broker {agent.broker_id}"
             self._tell(logging.INFO, sentence, MessageId.STARTED)
             try:
@@ -118,46 +110,64 @@ class _Daemon:
             self._notifier.cycle_completed(report.sentence)
         return EXIT_OK
 
-    def _configure(self) -> tuple[Settings, BrokerProperties]:
-        """Read the configuration, or the last good one in place of a bad one.
+    def _start(self) -> Agent:
+        """Start with the configuration, or with the last good one in place of a bad one.
 
         Raises:
-            SettingsError: it is bad and there never was a good one.
-            BrokerPropertiesError: server.properties can't be used.
+            SettingsError, BrokerPropertiesError, ConfigurationError: it is bad, and there is no good one.
         """
-        settings, error = load_or_last_good(self._config, self._environ)
-        if error is not None:
-            self._metrics.config_reload_failed()
-            self._journal.write(_refusal(error))
-            text = "the configuration is bad, the last good one is used"
-            self._tell(logging.ERROR, text, MessageId.CONFIGURATION_REFUSED)
-        self._running_last_good = error is not None
-        self._metrics.running_last_good_config(self._running_last_good)
+        try:
+            settings = self._configuration.load()
+            agent = self._agent(settings)
+        except _CONFIGURATION_ERRORS as error:
+            last_good = self._configuration.last_good()
+            if last_good is None:
+                raise
+            try:
+                agent = self._agent(last_good)
+            except _CONFIGURATION_ERRORS:  # what was good is no longer: what is wrong now is what to mend
+                raise error from None
+            self._in_force(last_good, agent)
+            self._refuse(error, "the configuration is bad, the last good one is used")
+        else:
+            self._configuration.remember()
+            self._in_force(settings, agent)
+        return agent
+
+    def _agent(self, settings: Settings) -> Agent:
+        self._serve(settings)
+        return Agent(settings, read_broker_properties(settings.broker.server_properties), self._metrics)
+
+    def _in_force(self, settings: Settings, agent: Agent) -> None:
+        self._journal.configure(
+            settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
+        )
         for warning in settings.warnings():
             self._tell(logging.WARNING, warning, MessageId.CONFIGURATION_WARNING)
-        properties = read_broker_properties(settings.broker.server_properties)
-        self._serve(settings)
-        return settings, properties
+
+    def _refuse(self, error: Exception, outcome: str) -> None:
+        """Say what is wrong with the present configuration, and what holds in its place."""
+        self._metrics.config_reload_failed()
+        self._metrics.running_last_good_config(True)
+        self._journal.write(_refusal(error))
+        self._tell(logging.ERROR, outcome, MessageId.CONFIGURATION_REFUSED)
 
     def _reconfigure(self, agent: Agent) -> None:
         """Take over a changed configuration; a bad one changes nothing."""
         self._notifier.reloading()
         try:
-            settings, properties = self._configure()
-            if self._running_last_good:
-                outcome = "the configuration is bad, the one in force stays"
-            else:
-                agent.reconfigure(settings, properties)
-                self._journal.configure(
-                    settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
-                )
-                outcome = "the configuration was read again"
-                self._tell(logging.INFO, outcome, MessageId.CONFIGURATION_LOADED)
+            settings = self._configuration.load()
+            agent.reconfigure(settings, read_broker_properties(settings.broker.server_properties))
         except (*_CONFIGURATION_ERRORS, OSError) as error:
-            self._metrics.config_reload_failed()
-            self._journal.write(_refusal(error))
             outcome = "the configuration is bad, the one in force stays"
-            self._tell(logging.ERROR, outcome, MessageId.CONFIGURATION_REFUSED)
+            self._refuse(error, outcome)
+        else:
+            self._configuration.remember()
+            self._serve(settings)
+            self._in_force(settings, agent)
+            self._metrics.running_last_good_config(False)
+            outcome = "the configuration was read again"
+            self._tell(logging.INFO, outcome, MessageId.CONFIGURATION_LOADED)
         # systemd takes this for the end of the reload; the end of the start is the first decision
         if self._ready:
             self._notifier.ready(outcome)

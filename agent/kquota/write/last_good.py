@@ -29,26 +29,36 @@ _STATE_DIR_LINE = re.compile(r"""^state_dir:[ \t]*["']?(/[^"'#\s]*)""", re.MULTI
 _log = logging.getLogger(__name__)
 
 
-def load_or_last_good(path: Path, environ: Mapping[str, str]) -> tuple[Settings, SettingsError | None]:
-    """Load the configuration, or where it is bad the last good one.
+class ConfigurationFile:
+    """The agent's configuration as it is now, and the last one that the agent ran with."""
 
-    Returns the settings to run with, and what is wrong with the configuration of now, if anything. A good
-    configuration is remembered in its ``state_dir``; that this fails is logged and no error.
+    def __init__(self, path: Path, environ: Mapping[str, str]) -> None:
+        """Read nothing yet."""
+        self._path, self._environ = path, environ
+        self._text = ""
+        self._settings: Settings | None = None
 
-    Raises:
-        SettingsError: it is bad, and there is no last good one (a first start).
-    """
-    text = ""
-    try:
-        text = read_text(path)
-        settings = load_text(text, path, environ)
-    except SettingsError as error:
-        last_good = _recall(_state_dir(text, environ), path, environ)
-        if last_good is None:
-            raise
-        return last_good, error
-    _remember(settings.state_dir, path, text, environ)
-    return settings, None
+    def load(self) -> Settings:
+        """Read the configuration.
+
+        Raises:
+            SettingsError: it is bad.
+        """
+        self._text, self._settings = "", None
+        self._text = read_text(self._path)
+        self._settings = load_text(self._text, self._path, self._environ)
+        return self._settings
+
+    def remember(self) -> None:
+        """Take what was read last for good, in its ``state_dir``; that this fails is logged and no error."""
+        if self._settings is not None:
+            _remember(self._settings.state_dir, self._path, self._text, self._environ)
+
+    def last_good(self) -> Settings | None:
+        """Return the configuration that was remembered last, or None at a first start."""
+        read = self._settings
+        state_dir = _state_dir(self._text, self._environ) if read is None else read.state_dir
+        return _recall(state_dir, self._path, self._environ)
 
 
 def _state_dir(text: str, environ: Mapping[str, str]) -> Path:

@@ -2,13 +2,14 @@
 
 import json
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from kquota.core.decision import Mode
-from kquota.settings import SettingsError
-from kquota.write.last_good import FILE_NAME, load_or_last_good
+from kquota.settings import Settings, SettingsError
+from kquota.write.last_good import FILE_NAME, ConfigurationFile
 
 pytestmark = pytest.mark.accepts("F34")
 
@@ -27,6 +28,20 @@ class Place:
             "broker: {server_properties: /etc/kafka/server.properties}\n"
             f"kafka: {{bootstrap.servers: 'localhost:9093'}}\nstate_dir: {self.state}\n{more}"
         )
+
+
+def load_or_last_good(file: Path, environ: Mapping[str, str]) -> tuple[Settings, SettingsError | None]:
+    """Return what an agent starts with, and what is wrong with the present configuration."""
+    configuration = ConfigurationFile(file, environ)
+    try:
+        settings = configuration.load()
+    except SettingsError as error:
+        last_good = configuration.last_good()
+        if last_good is None:
+            raise
+        return last_good, error
+    configuration.remember()
+    return settings, None
 
 
 @pytest.fixture

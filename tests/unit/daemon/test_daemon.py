@@ -1,0 +1,124 @@
+"""The daemon from start to stop, beside a cluster that can't be reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import threading
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kquota.daemon.daemon import EXIT_CONFIGURATION, EXIT_OK, run
+from tests.integration.waiting import eventually
+
+UNHEARD_OF = "no.such.property"
+
+
+class Machine:
+    """A host with a broker's directories, and a daemon that runs in this process."""
+
+    def __init__(self, root: Path) -> None:
+        self.config, self._root = root / "agent.yml", root
+        for name in ("kafka", "run", "broker", "state"):
+            (root / name).mkdir(mode=0o755)
+        (root / "server.properties").write_text(f"node.id=7\nlog.dirs={root}/kafka\n", "utf-8")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._address = f"127.0.0.1:{free.getsockname()[1]}"
+
+    def configure(self, *, server_properties: str = "server.properties", **kafka: str) -> None:
+        document = {
+            "broker": {"server_properties": str(self._root / server_properties)},
+            "kafka": {"bootstrap.servers": "127.0.0.1:1", **kafka},
+            "decision_file": str(self._root / "run" / "decision.json"),
+            "applied_file": str(self._root / "broker" / "applied.json"),
+            "state_dir": str(self._root / "state"),
+            "metrics": {"listen": self._address},
+        }
+        self.config.write_text(json.dumps(document), "utf-8")  # YAML has JSON in it
+
+    def metric(self, name: str) -> float:
+        with urllib.request.urlopen(f"http://{self._address}/metrics", timeout=10) as answer:
+            found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
+        assert found, name
+        return float(found[1])
+
+    def runs(self) -> bool:
+        try:
+            return self.metric("kquota_cycle_seconds_count") > 0
+        except OSError:
+            return False
+
+    def run(self, meanwhile: Callable[[], None]) -> int:
+        """Run the daemon until ``meanwhile`` has returned, which begins after its first cycle."""
+
+        ended = threading.Event()
+
+        def beside() -> None:
+            try:
+                if eventually(lambda: ended.is_set() or self.runs(), "it runs") and not ended.is_set():
+                    meanwhile()
+            finally:
+                if not ended.is_set():
+                    os.kill(os.getpid(), signal.SIGTERM)
+
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(beside)
+            code = run(self.config, {})
+            ended.set()
+            asked.result()
+        return code
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.mark.accepts("F34")
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [({UNHEARD_OF: "1"}, UNHEARD_OF), ({"server_properties": "none.properties"}, "none.properties")],
+)
+def test_a_configuration_that_only_fails_when_it_is_used_is_no_good_one(
+    machine: Machine, capfd: pytest.CaptureFixture[str], bad: dict[str, str], said: str
+) -> None:
+    def reload() -> None:
+        assert machine.metric("kquota_config_last_good") == 0
+        machine.configure(**bad)
+        os.kill(os.getpid(), signal.SIGHUP)
+        eventually(lambda: machine.metric("kquota_config_last_good") == 1, "the reload is refused")
+        assert machine.metric("kquota_config_reload_failures_total") == 1
+
+    machine.configure()
+    assert machine.run(reload) == EXIT_OK
+    told = capfd.readouterr().err
+    assert said in told
+    assert "the one in force stays" in told
+
+    def restarted() -> None:
+        assert machine.metric("kquota_config_last_good") == 1
+        machine.configure()
+        os.kill(os.getpid(), signal.SIGHUP)
+        eventually(lambda: machine.metric("kquota_config_last_good") == 0, "the good one is taken")
+
+    assert machine.run(restarted) == EXIT_OK
+    told = capfd.readouterr().err
+    assert said in told
+    assert "the last good one is used" in told
+
+
+@pytest.mark.accepts("F34")
+def test_at_the_first_start_it_ends_with_what_is_wrong(
+    machine: Machine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.configure(**{UNHEARD_OF: "1"})
+    assert run(machine.config, {}) == EXIT_CONFIGURATION
+    assert UNHEARD_OF in capfd.readouterr().err
