@@ -22,6 +22,8 @@ from kquota.cli.configuration import (
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
 from kquota.display.figures import size_text
+from kquota.kafka.client import look_at_properties
+from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.observe.identity import remembered_from_json
 from kquota.observe.observation import Observation, VolumeObservation
 from kquota.observe.volume_watch import VolumeWatch
@@ -85,16 +87,21 @@ def volumes(
 
 @config_app.command("check")
 def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
-    """Check agent.yml and the broker's server.properties; say everything that is wrong.
+    """Check agent.yml, its librdkafka properties and the broker's server.properties; say what is wrong.
 
     Exits with 78 if the agent could not start with them.
     """
     settings = settings_of(config)
     properties = broker_of(settings)
+    broker_id = broker_id_of(settings)
+    try:
+        look_at_properties(ClientProperties(settings.librdkafka(), broker_id))
+    except ConfigurationError as error:
+        fail(str(error), exit_codes.CONFIGURATION)
     for warning in settings.warnings():
         typer.echo(f"warning: {warning}")
     directories = ", ".join(str(path) for path in properties.directories)
-    typer.echo(f"{config} is good: broker {broker_id_of(settings)}, directories {directories}")
+    typer.echo(f"{config} is good: broker {broker_id}, directories {directories}")
 
 
 @config_app.command("show")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from kquota.kafka.config import ClientProperties, ConfigurationError, Role
 from kquota.kafka.credentials import FILE_PROPERTIES, ClientCertificate, CredentialFiles
@@ -226,6 +227,19 @@ class RotatingClient(Generic[C]):
         self._generation += 1
         self._problem = None
         return retired
+
+
+def look_at_properties(properties: ClientProperties) -> None:
+    """Have librdkafka look at the properties, beside all brokers: nobody is asked.
+
+    Raises ConfigurationError for what it refuses. Credential files may be absent, as for any client.
+    """
+    RotatingClient(_client_beside_brokers, properties, Role.ADMIN).close()
+
+
+def _client_beside_brokers(configuration: dict[str, Any]) -> AdminClient:
+    brokers = ("bootstrap.servers", "metadata.broker.list")
+    return AdminClient({name: value for name, value in configuration.items() if name not in brokers})
 
 
 def _is_about_credential_files(text: str) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 import yaml
 
 import kquota as package
@@ -108,6 +109,16 @@ def test_everything_that_is_wrong_is_said(host: Host) -> None:
     said = host.run("config", "check")
     assert said.code == 78
     assert "'relative' is relative" in said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("no.such.property", "1"), ("security.protocol", "SLL"), ("fetch.min.bytes", "many")]
+)
+def test_what_librdkafka_refuses_is_said_before_the_agent_starts(host: Host, name: str, value: str) -> None:
+    host.configure(kafka={"bootstrap.servers": "x:1", name: value})
+    said = host.run("config", "check")
+    assert (said.code, said.out) == (78, "")
+    assert name in said.err
 
 
 def test_settings_are_shown_as_they_are_in_force_without_secrets(host: Host, tmp_path: Path) -> None:
