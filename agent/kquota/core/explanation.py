@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kquota.core.decision import Cause, Decision, Reason
+from kquota.core.decision import Cause, Decision, Reason, Undetermined, UndeterminedCause
 
 # The owner's release margin is not part of its record; this is the default.
 _RELEASE_MARGIN_RATIO = 0.1
+# Whose agent does report is not mended by looking after the agent.
+_REPORTING: Mapping[UndeterminedCause, str] = {
+    UndeterminedCause.FUTURE: "the clock of broker {}'s host is right again: repair its time synchronization",
+    UndeterminedCause.FAILED: "all volumes of broker {} can be read again: replace the disk, or mount it",
+    UndeterminedCause.INVALID_LIMIT: "the limits of broker {} can be used again: kquota config check there",
+}
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -25,7 +31,7 @@ def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]]) -> st
     if first.cause is Cause.HOLD:
         return "It ends at the time said, or at once with: kquota hold release."
     if first.cause is Cause.FALLBACK:
-        return _what_ends_fallback(first)
+        return _what_ends_fallback(first, decision.undetermined)
     volume = f"volume {first.volume} of broker {first.broker_id}"
     means = "delete data, shorten retention, or move replicas away"
     if first.headroom > 0:
@@ -34,7 +40,13 @@ def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]]) -> st
     return f"Producers flow again when {volume} is back above the release margin{free}: {means}."
 
 
-def _what_ends_fallback(reason: Reason) -> str:
+def _what_ends_fallback(reason: Reason, undetermined: Sequence[Undetermined]) -> str:
+    causes = {entry.cause for entry in undetermined if entry.broker_id == reason.broker_id}
+    if UndeterminedCause.TOPIC_REFUSED in causes:
+        return "It ends when the usage topic is as it has to be: the agent's journal says what is wrong."
+    for cause, end in _REPORTING.items():
+        if cause in causes:
+            return f"It ends when {end.format(reason.broker_id)}."
     if reason.broker_id is None:
         return "It ends when this agent can read the usage topic and the list of brokers again."
     return (

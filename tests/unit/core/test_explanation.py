@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from kquota.core.decision import FallbackAction
+from kquota.core.decision import FallbackAction, UndeterminedCause
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
 from kquota.core.status import status_document
@@ -20,7 +21,12 @@ GB = 1_000_000_000
 
 
 def explained(
-    consumed_gb: float, *, brokers: frozenset[int] = frozenset({1}), **orders: Any
+    consumed_gb: float,
+    *,
+    brokers: frozenset[int] = frozenset({1}),
+    causes: tuple[UndeterminedCause, ...] = (),
+    changes: Mapping[str, object] | None = None,
+    **orders: Any,
 ) -> tuple[str, str]:
     """The two sentences about one volume of 100 GB on broker 1, soft at 80 GB and hard at 90 GB."""
     view = ClusterView(timedelta(seconds=30))
@@ -29,10 +35,11 @@ def explained(
         "SoftLimit": {"type": "MinFreeBytes", "level": 20 * GB},
         "HardLimit": {"type": "MinFreeBytes", "level": 10 * GB},
         "Volumes": [{"VolumeName": "/dev/sdb", "Capacity": 100 * GB, "Consumed": int(consumed_gb * GB)}],
+        **(changes or {}),
     }
     for key, value in {"1": record, **orders}.items():
         view.fold(read_event(key, ParsedJson(value)), NOW)
-    situation = Situation(brokers)
+    situation = Situation(brokers, cluster_causes=causes)
     decision = decide(view, situation, PolicySettings(FallbackAction.PAUSE), NOW)
     document: dict[str, Any] = status_document(view, situation, decision, NOW)
     return f"{document['sentence']}.", document["what_ends_it"]
@@ -64,6 +71,40 @@ def test_a_fallback_ends_when_the_broker_reports_or_is_decommissioned() -> None:
     assert "the state of broker 7 is not known" in why
     assert "agent of broker 7 reports again" in end
     assert "kquota decommission 7" in end
+
+
+@pytest.mark.parametrize(
+    ("changes", "end"),
+    [
+        (
+            {"SnapshotAt": format_utc(NOW + timedelta(minutes=5))},
+            "the clock of broker 1's host is right again",
+        ),
+        ({"SoftLimit": {"type": "Unheard", "level": 1}}, "the limits of broker 1 can be used again"),
+        (
+            {
+                "Volumes": [
+                    {"VolumeName": "/dev/sdb", "Capacity": 100 * GB, "Consumed": 1, "Status": "failed"}
+                ]
+            },
+            "all volumes of broker 1 can be read again",
+        ),
+        ({"SnapshotAt": format_utc(NOW - timedelta(minutes=5))}, "the agent of broker 1 reports again"),
+    ],
+)
+def test_a_fallback_names_what_would_mend_its_cause(changes: dict[str, object], end: str) -> None:
+    assert explained(50, changes=changes)[1].startswith(f"It ends when {end}")
+
+
+@pytest.mark.parametrize(
+    ("cause", "end"),
+    [
+        (UndeterminedCause.TOPIC_REFUSED, "the usage topic is as it has to be"),
+        (UndeterminedCause.NOT_READ, "this agent can read the usage topic"),
+    ],
+)
+def test_a_fallback_for_the_whole_cluster_too(cause: UndeterminedCause, end: str) -> None:
+    assert explained(50, causes=(cause,))[1].startswith(f"It ends when {end}")
 
 
 def test_a_hold_ends_at_its_time_or_by_release() -> None:
