@@ -35,6 +35,7 @@ public final class Governor {
     private final Queue<TagSet> made;
     private final Meter paused;
     private final Meter newcomers;
+    private final MuteRounds rounds;
     /** What arrives from all of them together, which is what the pool of a pause has to reckon with. */
     private final RecentMaximum arrivals = new RecentMaximum();
 
@@ -75,6 +76,7 @@ public final class Governor {
         this.meters.add(meter(tagSets.overflow(), true));
         this.made = tagSets.watch();
         this.history = new FactorHistory(settings.windowSeconds());
+        this.rounds = new MuteRounds(settings.windowSeconds());
         this.rememberedTotal = rememberedTotal;
         this.baselineTotal = Math.max(settings.baselineMinBytes(), rememberedTotal);
         // What holds if this governor never gets to look: little more than one arrival per window.
@@ -104,7 +106,6 @@ public final class Governor {
         inStateSeconds += seconds;
         sinceStartSeconds += seconds;
         switch (next) {
-            case OPEN -> { }
             case THROTTLE -> throttle(factor, seconds);
             case PAUSE -> pause(fenced, seconds);
         }
@@ -191,6 +192,7 @@ public final class Governor {
         state = next;
         inStateSeconds = 0;
         unfencedSeconds = 0;
+        rounds.clear();
         changed = true;
         alone.forEach(meter -> holdApart(meter, false));
         alone = List.of();
@@ -256,9 +258,11 @@ public final class Governor {
         candidates.clear();
         double observedApart = alone.stream().filter(meter -> meter.tagSet().hasBaseline()).mapToDouble(Meter::observed).sum();
         double target = GovernorLaw.poolTarget(factor, baselineTotal, observedApart, pooledBaseline, settings.newcomersMinRatio());
-        GovernorLaw.Bounds bounds = throttleBounds(newcomers, target);
+        GovernorLaw.Bounds bounds = throttleBounds(newcomers, rounds.bytes(), target);
         poolMuteSeconds = bounds.muteSeconds();
-        set(newcomers.tagSet(), GovernorLaw.limit(target, newcomers.observed(), settings.windowSeconds(), bounds));
+        double below = GovernorLaw.limitForMutes(target, rounds.bytes(), settings.windowSeconds(), settings.throttleMuteMaxSeconds());
+        set(newcomers.tagSet(), GovernorLaw.limit(below, newcomers.observed(), settings.windowSeconds(), bounds));
+        rounds.add(newcomers.observed(), newcomers.tagSet().limit(), seconds);
     }
 
     /** Sets the limit of its own that a client has in THROTTLE; returns whether it has one, and is not in the pool. */
@@ -294,7 +298,7 @@ public final class Governor {
         double bound = quota == null ? Double.POSITIVE_INFINITY : quota;
         double target = GovernorLaw.target(factor, unscaled, bound);
         double average = leftOfBefore + history.weightedFactor() * Math.min(unscaled, bound);
-        double limit = GovernorLaw.limit(average, meter.observed(), settings.windowSeconds(), throttleBounds(meter, target));
+        double limit = GovernorLaw.limit(average, meter.observed(), settings.windowSeconds(), throttleBounds(meter, 0, target));
         // The quota itself is the operator's and mutes as in any broker: a throttle never gives more than that.
         set(meter.tagSet(), Math.min(limit, bound));
     }
@@ -336,9 +340,10 @@ public final class Governor {
         meter.tagSet().heldApart(apart);
     }
 
-    private GovernorLaw.Bounds throttleBounds(Meter meter, double target) {
-        double muteSeconds = GovernorLaw.throttleMuteSeconds(meter.arrivalBytes(), target, settings.muteMinSeconds(), settings.throttleMuteMaxSeconds());
-        return new GovernorLaw.Bounds(meter.arrivalBytes(), muteSeconds, settings.arrivalMinBytes(), settings.throttleMuteMaxSeconds());
+    private GovernorLaw.Bounds throttleBounds(Meter meter, double roundBytes, double target) {
+        double longest = settings.throttleMuteMaxSeconds();
+        double muteSeconds = GovernorLaw.throttleMuteSeconds(meter.arrivalBytes(), roundBytes, target, settings.muteMinSeconds(), longest);
+        return new GovernorLaw.Bounds(meter.arrivalBytes(), muteSeconds, settings.arrivalMinBytes(), longest);
     }
 
     private void set(TagSet tagSet, double limit) {

@@ -73,14 +73,28 @@ public final class GovernorLaw {
     }
 
     /**
-     * D in THROTTLE: a rate below arrival / D cannot be had with mutes of D, so small targets need longer ones.
+     * D in THROTTLE: a rate below arrival / D cannot be had with mutes of D, so small targets need longer ones. Clients who share a
+     * limit do not come all at once: for a round of them to fit, D is half as long again as it takes at the target.
      *
      * @param arrivalBytes what was lately seen to arrive between two looks
+     * @param roundBytes   what lands in one round of mutes, or 0 for a client alone
      * @param target       bytes per second
      */
-    public static double throttleMuteSeconds(double arrivalBytes, double target, double minSeconds, double maxSeconds) {
-        double wanted = target > 0 ? 2 * arrivalBytes / target : maxSeconds;
+    public static double throttleMuteSeconds(double arrivalBytes, double roundBytes, double target, double minSeconds, double maxSeconds) {
+        double wanted = target > 0 ? Math.max(2 * arrivalBytes, 1.5 * roundBytes) / target : maxSeconds;
         return Math.min(Math.max(wanted, minSeconds), Math.max(minSeconds, maxSeconds));
+    }
+
+    /**
+     * The limit at which clients come to the target who land so much in each round of mutes: at the target itself they would have
+     * to be muted for round / target, and with a limit of the target nobody is muted there.
+     *
+     * @param roundBytes what lands in one round of mutes
+     * @param maxSeconds the longest mute
+     */
+    public static double limitForMutes(double target, double roundBytes, double windowSeconds, double maxSeconds) {
+        double muteSeconds = target > 0 ? Math.min(roundBytes / target, maxSeconds) : 0;
+        return target * windowSeconds / (windowSeconds + muteSeconds);
     }
 
     /** D in PAUSE: half of what the pause has lasted, so that coming back takes at most half as long as the pause did. */

@@ -84,7 +84,22 @@ class GovernorLawTest {
 
     private static double limitAt(double factor, double baseline, double quota, double observed, double arrival) {
         double target = GovernorLaw.target(factor, baseline, quota);
-        return GovernorLaw.limit(target, observed, 11, new GovernorLaw.Bounds(arrival, GovernorLaw.throttleMuteSeconds(arrival, target, 1, 5), 1_048_576, 5));
+        return GovernorLaw.limit(target, observed, 11, new GovernorLaw.Bounds(arrival, GovernorLaw.throttleMuteSeconds(arrival, 0, target, 1, 5), 1_048_576, 5));
+    }
+
+    @Test
+    void aLimitForMutesGivesTheTargetAndNeverMutesForLongerThanItMay() {
+        for (int i = 0; i < CASES; i++) {
+            double windowSeconds = 1 + random.nextInt(120);
+            double maxSeconds = 1 + random.nextDouble() * 60;
+            double target = 1 + any(0, 10);
+            double round = any(0, 9);
+            double limit = GovernorLaw.limitForMutes(target, round, windowSeconds, maxSeconds);
+            double mute = GovernorLaw.mute(target * windowSeconds, limit, windowSeconds);
+            assertTrue(limit <= target * (1 + 1e-9) && mute <= maxSeconds * (1 + 1e-6), "mute " + mute);
+            assertEquals(Math.min(round, maxSeconds * target), mute * target, 1e-6 * (round + target * windowSeconds), "what lands in a round");
+            assertTrue(GovernorLaw.limitForMutes(target * random.nextDouble(), round, windowSeconds, maxSeconds) <= limit * (1 + 1e-9));
+        }
     }
 
     @Test
@@ -102,7 +117,7 @@ class GovernorLawTest {
         for (int i = 0; i < CASES; i++) {
             double min = 0.1 + random.nextDouble();
             double max = min + random.nextDouble() * 60;
-            double throttle = GovernorLaw.throttleMuteSeconds(any(-3, 10), any(-3, 10), min, max);
+            double throttle = GovernorLaw.throttleMuteSeconds(any(-3, 10), any(-3, 10), any(-3, 10), min, max);
             double pause = GovernorLaw.pauseMuteSeconds(any(-3, 7), min, max);
             assertTrue(throttle >= min && throttle <= max && pause >= min && pause <= max);
         }

@@ -1,0 +1,40 @@
+package org.kquota.govern;
+
+/**
+ * What lands in a pool in one round of mutes, seen over the last seconds. Each connection lands a request per mute, so
+ * clients that are muted for m produce O = round / m; and since m is (O − T) / T · W, that O is above T.
+ */
+final class MuteRounds {
+    /** So long that the steps in which Kafka's window moves on do not show, and short beside a window that has to empty. */
+    private static final double AVERAGED_SECONDS = 3;
+
+    private final double windowSeconds;
+    private double observed;
+    private double limit;
+    private boolean seen;
+
+    /** @param windowSeconds W */
+    MuteRounds(double windowSeconds) {
+        this.windowSeconds = windowSeconds;
+    }
+
+    /** Takes in the rate of the pool and its limit, both in bytes per second, which held for so long. */
+    void add(double observedNow, double limitNow, double seconds) {
+        double share = seen ? 1 - Math.exp(-seconds / AVERAGED_SECONDS) : 1;
+        observed += (observedNow - observed) * share;
+        limit += (limitNow - limit) * share;
+        seen = true;
+    }
+
+    /** Another pool from now on, or another state. */
+    void clear() {
+        observed = 0;
+        limit = 0;
+        seen = false;
+    }
+
+    /** Bytes; 0 while no more is produced than the limit. */
+    double bytes() {
+        return seen ? Math.max(0, observed * GovernorLaw.mute(observed * windowSeconds, limit, windowSeconds)) : 0;
+    }
+}
