@@ -162,7 +162,7 @@ lock: deps ## Lock the Python requirements anew
 
 SCENARIO ?= default
 .PHONY: scenario
-scenario: deps-fleet packages-of-all-suites ## One of Molecule's scenarios on throw-away hosts (SCENARIO=broken-rollout)
+scenario: deps-fleet packages-of-all-suites ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ .venv-fleet/bin/molecule test -s $(SCENARIO)
 
 PACKAGED = $(shell find agent packaging requirements tools/packages -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml

@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED = REPOSITORY / "extensions/molecule/shared"
 ANSIBLE = REPOSITORY / ".venv-fleet/bin/ansible-playbook"
 AGENT, BROKER = "kquota-agent.service", "kafka.service"
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 300.0
 T = TypeVar("T")
 
 

@@ -39,7 +39,7 @@ VOLUMES = (
     VolumeSpec(path="/data/metadata", size_mebibytes=64),
 )
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ VOLUMES = (
 NAMES = ("broker-1", "broker-2", "broker-3")
 STALENESS_SECONDS, JOIN_GRACE_SECONDS = 25, 30
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")

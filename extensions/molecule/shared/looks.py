@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 300.0
 BROKERS = ("broker-1", "broker-2", "broker-3")
 INTERNAL = ",".join(f"{name}:9093" for name in BROKERS)
 CLIENTS = ",".join(f"{name}:9092" for name in BROKERS)

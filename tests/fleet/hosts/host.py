@@ -21,7 +21,7 @@ from tests.fleet.hosts.volumes import Volume
 _SSH_PORT = 22
 _POLL_SECONDS = 0.05
 _END_SECONDS = 60.0
-BOOT_TIMEOUT_SECONDS = 120.0
+BOOT_TIMEOUT_SECONDS = 300.0
 _ENVIRONMENT = (
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LC_ALL=C.UTF-8",
