@@ -37,6 +37,7 @@ test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafkas-own-tests test -Dtest='Kafkas*'
 	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m long $(PYTEST_ARGS)
 	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
+	$(MAKE) scenario SCENARIO=log-dirs
 
 .PHONY: test-scenario
 test-scenario: ## A rollout on three hosts with a systemd of their own
