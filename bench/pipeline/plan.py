@@ -57,4 +57,4 @@ class Profile:
 BASE = Profile("base", Fleet(), 3, None, 500_000, 6)
 FULL = Profile("full", Fleet(), 3, 30, 500_000, 6)
 # To see that the command works; its figures say little.
-SMALL = Profile("small", Fleet(brokers=100), 1, None, 20_000, 1)
+SMALL = Profile("small", Fleet(brokers=100), 2, None, 20_000, 1)
