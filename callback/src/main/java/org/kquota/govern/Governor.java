@@ -241,8 +241,13 @@ public final class Governor {
         return pauseBounds(meter).areExact(meter.observed() * windowSeconds, windowSeconds);
     }
 
+    /**
+     * A client with a history of its own is muted in any case, by half of D at least: were more expected of it than it produces in
+     * that time, nothing would hold it at all. What is beyond is a surprise.
+     */
     private GovernorLaw.Bounds pauseBounds(Meter meter) {
-        return pauseBounds(meter.arrivalBytes(), meter.burstBytes());
+        double expectedBytes = Math.min(meter.arrivalBytes(), pauseMuteSeconds() / 2 * meter.observed());
+        return pauseBounds(expectedBytes, Math.max(meter.arrivalBytes(), meter.burstBytes()));
     }
 
     private GovernorLaw.Bounds pauseBounds(double arrivalBytes, double burstBytes) {
