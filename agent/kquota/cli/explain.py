@@ -9,7 +9,7 @@ import typer
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
-from kquota.cli.local_state import local_document
+from kquota.cli.local_state import disagreement, local_document
 from kquota.display.status_view import observes
 
 
@@ -23,10 +23,14 @@ def explain(
     with look_at_cluster(settings) as look:
         complete = look.wait(timeout)
         document = look.document()
+    local = local_document(settings, broker_id)
     typer.echo(f"{document['sentence']}.")
     typer.echo(document["what_ends_it"])
-    if document["state"] != "OPEN" and observes(local_document(settings, broker_id)):
+    if document["state"] != "OPEN" and observes(local):
         typer.echo(f"Broker {broker_id}, on this host, only observes: it holds nobody.")
+    otherwise = disagreement(document, local)
+    if otherwise is not None:
+        typer.echo(otherwise)
     for problem in document["problems"]:
         typer.echo(problem)
     if not complete:

@@ -16,6 +16,8 @@ from kquota.settings import Settings
 from kquota.write.decision_file import read
 
 _MAX_CLIENTS = 10
+# Between a look and the agent's last decision the disks go on filling.
+_FACTOR_TOLERANCE = 0.1
 
 
 def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
@@ -91,6 +93,24 @@ def local_notes(local: Mapping[str, Any]) -> list[str]:
             f"{broker}: applies {applied['state']} ({applied['mode']}, by {applied['mechanism']}){held}"
         )
     return notes
+
+
+def disagreement(document: Mapping[str, Any], local: Mapping[str, Any]) -> str | None:
+    """Say what this host's agent has decided, where that is not what a look at the cluster finds.
+
+    They decide by the same rules, but each by what it has read: an agent that is stuck, cut off, or has other
+    settings decides something else, and its broker goes by it.
+    """
+    decision = local["decision"]
+    if decision is None or not local["lease_seconds_left"]:
+        return None
+    factors_differ = abs(float(decision["factor"]) - document["factor"]) > _FACTOR_TOLERANCE
+    if decision["state"] == document["state"] and not factors_differ:
+        return None
+    return (
+        f"The agent on this host has decided otherwise: {decision['sentence']}. If that stays so:"
+        " journalctl -u kquota-agent"
+    )
 
 
 def _clients(figures: ClientFigures) -> list[dict[str, object]]:

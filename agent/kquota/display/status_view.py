@@ -115,6 +115,8 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
     if state != "OPEN":
         lines.append(Text(str(document["what_ends_it"])))
     lines.append(_applied_line(document))
+    if document.get("disagreement"):
+        lines.append(Text(str(document["disagreement"]), style="yellow"))
     lines += [Text(str(problem), style="red") for problem in document.get("problems", ())]
     return lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -171,6 +172,28 @@ def test_an_active_broker_is_not_decommissioned_by_mistake(fleet: Fleet) -> None
     refused = fleet.agents[1].cli("decommission", "2", "--reason", "oops")
     assert refused.returncode == 2
     assert refused.stderr == "kquota: broker 2 is active: stop it first, or use --force\n"
+
+
+@pytest.mark.accepts("A15")
+def test_status_and_explain_say_that_the_agent_on_this_host_has_decided_otherwise(fleet: Fleet) -> None:
+    stuck, other = fleet.agents[1], fleet.agents[2]
+    assert json.loads(stuck.cli("status", "--json").stdout)["disagreement"] is None
+    stuck.process.send(signal.SIGSTOP)
+    try:
+        other.order("hold", "pause", "--for", "10m", "--reason", "moving racks")
+        eventually(lambda: (other.decision or {}).get("state") == "PAUSE", "the others have decided")
+        status = json.loads(stuck.cli("status", "--json").stdout)
+        explained = stuck.order("explain")
+    finally:
+        stuck.process.send(signal.SIGCONT)
+    sentence = "The agent on this host has decided otherwise: OPEN: no volume is over its soft limit."
+    assert complaints("status", status) == []
+    assert status["state"] == "PAUSE"
+    assert status["disagreement"].startswith(sentence)
+    assert sentence in explained
+    other.order("hold", "release")
+    fleet.await_enforced("OPEN")
+    assert json.loads(stuck.cli("status", "--json").stdout)["disagreement"] is None
 
 
 @pytest.mark.accepts("A15")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 import kquota as package
+from kquota.cli.local_state import disagreement
 from tests.unit.cli.command import Host, kquota, throttle
 from tests.unit.core.golden import SAMPLES
 
@@ -30,6 +33,34 @@ def test_a_decision_is_shown_with_its_lease_and_what_is_applied(host: Host) -> N
     assert document["applied"]["state"] == "OPEN"
     assert document["applied_problem"] is document["decision_problem"] is None
     assert 0 < document["lease_seconds_left"] <= 20
+
+
+@pytest.mark.parametrize(
+    ("decided", "found", "differs"),
+    [
+        (("OPEN", 1.0), ("OPEN", 1.0), False),
+        (("THROTTLE", 0.5), ("THROTTLE", 0.45), False),
+        (("THROTTLE", 0.5), ("THROTTLE", 0.3), True),
+        (("OPEN", 1.0), ("THROTTLE", 0.99), True),
+        (("PAUSE", 0.0), ("OPEN", 1.0), True),
+    ],
+)
+def test_what_the_agent_has_decided_otherwise_is_said(
+    decided: tuple[str, float], found: tuple[str, float], differs: bool
+) -> None:
+    state, factor = decided
+    decision = {"state": state, "factor": Decimal(str(factor)), "sentence": f"{state}: for a reason"}
+    local = {"decision": decision, "lease_seconds_left": 3.0}
+    said = disagreement({"state": found[0], "factor": found[1]}, local)
+    expected = f"The agent on this host has decided otherwise: {state}: for a reason. If that stays so:"
+    assert said == (f"{expected} journalctl -u kquota-agent" if differs else None)
+
+
+@pytest.mark.parametrize(
+    "local", [{"decision": None}, {"decision": {"state": "OPEN"}, "lease_seconds_left": 0.0}]
+)
+def test_nothing_is_said_of_a_decision_that_does_not_hold(local: dict[str, Any]) -> None:
+    assert disagreement({"state": "PAUSE", "factor": 0.0}, local) is None
 
 
 def test_without_a_decision_in_force_it_fails_and_says_why(host: Host) -> None:
