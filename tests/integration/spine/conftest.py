@@ -11,6 +11,7 @@ import pytest
 
 from kquota.demo.runtime import KafkaRuntime
 from tests.integration.spine.fleet import Fleet
+from tests.integration.waiting import eventually
 
 
 @pytest.fixture(scope="session")
@@ -35,14 +36,21 @@ def fleet(shared_fleet: Fleet, request: pytest.FixtureRequest) -> Iterator[Fleet
     configured = {i: dict(agent.settings) for i, agent in shared_fleet.agents.items()}
     yield shared_fleet
     shared_fleet.clear()
+    last_reports = {}
     for broker_id, agent in shared_fleet.agents.items():
         changed = agent.settings != configured[broker_id]
         agent.settings = configured[broker_id]
         if not agent.process.running():
+            last_reports[broker_id] = shared_fleet.usage_of(broker_id)[-1:]
             agent.write_config()
             agent.start()
         elif changed:
             agent.reload()
+    for broker_id, last in last_reports.items():
+        # Its last report may be nearly stale, and the next test then begins with a fallback.
+        eventually(
+            lambda id_=broker_id, old=last: shared_fleet.usage_of(id_)[-1:] != old, f"{broker_id} reports"
+        )
     shared_fleet.await_enforced("OPEN")
     held = [seconds for state, seconds in shared_fleet.waits if state != "OPEN"]
     opened = [seconds for state, seconds in shared_fleet.waits if state == "OPEN"]
