@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from kquota.cli import exit_codes
-from kquota.cli.cluster_look import ClusterLook
+from kquota.cli.cluster_look import ClusterLook, look_at_cluster
 from kquota.cli.configuration import (
     DEFAULT_CONFIG,
     ConfigOption,
@@ -19,11 +19,10 @@ from kquota.cli.configuration import (
     settings_of,
 )
 from kquota.cli.local_state import disagreement, local_document, local_notes
-from kquota.cli.output import fail, print_json
+from kquota.cli.output import print_json
 from kquota.cli.topic_look import TopicLook
 from kquota.cli.watch import watch as run_watch
 from kquota.display.status_view import status_view
-from kquota.kafka.config import ConfigurationError
 from kquota.settings import Settings
 
 
@@ -43,11 +42,7 @@ def status(
     """
     settings = settings_of(config)
     broker_id = broker_id_of(settings)
-    try:
-        look = ClusterLook(settings)
-    except ConfigurationError as error:
-        fail(str(error), exit_codes.CONFIGURATION)
-    with look:
+    with look_at_cluster(settings) as look:
         complete = look.wait(timeout)
         if watch and not as_json:
             run_watch(
