@@ -23,6 +23,9 @@ made_from() { # what the environment depends on
 wanted=$(made_from | sha256sum | cut -d' ' -f1)
 [ "$(cat $venv/.made-from 2>/dev/null || true)" = "$wanted" ] && exit 0
 
+# What a link leads to belongs to another copy of the sources, and would be emptied.
+[ ! -L $venv ] || { echo "$venv is a link, and not made from these locks: remove it, then run this again" >&2; exit 1; }
+
 echo "Making $venv from the locked requirements"
 python3 -m venv --clear $venv
 pip="$venv/bin/python -m pip --disable-pip-version-check install --quiet"
