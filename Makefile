@@ -113,8 +113,8 @@ fault: deps-fleet callback ## Inject one fault and say what was expected and wha
 	$(AS_ROOT) $(PY) -m tools.faults run $(F)
 
 .PHONY: faults
-faults: deps-fleet callback ## Inject all of them, and write what was seen to docs/failure-modes.md
-	$(AS_ROOT) $(PY) -m tools.faults run
+faults: deps-fleet callback ## Inject all of them, and write what was seen to docs/failure-modes.md (FAULTS_ARGS="--resume")
+	$(AS_ROOT) $(PY) -m tools.faults run $(FAULTS_ARGS)
 
 .PHONY: failure-modes
 failure-modes: deps ## Write docs/failure-modes.md anew

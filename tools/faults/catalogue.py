@@ -31,11 +31,6 @@ class Fault:
     tests: tuple[Mark, ...]
 
     @property
-    def python_marks(self) -> tuple[Mark, ...]:
-        """The marks of tests for pytest."""
-        return tuple(mark for mark in self.tests if mark.path.endswith(".py"))
-
-    @property
     def has_java_tests(self) -> bool:
         """Whether tests of the plug-in inject it, too."""
         return any(mark.path.endswith(".java") for mark in self.tests)

@@ -23,13 +23,13 @@ class Figures:
     recovery_seconds: float | None
 
 
-def keep_seen(path: Path, date: str, outcomes: Mapping[str, Outcome]) -> None:
+def keep_seen(path: Path, outcomes: Mapping[str, Outcome]) -> None:
     """Keep what a run saw of the faults that were survived in all their tests."""
     seen = dict(read_seen(path))
     for id_, outcome in outcomes.items():
-        if outcome.passed and not outcome.failed:
+        if outcome.survived:
             times = _rounded(outcome.safe_seconds), _rounded(outcome.recovery_seconds)
-            seen[id_] = Figures(date, outcome.passed, *times)
+            seen[id_] = Figures(outcome.date, outcome.passed, *times)
     rows = {id_: asdict(seen[id_]) for id_ in sorted(seen, key=lambda id_: int(id_[1:]))}
     lines = [f"{id_}: {_in_one_line(row)}\n" for id_, row in rows.items()]
     path.write_text(_HEAD + "".join(lines), "utf-8")

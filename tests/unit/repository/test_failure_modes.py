@@ -6,23 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.repository.tree import REPOSITORY
 from tools.acceptance.marks import Mark
 from tools.faults.__main__ import main
 from tools.faults.catalogue import Fault, InvalidCatalogue, read_faults
 from tools.faults.figures import keep_seen, read_seen
 from tools.faults.page import render
-from tools.faults.run import Outcome, take_java_reports, take_report
-
-REPORT = """<testsuites><testsuite>
-<testcase classname="x" name="test_killed[a]" file="tests/t.py" time="1.5">
-  <properties><property name="safe_seconds" value="0.5"/></properties></testcase>
-<testcase classname="x" name="test_killed[b]" file="tests/t.py" time="2.5">
-  <properties><property name="safe_seconds" value="0.75"/>
-  <property name="recovery_seconds" value="3"/></properties>
-</testcase>
-<testcase classname="x" name="test_cut" file="tests/t.py" time="1"><failure message="no"/></testcase>
-<testcase classname="x" name="test_killed" file="tests/other.py" time="9"/>
-</testsuite></testsuites>"""
+from tools.faults.plug_in import results_of
+from tools.faults.results import Result, Results
+from tools.faults.run import Outcome, outcome, run, run_pytest
 
 
 def fault(id_: str, *tests: str) -> Fault:
@@ -37,15 +29,109 @@ def test_every_fault_has_a_row_and_the_page_is_fresh() -> None:
     assert render(faults).count("\n| F") == len(faults)
 
 
-def test_outcomes_are_found_by_test_and_times_are_the_longest() -> None:
-    faults = fault("F2", "test_killed"), fault("F1", "TestCuts::test_cut")
-    outcomes = {entry.id: Outcome() for entry in faults}
-    take_report(REPORT, faults, outcomes)
-    killed, cut = outcomes["F2"], outcomes["F1"]
-    assert (killed.passed, killed.failed, killed.seconds) == (2, [], 4.0)
-    assert (killed.safe_seconds, killed.recovery_seconds) == (0.75, 3.0)
-    assert killed.seen == "as expected (2 tests)"
-    assert (cut.passed, cut.failed, cut.seen) == (0, ["test_cut"], "FAILED: test_cut")
+SAMPLE = """
+import pytest
+
+@pytest.mark.parametrize("safe_seconds", [0.5, 0.75])
+def test_killed(safe_seconds, record_property):
+    record_property("safe_seconds", safe_seconds)
+
+@pytest.fixture
+def recovered(request):
+    yield
+    request.node.user_properties.append(("recovery_seconds", 3))
+
+def test_recovers(recovered):
+    pass
+
+@pytest.mark.parametrize("well", [True, False])
+def test_cut(well):
+    assert well
+
+@pytest.fixture
+def broken():
+    yield
+    raise RuntimeError
+
+def test_leaves_a_mess(broken):
+    pass
+
+def test_interrupted():
+    raise KeyboardInterrupt
+"""
+
+
+def run_sample(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *tests: str, minutes: float | None = None
+) -> tuple[str, Results]:
+    (folder / "test_sample.py").write_text(SAMPLE, "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    results = Results(folder / "build/results.jsonl")
+    nodes = [f"test_sample.py::{test}" for test in tests]
+    ended = run_pytest(nodes, results, quick=False, minutes=minutes, look=lambda: None, folder=folder)
+    return ended, results
+
+
+def test_each_test_is_saved_when_the_last_of_its_parameters_has_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tests = "test_killed", "test_recovers", "test_cut", "test_leaves_a_mess", "test_interrupted"
+    ended, results = run_sample(tmp_path, monkeypatch, *tests)
+    known = results.read()
+    assert ended == "stopped"
+    assert [test.partition("::")[2] for test in known] == list(tests[:-1]), "all but the interrupted one"
+    killed, recovers, cut, mess = known.values()
+    assert (killed.passed, killed.failed, killed.safe_seconds) == (2, (), 0.75)
+    assert killed.seconds > 0
+    assert (recovers.passed, recovers.recovery_seconds) == (1, 3.0)
+    assert (cut.passed, cut.failed) == (1, ("test_cut[False]",))
+    assert (mess.passed, mess.failed) == (0, ("test_leaves_a_mess",))
+
+
+def test_no_test_begins_when_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, results = run_sample(tmp_path, monkeypatch, "test_recovers", "test_killed", minutes=0)
+    assert ended == "stopped"
+    assert list(results.read()) == ["test_sample.py::test_recovers"]
+
+
+def test_a_run_goes_on_with_what_has_not_passed(tmp_path: Path) -> None:
+    results = Results(tmp_path / "results.jsonl")
+    good = Result("tests/t.py::test_killed", "2026-11-20", 1)
+    results.add(good)
+    results.add(Result("tests/t.py::test_cut", "2026-11-20", 0, ("test_cut",)))
+    faults = fault("F2", "test_killed"), fault("F1", "test_cut")
+    run(faults, results, resume=True)
+    assert results.read() == {good.test: good}, "the failed one is run again; it is not there"
+    run(faults[:1], results, resume=True)
+    assert results.read() == {good.test: good}
+    run(faults[:1], results)
+    assert results.read() == {}
+
+
+def test_a_line_that_was_cut_short_costs_one_result(tmp_path: Path) -> None:
+    results = Results(tmp_path / "results.jsonl")
+    results.add(Result("one", "2026-11-20", 1, (), 2.0, 0.5))
+    with results.path.open("a") as file:
+        file.write('{"test": "tw')
+    results.add(Result("three", "2026-11-21", 0, ("three",)))
+    assert list(results.read()) == ["one", "three"]
+    results.forget({"one"})
+    assert results.read() == {"three": Result("three", "2026-11-21", 0, ("three",))}
+
+
+def test_a_fault_is_survived_when_all_its_tests_have_passed() -> None:
+    one, two = Result("one", "2026-11-21", 2, (), 1.5, 0.5), Result("two", "2026-11-20", 1, (), 1, 0.25, 3)
+    assert outcome(["one", "two"], {"one": one, "two": two, "x": one}) == Outcome(
+        3, (), 0, 0.5, 3, 2.5, "2026-11-20"
+    )
+    assert outcome(["one"], {"one": one}).survived
+    half = outcome(["one", "two"], {"one": one})
+    assert not half.survived
+    assert half.seen == "2 tests as expected, of 1 nothing is known yet"
+    failed = outcome(["one", "two"], {"one": one, "two": Result("two", "2026-11-20", 0, ("two[a]",))})
+    assert not failed.survived
+    assert failed.seen == "FAILED: two[a]"
+    assert not outcome([], {}).survived
 
 
 JAVA_REPORT = """<testsuite>
@@ -55,31 +141,24 @@ JAVA_REPORT = """<testsuite>
 
 
 def test_outcomes_of_the_plug_in_are_found_by_class_and_method() -> None:
-    stopped = Fault(
-        *("F3", "expected", "problem", "seen", "does", "act"),
-        (Mark("callback/WatchTest.java", "WatchTest::aLeaseEnds", "F3", 1),),
-    )
-    outcomes = {"F3": Outcome()}
-    take_java_reports([JAVA_REPORT], [stopped], outcomes)
-    assert (outcomes["F3"].passed, outcomes["F3"].seconds) == (1, 3.0)
-    assert outcomes["F3"].failed == ["aLeaseEnds(Path)[2]"]
+    paths = {"WatchTest::aLeaseEnds": "callback/WatchTest.java::WatchTest::aLeaseEnds"}
+    [result] = results_of(JAVA_REPORT, paths)
+    assert (result.test, result.passed, result.seconds) == (paths["WatchTest::aLeaseEnds"], 1, 3.0)
+    assert result.failed == ("aLeaseEnds(Path)[2]",)
 
 
 def test_the_page_shows_what_the_last_run_saw(tmp_path: Path) -> None:
     path, faults = tmp_path / "seen.yml", (fault("F2", "test_killed"), fault("F1", "test_cut"))
     assert "act | - | - | - |" in render(faults, read_seen(path))
-    keep_seen(path, "2026-11-20", {"F2": Outcome(3, [], 0.04, 12.34), "F1": Outcome(1)})
-    keep_seen(path, "2026-11-21", {"F2": Outcome(2, ["test_killed"], 9.0), "F1": Outcome(2)})
+    early = {"F2": Outcome(3, (), 0, 0.04, 12.34, date="2026-11-20"), "F1": Outcome(1, date="2026-11-20")}
+    keep_seen(path, early)
+    failed = Outcome(2, ("test_killed",), 0, 9.0, date="2026-11-21")
+    keep_seen(path, {"F2": failed, "F1": Outcome(2, date="2026-11-21")})
+    keep_seen(path, {"F1": Outcome(1, missing=1, date="2026-11-22")})
     page = render(faults, read_seen(path))
     assert "from 2026-11-20 to 2026-11-21" in page
     assert "| F2 | problem | seen | does | act | 3 | 0 s | 12.3 s |" in page, "the last good run"
     assert "| F1 | problem | seen | does | act | 2 | - | - |" in page
-
-
-def test_tests_that_could_not_be_run_have_failed() -> None:
-    outcomes = {"F2": Outcome()}
-    take_report("", [fault("F2", "test_killed")], outcomes)
-    assert outcomes["F2"].failed
 
 
 def test_an_unknown_fault_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
