@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
@@ -56,7 +57,9 @@ def read_record(value: bytes) -> None:
     assert decision_sentence(decision).isprintable()
     document = decision_document(decision)
     assert read_decision_document(json.loads(json.dumps(document, allow_nan=False))).state is decision.state
-    json.dumps(status_document(view, situation, decision, NOW), allow_nan=False)
+    json.dumps(
+        status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10)), allow_nan=False
+    )
 
 
 def read_properties(content: bytes) -> None:

@@ -50,6 +50,7 @@ class ClusterLook:
         self._reader = TopicReader(properties, settings.topics.usage.name, self._admin, self._events.put)
         self._brokers = BrokerWatch(self._admin, self._events.put)
         self._policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
+        self._release_margin = settings.release_margin_ratio
         self.view = ClusterView(timedelta(seconds=settings.future_tolerance_seconds))
         self.membership = Membership(settings.join_grace_seconds)
         self.cluster_id: str | None = None
@@ -102,7 +103,14 @@ class ClusterLook:
             cluster_causes=() if self._caught_up else (UndeterminedCause.NOT_READ,),
         )
         decision = decide(self.view, situation, self._policy, now)
-        document = status_document(self.view, situation, decision, now, cluster_id=self.cluster_id)
+        document = status_document(
+            self.view,
+            situation,
+            decision,
+            now,
+            release_margin=self._release_margin,
+            cluster_id=self.cluster_id,
+        )
         document["problems"] = list(self.problems)
         return document
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from kquota.core.decision import Cause, Decision, Reason, Undetermined, UndeterminedCause
+from kquota.core.limits import Bounds
 
-# The owner's release margin is not part of its record; this is the default.
-_RELEASE_MARGIN_RATIO = 0.1
 # Whose agent does report is not mended by looking after the agent.
 _REPORTING: Mapping[UndeterminedCause, str] = {
     UndeterminedCause.FUTURE: "the clock of broker {}'s host is right again: repair its time synchronization",
@@ -18,12 +18,14 @@ _REPORTING: Mapping[UndeterminedCause, str] = {
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
-def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]]) -> str:
+def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]], release_margin: Fraction) -> str:
     """Return one sentence: what would end that producers are held back.
 
     Args:
         decision: what was decided.
         brokers: the ``brokers`` of the status document it was decided from.
+        release_margin: headroom (0..1) above which a latch is released. It is not part of a broker's record;
+            all agents of a cluster are meant to have the same.
     """
     if not decision.reasons:
         return "Producers have the quotas they always had; there is nothing to end."
@@ -35,8 +37,8 @@ def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]]) -> st
     volume = f"volume {first.volume} of broker {first.broker_id}"
     means = "delete data, shorten retention, or move replicas away"
     if first.headroom > 0:
-        return f"It ends when {volume} is back at its soft limit{_to_free(first, brokers, 1.0)}: {means}."
-    free = _to_free(first, brokers, _RELEASE_MARGIN_RATIO)
+        return f"It ends when {volume} is back at its soft limit{_to_free(first, brokers, None)}: {means}."
+    free = _to_free(first, brokers, release_margin)
     return f"Producers flow again when {volume} is back above the release margin{free}: {means}."
 
 
@@ -55,15 +57,16 @@ def _what_ends_fallback(reason: Reason, undetermined: Sequence[Undetermined]) ->
     )
 
 
-def _to_free(reason: Reason, brokers: Sequence[Mapping[str, Any]], headroom: float) -> str:
-    """Say how much has to be freed until the volume has that headroom."""
+def _to_free(reason: Reason, brokers: Sequence[Mapping[str, Any]], release_margin: Fraction | None) -> str:
+    """Say how much has to be freed until a latch is released; without a margin, until the soft limit."""
     for broker in brokers:
         for volume in broker["volumes"]:
             known = volume["soft_bytes"] is not None
             if broker["broker_id"] == reason.broker_id and volume["volume"] == reason.volume and known:
-                zone_bytes = max(volume["hard_bytes"] - volume["soft_bytes"], 0)
-                surplus_bytes = volume["consumed_bytes"] - (volume["hard_bytes"] - headroom * zone_bytes)
-                return f" (about {_amount(max(surplus_bytes, 0))} to free)"
+                soft, hard = Fraction(volume["soft_bytes"]), Fraction(volume["hard_bytes"])
+                bounds = Bounds(soft, hard, volume["capacity_bytes"])
+                aim = soft if release_margin is None else bounds.released_below_bytes(release_margin)
+                return f" (about {_amount(max(volume['consumed_bytes'] - float(aim), 0))} to free)"
     return ""
 
 

@@ -235,8 +235,13 @@ class Bounds:
         if self.has_throttle_zone:
             # a margin of 1 could never be exceeded: being back at the soft limit always releases
             return headroom < 1 and headroom <= release_margin
-        margin_bytes = min(NO_ZONE_RELEASE_SHARE * self.capacity_bytes, self.hard_bytes / 2)
-        return consumed_bytes >= self.hard_bytes - margin_bytes
+        return consumed_bytes >= self.released_below_bytes(release_margin)
+
+    def released_below_bytes(self, release_margin: Fraction) -> Fraction:
+        """Return the consumption below which a latch is released, under the same margin."""
+        if self.has_throttle_zone:
+            return self.hard_bytes - release_margin * (self.hard_bytes - self.soft_bytes)
+        return self.hard_bytes - min(NO_ZONE_RELEASE_SHARE * self.capacity_bytes, self.hard_bytes / 2)
 
 
 def _headroom(soft: Ratio, hard: Ratio, consumed_bytes: int) -> Ratio:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from fractions import Fraction
 
 from kquota.core.decision import Decision, decision_document, written_factor
 from kquota.core.explanation import what_ends_it
@@ -22,9 +23,12 @@ def status_document(
     decision: Decision,
     now: datetime,
     *,
+    release_margin: Fraction,
     cluster_id: str | None = None,
 ) -> dict[str, object]:
     """Return brokers, volumes, limits in bytes, headroom, states and ages; ages in seconds.
+
+    ``release_margin`` is the headroom (0..1) above which agents release a latch.
 
     It is published: ``schemas/status.schema.json``.
     """
@@ -39,7 +43,7 @@ def status_document(
         "at": format_utc(now),
         "cluster_id": cluster_id,
         "sentence": decision_sentence(decision),
-        "what_ends_it": what_ends_it(decision, brokers),
+        "what_ends_it": what_ends_it(decision, brokers, release_margin),
         **{key: verdict[key] for key in ("state", "factor", "fallback", "hold", "reasons", "undetermined")},
         "brokers": brokers,
     }

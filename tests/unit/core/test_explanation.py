@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ def explained(
     *,
     brokers: frozenset[int] = frozenset({1}),
     causes: tuple[UndeterminedCause, ...] = (),
+    release_margin: str = "0.1",
     changes: Mapping[str, object] | None = None,
     **orders: Any,
 ) -> tuple[str, str]:
@@ -41,7 +43,9 @@ def explained(
         view.fold(read_event(key, ParsedJson(value)), NOW)
     situation = Situation(brokers, cluster_causes=causes)
     decision = decide(view, situation, PolicySettings(FallbackAction.PAUSE), NOW)
-    document: dict[str, Any] = status_document(view, situation, decision, NOW)
+    document: dict[str, Any] = status_document(
+        view, situation, decision, NOW, release_margin=Fraction(release_margin)
+    )
     return f"{document['sentence']}.", document["what_ends_it"]
 
 
@@ -60,10 +64,19 @@ def test_throttle_ends_at_the_soft_limit(consumed_gb: float, to_free: str) -> No
     assert f"(about {to_free} to free)" in end
 
 
-def test_pause_ends_above_the_release_margin() -> None:
-    why, end = explained(92)
+@pytest.mark.parametrize(("release_margin", "to_free"), [("0.1", "3 GB"), ("0.5", "7 GB"), ("0", "2 GB")])
+def test_pause_ends_above_the_release_margin_as_configured(release_margin: str, to_free: str) -> None:
+    why, end = explained(92, release_margin=release_margin)
+    assert why.startswith("PAUSE")
+    assert f"back above the release margin (about {to_free} to free)" in end
+
+
+def test_without_a_throttle_zone_pause_ends_a_hundredth_of_the_capacity_below_the_hard_limit() -> None:
+    no_zone = {"SoftLimit": {"type": "MinFreePercentage", "level": 5}}
+    why, end = explained(92, changes=no_zone)
     assert why.startswith("PAUSE")
     assert "back above the release margin (about 3 GB to free)" in end
+    assert "(about 3 GB to free)" in explained(92, changes=no_zone, release_margin="0.5")[1]
 
 
 def test_a_fallback_ends_when_the_broker_reports_or_is_decommissioned() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,22 @@ from kquota.core.decision import decision_document
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.status import status_document
+from kquota.core.view import ClusterView
 from tests.unit.core.clusters import bounded, cases, decide_case, view_of
 from tests.unit.core.golden import samples
 from tests.unit.core.oracle import Case
 from tests.unit.core.situations import GB, NOW, fold, free, limit, order, usage
 
 
+def documented(view: ClusterView, situation: Situation) -> dict[str, object]:
+    decision = decide(view, situation, PolicySettings(), NOW)
+    return status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10))
+
+
 def broker_of(**fields: Any) -> dict[str, Any]:
     view = fold(("1", usage(free(15), **fields)), ("quarantine/1", order()))
     situation = Situation(frozenset({1}))
-    status = status_document(view, situation, decide(view, situation, PolicySettings(), NOW), NOW)
+    status = documented(view, situation)
     (broker,) = json.loads(json.dumps(status))["brokers"]
     assert isinstance(broker, dict)
     return broker
@@ -68,7 +75,7 @@ def test_what_a_stranger_says_to_apply_is_shown_fit_to_print() -> None:
 def test_every_status_is_json(case: Case) -> None:
     view = view_of(case)
     situation = Situation(case.active, case.joining, case.self_id)
-    status = status_document(view, situation, decide(view, situation, PolicySettings(), NOW), NOW)
+    status = documented(view, situation)
     assert json.loads(json.dumps(status, allow_nan=False))["state"] in ("OPEN", "THROTTLE", "PAUSE")
 
 

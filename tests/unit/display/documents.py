@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from kquota.core.policy import PolicySettings, Situation, decide
@@ -16,7 +17,7 @@ def status_of(*records: Any, active: frozenset[int], **local: Any) -> dict[str, 
     view = fold(*records)
     situation = Situation(active)
     decision = decide(view, situation, PolicySettings(staleness=STALENESS), NOW)
-    found = status_document(view, situation, decision, NOW, cluster_id="c")
+    found = status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10), cluster_id="c")
     host = {
         "broker_id": 1,
         "decision": None,
