@@ -56,20 +56,27 @@ class ConfigurationFile:
 
     def last_good(self) -> Settings | None:
         """Return the configuration that was remembered last, or None at a first start."""
-        read = self._settings
-        state_dir = _state_dir(self._text, self._environ) if read is None else read.state_dir
-        return _recall(state_dir, self._path, self._environ)
+        named = [] if self._settings is None else [self._settings.state_dir]
+        for state_dir in dict.fromkeys([*named, *_state_dirs(self._text, self._environ)]):
+            found = _recall(state_dir, self._path, self._environ)
+            if found is not None:
+                return found
+        return None
 
 
-def _state_dir(text: str, environ: Mapping[str, str]) -> Path:
-    """Return where the last good configuration should be, although this one can't be understood."""
+def _state_dirs(text: str, environ: Mapping[str, str]) -> list[Path]:
+    """Return where the last good configuration may be, the likeliest first, although this one is bad.
+
+    The change that made it bad may have named another directory, too.
+    """
     line = _STATE_DIR_LINE.search(text)
     named = (
-        environ.get(f"{ENV_PREFIX}STATE_DIR")
-        or (line[1] if line else None)
-        or environ.get("STATE_DIRECTORY", "").split(":")[0]  # set by systemd's StateDirectory=
+        environ.get(f"{ENV_PREFIX}STATE_DIR"),
+        line[1] if line else None,
+        environ.get("STATE_DIRECTORY", "").split(":")[0],  # set by systemd's StateDirectory=
+        str(Settings.model_fields["state_dir"].default),
     )
-    return Path(named or str(Settings.model_fields["state_dir"].default))
+    return [Path(name) for name in named if name]
 
 
 def _remember(state_dir: Path, path: Path, text: str, environ: Mapping[str, str]) -> None:

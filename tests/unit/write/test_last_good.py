@@ -81,6 +81,29 @@ def test_a_file_that_vanished_too(place: Place) -> None:
     assert "No such file" in str(error)
 
 
+@pytest.mark.parametrize("moved", ["state_dir: {new}\nmode: maybe\n", "state_dir: {new}\nbroker: {{}}\n"])
+def test_a_bad_file_that_also_names_another_state_directory(place: Place, tmp_path: Path, moved: str) -> None:
+    place.configure()
+    environ = {"STATE_DIRECTORY": str(place.state)}
+    good, _ = load_or_last_good(place.file, environ)
+    place.file.write_text(moved.format(new=tmp_path / "elsewhere"))
+    settings, error = load_or_last_good(place.file, environ)
+    assert settings == good
+    assert error is not None
+
+
+def test_a_file_that_is_only_found_bad_when_it_is_used_and_names_another_state_directory(
+    place: Place, tmp_path: Path
+) -> None:
+    place.configure()
+    environ = {"STATE_DIRECTORY": str(place.state)}
+    good, _ = load_or_last_good(place.file, environ)
+    place.file.write_text(place.file.read_text().replace(str(place.state), str(tmp_path / "elsewhere")))
+    configuration = ConfigurationFile(place.file, environ)
+    configuration.load()
+    assert configuration.last_good() == good
+
+
 def test_a_bad_variable_is_answered_with_the_variables_of_the_good_day(place: Place) -> None:
     place.configure()
     load_or_last_good(place.file, {"KQUOTA_MODE": "enforce"})
