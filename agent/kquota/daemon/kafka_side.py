@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
@@ -176,15 +177,20 @@ class KafkaSide:
         self.client_id_prefix = f"kquota-{broker_id}-"
         self.inbox: SimpleQueue[KafkaEvent] = SimpleQueue()
         self.knowledge = KafkaKnowledge(topics.usage.name, cluster_id)
-        self.admin = AdminConnection(properties, on_failure=self.inbox.put)
-        self.usage = UsagePublisher(
-            properties,
-            topics.usage.name,
-            interval_seconds=settings.interval_seconds,
-            on_failure=self.inbox.put,
-        )
-        self.history = HistoryPublisher(properties, topics.history.name, on_failure=self.inbox.put)
-        self.reader = TopicReader(properties, topics.usage.name, self.admin, self.inbox.put)
+        with ExitStack() as opened:  # what is refused half-way leaves no client behind
+            self.admin = AdminConnection(properties, on_failure=self.inbox.put)
+            opened.callback(self.admin.close)
+            self.usage = UsagePublisher(
+                properties,
+                topics.usage.name,
+                interval_seconds=settings.interval_seconds,
+                on_failure=self.inbox.put,
+            )
+            opened.callback(self.usage.close)
+            self.history = HistoryPublisher(properties, topics.history.name, on_failure=self.inbox.put)
+            opened.callback(self.history.close)
+            self.reader = TopicReader(properties, topics.usage.name, self.admin, self.inbox.put)
+            opened.pop_all()
         self._brokers = BrokerWatch(
             self.admin,
             self.inbox.put,

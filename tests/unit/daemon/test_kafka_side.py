@@ -1,0 +1,36 @@
+"""The Kafka clients of an agent are made together, or not at all."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kquota.daemon.kafka_side import KafkaSide
+from kquota.kafka.config import ConfigurationError
+from tests.integration.waiting import eventually
+from tests.unit.daemon.test_agent import settings_in
+
+
+def client_threads() -> list[str]:
+    """The threads of librdkafka and of our clients."""
+    names = []
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            names.append((task / "comm").read_text().strip())
+        except OSError:  # it has just ended
+            continue
+    ours = [thread.name for thread in threading.enumerate() if thread.name.startswith("kquota-")]
+    return [name for name in names if name.startswith("rdk:")] + ours
+
+
+def test_a_refusal_half_way_leaves_no_client_open(tmp_path: Path) -> None:
+    # what only the reader's client refuses, when those before it are there
+    kafka = {"bootstrap.servers": "127.0.0.1:1", "session.timeout.ms": 400_000}
+    settings = settings_in(tmp_path, kafka=kafka)
+    before = len(client_threads())
+    for _ in range(3):
+        with pytest.raises(ConfigurationError, match=r"max\.poll\.interval\.ms"):
+            KafkaSide(settings, 1, None)
+    eventually(lambda: len(client_threads()) <= before, f"{client_threads()} end", 20)
