@@ -21,12 +21,20 @@ def usage_bar(volume: Mapping[str, Any], cells: int, *, ascii_only: bool = False
     eighths = min(round(8 * cells * volume["consumed_bytes"] / capacity), 8 * cells)
     whole, rest = divmod(eighths, 8)
     filled = full * (whole + (rest >= 4)) if ascii_only else full * whole + _EIGHTHS[rest]
-    text = Text.assemble((filled, headroom_style(volume["headroom"])), (empty * (cells - len(filled)), "dim"))
-    for key, mark, style in (
-        ("soft_bytes", soft_mark, "bold yellow"),
-        ("hard_bytes", hard_mark, "bold red"),
-    ):
-        if volume[key] is not None and 0 <= volume[key] <= capacity:
-            at = min(int(cells * volume[key] / capacity), cells - 1)
-            text = Text.assemble(text[:at], (mark, style), text[at + 1 :])
-    return text
+    marks = {
+        min(int(cells * volume[key] / capacity), cells - 1): (mark, style)
+        for key, mark, style in (
+            ("soft_bytes", soft_mark, "bold yellow"),
+            ("hard_bytes", hard_mark, "bold red"),
+        )
+        if volume[key] is not None and 0 <= volume[key] <= capacity
+    }
+    drawn = filled.ljust(cells, empty)
+    parts: list[Text | str | tuple[str, str]] = []
+    at = 0
+    for end in sorted({len(filled), cells, *marks, *(mark + 1 for mark in marks)}):
+        style = headroom_style(volume["headroom"]) if at < len(filled) else "dim"
+        if end > at:
+            parts.append(marks.get(at, (drawn[at:end], style)))
+        at = end
+    return Text.assemble(*parts)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.text import Span, Text
 
 from kquota.display.bar import usage_bar
 from kquota.display.figures import STATE_STYLES, age_text, headroom_style, size_text, state_text, until_text
@@ -76,7 +78,7 @@ def status_rows(
 
 def status_table(
     rows: Sequence[Row], longest_name: int, columns: int, *, decided: str | None, ascii_only: bool = False
-) -> Table:
+) -> RenderableType:
     """Lay rows out for so many columns (60 and more); ``decided`` is the state that brokers are to
     apply, None where they need not.
     """
@@ -109,18 +111,51 @@ def status_table(
         _Column("USED", bar, lambda row: _bar(row, name, bar, ascii_only=ascii_only), right=False),
     ]
     shown = [*first, *fixed]
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold dim")
-    for column in shown:
-        table.add_column(
-            column.title,
-            width=column.width,
-            justify="right" if column.right else "left",
-            no_wrap=True,
-            overflow="crop",
-        )
-    for row in rows:
-        table.add_row(*(column.cell(row) for column in shown), style="" if row.volume else "dim")
-    return table
+    return _Lines(shown, rows)
+
+
+class _Lines:
+    """A heading and a line for each row. Rich's own tables weigh and wrap every cell: thousands of volumes
+    take seconds, and here the widths are known.
+    """
+
+    def __init__(self, columns: Sequence[_Column], rows: Sequence[Row]) -> None:
+        self._columns, self._rows = columns, rows
+
+    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
+        """Render it."""
+        heading = [column.title for column in self._columns]
+        yield from _line(self._columns, heading, "bold dim").render(console)
+        yield Segment.line()
+        for row in self._rows:
+            cells = [column.cell(row) for column in self._columns]
+            yield from _line(self._columns, cells, "" if row.volume else "dim").render(console)
+            yield Segment.line()
+
+
+def _line(columns: Sequence[_Column], cells: Sequence[Text | str], style: str) -> Text:
+    """Put cells beside each other, each as wide as its column: what is longer is cut off."""
+    pieces: list[str] = []
+    spans: list[Span] = []
+    at = 0
+    for column, cell in zip(columns, cells, strict=True):
+        plain = str(cell)
+        missing = column.width - cell_len(plain)
+        if missing < 0:
+            plain, missing = set_cell_size(plain, column.width), 0
+        before, after = (missing, 0) if column.right else (0, missing)
+        start, length = at + before, len(plain)
+        if isinstance(cell, Text):
+            if cell.style:
+                spans.append(Span(start, start + length, cell.style))
+            spans += [
+                Span(start + span.start, start + min(span.end, length), span.style)
+                for span in cell.spans
+                if span.start < length
+            ]
+        pieces.append(f"{' ' * before}{plain}{' ' * after}")
+        at += before + length + after + _GAP
+    return Text((" " * _GAP).join(pieces), style=style, spans=spans)
 
 
 def longest_name(rows: Iterable[Row]) -> int:
