@@ -48,11 +48,6 @@ class Profile:
             lanes += [Lane(engine, 2, self.long_days, WORKS) for engine in ("spark", "duckdb")]
         return lanes
 
-    @property
-    def all_days(self) -> int:
-        """Return how many days of samples the lanes need."""
-        return max(lane.days for lane in self.lanes)
-
 
 BASE = Profile("base", Fleet(), 3, None, 500_000, 6)
 FULL = Profile("full", Fleet(), 3, 30, 500_000, 6)

@@ -69,14 +69,6 @@ class LoopVolume:
             os.posix_fallocate(file.fileno(), 0, size_bytes)
         return ballast
 
-    def unmount(self, *, lazily: bool = False) -> None:
-        """Take it away (lazily: under the feet of its users); the directory stays, on the parent's disk."""
-        _run("umount", *(["--lazy"] if lazily else []), str(self.mount_point))
-
-    def mount(self) -> None:
-        """Mount it (again)."""
-        _mount(self.image, self.mount_point)
-
 
 def require_loop_volumes() -> None:
     """See that loop-mounted volumes can be made here.

@@ -22,7 +22,6 @@ from kquota.fold.records import (
     CaughtUp,
     PartitionsChanged,
     ReaderEvent,
-    ReaderState,
     ReadingFailed,
     ReadingRecovered,
     TopicRecord,
@@ -107,14 +106,12 @@ class TopicReader:
             clock=clock,
         )
         self._stop = threading.Event()
-        self._lock = threading.Lock()
         self._progress = ReadingProgress()
         self._generation = 0
         self._topic_id: str | None = None
         self._former_ids: set[str] = set()
         self._out_of_order: str | None = None
         self._caught_up = False
-        self._connected = False
         self._records = 0
         self._troubles = Troubles()
         self._probe_due = clock()
@@ -123,23 +120,6 @@ class TopicReader:
     def start(self) -> None:
         """Begin to read."""
         self._thread.start()
-
-    def alive(self) -> bool:
-        """Whether the reader's thread runs."""
-        return self._thread.is_alive()
-
-    def state(self) -> ReaderState:
-        """The reader as it is now."""
-        with self._lock:
-            return ReaderState(
-                caught_up=self._caught_up,
-                connected=self._connected,
-                topic_id=self._topic_id,
-                positions=self._progress.positions,
-                behind=self._progress.behind,
-                records=self._records,
-                last_failure=self._troubles.last,
-            )
 
     def close(self) -> None:
         """Stop reading, within two seconds."""
@@ -187,11 +167,10 @@ class TopicReader:
             return
         if partition is None or offset is None:
             return
-        with self._lock:
-            if partition not in self._progress.partitions:
-                return
-            self._progress.read(partition, offset)
-            self._records += 1
+        if partition not in self._progress.partitions:
+            return
+        self._progress.read(partition, offset)
+        self._records += 1
         kind, timestamp_ms = message.timestamp()
         self._hand_over(
             TopicRecord(
@@ -209,8 +188,7 @@ class TopicReader:
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
             if partition is not None and offset is not None:
-                with self._lock:
-                    self._progress.reached_end(partition, offset)
+                self._progress.reached_end(partition, offset)
             self._read_something()
             return
         if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
@@ -243,19 +221,18 @@ class TopicReader:
             # A broker that has not yet heard of the new topic.
             return
         restarted: TopicRestarted | None = None
-        with self._lock:
-            if self._topic_id is not None and facts.topic_id != self._topic_id:
-                restarted = TopicRestarted(facts.topic_id, "the topic was deleted and created again")
-                self._former_ids.add(self._topic_id)
-            elif self._out_of_order is not None and self._progress.positions:
-                restarted = TopicRestarted(facts.topic_id, self._out_of_order)
-            again = restarted is not None or self._out_of_order is not None
-            self._topic_id = facts.topic_id
-            self._out_of_order = None
-            if again:
-                self._progress.restart()
-                self._questions.forget_ends()
-            new = self._progress.begin(facts.partitions)
+        if self._topic_id is not None and facts.topic_id != self._topic_id:
+            restarted = TopicRestarted(facts.topic_id, "the topic was deleted and created again")
+            self._former_ids.add(self._topic_id)
+        elif self._out_of_order is not None and self._progress.positions:
+            restarted = TopicRestarted(facts.topic_id, self._out_of_order)
+        again = restarted is not None or self._out_of_order is not None
+        self._topic_id = facts.topic_id
+        self._out_of_order = None
+        if again:
+            self._progress.restart()
+            self._questions.forget_ends()
+        new = self._progress.begin(facts.partitions)
         if restarted is not None:
             self._hand_over(restarted)
         if new:
@@ -281,18 +258,15 @@ class TopicReader:
 
     def _follow_ends(self) -> None:
         ends = self._questions.ends(self._progress.ends_unknown())
-        with self._lock:
-            for partition, end in ends.items():
-                self._progress.end_is(partition, end)
+        for partition, end in ends.items():
+            self._progress.end_is(partition, end)
         self._tell_caught_up()
 
     def _tell_caught_up(self) -> None:
-        with self._lock:
-            if self._caught_up or not self._progress.partitions or self._progress.behind:
-                return
-            self._caught_up = True
-            records = self._records
-        self._hand_over(CaughtUp(records))
+        if self._caught_up or not self._progress.partitions or self._progress.behind:
+            return
+        self._caught_up = True
+        self._hand_over(CaughtUp(self._records))
 
     def _probe(self, consumer: Consumer) -> None:
         """While the connection is down and nothing arrives, ask a leader something small, to see when it is
@@ -321,11 +295,7 @@ class TopicReader:
             self._failed(Source.CONNECTION, failure)
 
     def _failed(self, source: Source, failure: KafkaFailure) -> None:
-        with self._lock:
-            if source is Source.CONNECTION:
-                self._connected = False
-            tell = self._troubles.failed(source, failure, self._clock())
-        if tell:
+        if self._troubles.failed(source, failure, self._clock()):
             self._hand_over(ReadingFailed(failure))
 
     def _read_something(self) -> None:
@@ -334,11 +304,7 @@ class TopicReader:
         self._tell_caught_up()
 
     def _succeeded(self, *sources: Source) -> None:
-        with self._lock:
-            if Source.CONNECTION in sources:
-                self._connected = True
-            recovered = self._troubles.succeeded(*sources)
-        if recovered:
+        if self._troubles.succeeded(*sources):
             self._hand_over(ReadingRecovered())
 
     def _hand_over(self, what: TopicRecord | ReaderEvent) -> None:

@@ -1,6 +1,5 @@
 """What the reader of the usage topic hands over: records as they are, and events about the reading itself."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kquota.kafka.errors import KafkaFailure
@@ -60,21 +59,3 @@ class ReadingRecovered:
 
 
 ReaderEvent = TopicRestarted | CaughtUp | PartitionsChanged | ReadingFailed | ReadingRecovered
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderState:
-    """The reader at one moment.
-
-    `caught_up` stays true once it is: from then on the age of the records tells. `positions`: the next
-    offset to be read, by partition. `behind`: partitions not yet read to where they ended when their
-    reading began.
-    """
-
-    caught_up: bool
-    connected: bool
-    topic_id: str | None
-    positions: Mapping[int, int]
-    behind: frozenset[int]
-    records: int
-    last_failure: KafkaFailure | None

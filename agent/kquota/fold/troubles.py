@@ -18,20 +18,15 @@ class Troubles:
     """The failures that last, by source."""
 
     def __init__(self) -> None:
-        self._lasting: dict[Source, KafkaFailure] = {}
+        self._lasting: set[Source] = set()
         self._told: dict[Source, tuple[str, float]] = {}
-
-    @property
-    def last(self) -> KafkaFailure | None:
-        """The failure to show: a broken connection explains the others."""
-        return next((self._lasting[source] for source in Source if source in self._lasting), None)
 
     def __contains__(self, source: Source) -> bool:
         return source in self._lasting
 
     def failed(self, source: Source, failure: KafkaFailure, at_monotonic: float) -> bool:
         """Note a failure; whether it is to be told: it is new, or it was last told a second ago."""
-        self._lasting[source] = failure
+        self._lasting.add(source)
         sentence, told_at = self._told.get(source, ("", 0.0))
         if sentence == failure.sentence and at_monotonic - told_at < TELL_AGAIN_SECONDS:
             return False
@@ -42,6 +37,6 @@ class Troubles:
         """Note a success; whether it has ended the last of the troubles."""
         before = bool(self._lasting)
         for source in sources:
-            self._lasting.pop(source, None)
+            self._lasting.discard(source)
             self._told.pop(source, None)
         return before and not self._lasting

@@ -12,7 +12,7 @@ Headers = Sequence[tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class PublicationState:
-    """A publisher's state for status and metrics. Monotonic times in seconds, None for never.
+    """A publisher's state for status and metrics.
 
     `connected`: the newest outcome was a delivery. `errors` counts records that were not delivered, by
     kind, every kind from the start. `replaced`: records that a newer one of the same key took the place of
@@ -25,7 +25,6 @@ class PublicationState:
     replaced: int
     dropped: int
     last_failure: KafkaFailure | None
-    last_delivery_monotonic: float | None
 
     @property
     def trouble(self) -> KafkaFailure | None:
@@ -44,13 +43,11 @@ class DeliveryTally:
         self._replaced = 0
         self._dropped = 0
         self._last_failure: KafkaFailure | None = None
-        self._last_delivery: float | None = None
 
-    def delivered(self, at_monotonic: float) -> None:
+    def delivered(self) -> None:
         """A record is in the log."""
         with self._lock:
             self._delivered += 1
-            self._last_delivery = at_monotonic
             self._connected = True
 
     def failed(self, failure: KafkaFailure) -> None:
@@ -86,5 +83,4 @@ class DeliveryTally:
                 self._replaced,
                 self._dropped,
                 self._last_failure,
-                self._last_delivery,
             )

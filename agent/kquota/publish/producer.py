@@ -49,7 +49,6 @@ class TopicProducer:
         self.tally = DeliveryTally()
         self._topic = topic
         self._on_failure = on_failure
-        self._clock = clock
         self._client: RotatingClient[Producer] = RotatingClient(
             Producer,
             properties,
@@ -110,7 +109,7 @@ class TopicProducer:
     def delivered(self) -> None:
         """A record was delivered."""
         self._client.errors.contact()
-        self.tally.delivered(self._clock())
+        self.tally.delivered()
 
     def failed(self, failure: KafkaFailure) -> None:
         """A record was not delivered."""

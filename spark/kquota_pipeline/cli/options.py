@@ -8,7 +8,6 @@ from typing import Annotated, NoReturn
 import typer
 
 FAILED = 1
-USAGE_ERROR = 2
 
 TablesOption = Annotated[
     str,

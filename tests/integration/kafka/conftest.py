@@ -21,9 +21,10 @@ from kquota.demo.clients import admin_client
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from kquota.demo.runtime import KafkaRuntime
 from kquota.fold.reader import TopicReader
-from kquota.fold.records import TopicRecord
+from kquota.fold.records import CaughtUp, ReadingFailed, ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
+from kquota.kafka.errors import KafkaFailure
 from tests.integration.waiting import eventually
 
 AGENT = "kquota-agent-1"
@@ -104,6 +105,16 @@ class Seen:
     def latest(self) -> dict[bytes | None, bytes | None]:
         return {record.key: record.value for record in self.of(TopicRecord)}
 
+    @property
+    def caught_up(self) -> bool:
+        return self.of(CaughtUp) != []
+
+    @property
+    def trouble(self) -> KafkaFailure | None:
+        """What keeps the reader from reading, by what it has told."""
+        told = [what for what in self.of(object) if isinstance(what, ReadingFailed | ReadingRecovered)]
+        return told[-1].failure if told and isinstance(told[-1], ReadingFailed) else None
+
 
 def read_all(
     properties: ClientProperties, topic: str, admin: AdminConnection, close: Callable[[Any], Any]
@@ -112,7 +123,7 @@ def read_all(
     seen = Seen()
     reader = close(TopicReader(properties, topic, admin, seen, topic_interval_seconds=0.5))
     reader.start()
-    eventually(lambda: reader.state().caught_up, f"a reader of {topic} has caught up")
+    eventually(lambda: seen.caught_up, f"a reader of {topic} has caught up")
     return reader, seen
 
 

@@ -48,8 +48,8 @@ def assert_reading_lacks(
         lambda: operation in [event.failure.operation for event in seen.of(ReadingFailed)],
         f"the reader says that it may not {operation}",
     )
-    assert denied(reader.state().last_failure, topic) is operation
-    assert not reader.state().caught_up
+    assert denied(seen.trouble, topic) is operation
+    assert not seen.caught_up
 
 
 def writing_denied(cluster: KafkaCluster, name: str, topic: str, close: Close) -> Operation | None:
@@ -82,11 +82,11 @@ def test_reading_begins_when_the_permission_is_given(
     secured: KafkaCluster, super_admin: AdminClient, topic: str, closing: Close
 ) -> None:
     properties = properties_of(secured, "late")
-    reader = closing(TopicReader(properties, topic, closing(AdminConnection(properties)), Seen()))
-    reader.start()
-    eventually(lambda: reader.state().last_failure, "the reader says that it may not")
+    seen = Seen()
+    closing(TopicReader(properties, topic, closing(AdminConnection(properties)), seen)).start()
+    eventually(lambda: seen.trouble, "the reader says that it may not")
     allow(super_admin, "late", AclOperation.READ, topic)
-    eventually(lambda: reader.state().caught_up and reader.state().last_failure is None, "it reads")
+    eventually(lambda: seen.caught_up and seen.trouble is None, "it reads")
 
 
 @pytest.mark.accepts("F23")
