@@ -31,8 +31,9 @@ test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark
 	$(PIPELINE_PY) -m pytest tests/spark -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that take minutes each, and the plug-in on the newest Kafka
+test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that take minutes each, and the plug-in on Kafka 4.2 and 4.3
 	mvn -q -B -ntp -f callback/pom.xml -Plong -Dgroups=long verify
+	mvn -q -B -ntp -f callback/pom.xml -Pkafka-4.2 verify
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafka-4.3 verify
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafkas-own-tests test -Dtest='Kafkas*'
 	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m long $(PYTEST_ARGS)
