@@ -23,6 +23,9 @@ both have to come to the same answer. CPU seconds are those of the whole engine;
 - **tick replay**: the policy's state at every tick of the cluster
 - **32 policies**: the same for 32 policies of one limit type, without latches, by the extremes of each tick
 - **regression**: the least-squares line of every volume
+- **its columns read**, **its samples chosen**, **replay of one cluster**: parts of the replay, to see what
+  holds it: the figures read and nothing grouped; the same of voting volumes (two texts compared); and these
+  grouped by tick alone, without the cluster's name
 - **ingest**: `kquota-pipeline ingest` of a history on a Kafka over TLS, {listed} volumes in a record; 1 % of
   the records come twice, 0.1 % are malformed, and the tables are counted afterwards
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.pipeline.data import Fleet
-from bench.pipeline.work import REGRESSION, REPLAY, WORKS
+from bench.pipeline.work import PARTS, REGRESSION, REPLAY, WORKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Profile:
         """Return all lanes in their order."""
         shorter = (REPLAY, REGRESSION)
         lanes = [
-            *(Lane(engine, 2, self.days, WORKS) for engine in ("spark", "duckdb")),
+            Lane("spark", 2, self.days, WORKS + PARTS),
+            Lane("duckdb", 2, self.days, WORKS),
             Lane("spark", 1, self.days, shorter),
             Lane("spark", 2, 2 * self.days, shorter),
         ]

@@ -16,12 +16,15 @@ from pyspark.sql import functions as F
 from bench.pipeline.data import TICK_SECONDS, day_folder
 from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.backtest.statistics import decide_all, statistics
+from kquota_pipeline.backtest.statistics import decide_all, statistics, voting
 from kquota_pipeline.forecast.series import straight_line
 
 Answer = dict[str, float]
 REPLAY, MANY_POLICIES, REGRESSION = "tick replay", "32 policies", "regression"
 WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
+# What of the replay's cost is what: these are measured in Spark alone.
+READING, CHOOSING, ONE_CLUSTER = "its columns read", "its samples chosen", "replay of one cluster"
+PARTS = (READING, CHOOSING, ONE_CLUSTER)
 MANY = 32
 
 
@@ -83,10 +86,30 @@ def _lines_in_duckdb(connection: duckdb.DuckDBPyConnection, files: str) -> Answe
     return {"volumes": row[0], "slope": row[1], "steepness": row[2], "level": row[3]}
 
 
+def _read_in_spark(usage: DataFrame) -> Answer:
+    """Read the figures that a replay needs, and group nothing."""
+    free = (F.col("capacity_bytes") - F.col("consumed_bytes")) / F.col("capacity_bytes")
+    row = usage.agg(F.min(free).alias("least"), F.max(F.unix_micros("at")).alias("last")).collect()[0]
+    return {"least": row.least, "last": row.last}
+
+
+def _replay_one_in_spark(usage: DataFrame) -> Answer:
+    """Find the extremes of each tick as if all samples were of one cluster."""
+    only = usage.withColumn("cluster_id", F.lit("only"))
+    row = statistics(only, TICK_SECONDS).agg(
+        F.count("*").alias("ticks"), F.min("min_free_ratio").alias("least")
+    )
+    found = row.collect()[0]
+    return {"ticks": found.ticks, "least": found.least}
+
+
 SPARK: dict[str, Callable[[DataFrame], Answer]] = {
     REPLAY: lambda usage: _replay_in_spark(usage, 1),
     MANY_POLICIES: lambda usage: _replay_in_spark(usage, MANY),
     REGRESSION: _lines_in_spark,
+    READING: _read_in_spark,
+    CHOOSING: lambda usage: _read_in_spark(voting(usage)),
+    ONE_CLUSTER: _replay_one_in_spark,
 }
 DUCKDB: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Answer]] = {
     REPLAY: lambda connection, files: _replay_in_duckdb(connection, files, 1),

@@ -44,13 +44,23 @@ def statistics(usage: DataFrame, tick_seconds: int = 30) -> DataFrame:
     Columns: cluster_id, tick (number of ticks since the epoch), min_free_ratio, min_free_bytes,
     max_consumed_bytes.
     """
-    votes = usage.where((F.col("role") == "data") & (F.col("status") == "ok") & (F.col("capacity_bytes") > 0))
     free = F.col("capacity_bytes") - F.col("consumed_bytes")
-    return votes.groupBy("cluster_id", F.expr(f"unix_seconds(at) div {int(tick_seconds)}").alias("tick")).agg(
-        F.min(free / F.col("capacity_bytes")).alias("min_free_ratio"),
-        F.min(free).alias("min_free_bytes"),
-        F.max("consumed_bytes").alias("max_consumed_bytes"),
+    # From microseconds at once: by way of the second, each row would be divided twice.
+    tick = F.expr(f"unix_micros(at) div {int(tick_seconds) * 1_000_000}")
+    return (
+        voting(usage)
+        .groupBy("cluster_id", tick.alias("tick"))
+        .agg(
+            F.min(free / F.col("capacity_bytes")).alias("min_free_ratio"),
+            F.min(free).alias("min_free_bytes"),
+            F.max("consumed_bytes").alias("max_consumed_bytes"),
+        )
     )
+
+
+def voting(usage: DataFrame) -> DataFrame:
+    """Return the samples of volumes that have a say: of data, and read."""
+    return usage.where((F.col("role") == "data") & (F.col("status") == "ok") & (F.col("capacity_bytes") > 0))
 
 
 def decide_all(extremes: DataFrame, policies: Sequence[Policy]) -> DataFrame:
@@ -72,6 +82,24 @@ def decide_all(extremes: DataFrame, policies: Sequence[Policy]) -> DataFrame:
     )
     return extremes.crossJoin(F.broadcast(frame)).select(
         "policy", "cluster_id", "tick", headroom.alias("headroom"), state(headroom).alias("state")
+    )
+
+
+def first_look(usage: DataFrame, policies: Sequence[Policy], tick_seconds: int) -> DataFrame:
+    """Return what each policy decides in each tick, in the form of `open_loop.replay`: a tick is named by its
+    end, and nobody is undetermined.
+
+    Raises:
+        NotOneType: see there.
+    """
+    decided = decide_all(statistics(usage, tick_seconds), policies)
+    return decided.select(
+        "policy",
+        "cluster_id",
+        ((F.col("tick") + 1) * tick_seconds).alias("tick"),
+        "headroom",
+        F.lit(0).alias("undetermined"),
+        "state",
     )
 
 

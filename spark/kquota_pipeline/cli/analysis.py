@@ -18,6 +18,7 @@ from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.open_loop import replay, summary
 from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
+from kquota_pipeline.backtest.statistics import NotOneType, first_look
 from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say, spark_settings
 from kquota_pipeline.cli.results import JsonOption, show, to_json
 from kquota_pipeline.delta import NotATable, read
@@ -138,6 +139,14 @@ def backtest(
         bool,
         typer.Option("--open-loop", help="Only decide over what was: what is held back lands all the same."),
     ] = False,
+    at_first: Annotated[
+        bool,
+        typer.Option(
+            "--first-look",
+            help="Cheaper still, for many policies of one limit type: as --open-loop, without latches and "
+            "without regard to brokers that were away.",
+        ),
+    ] = False,
     tick_seconds: TickOption = 600,
     replication_factor: ReplicationOption = 3.0,
     as_json: JsonOption = False,
@@ -145,7 +154,12 @@ def backtest(
     """Say what other policies would have done: time in each state, bytes delayed, disks filled."""
     wanted = _policies(policies)
     history = _history(tables, spark, since)
-    if open_loop:
+    if at_first:
+        try:
+            outcome = summary(first_look(history.usage, wanted, tick_seconds), tick_seconds)
+        except NotOneType as error:
+            fail(f"--first-look: {error}")
+    elif open_loop:
         ticks = replay(history.usage, history.decisions, history.operators, wanted, tick_seconds)
         outcome = summary(ticks, tick_seconds)
     else:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-_DAY_SECONDS = 86_400
-# Near the samples, whenever they are from: 2026-01-01.
-_ORIGIN_DAY = 20_454
+# Time is cut into spans of 2^37 µs, some 38 hours.
+_SPAN_BITS = 37
+_SPAN_SECONDS = 2**_SPAN_BITS / 1e6
+# Near the samples, whenever they are from: it begins in January 2026.
+_ORIGIN_SPAN = 12_858
 VOLUME = ("cluster_id", "broker_id", "volume_name")
 
 
@@ -57,23 +59,26 @@ def straight_line(usage: DataFrame) -> DataFrame:
     level_bytes (at the mean time), mean_at (epoch seconds), samples.
     """
     # Plain sums are a third of the work of Spark's regr_slope, but lose digits where times are large beside
-    # their spread. So they are of seconds since midnight, and few sums of days are shifted to one origin.
-    x = F.pmod(F.unix_seconds("at"), F.lit(_DAY_SECONDS)).cast("double")
+    # their spread. So they are of times since the beginning of a span, and few sums of spans are shifted to
+    # one origin. A span and what is over of it, in µs, are bits of the time: days would cost divisions.
+    micros = F.unix_micros("at")
+    x = micros.bitwiseAND(F.lit(2**_SPAN_BITS - 1)).cast("double")
     y = F.col("consumed_bytes").cast("double")
-    days = usage.groupBy(*VOLUME, F.expr(f"unix_seconds(at) div {_DAY_SECONDS}").alias("_day")).agg(
+    spans = usage.groupBy(*VOLUME, F.shiftright(micros, _SPAN_BITS).alias("_span")).agg(
         F.count("*").alias("n"),
         F.sum(x).alias("x"),
         F.sum(y).alias("y"),
         F.sum(x * y).alias("xy"),
         F.sum(x * x).alias("xx"),
     )
-    shift = ((F.col("_day") - _ORIGIN_DAY) * _DAY_SECONDS).cast("double")
-    sums = days.groupBy(*VOLUME).agg(
+    shift = (F.col("_span") - _ORIGIN_SPAN) * F.lit(_SPAN_SECONDS)
+    x, xy, xx = F.col("x") / 1e6, F.col("xy") / 1e6, F.col("xx") / 1e12
+    sums = spans.groupBy(*VOLUME).agg(
         F.sum("n").alias("samples"),
-        F.sum(F.col("x") + F.col("n") * shift).alias("_x"),
+        F.sum(x + F.col("n") * shift).alias("_x"),
         F.sum("y").alias("_y"),
-        F.sum(F.col("xy") + F.col("y") * shift).alias("_xy"),
-        F.sum(F.col("xx") + 2 * shift * F.col("x") + F.col("n") * shift * shift).alias("_xx"),
+        F.sum(xy + F.col("y") * shift).alias("_xy"),
+        F.sum(xx + 2 * shift * x + F.col("n") * shift * shift).alias("_xx"),
     )
     n = F.col("samples")
     spread = n * F.col("_xx") - F.col("_x") * F.col("_x")
@@ -83,7 +88,7 @@ def straight_line(usage: DataFrame) -> DataFrame:
         # Samples of one moment have a spread of nothing but rounding.
         F.when(spread > 1e-12 * n * F.col("_xx"), together / spread).alias("slope_bytes_per_second"),
         (F.col("_y") / n).alias("level_bytes"),
-        (F.col("_x") / n + _ORIGIN_DAY * _DAY_SECONDS).alias("mean_at"),
+        (F.col("_x") / n + _ORIGIN_SPAN * _SPAN_SECONDS).alias("mean_at"),
         "samples",
     )
 

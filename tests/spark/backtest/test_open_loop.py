@@ -13,7 +13,7 @@ from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.bounds import with_bounds
 from kquota_pipeline.backtest.open_loop import headroom, replay, state, summary
 from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.backtest.statistics import NotOneType, decide_all, statistics
+from kquota_pipeline.backtest.statistics import NotOneType, decide_all, first_look, statistics
 from kquota_pipeline.tables import DECISIONS, OPERATORS, USAGE, Table
 from tests.spark.backtest.clusters import (
     POLICIES,
@@ -91,6 +91,20 @@ def test_the_extremes_of_a_tick_decide_every_policy_of_one_type_as_the_volumes_d
         ours[0].union(ours[1]).union(ours[2]),
         theirs.select(*columns, state(F.col("headroom")).alias("state")),
     )
+
+
+def test_a_first_look_says_how_long_each_policy_would_have_held_producers(spark: SparkSession) -> None:
+    usage = frame(spark, USAGE, [row for cluster in CLUSTERS[:5] for row in usage_rows(cluster)])
+    policies = _shifted(LimitType.MIN_FREE_PERCENTAGE, *LEVELS[LimitType.MIN_FREE_PERCENTAGE])
+    rows = summary(first_look(usage, policies, TICK_SECONDS), TICK_SECONDS).collect()
+    extremes = {row.cluster_id: row.n for row in statistics(usage, TICK_SECONDS).groupBy("cluster_id").agg(
+        F.count("*").alias("n")).collect()}  # fmt: skip
+    assert len(rows) == len(policies) * len(extremes)
+    for row in rows:
+        spent = row.open_seconds + row.throttle_seconds + row.pause_seconds
+        assert spent == TICK_SECONDS * extremes[row.cluster_id]
+        assert row.undetermined_seconds == 0
+    assert any(row.pause_seconds for row in rows)
 
 
 def _shifted(kind: LimitType, hard: int, soft: int) -> list[Policy]:
