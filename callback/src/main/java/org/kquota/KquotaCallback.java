@@ -12,8 +12,6 @@ import org.kquota.decision.BootClock;
 
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * The broker plug-in: <code>client.quota.callback.class=org.kquota.KquotaCallback</code>. It keeps the quotas that were
@@ -23,16 +21,13 @@ import java.util.concurrent.atomic.AtomicReference;
  * used, so that an error never lifts a pause.
  */
 public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Monitorable {
-    private static final int MAX_REMEMBERED = 10_000;
+    private static final int MAX_REMEMBERED = 5_000;
 
     private final BootClock bootClock;
     private final ResetFlags resetFlags = new ResetFlags();
-    private final Map<LimitKey, AtomicReference<Double>> lastLimits = new ConcurrentHashMap<>();
+    private final LastLimits lastLimits = new LastLimits(MAX_REMEMBERED);
     private volatile BrokerNode node;
     private volatile Posture knownRanOut;
-
-    private record LimitKey(ClientQuotaType type, Map<String, String> tags) {
-    }
 
     /** As the broker builds it. */
     public KquotaCallback() {
@@ -70,7 +65,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     public final Double quotaLimit(ClientQuotaType type, Map<String, String> tags) {
         try {
             Double limit = limit(type, tags);
-            remember(new LimitKey(type, tags), limit);
+            lastLimits.remember(type, tags, limit);
             return limit;
         } catch (Throwable e) {
             node.errors().count(Errors.Kind.REQUEST, e);
@@ -82,19 +77,8 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
         return node.quotas().limit(type, tags);
     }
 
-    private void remember(LimitKey key, Double limit) {
-        // A change in place: writing to the map itself would lock a part of it.
-        AtomicReference<Double> last = lastLimits.get(key);
-        if (last != null) {
-            last.setRelease(limit);
-        } else if (limit != null && lastLimits.size() < MAX_REMEMBERED) {
-            lastLimits.put(key, new AtomicReference<>(limit));
-        }
-    }
-
     private Double lastSafeLimit(ClientQuotaType type, Map<String, String> tags) {
-        AtomicReference<Double> remembered = lastLimits.get(new LimitKey(type, tags));
-        Double last = remembered == null ? null : remembered.get();
+        Double last = lastLimits.find(type, tags);
         Double safe = node.quotas().safeLimit(type);
         if (last == null || safe == null) {
             return last == null ? safe : last;
