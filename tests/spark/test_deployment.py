@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kquota_pipeline.archive import write_archive
-from kquota_pipeline.jars import JAR_COUNT, JarsUnavailable, ensure_jars
+from kquota_pipeline.jars import JAR_COUNT, JarsUnavailable, ensure_jars, fetch_jars
 
 
 def test_the_jars_of_the_pom_are_all_there():
@@ -24,6 +24,13 @@ def test_the_jars_of_the_pom_are_all_there():
         "spark-sql-kafka-0-10_2.13",
         "spark-token-provider-kafka-0-10_2.13",
     }
+
+
+def test_jars_are_fetched_into_a_folder_below_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fetch_jars(Path("dist/jars"))
+    fetched = sorted(path.name for path in tmp_path.glob("dist/jars/*.jar"))
+    assert fetched == [jar.name for jar in ensure_jars()]
 
 
 def test_a_configured_folder_without_the_jars_is_named(tmp_path, monkeypatch):

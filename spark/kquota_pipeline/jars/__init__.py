@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -54,6 +53,7 @@ def fetch_jars(folder: Path) -> None:
             f"Maven (mvn) is needed to fetch Spark's jars: apt-get install maven, or set {_FOLDER_VARIABLE} "
             "to a folder that holds them"
         )
+    folder = folder.resolve()  # Maven takes a relative folder for one beside the pom
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder.parent) as work:
         pom, incoming = Path(work) / "pom.xml", Path(work) / "jars"
@@ -66,8 +66,11 @@ def fetch_jars(folder: Path) -> None:
         if done.returncode != 0:
             tail = "\n".join(done.stdout.splitlines()[-_MAVEN_LINES_IN_ERROR:])
             raise JarsUnavailable(f"Maven could not fetch Spark's jars (exit {done.returncode}):\n{tail}")
-        with suppress(OSError):  # somebody else was faster: what they fetched is the same
+        try:
             incoming.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # otherwise somebody else was faster: what they fetched is the same
+                raise
 
 
 def _complete(folder: Path, name: str) -> list[Path]:
