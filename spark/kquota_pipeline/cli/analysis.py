@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,7 +33,9 @@ from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSA
 
 SinceOption = Annotated[
     str | None,
-    typer.Option("--since", metavar="YYYY-MM-DD", help="Leave out what is older than this UTC day."),
+    typer.Option(
+        "--since", metavar="DAY", help="Leave out what is older than this UTC day: YYYY-MM-DD, or 30d ago."
+    ),
 ]
 PoliciesOption = Annotated[
     Path | None,
@@ -183,13 +185,26 @@ def recommend(
     since: SinceOption = None,
     tick_seconds: TickOption = 600,
     replication_factor: ReplicationOption = 3.0,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print JSON: for each cluster the limits, the quotas and their commands."
+        ),
+    ] = False,
 ) -> None:
     """Write limits that would have kept every disk from filling, and print commands for quotas. Applies
     nothing.
     """
     history = _history(tables, spark, since)
     analysis = _analysed(history, (), {}, tick_seconds, replication_factor)
-    write_recommendations(analysis, to)
+    commands = write_recommendations(analysis, to)
+    if as_json:
+        wanted = ("cluster_id", "recommendation", "quotas", "quota_commands")
+        clusters: Any = analysis.document["clusters"]
+        typer.echo(to_json([{name: cluster[name] for name in wanted} for cluster in clusters]))
+        return
+    for command in commands:
+        typer.echo(command)
     for row in quotas(by_client(history.clients)).collect():
         say(f"{row.user} {row.client_id}: usual peak {row.peak_bytes_per_second:.0f} bytes/s on a broker")
 
@@ -237,13 +252,24 @@ def read_groups(path: Path) -> dict[str, list[str]]:
     return {str(group): users for group, users in document.items()}
 
 
+def first_day(since: str, today: date) -> date:
+    """Return the day that --since names: a day, or so many days ago (30d)."""
+    try:
+        if since.endswith("d"):
+            return today - timedelta(days=int(since.removesuffix("d")))
+        return date.fromisoformat(since)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"{since!r} is neither YYYY-MM-DD nor 30d", param_hint="--since") from None
+
+
 def example_policies() -> tuple[Policy, ...]:
     """Return the policies that come with the package."""
     return read_policies(Path(str(files("kquota_pipeline").joinpath("policies", "examples.yml"))))
 
 
-def write_recommendations(analysis: Analysis, folder: Path) -> None:
-    """Write the recommended limits of every cluster, and print the commands for quotas."""
+def write_recommendations(analysis: Analysis, folder: Path) -> list[str]:
+    """Write the recommended limits of every cluster; return the commands for quotas."""
+    commands: list[str] = []
     clusters: Any = analysis.document["clusters"]
     for cluster in clusters:
         name = cluster["cluster_id"]
@@ -253,8 +279,8 @@ def write_recommendations(analysis: Analysis, folder: Path) -> None:
                 say(f"{path} is written")
         else:
             say(f"cluster {name}: {cluster['recommendation']['problem']}")
-        for command in cluster["quota_commands"]:
-            typer.echo(command)
+        commands += cluster["quota_commands"]
+    return commands
 
 
 def started(action: Callable[[], SparkSession]) -> SparkSession:
@@ -304,10 +330,7 @@ def _reader(
     tables: str, spark: list[str] | None, since: str | None
 ) -> tuple[SparkSession, Callable[[Table], DataFrame]]:
     """Start Spark; what is returned with it reads a table, or ends the command with what is wrong with it."""
-    try:
-        first = None if since is None else datetime.strptime(since, "%Y-%m-%d").date()  # noqa: DTZ007 - a day
-    except ValueError:
-        raise typer.BadParameter(f"{since!r} is not a day, YYYY-MM-DD", param_hint="--since") from None
+    first = None if since is None else first_day(since, datetime.now(UTC).date())
     session = started(lambda: start_session("kquota-pipeline analysis", spark_settings(spark), say))
 
     def of(table: Table) -> DataFrame:

@@ -65,5 +65,6 @@ def demo(
     report = to / "report.html"
     report.write_text(page(analysis.document), "utf-8")
     (to / "report.json").write_text(to_json(analysis.document) + "\n", "utf-8")
-    write_recommendations(analysis, to / "recommended-limits")
+    for command in write_recommendations(analysis, to / "recommended-limits"):
+        typer.echo(command)
     progress(f"done: open {report}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import date, datetime
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
+_ANY_WIDTH = 10_000
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects.")]
 
 
@@ -25,7 +27,8 @@ def show(frame: DataFrame, title: str, as_json: bool) -> None:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*[_text(row[name]) for name in frame.columns])
-    Console().print(table)
+    # Whoever reads it through a pipe has a width of his own; folded to a guess, figures can't be read.
+    Console(width=None if sys.stdout.isatty() else _ANY_WIDTH).print(table)
 
 
 def to_json(document: object) -> str:

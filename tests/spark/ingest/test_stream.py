@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import timedelta
 
 import pytest
 from pyspark.sql import functions as F
@@ -12,7 +13,7 @@ from kquota_pipeline.ingest import stream
 from kquota_pipeline.ingest.lineage import ForeignCheckpoint
 from kquota_pipeline.ingest.stream import IngestFailed, ingest
 from kquota_pipeline.tables import QUARANTINE, USAGE, Tables
-from tests.spark.ingest.history import counts
+from tests.spark.ingest.history import START, counts
 
 
 @pytest.fixture
@@ -59,6 +60,19 @@ def test_each_record_is_appended_once_over_tls_in_batches_of_the_size_asked_for(
     assert [(row["reason"], row["kafka_topic"]) for row in bad] == [
         ("no value: a tombstone is no history record", topic.topic)
     ]
+
+
+def test_a_back_fill_of_months_comes_in_one_run_and_says_how_it_goes(spark, tables, checkpoint, history):
+    topic = history(partitions=2, volumes=2)
+    # A record every twelve hours: a hundred days, which a batch has all at once.
+    topic.send("usage", range(200), at=START - timedelta(days=100), step_seconds=12 * 3600)
+    lines: list[str] = []
+    done = ingest(spark, topic.source(max_records_per_batch=90), tables, checkpoint, lines.append)
+    days = delta.read(spark, tables, USAGE).groupBy("day").count()
+    assert {row["count"] for row in days.collect()} == {4}, "two records of two volumes on each day"
+    assert days.count() == 100
+    assert len([line for line in lines if line.startswith("batch ")]) == done.batches >= 3
+    assert done.summary().startswith("200 records in ")
 
 
 def test_a_batch_that_broke_off_between_two_tables_is_completed_and_not_repeated(

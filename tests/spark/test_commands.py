@@ -1,0 +1,126 @@
+"""What is typed: each command that reads the tables, on a generated history, and its JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from kquota_pipeline.cli.analysis import first_day
+from kquota_pipeline.cli.main import COMMANDS
+from kquota_pipeline.delta import append, create
+from kquota_pipeline.generator.fleet import FleetSize
+from kquota_pipeline.generator.history import generate
+from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSALS, USAGE, Tables
+
+SIZE = FleetSize(brokers=5, volumes_per_broker=2, days=14, interval_seconds=1800)
+# One of them is decommissioned on the way, and of no interest any more.
+BROKERS = SIZE.brokers - 1
+
+
+@pytest.fixture(scope="module")
+def month(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """Tables with a generated history; nobody was refused there, and nobody has a group."""
+    tables = Tables(f"file:{tmp_path_factory.mktemp('month')}/tables")
+    made = generate(spark, SIZE)
+    for frame, table in (
+        (made.usage, USAGE),
+        (made.decisions, DECISIONS),
+        (made.clients, CLIENTS),
+        (made.operators, OPERATORS),
+    ):
+        create(spark, tables, table)
+        append(frame, tables, table)
+    for table in (REFUSALS, GROUPS):
+        create(spark, tables, table)
+    return tables
+
+
+def run(*arguments: str) -> Result:
+    """Run a command in this process, with the session of the tests."""
+    return CliRunner().invoke(COMMANDS.application(arguments[0]), [*arguments])
+
+
+def rows(month: Tables, *arguments: str) -> Any:
+    """Return the document that a command prints with --json, on standard output alone."""
+    done = run(arguments[0], f"--tables={month.root}", *arguments[1:], "--json")
+    assert done.exit_code == 0, f"{done.output}{done.exception!r}"
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count", "column"),
+    [
+        ("forecast", BROKERS * SIZE.volumes_per_broker, "soft_outlook"),
+        ("forecast --accuracy", 4, "mean_error_ratio"),
+        ("skew", BROKERS, "broker_id"),
+        ("skew --moves", 1, "cluster_id"),
+        ("accounting", None, "bytes"),
+        ("accounting --quota-groups", 0, None),
+        ("accounting --refused", 0, None),
+        pytest.param("backtest --open-loop --tick-seconds=1800", None, "policy", marks=pytest.mark.long),
+        pytest.param("backtest --tick-seconds=3600", None, "policy", marks=pytest.mark.long),
+    ],
+)
+def test_every_command_prints_its_rows_as_json(
+    month: Tables, arguments: str, count: int | None, column: str | None
+) -> None:
+    found = rows(month, *arguments.split())
+    assert count is None or len(found) == count
+    if column is not None:
+        assert found != []
+        assert all(column in row for row in found)
+
+
+@pytest.mark.long
+def test_recommended_limits_are_the_same_in_files_and_in_json(month: Tables, tmp_path: Path) -> None:
+    (cluster,) = rows(month, "recommend", f"--to={tmp_path}/limits", "--tick-seconds=1800")
+    assert cluster["recommendation"]["problem"] is None
+    for broker, limits in cluster["recommendation"]["limits"].items():
+        written = yaml.safe_load((tmp_path / f"limits/broker-{broker}.yml").read_text("utf-8"))
+        assert written == {"kquota_agent_limits": limits}
+    assert len(cluster["recommendation"]["limits"]) == SIZE.brokers
+    assert len(cluster["quota_commands"]) == len(cluster["quotas"])
+
+
+def test_people_get_a_table(month: Tables) -> None:
+    done = run("forecast", f"--tables={month.root}", "--since=2026-10-03")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert "soft_outlook" in lines[2], "nothing is folded where it is no terminal"
+    assert len([line for line in lines if "/dev/sd" in line]) == BROKERS * SIZE.volumes_per_broker
+
+
+def test_the_first_day_is_a_day_or_so_many_days_ago() -> None:
+    today = date(2026, 3, 1)
+    assert first_day("2026-02-01", today) == date(2026, 2, 1)
+    assert first_day("30d", today) == date(2026, 1, 30)
+
+
+@pytest.mark.parametrize("text", ["yesterday", "d", "2026-02-30", "99999999d"])
+def test_what_is_no_day_is_named(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match=f"'{text}' is neither YYYY-MM-DD nor 30d"):
+        first_day(text, date(2026, 3, 1))
+
+
+@pytest.mark.long
+def test_a_new_user_has_something_to_look_at(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    done = run("demo", f"--to={folder}", "--days=14", "--brokers=5")
+    assert done.exit_code == 0, f"{done.output}{done.exception!r}"
+    assert f"done: open {folder}/report.html" in done.stderr
+    assert "forecasting every volume" in done.stderr, "it says how it goes"
+    assert (folder / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    (cluster,) = json.loads((folder / "report.json").read_text("utf-8"))["clusters"]
+    assert len(cluster["forecasts"]) == 4 * 3
+    assert len(list((folder / "recommended-limits").iterdir())) == 5
+    again = run("demo", f"--to={folder}")
+    assert again.exit_code == 1
+    assert f"{folder} is there already" in again.stderr
