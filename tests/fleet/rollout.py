@@ -100,6 +100,12 @@ def journal(host: Host, *arguments: str) -> str:
     return host.run(*unit, *arguments, check=False).stdout
 
 
+def now(host: Host) -> str:
+    """Return a place in the host's journal, for ``--after-cursor``: after what is in it now."""
+    last = host.run("journalctl", "--no-pager", "--quiet", "--lines=0", "--show-cursor").stdout
+    return last.strip().removeprefix("-- cursor: ")
+
+
 def metrics(host: Host) -> dict[str, float]:
     """Return the agent's metrics, each by its name with its labels."""
     ask = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9464/metrics').read().decode())"

@@ -27,6 +27,7 @@ from tests.fleet.rollout import (
     decision,
     journal,
     metrics,
+    now,
     play,
     wait_for,
     write_inventory,
@@ -91,12 +92,6 @@ def status(host: Host) -> dict[str, Any]:
 def is_active(host: Host, broker_id: int) -> bool | None:
     known = {broker["broker_id"]: broker["active"] for broker in status(host).get("brokers", [])}
     return known.get(broker_id)
-
-
-def now(host: Host) -> str:
-    """A place in the host's journal: after what is in it now."""
-    last = host.run("journalctl", "--no-pager", "--quiet", "--lines=0", "--show-cursor").stdout
-    return last.strip().removeprefix("-- cursor: ")
 
 
 def states_told(host: Host, since: str) -> set[str]:

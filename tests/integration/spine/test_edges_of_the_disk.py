@@ -1,9 +1,10 @@
-"""Free space at the very edges: oscillating at a limit, and none at all where the decision is written."""
+"""Disks at their edges: space that oscillates at a limit, none for the decision, a disk that hangs."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.observe.conftest import HangingDisk
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 
@@ -85,3 +87,43 @@ def test_without_space_for_the_decision_the_old_one_stays_and_its_lease_ends(
     (small_run / "ballast").unlink()
     eventually(lambda: agent.applied["lost"] is None and agent.applied["state"] == "OPEN", "heard again")
     assert agent.told("over: ", since=marks[2])
+
+
+@pytest.fixture
+def hanging(fleet: Fleet, tmp_path: Path) -> Iterator[HangingDisk]:
+    """A disk that can be told to hang; to the agent of broker 2 it is one more with a log dir on it."""
+    agent, disk = fleet.agents[2], HangingDisk(tmp_path / "disk")
+    try:
+        text = agent.layout.server_properties.read_text("utf-8")
+        properties, count = re.subn(r"(?m)^log\.dirs=.*$", rf"\g<0>,{disk.mount_point}", text)
+        assert count == 1
+        (tmp_path / "server.properties").write_text(properties, "utf-8")
+        agent.stop()
+        mark = agent.journal_mark()
+        agent.write_config(broker={"server_properties": str(tmp_path / "server.properties")})
+        agent.start()
+        eventually(lambda: agent.told("OPEN: ", since=mark), "it has decided")
+        yield disk
+    finally:
+        disk.take_down()
+        agent.stop()
+
+
+@pytest.mark.accepts("F4", "A28")
+def test_an_agent_goes_on_beside_a_disk_that_hangs_and_says_which(fleet: Fleet, hanging: HangingDisk) -> None:
+    agent, marks = fleet.agents[2], fleet.marks()
+    hanging.hang()
+    fleet.await_enforced("PAUSE")
+    for other in fleet.of():
+        assert other.decision["undetermined"] == [{"broker_id": 2, "cause": "failed"}]
+    told = agent.told(f"{hanging.mount_point}: no answer from the file system", since=marks[2])
+    assert {level for level, _ in told} == {"WARNING"}
+    sequence, pets = agent.decision["sequence"], len(agent.notifications.heard)
+    reported = fleet.usage_of(2)[-1][1]
+    statuses = [volume.get("Status", "ok") for volume in reported["Volumes"]]
+    assert sorted(set(statuses)) == ["failed", "ok"], "its neighbours are well"
+    assert statuses.count("failed") == 1
+    eventually(lambda: agent.decision["sequence"] > sequence + 2, "the lease is renewed")
+    eventually(lambda: fleet.usage_of(2)[-1][1]["Sequence"] > reported["Sequence"] + 1, "it reports on")
+    assert any(message.get("WATCHDOG") == "1" for message in agent.notifications.heard[pets:])
+    assert agent.applied["lost"] is None

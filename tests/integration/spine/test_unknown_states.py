@@ -197,3 +197,15 @@ def test_a_malformed_record_is_skipped_counted_and_told(fleet: Fleet) -> None:
     assert {level for level, _ in told} == {"WARNING"}
     assert len(told) == 3
     assert set(agent.states_told(marks[3])) <= {"OPEN"}, "the last good record counts on"
+
+
+@pytest.mark.accepts("F5", "A2")
+def test_a_limit_of_an_unknown_type_makes_its_sender_undetermined(fleet: Fleet) -> None:
+    fleet.agents[2].stop()
+    unheard = {"HardLimit": {"type": "MaxInodes", "level": 5}}
+    fleet.put("2", snapshot(fleet, 2, age_seconds=0) | unheard)
+    fleet.await_enforced("PAUSE", [1, 3])
+    invalid = [{"broker_id": 2, "cause": "invalid-limit"}]
+    assert undetermined(fleet, 1) == undetermined(fleet, 3) == invalid
+    for agent in fleet.of([1, 3]):
+        assert agent.metric("kquota_undetermined", broker="2", cause="invalid-limit") == 1

@@ -12,7 +12,11 @@ def test_every_test_that_stands_for_a_threat_exists() -> None:
     rows = [line for line in page.splitlines() if line.startswith("|")][2:]
     sources = [
         path.read_text("utf-8")
-        for root, pattern in (("tests", "test_*.py"), ("callback/src/test", "*.java"))
+        for root, pattern in (
+            ("tests", "test_*.py"),
+            ("extensions", "test_*.py"),
+            ("callback/src/test", "*.java"),
+        )
         for path in (REPOSITORY / root).rglob(pattern)
     ]
     text = "\n".join(sources)
