@@ -20,8 +20,8 @@ and until it was normal again.
 _SEEN = """
 The last columns say how many tests of a fault passed in their last whole run, and the longest of their times
 (runs from {first} to {last}). These are with the settings of the tests: reports every 2 s, stale after 5 to
-25 s, leases of 8 to 20 s, about a third of the defaults; they include what the fault itself takes, such as
-a session that times out.
+25 s, leases of 8 to 20 s, about a third of the defaults; on hosts with systemd (F3, F17, F18) with the
+defaults. They include what the fault itself takes, such as a session that times out.
 """
 _TABLE = """
 | | problem | what one sees | what kquota does | what to do | passed | safe after | normal after |

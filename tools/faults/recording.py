@@ -74,7 +74,7 @@ def _result(nodeid: str, phases: list[pytest.TestReport]) -> Result:
     values: dict[str, float] = {}
     for name, value in phases[-1].user_properties if phases else ():
         if name in {"safe_seconds", "recovery_seconds"}:
-            values[name] = float(str(value))
+            values[name] = max(float(str(value)), values.get(name, 0.0))
     passed = [phase.when for phase in phases if phase.outcome == "passed"] == ["setup", "call", "teardown"]
     return Result(
         _test(nodeid),

@@ -39,7 +39,7 @@ def test_killed(safe_seconds, record_property):
 @pytest.fixture
 def recovered(request):
     yield
-    request.node.user_properties.append(("recovery_seconds", 3))
+    request.node.user_properties += [("recovery_seconds", 3), ("recovery_seconds", 2)]
 
 def test_recovers(recovered):
     pass
