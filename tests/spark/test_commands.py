@@ -80,6 +80,32 @@ def test_every_command_prints_its_rows_as_json(
 
 
 @pytest.mark.long
+def test_a_first_look_decides_many_policies_of_one_type_and_refuses_others(
+    month: Tables, tmp_path: Path
+) -> None:
+    def policy(name: str, free: int, **more: object) -> dict[str, object]:
+        limits = {
+            kind: {"type": "MinFreePercentage", "level": level}
+            for kind, level in (("hard", free), ("soft", 2 * free))
+        }
+        return {"name": name, "limits": {**limits, **more}}
+
+    wanted = [policy(f"{free} percent", free) for free in range(5, 25)]
+    path = tmp_path / "policies.yml"
+    path.write_text(yaml.safe_dump({"policies": wanted}), "utf-8")
+    look = ("backtest", "--first-look", f"--policies={path}", "--tick-seconds=1800")
+    found = {row["policy"]: row for row in rows(month, *look)}
+    assert set(found) == {f"{free} percent" for free in range(5, 25)}
+    paused = [found[f"{free} percent"]["pause_seconds"] for free in range(5, 25)]
+    assert paused == sorted(paused), "a higher hard limit is reached sooner"
+    assert paused[-1] > 0
+    special = policy("special", 5, volumes={"/data/1": {"soft": {"type": "MinFreePercentage", "level": 50}}})
+    path.write_text(yaml.safe_dump({"policies": [*wanted, special]}), "utf-8")
+    refused = run(look[0], f"--tables={month.root}", *look[1:])
+    assert refused.exit_code == 1
+    assert "policy 'special' must have limits of one type, and the same on every volume" in refused.stderr
+
+
 def test_recommended_limits_are_the_same_in_files_and_in_json(month: Tables, tmp_path: Path) -> None:
     (cluster,) = rows(month, "recommend", f"--to={tmp_path}/limits", "--tick-seconds=1800")
     assert cluster["recommendation"]["problem"] is None
