@@ -8,7 +8,7 @@ CALLBACK_JAR = callback/target/kquota-callback-$(shell sed -n 's/^__version__ = 
 
 .PHONY: help
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
 
 .PHONY: demo
 demo: deps callback ## A real three-broker Kafka whose small disk fills, protected (UNPROTECTED=1: without kquota)
@@ -39,6 +39,7 @@ test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that
 	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m long $(PYTEST_ARGS)
 	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
 	$(MAKE) scenario SCENARIO=log-dirs
+	$(MAKE) scenario SCENARIO=pipeline
 
 .PHONY: test-scenario
 test-scenario: ## A rollout on three hosts with a systemd of their own
@@ -164,7 +165,7 @@ lock: deps ## Lock the Python requirements anew
 
 SCENARIO ?= default
 .PHONY: scenario
-scenario: deps-fleet packages-of-all-suites ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
+scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-all-suites) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ .venv-fleet/bin/molecule test -s $(SCENARIO)
 
 PACKAGED = $(shell find agent packaging requirements tools/packages -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml
@@ -174,6 +175,17 @@ packages-of-all-suites: build/packages-of-all-suites
 build/packages-of-all-suites: $(CALLBACK_JAR) $(PACKAGED) | deps
 	tools/packages/build.sh bookworm trixie
 	mkdir -p $(@D)
+	touch $@
+
+PIPELINE_PYTHON ?= 3.11
+.PHONY: pipeline-wheels
+pipeline-wheels: build/pipeline-wheels-$(PIPELINE_PYTHON) ## What the role kquota_pipeline installs, into dist/ (PIPELINE_PYTHON=3.11: of its hosts)
+
+PIPELINE_WHEELED = $(shell find agent spark -type f -not -path '*/__pycache__/*' 2>/dev/null) requirements/pipeline.txt tools/pipeline_wheels.py
+build/pipeline-wheels-%: $(PIPELINE_WHEELED) pyproject.toml | deps-pipeline
+	$(PIPELINE_PY) -m tools.pipeline_wheels $* dist
+	mkdir -p $(@D)
+	rm -f build/pipeline-wheels-*
 	touch $@
 
 .PHONY: packages
