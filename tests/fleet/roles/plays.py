@@ -39,8 +39,19 @@ def run_play(
     }
     file = folder / "play.json"
     file.write_text(json.dumps([play]))
+    return run_playbook(folder, file, variables, *options, inventory=inventory)
+
+
+def run_playbook(
+    folder: Path, playbook: Path, variables: Mapping[str, Any], *options: str, inventory: str
+) -> str:
+    """Run a playbook for the hosts of the inventory, a file or a list; return what Ansible said.
+
+    Raises:
+        PlayFailed: a task failed.
+    """
     finished = subprocess.run(
-        [PROGRAMS / "ansible-playbook", "-i", inventory, file, "-e", json.dumps(variables), *options],
+        [PROGRAMS / "ansible-playbook", "-i", inventory, playbook, "-e", json.dumps(variables), *options],
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,78 @@
+"""The mode: plays that are told none leave it as it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_playbook
+from tests.unit.repository.tree import REPOSITORY
+
+PLAYBOOKS = REPOSITORY / "playbooks"
+MODES = {"a": "enforce", "b": "observe", "c": "enforce"}
+
+
+def set_mode(folder: Path, variables: Mapping[str, str]) -> str:
+    """Run the play here for brokers whose agents have a configuration each, but for d, which is new."""
+    hosts = {}
+    for name in [*MODES, "d"]:
+        file = folder / f"{name}.yml"
+        if name in MODES:
+            file.write_text(f"mode: {MODES[name]}\n")
+        hosts[name] = {"kquota_agent_config_file": str(file)}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
+    inventory = folder / "hosts.yml"
+    inventory.write_text(json.dumps({"kafka_brokers": {"hosts": hosts, "vars": local}}))
+    given = {"ansible_become": False, **variables}
+    return run_playbook(folder, PLAYBOOKS / "set_mode.yml", given, inventory=str(inventory))
+
+
+@pytest.mark.parametrize("variables", [{}, {"kquota_mode": ""}], ids=["not given", "empty"])
+def test_without_a_mode_nothing_changes_and_it_is_said_who_does_what(
+    variables: Mapping[str, str], tmp_path: Path
+) -> None:
+    said = set_mode(tmp_path, variables)
+    assert "enforce: a, c. Agents that observe: b, d." in " ".join(said.split())
+    recap = said.rsplit("PLAY RECAP", 1)[1]
+    assert recap.count("changed=0") == len(MODES) + 1
+    assert {name: yaml.safe_load((tmp_path / f"{name}.yml").read_text())["mode"] for name in MODES} == MODES
+
+
+def test_a_mode_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlayFailed, match="kquota_mode is 'enfroce'"):
+        set_mode(tmp_path, {"kquota_mode": "enfroce"})
+
+
+# What is asked for, what the agent has, and what the rollout gives it.
+CASES: list[tuple[dict[str, str], str, str]] = [
+    ({}, "enforce", "enforce"),
+    ({}, "observe", "observe"),
+    ({"kquota_mode": ""}, "enforce", "enforce"),
+    # Enforcing begins once the plug-in was seen to exempt the agent, at the end of the rollout.
+    ({"kquota_mode": "enforce"}, "observe", "observe"),
+    ({"kquota_mode": "enforce"}, "enforce", "enforce"),
+    ({"kquota_mode": "observe"}, "enforce", "observe"),
+]
+
+
+def test_a_rollout_gives_an_agent_the_mode_that_it_has_unless_it_shall_observe(tmp_path: Path) -> None:
+    plays = yaml.safe_load((PLAYBOOKS / "rollout.yml").read_text("utf-8"))
+    (expression,) = [
+        task["vars"]["kquota_agent_mode"]
+        for play in plays
+        for task in play.get("tasks", [])
+        if "kquota_agent_mode" in task.get("vars", {})
+    ]
+    hosts = {
+        f"case-{number}": {**given, "kquota_present_mode": present, "then": then}
+        for number, (given, present, then) in enumerate(CASES)
+    }
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+    check = {"ansible.builtin.assert": {"that": "mode == then"}, "vars": {"mode": expression}}
+    said = run_play(tmp_path, [check], {}, inventory=str(inventory))
+    assert said.rsplit("PLAY RECAP", 1)[1].count("ok=1") == len(CASES)
