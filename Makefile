@@ -40,6 +40,7 @@ test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that
 	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
 	$(MAKE) scenario SCENARIO=log-dirs
 	$(MAKE) scenario SCENARIO=pipeline
+	$(MAKE) scenario SCENARIO=uninstall
 
 .PHONY: test-scenario
 test-scenario: ## A rollout on three hosts with a systemd of their own

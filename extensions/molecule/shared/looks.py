@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 300.0
-BROKERS = ("broker-1", "broker-2", "broker-3")
-INTERNAL = ",".join(f"{name}:9093" for name in BROKERS)
-CLIENTS = ",".join(f"{name}:9092" for name in BROKERS)
+# By its name, which is in its certificate; the others are found through it.
+INTERNAL, CLIENTS = "$(hostname):9093", "$(hostname):9092"
 ADMIN = "/etc/kafka/admin.properties"
 APPLICATION = "/etc/kafka/application.properties"
 
