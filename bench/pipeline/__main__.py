@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from bench.pipeline.causes import causes
 from bench.pipeline.claims import claims
 from bench.pipeline.data import make
 from bench.pipeline.foretold import Accuracy, measure_accuracy
@@ -71,7 +72,7 @@ def bench(
     saved = [found for name in steps if (found := store.load(name)) is not None]
     missing = [name for name in steps if store.load(name) is None]
     verdicts = claims(profile, saved)
-    text = page(profile, saved, verdicts, missing, _REPEATS)
+    text = page(profile, saved, verdicts, missing, _REPEATS, causes(profile, saved, verdicts))
     typer.echo(text)
     if saved and not small and (judge_only or not missing):
         _PAGE.write_text(text, "utf-8")

@@ -38,6 +38,7 @@ def page(
     verdicts: Sequence[Verdict],
     missing: Sequence[str],
     repeats: int,
+    why: Sequence[str] = (),
 ) -> str:
     """Return the whole page."""
     fleet = profile.fleet
@@ -47,6 +48,7 @@ def page(
             head,
             *_measured(saved, missing),
             *_aims(verdicts),
+            *_causes(why),
             *_costs(saved),
             *_ingests(saved),
             *_forecasts(saved),
@@ -72,6 +74,12 @@ def _aims(verdicts: Sequence[Verdict]) -> list[str]:
     lines = ["An aim that is missed fails nothing. Another answer than DuckDB's, or a wrong count, does."]
     lines += ["", "| aim | found | reached |", "|---|---|---|"]
     return [*lines, *(f"| {v.aim} | {v.found} | {'yes' if v.holds else '**no**'} |" for v in verdicts), ""]
+
+
+def _causes(why: Sequence[str]) -> list[str]:
+    if not why:
+        return []
+    return ["What is missed, and what we take for the cause:", "", *(f"- {cause}" for cause in why), ""]
 
 
 def _costs(saved: Sequence[Saved]) -> list[str]:

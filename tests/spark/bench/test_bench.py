@@ -9,6 +9,7 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
+from bench.pipeline.causes import causes
 from bench.pipeline.claims import claims
 from bench.pipeline.data import Fleet, make
 from bench.pipeline.page import page
@@ -89,6 +90,22 @@ def test_steps_are_saved_as_they_come_and_the_page_shows_those_that_are_there(tm
     assert "| ingest: ≥ 12,000 records per second | 15,000 | yes |" in text
     assert "Not yet measured: forecast." in text
     assert "on 2026-11-21, in 2 minutes" in text
+
+
+def test_the_page_says_what_holds_an_aim_that_is_missed_and_nothing_of_others() -> None:
+    cpu = {
+        "tick replay": 6.0,
+        "its columns read": 1.0,
+        "its samples chosen": 2.5,
+        "replay of one cluster": 3.0,
+    }
+    slow = [saved("spark", *(figure("spark", work, seconds) for work, seconds in cpu.items()))]
+    (why,) = causes(BASE, slow, claims(BASE, slow))
+    parts = "1.0 are reading, 1.5 comparing role and status, 0.5 grouping by tick, and 3.0 the name"
+    assert f"Of 6.0 CPU seconds {parts}; without it, 4.0 M samples per CPU second." in why
+    assert why in page(BASE, slow, claims(BASE, slow), [], 3, [why])
+    quick = [saved("spark", figure("spark", "tick replay", 0.5), figure("spark", "regression", 0.5))]
+    assert causes(BASE, quick, claims(BASE, quick)) == []
 
 
 def test_a_full_run_has_all_the_steps_of_an_ordinary_one() -> None:
