@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 # Time is cut into spans of 2^37 µs, some 38 hours.
 _SPAN_BITS = 37
 _SPAN_SECONDS = 2**_SPAN_BITS / 1e6
-# Near the samples, whenever they are from: it begins in January 2026.
+# Near the samples, whenever they are from: it begins on the last day of 2025.
 _ORIGIN_SPAN = 12_858
 VOLUME = ("cluster_id", "broker_id", "volume_name")
 
