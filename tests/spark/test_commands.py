@@ -112,7 +112,9 @@ def test_recommended_limits_are_the_same_in_files_and_in_json(month: Tables, tmp
     for broker, limits in cluster["recommendation"]["limits"].items():
         written = yaml.safe_load((tmp_path / f"limits/broker-{broker}.yml").read_text("utf-8"))
         assert written == {"kquota_agent_limits": limits}
-    assert len(cluster["recommendation"]["limits"]) == SIZE.brokers
+    # The last one has been decommissioned.
+    assert set(cluster["recommendation"]["limits"]) == {str(n) for n in range(1, SIZE.brokers)}
+    assert len(list((tmp_path / "limits").iterdir())) == SIZE.brokers - 1
     assert len(cluster["quota_commands"]) == len(cluster["quotas"])
 
 
@@ -146,7 +148,7 @@ def test_a_new_user_has_something_to_look_at(spark: SparkSession, tmp_path: Path
     assert (folder / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     (cluster,) = json.loads((folder / "report.json").read_text("utf-8"))["clusters"]
     assert len(cluster["forecasts"]) == 4 * 3
-    assert len(list((folder / "recommended-limits").iterdir())) == 5
+    assert len(list((folder / "recommended-limits").iterdir())) == 4, "one has been decommissioned"
     again = run("demo", f"--to={folder}")
     assert again.exit_code == 1
     assert f"{folder} is there already" in again.stderr

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, Row
@@ -87,7 +87,9 @@ def analyse(
             replication_factor,
         )
         outcomes = closed_loop_summary(course, tick_seconds).collect()
-        recommendation, chosen = _recommendation(wanted, outcomes)
+        # Who has not been heard of for a day has no forecast, and gets no limits.
+        present = {row.broker_id for row in forecasts if row.cluster_id == cluster_id}
+        recommendation, chosen = _recommendation(wanted, outcomes, present)
         if chosen is not None:
             recommended[cluster_id] = chosen
         of_cluster = _Filter(cluster_id)
@@ -144,12 +146,17 @@ def _of_cluster(history: History, cluster_id: str) -> History:
     )
 
 
-def _recommendation(wanted: Sequence[Policy], outcomes: Sequence[Row]) -> tuple[Document, Policy | None]:
+def _recommendation(
+    wanted: Sequence[Policy], outcomes: Sequence[Row], present: Collection[int]
+) -> tuple[Document, Policy | None]:
     names = {policy.name for policy in wanted}
     try:
         chosen = choose(wanted, [row for row in outcomes if row.policy in names])
     except NoSafeLimits as error:
         return {"policy": None, "problem": str(error), "limits": {}}, None
+    chosen = replace(
+        chosen, brokers={broker: own for broker, own in chosen.brokers.items() if broker in present}
+    )
     limits = {str(broker): own.to_document() for broker, own in chosen.brokers.items()}
     return {"policy": chosen.name, "problem": None, "limits": limits}, chosen
 
