@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 from tools.faults.catalogue import REPOSITORY
 from tools.faults.results import Result, Results
+from tools.faults.watching import watch
 
 _REPORTS = REPOSITORY / "callback/target/surefire-reports"
-LOOK_SECONDS = 1.0
 
 
 def run_plug_in(
@@ -42,15 +42,14 @@ def run_plug_in(
             for result in found:
                 results.add(result)
 
+    def take_and_look() -> None:
+        take()
+        look()
+
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, cwd=REPOSITORY, stdout=output, stderr=output)
         try:
-            while process.poll() is None:
-                try:
-                    process.wait(LOOK_SECONDS)
-                except subprocess.TimeoutExpired:
-                    take()
-                    look()
+            watch(process, take_and_look)
         finally:
             if process.poll() is None:
                 process.terminate()

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.faults.catalogue import REPOSITORY, Fault
-from tools.faults.plug_in import LOOK_SECONDS, run_plug_in
+from tools.faults.plug_in import run_plug_in
 from tools.faults.results import Result, Results
+from tools.faults.watching import watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,7 @@ def run_pytest(
     command += ["-m", "not long"] if quick else []
     process = subprocess.Popen([*command, *tests], cwd=folder)
     try:
-        while process.poll() is None:
-            try:
-                process.wait(LOOK_SECONDS)
-            except subprocess.TimeoutExpired:
-                look()
+        watch(process, look)
     finally:
         if process.poll() is None:
             # It has had the terminal's Ctrl-C, too, and takes down what it has started.
