@@ -13,7 +13,7 @@ import yaml
 from pyspark.sql import DataFrame, SparkSession
 
 from kquota_pipeline import skew as skew_of
-from kquota_pipeline.accounting.clients import by_client, by_group, by_quota_group, quotas, refused
+from kquota_pipeline.accounting.clients import by_client, by_group, by_quota_group, refused
 from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.open_loop import replay, summary
@@ -198,15 +198,16 @@ def recommend(
     history = _history(tables, spark, since)
     analysis = _analysed(history, (), {}, tick_seconds, replication_factor)
     commands = write_recommendations(analysis, to)
+    clusters: Any = analysis.document["clusters"]
     if as_json:
         wanted = ("cluster_id", "recommendation", "quotas", "quota_commands")
-        clusters: Any = analysis.document["clusters"]
         typer.echo(to_json([{name: cluster[name] for name in wanted} for cluster in clusters]))
         return
     for command in commands:
         typer.echo(command)
-    for row in quotas(by_client(history.clients)).collect():
-        say(f"{row.user} {row.client_id}: usual peak {row.peak_bytes_per_second:.0f} bytes/s on a broker")
+    for quota in (quota for cluster in clusters for quota in cluster["quotas"]):
+        name = f"{quota['user']} {quota['client_id']}"
+        say(f"{name}: usual peak {quota['peak_bytes_per_second']:.0f} bytes/s on a broker")
 
 
 def report(
