@@ -36,6 +36,8 @@ def fleet(shared_fleet: Fleet, request: pytest.FixtureRequest) -> Iterator[Fleet
     configured = {i: dict(agent.settings) for i, agent in shared_fleet.agents.items()}
     yield shared_fleet
     shared_fleet.clear()
+    # A test that failed half-way must not hold all those after it.
+    shared_fleet.withdraw_orders()
     last_reports = {}
     for broker_id, agent in shared_fleet.agents.items():
         changed = agent.settings != configured[broker_id]

@@ -113,6 +113,14 @@ class Fleet:
             for volume in node.volumes:
                 (volume.mount_point / "ballast").unlink(missing_ok=True)
 
+    def withdraw_orders(self) -> None:
+        """Remove what operators ordered and what brokers reported that the cluster has not."""
+        last = {message.key(): message.value() for message in self.records()}
+        own = {str(broker_id).encode() for broker_id in self.agents}
+        for key, value in last.items():
+            if key is not None and value is not None and key not in own:
+                self.put(key.decode(), None)
+
     def of(self, ids: Iterable[int] | None = None) -> list[AgentProcess]:
         """Those agents; all of them by default."""
         return [self.agents[i] for i in (self.agents if ids is None else ids)]

@@ -82,8 +82,12 @@ def test_a_hold_at_open_outranks_everything_but_a_broker_s_own_breach(fleet: Fle
     fleet.await_enforced("PAUSE")
     fleet.agents[1].order("hold", "open", "--for", "10m", "--reason", "we know better")
     fleet.await_enforced("OPEN", [1, 2])
+    # Each agent hears of the order in its own time, and only then may it disobey.
+    eventually(
+        lambda: [reason["cause"] for reason in fleet.agents[3].decision["reasons"]] == ["hard", "hold"],
+        "broker 3 has heard of it",
+    )
     assert fleet.agents[3].applied_state == "PAUSE"
-    assert [reason["cause"] for reason in fleet.agents[3].decision["reasons"]] == ["hard", "hold"]
     fleet.agents[1].order("hold", "release")
     fleet.await_enforced("PAUSE")
 
@@ -95,6 +99,8 @@ def test_a_quarantined_broker_has_no_vote_except_on_itself(fleet: Fleet) -> None
     said = agent.order("quarantine", "3", "--for", "1h", "--reason", "wrong figures")
     assert said.startswith("broker 3 is in quarantine until ")
     fleet.await_enforced("OPEN", [1, 2])
+    last = fleet.agents[3].decision["sequence"]
+    eventually(lambda: fleet.agents[3].decision["sequence"] > last, "broker 3 has decided again")
     assert fleet.agents[3].applied_state == "PAUSE"
     status = json.loads(agent.cli("status", "--json").stdout)
     assert status["state"] == "OPEN"
