@@ -109,8 +109,10 @@ def clear(path: Path, *, keep_files: bool = False, patience_seconds: float = _PA
     clean_looks = 0
     elsewhere: list[str] = []
     while clean_looks < _CLEAN_LOOKS:
-        remaining = _release(path)
+        # Taken before the attempt: a busy disk can hold one umount for longer than our patience, and what it
+        # released in the end has not resisted.
         passed_seconds = time.monotonic() - begun
+        remaining = _release(path)
         if passed_seconds > _ELSEWHERE_SECONDS and all(map(_is_held_elsewhere, remaining)):
             elsewhere, remaining = remaining, []
         clean_looks = 0 if remaining else clean_looks + 1

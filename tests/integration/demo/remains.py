@@ -16,7 +16,7 @@ def remains_of(path: Path) -> list[str]:
     return remains + ([f"directory {path}"] if path.exists() else [])
 
 
-def wait_until_nothing_remains(path: Path, timeout_seconds: float = 15.0) -> None:
+def wait_until_nothing_remains(path: Path, timeout_seconds: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_seconds
     while remains := remains_of(path):
         assert time.monotonic() < deadline, remains

@@ -12,7 +12,7 @@ import pytest
 
 from kquota.demo.processes import ChildProcess
 from kquota.demo.volumes import MIB, VolumeSpec, make_loop_volume
-from kquota.demo.workspace import Workspace, clear_abandoned, members
+from kquota.demo.workspace import Workspace, clear, clear_abandoned, members
 from tests.integration.demo.conftest import RunScript
 from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
 
@@ -62,7 +62,7 @@ def test_nothing_outlives_an_owner_ended_by(number: signal.Signals, run_script: 
 
     os.killpg(owner.pid, number)
 
-    assert owner.wait(timeout=20) != 0
+    assert owner.wait(timeout=60) != 0
     wait_until_nothing_remains(path)
 
 
@@ -79,6 +79,17 @@ def test_the_next_owner_clears_up_after_owner_and_janitor_were_killed(
     with Workspace(root) as workspace:
         assert remains_of(path) == []
     assert remains_of(workspace.path) == []
+
+
+def test_what_goes_at_the_first_slow_attempt_has_not_resisted(root: Path) -> None:
+    with Workspace(root) as workspace:
+        log, environment = workspace.path / "log", workspace.environment()
+        child = ChildProcess(["sleep", "300"], log_path=log, environment=environment)
+        attempt_outlasts_seconds = 0.0005
+
+        assert clear(workspace.path, keep_files=True, patience_seconds=attempt_outlasts_seconds) == []
+
+        assert child.popen.wait(timeout=60) == -signal.SIGKILL
 
 
 def test_an_exception_leaves_nothing(root: Path) -> None:
