@@ -129,6 +129,7 @@ class Cycle:
         """
         self._settings, self._ports = settings, ports
         self._rereading = ClusterView(settings.future_tolerance)
+        self._was_caught_up = False
         self.view.future_tolerance = settings.future_tolerance
         self._membership.grace_seconds = settings.join_grace_seconds
         self._schedule.interval_seconds = settings.interval_seconds

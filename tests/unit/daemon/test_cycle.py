@@ -291,6 +291,16 @@ def test_what_was_ordered_before_the_start_is_no_news() -> None:
     assert report.folded["malformed"] == report.folded["operator"] == 1
 
 
+def test_a_reload_tells_nothing_again() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.replace_ports(MemoryPorts(), SETTINGS)
+    report = bench.run(arrival("hold", order(600, Action="pause")), arrival("hold", None), arrival(2, b"{"))
+    assert (report.orders, report.malformed) == ((), ())
+    report = bench.run(arrival("hold", None, actor="bob", reason="done"))
+    assert [news.sentence for news in report.orders] == ["the hold was released by bob (done)"]
+
+
 @pytest.mark.accepts("F16")
 def test_another_agent_for_our_broker_is_a_rival_as_long_as_it_reports() -> None:
     bench = Bench()
