@@ -209,6 +209,10 @@ class AgentProcess:
         """The entries that hold a text."""
         return [entry for entry in self.journal(since) if part in entry[1]]
 
+    def await_entry(self, level: str, sentence: str, since: int = 0) -> None:
+        """Wait for an entry of the journal: it is written a moment after the decision that it tells of."""
+        eventually(lambda: (level, sentence) in self.journal(since), f"{self} says: {sentence}")
+
     def states_told(self, since: int = 0) -> list[str]:
         """The state of each change of decision, oldest first: every one is in the journal."""
         found = (re.match(r"(OPEN|THROTTLE|PAUSE)\b.*: ", sentence) for _, sentence in self.journal(since))
@@ -227,6 +231,12 @@ class AgentProcess:
     def metric(self, name: str, **labels: str) -> float | None:
         """One value; None where there is no such series."""
         return self.metrics().get((name, frozenset(labels.items())))
+
+    def await_metric(self, expected: float, name: str, **labels: str) -> None:
+        """Wait for a value: metrics, too, follow the decision by a moment."""
+        eventually(
+            lambda: self.metric(name, **labels) == expected, f"{name} {labels} is {expected} at {self}"
+        )
 
     def log_tail(self) -> str:
         """The end of its journal, for messages."""

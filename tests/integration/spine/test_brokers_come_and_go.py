@@ -176,7 +176,7 @@ def test_a_log_dir_that_the_broker_has_taken_offline_has_no_vote(mortal: Fleet) 
     reported = mortal.usage_of(3)[-1][1]["Volumes"]
     assert {v["VolumeName"]: v.get("Status", "ok") for v in reported}[device] == "offline"
     labels = {"volume": device, "mount_point": str(volume.mount_point), "role": "data", "status": "offline"}
-    assert agent.metric("kquota_volume_status", **labels) == 1
+    agent.await_metric(1, "kquota_volume_status", **labels)
     told = agent.told(
         f"volume {device} is offline: the broker has taken all its log dirs offline", since=mark
     )

@@ -42,7 +42,7 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
         eventually(
             lambda other=other: ("WARNING", sentence) in other.journal(marks[other.broker_id]), "it is told"
         )
-        assert other.metric("kquota_hold_active", action="pause") == 1
+        other.await_metric(1, "kquota_hold_active", action="pause")
     check = agent.cli("check")
     assert check.returncode == 2
     assert check.stdout.startswith(f"KQUOTA CRITICAL - {sentence.removesuffix(' [enforcing]')}")
@@ -54,8 +54,7 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
     fleet.await_enforced("OPEN")
     assert hold_in_force(fleet) == [None] * 3
     for other in fleet.of():
-        told = [sentence for _, sentence in other.journal(marks[other.broker_id])]
-        assert "the hold was released by bob (done)" in told
+        other.await_entry("WARNING", "the hold was released by bob (done)", since=marks[other.broker_id])
     order = {"Action": "pause", "Until": until, "Reason": "moving racks", "Actor": "alice"}
     expected_bodies = [
         {"Key": "hold", "Order": order},
@@ -157,7 +156,7 @@ def test_a_dead_broker_s_verdict_stays_until_it_is_decommissioned(fleet: Fleet) 
     fleet.await_enforced("OPEN")
     sentence = f"broker {NOBODY} was decommissioned by alice (host sold)"
     for other in fleet.of():
-        assert ("WARNING", sentence) in other.journal(marks[other.broker_id])
+        other.await_entry("WARNING", sentence, since=marks[other.broker_id])
     tombstone = next(m for m in reversed(fleet.records()) if m.key() == str(NOBODY).encode())
     assert tombstone.value() is None
     headers = dict(tombstone.headers() or [])

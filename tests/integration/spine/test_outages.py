@@ -148,8 +148,11 @@ def test_a_topic_that_deletes_is_refused_until_it_is_compacted_again(
     record_property("safe_seconds", time.monotonic() - begun)
     for agent in fragile.of():
         assert [entry["cause"] for entry in agent.decision["undetermined"]] == ["topic-refused"]
-        assert agent.metric("kquota_undetermined", broker="", cause="topic-refused") == 1
-        assert agent.told("cleanup.policy", since=marks[agent.broker_id])
+        agent.await_metric(1, "kquota_undetermined", broker="", cause="topic-refused")
+        mark = marks[agent.broker_id]
+        eventually(
+            lambda agent=agent, mark=mark: agent.told("cleanup.policy", since=mark), "the journal says why"
+        )
     begun = time.monotonic()
     alter(fragile, ResourceType.TOPIC, USAGE_TOPIC, cleanup_policy="compact")
     fragile.await_enforced("OPEN")

@@ -119,7 +119,7 @@ def test_an_agent_that_reaches_no_cluster_is_ready_with_a_fallback(fleet: Fleet)
         )
         assert ready["STATUS"].startswith("PAUSE: fallback, because the list of active brokers is not known")
         fleet.await_enforced("PAUSE", [2])
-        assert agent.metric("kquota_connected") == 0
+        agent.await_metric(0, "kquota_connected")
         undetermined = {
             dict(labels)["cause"] for (name, labels) in agent.metrics() if name == "kquota_undetermined"
         }
@@ -153,7 +153,7 @@ def test_a_bad_configuration_is_reported_and_the_last_good_one_kept(fleet: Fleet
     agent.start()
     eventually(lambda: agent.told("OPEN: ", since=mark), "it starts with the last good configuration")
     assert refused(mark)
-    assert agent.metric("kquota_config_last_good") == 1
+    agent.await_metric(1, "kquota_config_last_good")
     check = agent.cli("config", "check")
     assert check.returncode == 78
     assert "staleness_seconds" in check.stderr
@@ -161,7 +161,7 @@ def test_a_bad_configuration_is_reported_and_the_last_good_one_kept(fleet: Fleet
 
     agent.config.write_text(good, "utf-8")
     agent.reload()
-    assert agent.metric("kquota_config_last_good") == 0
+    agent.await_metric(0, "kquota_config_last_good")
     assert set(agent.states_told(marks[1])) == {"OPEN"}
 
 
@@ -221,8 +221,8 @@ def test_an_agent_that_is_not_exempt_is_refused_enforce_and_holds_nobody(
     fleet.fill(3, headroom=-0.2)
     fleet.await_decided("PAUSE")
     assert agent.decision["mode"] == "observe"
-    assert agent.metric("kquota_enforcing") == 0
-    assert agent.metric("kquota_state", state="PAUSE") == 1, "it is computed and reported all the same"
+    agent.await_metric(0, "kquota_enforcing")
+    agent.await_metric(1, "kquota_state", state="PAUSE")
     applied = eventually(
         lambda: (found := agent.applied)["state"] == "PAUSE" and found, "the plug-in reports it, too"
     )

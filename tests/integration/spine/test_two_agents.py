@@ -50,5 +50,5 @@ def test_both_alert_each_obeys_the_worse_and_others_the_latest(fleet: Fleet, clo
 
     clone.kill()
     fleet.await_enforced("OPEN")
-    assert owner.metric("kquota_rival_agent") == 0
+    owner.await_metric(0, "kquota_rival_agent")
     eventually(lambda: owner.told("over: another agent", since=marks[1]), "the end is told, too")

@@ -110,19 +110,19 @@ def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(f
         assert decision["fallback"] is True
         assert decision["undetermined"] == [{"broker_id": 2, "cause": "stale"}]
         assert [reason["cause"] for reason in decision["reasons"]] == ["fallback"]
-        assert agent.metric("kquota_undetermined", broker="2", cause="stale") == 1
-        assert agent.metric("kquota_fallback") == 1
-        assert agent.metric("kquota_state", state="PAUSE") == 1
+        agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
+        agent.await_metric(1, "kquota_fallback")
+        agent.await_metric(1, "kquota_state", state="PAUSE")
         sentence = "the state of broker 2 is not known (its last report is too old)"
-        assert ("WARNING", sentence) in agent.journal(marks[agent.broker_id])
+        agent.await_entry("WARNING", sentence, since=marks[agent.broker_id])
 
     for agent in others:
         agent.reload(fallback_action="open")
     fleet.await_enforced("OPEN", [1, 3])
     for agent in others:
         assert agent.decision["fallback"] is True
-        assert agent.metric("kquota_undetermined", broker="2", cause="stale") == 1
-        assert agent.metric("kquota_fallback") == 1
+        agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
+        agent.await_metric(1, "kquota_fallback")
 
     # Freshness is that of the snapshot, not of the record: the broker itself stamps this one with now.
     fleet.put("2", snapshot(fleet, 2, age_seconds=0))
@@ -130,7 +130,8 @@ def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(f
     fleet.put("2", snapshot(fleet, 2, age_seconds=3600))
     stale = [{"broker_id": 2, "cause": "stale"}]
     eventually(lambda: undetermined(fleet, 1) == undetermined(fleet, 3) == stale, "an old snapshot is stale")
-    assert all(agent.metric("kquota_undetermined", broker="2", cause="stale") == 1 for agent in others)
+    for agent in others:
+        agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
 
 
 @pytest.mark.accepts("A18")
@@ -169,7 +170,7 @@ def test_a_tombstone_of_a_live_broker_is_answered_at_once(fleet: Fleet) -> None:
     fleet.await_decided("OPEN")
     told = fleet.agents[2].states_told(mark)
     assert told in ([], ["PAUSE", "OPEN"]), "held as long as it was unknown, if anybody saw it so"
-    assert fleet.agents[1].told("broker 1 was decommissioned by nobody named")
+    fleet.agents[1].await_entry("WARNING", "broker 1 was decommissioned by nobody named")
 
 
 @pytest.mark.accepts("F11", "A18")
@@ -179,7 +180,7 @@ def test_without_its_agent_a_broker_whose_report_was_removed_is_not_known(fleet:
     fleet.await_enforced("PAUSE", [1, 3])
     assert undetermined(fleet, 1) == undetermined(fleet, 3) == [{"broker_id": 2, "cause": "tombstone"}]
     for agent in fleet.of([1, 3]):
-        assert agent.metric("kquota_undetermined", broker="2", cause="tombstone") == 1
+        agent.await_metric(1, "kquota_undetermined", broker="2", cause="tombstone")
 
 
 @pytest.mark.accepts("F5")
@@ -208,4 +209,4 @@ def test_a_limit_of_an_unknown_type_makes_its_sender_undetermined(fleet: Fleet) 
     invalid = [{"broker_id": 2, "cause": "invalid-limit"}]
     assert undetermined(fleet, 1) == undetermined(fleet, 3) == invalid
     for agent in fleet.of([1, 3]):
-        assert agent.metric("kquota_undetermined", broker="2", cause="invalid-limit") == 1
+        agent.await_metric(1, "kquota_undetermined", broker="2", cause="invalid-limit")
