@@ -12,8 +12,12 @@ def eventually(
 ) -> Any:
     """Wait until `holds()` is true, and return it."""
     deadline = time.monotonic() + timeout_seconds
+    look_at = time.monotonic()
     while not (found := holds()):
-        if time.monotonic() > deadline:
+        seen_at = time.monotonic()
+        if seen_at > deadline:
             raise AssertionError(f"not within {timeout_seconds:g} s: {what}")
-        time.sleep(0.05)
+        # No more than half of the time goes into looking: what is looked at has to get on, too.
+        time.sleep(min(1.0, max(0.05, seen_at - look_at)))
+        look_at = time.monotonic()
     return found
