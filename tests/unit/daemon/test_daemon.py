@@ -6,16 +6,16 @@ import json
 import os
 import re
 import signal
-import socket
 import threading
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from kquota.daemon.daemon import EXIT_CONFIGURATION, EXIT_OK, run
+from kquota.demo.ports import LOOPBACK, PortReservation
 from tests.integration.waiting import eventually
 
 UNHEARD_OF = "no.such.property"
@@ -24,14 +24,12 @@ UNHEARD_OF = "no.such.property"
 class Machine:
     """A host with a broker's directories, and a daemon that runs in this process."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, port: int) -> None:
         self.config, self._root = root / "agent.yml", root
         for name in ("kafka", "run", "broker", "state"):
             (root / name).mkdir(mode=0o755)
         (root / "server.properties").write_text(f"node.id=7\nlog.dirs={root}/kafka\n", "utf-8")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._address = f"127.0.0.1:{free.getsockname()[1]}"
+        self._address = f"{LOOPBACK}:{port}"
 
     def configure(self, *, server_properties: str = "server.properties", **kafka: str) -> None:
         document = {
@@ -45,7 +43,7 @@ class Machine:
         self.config.write_text(json.dumps(document), "utf-8")  # YAML has JSON in it
 
     def metric(self, name: str) -> float:
-        with urllib.request.urlopen(f"http://{self._address}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{self._address}/metrics", timeout=60) as answer:
             found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
         assert found, name
         return float(found[1])
@@ -78,8 +76,9 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(tmp_path)
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    with PortReservation() as ports:
+        yield Machine(tmp_path, ports.reserve())
 
 
 @pytest.mark.accepts("F34")

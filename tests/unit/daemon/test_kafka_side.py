@@ -33,4 +33,4 @@ def test_a_refusal_half_way_leaves_no_client_open(tmp_path: Path) -> None:
     for _ in range(3):
         with pytest.raises(ConfigurationError, match=r"max\.poll\.interval\.ms"):
             KafkaSide(settings, 1, None)
-    eventually(lambda: len(client_threads()) <= before, f"{client_threads()} end", 20)
+    eventually(lambda: len(client_threads()) <= before, f"{client_threads()} end")

@@ -73,7 +73,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 
 def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine) -> None:
-    machine.side.wait_for_volumes(10)
+    machine.side.wait_for_volumes(60)
     seen = machine.side.observe(machine.clocks.now())
     (volume,) = seen.volumes
     assert volume.log_dirs == (str(machine.log_dir),)
@@ -91,7 +91,7 @@ def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine
 
 
 def test_volumes_brokers_and_the_grant_are_remembered(machine: Machine) -> None:
-    machine.side.wait_for_volumes(10)
+    machine.side.wait_for_volumes(60)
     machine.side.observe(machine.clocks.now())
     machine.side.remember_grant("c", machine.clocks.now())
     machine.side.remember_brokers(ActiveBrokers("c", (1, 7), START))
@@ -147,7 +147,7 @@ def test_only_what_the_plug_in_saw_since_our_start_proves_that_we_are_exempt(mac
 
 @pytest.mark.accepts("A28")
 def test_log_dirs_the_plug_in_reports_offline_stay_so_until_it_is_heard_again(machine: Machine) -> None:
-    machine.side.wait_for_volumes(10)
+    machine.side.wait_for_volumes(60)
     machine.say(machine.clocks.now(), offline_log_dirs=[str(machine.log_dir)])
     machine.side.applied(machine.clocks.now(), "c")
     assert machine.side.observe(machine.clocks.now()).volumes[0].status == "offline"

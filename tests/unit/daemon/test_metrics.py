@@ -231,7 +231,7 @@ def server(metrics: AgentMetrics) -> Iterator[MetricsServer]:
 def test_the_endpoint_serves_the_present(metrics: AgentMetrics, server: MetricsServer) -> None:
     everything(metrics)
     assert server.address.port > 0
-    with urllib.request.urlopen(f"http://{server.address}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{server.address}/metrics", timeout=60) as answer:
         assert 'kquota_state{state="PAUSE"} 1.0' in answer.read().decode()
 
 

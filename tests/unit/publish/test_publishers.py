@@ -32,7 +32,7 @@ def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None
         for number in range(20):
             publisher.publish(b"1", b"%d" % number)
         publisher.publish(b"2", b"other")
-        assert publisher.flush(10)
+        assert publisher.flush(60)
         state = publisher.state()
         assert not state.connected
         assert state.delivered == 0
@@ -93,7 +93,7 @@ def test_absent_credential_files_are_said_and_do_not_end_anything() -> None:
         assert problem.kind is Kind.AUTHENTICATION
         assert "ssl.certificate.location" in problem.sentence
         publisher.publish(b"1", b"{}")
-        assert publisher.flush(5)
+        assert publisher.flush(60)
         assert publisher.state().errors[Kind.AUTHENTICATION] == 1
     finally:
         publisher.close()
