@@ -3,6 +3,9 @@
 # a server on this machine.
 set -eu
 command -v promtool && exit 0
+# apt serves one at a time, and so does this: see tools/system-packages.sh.
+exec 9<"$(dirname "$0")/system-packages.sh"
+flock 9
 folder="${KQUOTA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kquota}/promtool"
 if [ ! -x "$folder/promtool" ]; then
   echo "Fetching promtool" >&2

@@ -1,8 +1,12 @@
 #!/bin/sh
-# system-packages.sh [fleet|browser]: installs what the make targets need from Debian and is missing here; says so and
+# system-packages.sh [fleet] [browser]: installs what the make targets need from Debian and is missing here; says so and
 # stops where it may not. With fleet, also what the throw-away hosts with systemd are made with; with browser, the one
 # that pages are looked at and photographed in.
 set -eu
+
+# Tests run side by side, and apt serves one at a time. Whoever calls it here holds this lock.
+exec 9<"$0"
+flock 9
 
 missing=""
 need() { missing="$missing $1"; }
@@ -22,7 +26,7 @@ command -v mkfs.xfs >/dev/null || [ -x /usr/sbin/mkfs.xfs ] || need xfsprogs
 command -v losetup >/dev/null || [ -x /usr/sbin/losetup ] || need mount
 command -v strace >/dev/null || need strace
 
-if [ "${1:-}" = fleet ]; then
+need_fleet() {
   # Of root's commands, whose directories an ordinary user may not have on PATH.
   have() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
   have debootstrap || need debootstrap
@@ -34,11 +38,15 @@ if [ "${1:-}" = fleet ]; then
   have ssh-keygen || need openssh-client
   have xfs_io || need xfsprogs
   [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
-fi
+}
 
-if [ "${1:-}" = browser ]; then
-  command -v chromium >/dev/null || need chromium
-fi
+for purpose; do
+  case $purpose in
+    fleet) need_fleet ;;
+    browser) command -v chromium >/dev/null || need chromium ;;
+    *) echo "usage: $0 [fleet] [browser]" >&2; exit 2 ;;
+  esac
+done
 
 if [ -n "$missing" ]; then
   line="apt-get install -y --no-install-recommends$missing"
@@ -57,7 +65,7 @@ if [ -n "$missing" ]; then
   echo "Installing from Debian:$missing"
   $as_root apt-get update -q >/dev/null
   # shellcheck disable=SC2086  # a list of words on purpose
-  $as_root env DEBIAN_FRONTEND=noninteractive $line >/dev/null
+  $as_root env DEBIAN_FRONTEND=noninteractive $line >/dev/null 9<&- # what it starts need not hold the lock
 fi
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {

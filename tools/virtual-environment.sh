@@ -15,6 +15,10 @@ case ${1:-} in
   *) echo "usage: $0 [fleet|pipeline|docs|release]" >&2; exit 2 ;;
 esac
 
+# Tests run side by side, and each make target looks after its environment: one makes it, the others wait.
+exec 9<"$lock"
+flock 9
+
 made_from() { # what the environment depends on
   python3 -V
   cat requirements/build.txt "$lock"

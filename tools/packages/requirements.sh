@@ -3,6 +3,10 @@
 # Suites that are not this machine's own are named as arguments.
 set -eu
 
+# apt serves one at a time; see there.
+exec 9<"$(dirname "$0")/../system-packages.sh"
+flock 9
+
 own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 missing=""
 need() { missing="$missing $1"; }
@@ -26,7 +30,7 @@ if [ -n "$missing" ]; then
   echo "Installing from Debian:$missing"
   apt-get update -q >/dev/null
   # shellcheck disable=SC2086  # a list of words on purpose
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >/dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >/dev/null 9<&-
 fi
 
 # From 1.21 on, Go fetches the toolchain that a module asks for.

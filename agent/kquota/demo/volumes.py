@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 MIB = 2**20
 SMALLEST_VOLUME_BYTES = 16 * MIB
 _LOOP_MAJOR = 7
+_LOOP_DEVICES_LOCK = Path("/run/lock/kquota-loop-devices.lock")
 
 
 class VolumeUnavailable(Exception):
@@ -103,10 +105,14 @@ def make_loop_volume(spec: VolumeSpec, image: Path, mount_point: Path) -> LoopVo
 
 
 def _mount(image: Path, mount_point: Path) -> None:
-    _ensure_free_loop_device()
-    # `loop` makes mount(8) attach the image with autoclear: unmounting detaches it, nothing is left to
-    # forget.
-    _run("mount", "-t", "ext4", "-o", "loop,noatime", str(image), str(mount_point))
+    _LOOP_DEVICES_LOCK.parent.mkdir(parents=True, exist_ok=True)
+    # Held until the free device is in use: another process would find the same one.
+    with _LOOP_DEVICES_LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _ensure_free_loop_device()
+        # `loop` makes mount(8) attach the image with autoclear: unmounting detaches it, nothing is left to
+        # forget.
+        _run("mount", "-t", "ext4", "-o", "loop,noatime", str(image), str(mount_point))
 
 
 def _ensure_free_loop_device() -> None:

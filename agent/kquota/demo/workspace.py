@@ -113,7 +113,7 @@ def clear(path: Path, *, keep_files: bool = False, patience_seconds: float = _PA
         # released in the end has not resisted.
         passed_seconds = time.monotonic() - begun
         remaining = _release(path)
-        if passed_seconds > _ELSEWHERE_SECONDS and all(map(_is_held_elsewhere, remaining)):
+        if passed_seconds > _ELSEWHERE_SECONDS and all(map(held_elsewhere, remaining)):
             elsewhere, remaining = remaining, []
         clean_looks = 0 if remaining else clean_looks + 1
         if passed_seconds > patience_seconds and remaining:
@@ -175,10 +175,10 @@ def loop_devices_below(path: Path) -> list[str]:
     return devices
 
 
-def _is_held_elsewhere(thing: str) -> bool:
-    """Whether a thing that `_release` named is a loop device which goes when its last user does.
+def held_elsewhere(thing: str) -> bool:
+    """Whether what is left is a loop device, e.g. `/dev/loop3`, which goes when its last user does.
 
-    Its mounts in this namespace are named before it; if those were left, not all would be held elsewhere.
+    Where no mount is left in this namespace, the last user is in another one.
     """
     flag = Path("/sys/block") / Path(thing).name / "loop" / "autoclear"
     try:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from kquota.demo.workspace import loop_devices_below, members, mounts_below
+from kquota.demo.workspace import held_elsewhere, loop_devices_below, members, mounts_below
 
 
 def remains_of(path: Path) -> list[str]:
     """Everything a workspace could leave."""
     remains = [f"process {process.pid}: {process.cmdline()}" for process in members(path)]
-    remains += [f"mount {mount}" for mount in mounts_below(path)]
-    remains += [f"loop device {device}" for device in loop_devices_below(path)]
+    mounts = mounts_below(path)
+    remains += [f"mount {mount}" for mount in mounts]
+    # A container that starts meanwhile takes a copy of all mounts. What goes with that is nobody's remains.
+    devices = [device for device in loop_devices_below(path) if mounts or not held_elsewhere(device)]
+    remains += [f"loop device {device}" for device in devices]
     return remains + ([f"directory {path}"] if path.exists() else [])
 
 

@@ -107,7 +107,7 @@ def test_an_exception_leaves_nothing(root: Path) -> None:
         fail_in_it()
 
     assert remains_of(workspace.path) == []
-    assert started[0].popen.wait(timeout=5) == -signal.SIGKILL
+    assert started[0].popen.wait(timeout=60) == -signal.SIGKILL
     assert list(root.iterdir()) == []
 
 
@@ -164,6 +164,7 @@ def test_a_volume_that_a_container_holds_in_its_own_namespace_is_no_failure(
         assert container.stdout.readline() == b"ready\n"
     try:
         assert not workspace.path.exists()
+        assert remains_of(workspace.path) == []
         assert capfd.readouterr().err.startswith(f"note: {device}: detached")
     finally:
         container.kill()
