@@ -40,7 +40,8 @@ class Aftermath:
     logs: dict[int, BrokerLog]
     first_full_at: float | None = None
     full_volumes: set[str] = field(default_factory=set)
-    offline_log_dirs: set[str] = field(default_factory=set)
+    offline_log_dirs: set[tuple[int, str]] = field(default_factory=set)
+    """By broker id: hosts have the same paths."""
     no_space_errors: int = 0
     dead_brokers: set[int] = field(default_factory=set)
     leaderless: set[int] = field(default_factory=set)
@@ -75,7 +76,8 @@ class Aftermath:
         news = []
         for line in log.new_lines():
             self.no_space_errors += _NO_SPACE in line
-            if (offline := _OFFLINE.search(line)) and offline[1] not in self.offline_log_dirs:
-                self.offline_log_dirs.add(offline[1])
+            offline = _OFFLINE.search(line)
+            if offline and (broker_id, offline[1]) not in self.offline_log_dirs:
+                self.offline_log_dirs.add((broker_id, offline[1]))
                 news.append(f"broker {broker_id} takes log dir {Path(offline[1]).parent.name} offline")
         return news

@@ -180,6 +180,10 @@ class KafkaCluster:
             "ssl.key.location": str(directory / f"{common_name}.key"),
         }
 
+    def administrator_configuration(self) -> dict[str, str]:
+        """librdkafka properties for administration: anybody may, on the listener for applications."""
+        return self.client_configuration()
+
     def wait_until_serving(
         self, node_ids: Iterable[int] | None = None, *, timeout_seconds: float = 60.0
     ) -> None:

@@ -1,4 +1,4 @@
-"""`kquota demo` and `kquota playground`."""
+"""`kquota demo` and `kquota playground`; and what a demonstration elsewhere has in common with them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rich.console import Console
 from kquota.core.decision import State
 from kquota.demo.callback_jar import CallbackJarMissing, find_callback_jar
 from kquota.demo.node import NodeFailed
+from kquota.demo.place import Place
 from kquota.demo.plan import Plan
 from kquota.demo.playground import DirectoryTaken, Playground, playground_plan, require_own_directory
 from kquota.demo.runtime import RuntimeUnavailable, ensure_kafka_runtime
@@ -30,6 +31,9 @@ from kquota.demo.volumes import VolumeUnavailable, require_loop_volumes
 from kquota.demo.workspace import WorkspaceNotCleared
 
 KEPT, BROKEN, CANNOT_RUN = 0, 1, 2
+Errors = tuple[type[Exception], ...]
+_UNAVAILABLE: Errors = (RuntimeUnavailable, VolumeUnavailable, CallbackJarMissing, DirectoryTaken)
+_FAILURES: Errors = (NodeFailed, AgentFailed, WorkspaceNotCleared)
 
 
 def run(
@@ -47,15 +51,25 @@ def run(
     plan = plan if plan is not None else Plan()
     if pause_seconds is not None:
         plan = replace(plan, pause_seconds=pause_seconds)
-    return _perform(lambda console: _play(console, plan, unprotected=unprotected, keep=keep), "demo")
+    return perform(lambda console: _play(console, plan, unprotected=unprotected, keep=keep), "kquota demo")
 
 
 def run_playground(directory: Path) -> int:
     """Run a cluster to play with until it is interrupted; returns 130 then, 2 where it can't run here."""
-    return _perform(lambda console: _stay(console, directory), "playground")
+    return perform(lambda console: _stay(console, directory), "kquota playground")
 
 
-def _perform(act: Callable[[Console], int], command: str) -> int:
+def perform(
+    act: Callable[[Console], int],
+    command: str,
+    *,
+    unavailable: Errors = (),
+    failures: Errors = (),
+) -> int:
+    """Do it, and say in one line what stopped it; returns its exit code, or 2, 1 or 130 as `run` does.
+
+    `unavailable` and `failures` are errors for 2 and for 1 besides those of a loopback cluster.
+    """
     console = Console(highlight=False, markup=False)
     previous = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -63,11 +77,11 @@ def _perform(act: Callable[[Console], int], command: str) -> int:
     except KeyboardInterrupt:
         console.print("interrupted")
         return 128 + signal.SIGINT
-    except (RuntimeUnavailable, VolumeUnavailable, CallbackJarMissing, DirectoryTaken) as error:
-        print(f"kquota {command}: {error}", file=sys.stderr)
+    except _UNAVAILABLE + unavailable as error:
+        print(f"{command}: {error}", file=sys.stderr)
         return CANNOT_RUN
-    except (NodeFailed, AgentFailed, WorkspaceNotCleared) as error:
-        print(f"kquota {command}: {error}", file=sys.stderr)
+    except _FAILURES + failures as error:
+        print(f"{command}: {error}", file=sys.stderr)
         return BROKEN
     finally:
         for number, handler in previous.items():
@@ -81,23 +95,29 @@ def _play(console: Console, plan: Plan, *, unprotected: bool, keep: bool) -> int
     stage = Stage(plan, runtime, callback_jar=callback_jar, keep=keep, report=console.print)
     with stage:
         title = f"kquota demo: Kafka {runtime.version}, three brokers, {'un' if unprotected else ''}protected"
-        tally = Tally()
-        with (
-            Screen(console, title, protected=stage.protected) as screen,
-            Lookout(stage.cluster.brokers, plan.limits, stage.files, tally.notice) as lookout,
-            Scenario(stage, lookout, tally, screen) as scenario,
-        ):
-            outcome = scenario.play()
-        console.print()
+        code = play_at(stage, title, console)
         if keep:
             console.print(f"logs and disk images stay in {stage.cluster.path}")
-        broker_count = len(stage.cluster.brokers)
-        if unprotected:
-            console.print(unprotected_verdict(tally, outcome, broker_count))
-            return KEPT if ran_full(outcome) else BROKEN
-        promises = protected_promises(tally, outcome, broker_count)
-        console.print(protected_verdict(tally, outcome, promises))
-        return KEPT if outcome.stuck is None and all(promise.kept for promise in promises) else BROKEN
+        return code
+
+
+def play_at(place: Place, title: str, console: Console) -> int:
+    """Play there, and print the verdict; returns 0 or 1 as `run` does."""
+    tally = Tally()
+    brokers = place.cluster.brokers
+    with (
+        Screen(console, title, protected=place.protected) as screen,
+        Lookout(brokers, place.plan.limits, place.files, tally.notice) as lookout,
+        Scenario(place, lookout, tally, screen) as scenario,
+    ):
+        outcome = scenario.play()
+    console.print()
+    if not place.protected:
+        console.print(unprotected_verdict(tally, outcome, len(brokers)))
+        return KEPT if ran_full(outcome) else BROKEN
+    promises = protected_promises(tally, outcome, len(brokers))
+    console.print(protected_verdict(tally, outcome, promises))
+    return KEPT if outcome.stuck is None and all(promise.kept for promise in promises) else BROKEN
 
 
 def _stay(console: Console, directory: Path) -> NoReturn:

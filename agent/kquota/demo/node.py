@@ -100,6 +100,11 @@ class KafkaNode:
         return self.layout.volumes
 
     @property
+    def log(self) -> Path:
+        """What its process prints."""
+        return self.layout.log
+
+    @property
     def pid(self) -> int:
         """Process id of the node."""
         return self._started().pid

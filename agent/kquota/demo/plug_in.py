@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kquota.demo.certificates import principal_of
 from kquota.demo.node import NodeLayout, node_name
+from kquota.host.boot_clock import BootClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class BrokerFiles:
 
     decision: Path
     applied: Path
+    clock: BootClock = field(default_factory=BootClock, compare=False)
+    """The clock of leases where they are: a host may have a boot of its own."""
 
 
 def broker_files(layout: NodeLayout) -> BrokerFiles:

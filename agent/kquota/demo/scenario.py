@@ -17,9 +17,9 @@ from kquota.demo.aftermath import Aftermath, BrokerLog
 from kquota.demo.clients import PartitionHealth
 from kquota.demo.load import Progress
 from kquota.demo.load_process import LoadProcess
+from kquota.demo.place import Place
 from kquota.demo.screen import Screen
 from kquota.demo.sight import Lookout, Sight
-from kquota.demo.stage import Stage
 from kquota.demo.tally import Tally
 
 # A small queue: what waits in the client is neither lost nor counted, and a flush at the end is short.
@@ -53,16 +53,16 @@ class Outcome:
 class Scenario:
     """Plays on a stage, before the eyes of a lookout, and shows it on a screen."""
 
-    def __init__(self, stage: Stage, lookout: Lookout, tally: Tally, screen: Screen) -> None:
+    def __init__(self, stage: Place, lookout: Lookout, tally: Tally, screen: Screen) -> None:
         self._stage = stage
         self._plan = stage.plan
         self._lookout = lookout
         self._tally = tally
         self._screen = screen
-        self._admin = clients.admin_client(stage.cluster.client_configuration())
+        self._admin = clients.admin_client(stage.cluster.administrator_configuration())
         self._loads = ExitStack()
         self._last_sentence = ""
-        logs = {node.node_id: BrokerLog(node.layout.log) for node in stage.cluster.brokers}
+        logs = {node.node_id: BrokerLog(node.log) for node in stage.cluster.brokers}
         self.outcome = Outcome(aftermath=Aftermath(logs))
 
     def __enter__(self) -> Self:
@@ -85,7 +85,7 @@ class Scenario:
         return self.outcome
 
     def _protected(self) -> None:
-        self._screen.event("agents create their topic when the set of brokers has been stable for a while")
+        self._screen.event("producers wait until every broker enforces OPEN")
         self._until(lambda sight: sight.all_enforce(State.OPEN), "every broker to enforce OPEN")
         self._tally.begin()
         self._screen.event("three agents agree: OPEN. Producers start, flat out")

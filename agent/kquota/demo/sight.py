@@ -13,9 +13,8 @@ from kquota.apply.applied_state import AppliedState, read_applied_state
 from kquota.core.decision import Decision, Mode, State
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.limits import LimitPair
-from kquota.demo.node import KafkaNode
+from kquota.demo.place import Broker
 from kquota.demo.plug_in import BrokerFiles
-from kquota.host.boot_clock import BootClock
 from kquota.host.safe_read import Refusal
 from kquota.write import decision_file
 
@@ -92,7 +91,7 @@ class Lookout:
 
     def __init__(
         self,
-        nodes: Sequence[KafkaNode],
+        nodes: Sequence[Broker],
         limits: LimitPair,
         files: Mapping[int, BrokerFiles],
         notice: Callable[[Sight], None],
@@ -101,7 +100,6 @@ class Lookout:
         self._limits = limits
         self._files = files
         self._notice = notice
-        self._clock = BootClock()
         self._devices = {volume.mount_point: volume.device for node in nodes for volume in node.volumes}
         self._stopping = threading.Event()
         self._failure: Exception | None = None
@@ -133,17 +131,17 @@ class Lookout:
         except Exception as error:
             self._failure = error
 
-    def _broker(self, node: KafkaNode) -> BrokerSight:
+    def _broker(self, node: Broker) -> BrokerSight:
         files = self._files.get(node.node_id)
         return BrokerSight(
             broker_id=node.node_id,
             running=node.running(),
             volumes=self._volumes(node),
             decision=None if files is None else read_decision(files.decision),
-            applied=None if files is None else self._applied(node.node_id, files.applied),
+            applied=None if files is None else read_applied(node.node_id, files),
         )
 
-    def _volumes(self, node: KafkaNode) -> tuple[VolumeSight, ...]:
+    def _volumes(self, node: Broker) -> tuple[VolumeSight, ...]:
         sights = []
         for volume in node.volumes:
             capacity_bytes, consumed_bytes = volume.capacity_bytes(), volume.consumed_bytes()
@@ -160,9 +158,11 @@ class Lookout:
             )
         return tuple(sights)
 
-    def _applied(self, broker_id: int, path: Path) -> AppliedState | None:
-        applied = read_applied_state(path, self._clock.now(), broker_id=broker_id)
-        return applied if isinstance(applied, AppliedState) else None
+
+def read_applied(broker_id: int, files: BrokerFiles) -> AppliedState | None:
+    """What the plug-in of that broker says that it does; None where it says nothing, or nothing of late."""
+    applied = read_applied_state(files.applied, files.clock.now(), broker_id=broker_id)
+    return applied if isinstance(applied, AppliedState) else None
 
 
 def read_decision(path: Path) -> Decision | None:

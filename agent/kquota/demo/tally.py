@@ -44,7 +44,8 @@ class Tally:
     """After that, every broker lets producers through."""
     died_at: dict[int, float] = field(default_factory=dict)
     """Brokers whose process ended."""
-    offline_log_dirs: set[str] = field(default_factory=set)
+    offline_log_dirs: set[tuple[int, str]] = field(default_factory=set)
+    """By broker id."""
 
     def begin(self) -> None:
         """Forget the states before producers start: while agents start, the fallback action holds."""
@@ -61,7 +62,9 @@ class Tally:
             if not broker.running:
                 self.died_at.setdefault(broker.broker_id, sight.at)
             if broker.applied is not None:
-                self.offline_log_dirs.update(broker.applied.offline_log_dirs)
+                self.offline_log_dirs.update(
+                    (broker.broker_id, path) for path in broker.applied.offline_log_dirs
+                )
         for state in State:
             if sight.all_enforce(state) and (not self.states or self.states[-1] is not state):
                 self.states.append(state)

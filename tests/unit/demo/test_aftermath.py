@@ -39,6 +39,18 @@ def test_each_fact_is_told_once(tmp_path: Path) -> None:
     assert aftermath.notice(dead) == []
 
 
+def test_log_dirs_of_one_path_on_two_hosts_are_two(tmp_path: Path) -> None:
+    logs = {1: tmp_path / "1.log", 3: tmp_path / "3.log"}
+    for log in logs.values():
+        log.write_text(OFFLINE)
+    aftermath = Aftermath({broker_id: BrokerLog(log) for broker_id, log in logs.items()})
+
+    news = aftermath.notice(full(sight(7.0, 0, State.OPEN), free_bytes=2 * MIB))
+
+    assert news == ["broker 1 takes log dir disk-1 offline", "broker 3 takes log dir disk-1 offline"]
+    assert len(aftermath.offline_log_dirs) == 2
+
+
 def test_a_volume_with_room_is_not_full(tmp_path: Path) -> None:
     log = tmp_path / "node.log"
     log.touch()

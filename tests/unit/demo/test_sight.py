@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -16,8 +17,11 @@ from kquota.core.decision import (
     decision_document,
 )
 from kquota.core.sentences import decision_sentence
-from kquota.demo.sight import read_decision
+from kquota.demo.plug_in import BrokerFiles
+from kquota.demo.sight import read_applied, read_decision
+from kquota.host.boot_clock import BootClock
 from kquota.write.decision_file import DecisionFile
+from tests.unit.repository.tree import REPOSITORY
 
 
 def test_a_written_decision_is_read_with_the_same_sentence(tmp_path: Path) -> None:
@@ -55,3 +59,21 @@ def test_no_file_or_garbage_is_no_decision(tmp_path: Path) -> None:
     for garbage in ("{", "{}", '{"state": "PAUSE", "factor": 1}'):
         path.write_text(garbage)
         assert read_decision(path) is None
+
+
+def test_what_is_applied_is_judged_by_the_boot_that_its_host_has(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    boot_id = tmp_path / "boot_id"
+    boot_id.write_text("0b1c2d3e-0000-4000-8000-000000000001\n")
+    clock = BootClock(boot_id)
+    of_now = {"boot_id": clock.boot_id, "written_uptime_ms": clock.now().uptime_ms, "broker_id": 3}
+    sample = json.loads((REPOSITORY / "schemas/samples/applied/valid/pause.json").read_text())
+    applied = tmp_path / "applied.json"
+    applied.write_text(json.dumps(sample | of_now))
+
+    seen = read_applied(3, BrokerFiles(tmp_path / "decision.json", applied, clock))
+
+    assert seen is not None
+    assert seen.broker_id == 3
+    assert read_applied(3, BrokerFiles(tmp_path / "decision.json", applied)) is None
+    assert read_applied(1, BrokerFiles(tmp_path / "decision.json", applied, clock)) is None

@@ -69,7 +69,7 @@ def lose_a_broker(tally: Tally, _outcome: Outcome) -> None:
 
 
 def lose_a_log_dir(tally: Tally, _outcome: Outcome) -> None:
-    tally.offline_log_dirs.add("/data/1")
+    tally.offline_log_dirs.add((3, "/data/1"))
 
 
 def run_full(tally: Tally, _outcome: Outcome) -> None:
@@ -139,7 +139,7 @@ def test_without_kquota_the_end_is_told_in_numbers() -> None:
     assert not ran_full(outcome)
     aftermath = outcome.aftermath
     aftermath.full_volumes.add("/dev/loop5")
-    aftermath.offline_log_dirs.add("/data/1")
+    aftermath.offline_log_dirs.add((3, "/data/1"))
     aftermath.dead_brokers.add(3)
     aftermath.first_full_at = 4.0
     outcome.partitions = [PartitionHealth(0, leader=None, replicas=(1, 3), in_sync=(1,))]
