@@ -40,6 +40,7 @@ test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that
 	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
 	$(MAKE) scenario SCENARIO=log-dirs
 	$(MAKE) scenario SCENARIO=pipeline
+	$(MAKE) scenario SCENARIO=upgrade
 	$(MAKE) scenario SCENARIO=uninstall
 
 .PHONY: test-scenario
@@ -165,8 +166,10 @@ lock: deps ## Lock the Python requirements anew
 	tools/lock.sh
 
 SCENARIO ?= default
+# What scenarios need besides the packages of this version.
+NEEDED_upgrade = packages-of-previous-version
 .PHONY: scenario
-scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-all-suites) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
+scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-all-suites $(NEEDED_$(SCENARIO))) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ .venv-fleet/bin/molecule test -s $(SCENARIO)
 
 PACKAGED = $(shell find agent packaging requirements tools/packages -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml
@@ -176,6 +179,15 @@ packages-of-all-suites: build/packages-of-all-suites
 build/packages-of-all-suites: $(CALLBACK_JAR) $(PACKAGED) | deps
 	tools/packages/build.sh bookworm trixie
 	mkdir -p $(@D)
+	touch $@
+
+# What upgrades are tried from: there is no release yet, so that these sources have to stand for one.
+PREVIOUS_VERSION = 0.0.9
+.PHONY: packages-of-previous-version
+packages-of-previous-version: build/packages-of-previous-version
+
+build/packages-of-previous-version: callback/pom.xml $(shell find callback/src/main -type f 2>/dev/null) $(PACKAGED) | deps
+	tools/packages/as-version.sh $(PREVIOUS_VERSION) $@ bookworm trixie
 	touch $@
 
 PIPELINE_PYTHON ?= 3.11

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from kquota import __version__
 from tests.fleet.hosts.fleet import Fleet
 from tests.fleet.hosts.spec import HostSpec
 
@@ -34,10 +33,6 @@ def make_fleet() -> Iterator[MakeFleet]:
 
 @pytest.fixture(scope="session")
 def packages() -> Path:
-    """The folder with the packages for all suites, built when one is missing."""
-    dist = REPOSITORY / "dist"
-    suites = {"bookworm": "12", "trixie": "13"}
-    wanted = [f"kquota_{__version__}-1~deb{number}_*.deb" for number in suites.values()]
-    if not all(list(dist.glob(name)) for name in [*wanted, f"kquota-callback_{__version__}_all.deb"]):
-        subprocess.run([REPOSITORY / "tools/packages/build.sh", *suites], check=True, cwd=REPOSITORY)
-    return dist
+    """The folder with the packages for all suites, built anew when their sources are newer."""
+    subprocess.run(["make", "--silent", "packages-of-all-suites"], check=True, cwd=REPOSITORY)
+    return REPOSITORY / "dist"

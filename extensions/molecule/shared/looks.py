@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 300.0
+_PACKAGE = Path(__file__).parents[3] / "agent/kquota/__init__.py"
+VERSION = re.findall(r'__version__ = "(.+)"', _PACKAGE.read_text("utf-8"))[0]
+# systemd's own id of the message that a unit has started.
+_STARTED = "39f53479d3a045ac8e11786248231fbf"
 # By its name, which is in its certificate; the others are found through it.
 INTERNAL, CLIENTS = "$(hostname):9093", "$(hostname):9092"
 ADMIN = "/etc/kafka/admin.properties"
@@ -31,6 +37,12 @@ def run(host: Any, command: str, *arguments: str) -> str:
         done = host.run(command, *arguments)
     assert done.rc == 0, f"{done.command}: {done.rc}\n{done.stdout}{done.stderr}"
     return str(done.stdout)
+
+
+def starts(host: Any, unit: str) -> int:
+    """Return how often systemd has started a unit, all restarts among them."""
+    told = "journalctl --no-pager --quiet --output=cat UNIT=%s MESSAGE_ID=%s"
+    return len(run(host, told, unit, _STARTED).splitlines())
 
 
 def document(host: Any, path: str) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""After an upgrade that was told no mode: this version, enforcing as the one before did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from looks import VERSION, applied, decision, run, starts, wait_for
+
+
+def test_both_packages_are_of_this_version(host: Any):
+    shown = run(host, "dpkg-query --show --showformat '${Version}\\n' kquota kquota-callback").split()
+    assert [version.partition("-")[0] for version in shown] == [VERSION, VERSION]
+
+
+def test_the_broker_was_restarted_once_for_each_version(host: Any):
+    """By whoever set it up, by the rollout, by the upgrade; not by the upgrade that found nothing to do."""
+    assert starts(host, "kafka.service") == 3
+    seen = wait_for(
+        lambda: applied(host), lambda found: (found["mode"], found["state"]) == ("enforce", "OPEN")
+    )
+    assert seen["plugin_version"] == VERSION
+    assert seen["lost"] is None
+
+
+def test_the_agent_of_this_version_took_over_and_held_nobody(host: Any):
+    told = run(host, "journalctl --no-pager --quiet --unit=kquota-agent --output=cat").splitlines()
+    begun = [number for number, line in enumerate(told) if line.startswith(f"kquota {VERSION} started")]
+    assert len(begun) == 1, told
+    states = [line for line in told[begun[0] :] if line.startswith(("OPEN:", "THROTTLE to", "PAUSE:"))]
+    assert states[0].startswith("OPEN:")
+    assert decision(host)["mode"] == "enforce"
+
+
+def test_what_the_version_before_was_told_is_still_there(host: Any):
+    assert "mode: enforce" in run(host, "cat /etc/kquota/agent.yml").splitlines()
+    properties = run(host, "cat /etc/kafka/server.properties").splitlines()
+    assert properties.count("client.quota.callback.class=org.kquota.KquotaCallback") == 1
+    assert run(host, "kquota check").startswith("KQUOTA OK")
+
+
+def test_an_order_to_pause_is_carried_out_and_taken_back(host: Any):
+    run(host, "kquota hold pause --for 10m --reason 'a look'")
+    wait_for(lambda: applied(host), lambda found: found["state"] == "PAUSE")
+    run(host, "kquota hold release")
+    wait_for(lambda: applied(host), lambda found: found["state"] == "OPEN")
