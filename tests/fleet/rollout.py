@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,20 +21,25 @@ ANSIBLE = REPOSITORY / ".venv-fleet/bin/ansible-playbook"
 AGENT, BROKER = "kquota-agent.service", "kafka.service"
 PATIENCE_SECONDS = 300.0
 T = TypeVar("T")
+_BANNER = re.compile(r"(PLAY|TASK|RUNNING HANDLER) \[(.*)\] \*+$")
 
 
 class PlayFailed(Exception):
     """A play failed; the message holds the end of what it said."""
 
 
-def write_inventory(fleet: Fleet, folder: Path) -> Path:
-    """Write an inventory with all hosts of the fleet as brokers; returns its file."""
+def write_inventory(fleet: Fleet, folder: Path, **settings: object) -> Path:
+    """Write an inventory with all hosts of the fleet as brokers; returns its file.
+
+    `settings` are further variables of the brokers; those of group_vars win over them.
+    """
     (folder / "group_vars").symlink_to(SHARED / "group_vars")
     options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
     variables = {
         "ansible_user": USER,
         "ansible_ssh_private_key_file": str(fleet.key),
         "ansible_ssh_common_args": options,
+        **settings,
     }
     hosts = {host.name: {"ansible_host": host.address} for host in fleet.values()}
     inventory = folder / "hosts.yml"
@@ -41,8 +47,17 @@ def write_inventory(fleet: Fleet, folder: Path) -> Path:
     return inventory
 
 
-def play(inventory: Path, playbook: Path, **variables: object) -> str:
+def play(
+    inventory: Path,
+    playbook: Path,
+    *,
+    extra_environment: Mapping[str, str] | None = None,
+    on_banner: Callable[[str, str], None] = lambda _kind, _name: None,
+    **variables: object,
+) -> str:
     """Run a playbook; `variables` win over those of the inventory. Returns what it said.
+
+    `on_banner` is called with PLAY, TASK or RUNNING HANDLER and its name, as each begins.
 
     Raises:
         PlayFailed: it failed.
@@ -52,20 +67,31 @@ def play(inventory: Path, playbook: Path, **variables: object) -> str:
         "ANSIBLE_ROLES_PATH": str(REPOSITORY / "roles"),
         "MOLECULE_PROJECT_DIRECTORY": str(REPOSITORY),
         "MOLECULE_EPHEMERAL_DIRECTORY": str(inventory.parent),
+        **(extra_environment or {}),
     }
-    done = subprocess.run(
+    lines = []
+    with subprocess.Popen(
         [ANSIBLE, "--inventory", inventory, "--extra-vars", json.dumps(variables), playbook],
-        check=False,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         env=environment,
         cwd=REPOSITORY,
-    )
-    if done.returncode != 0:
-        raise PlayFailed(f"{playbook.name}: exit {done.returncode}\n{done.stdout[-6000:]}")
-    return done.stdout
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if banner := _BANNER.match(line):
+                    on_banner(banner[1], banner[2])
+        except BaseException:
+            process.terminate()  # it passes it on to its workers
+            raise
+    said = "".join(lines)
+    if process.returncode != 0:
+        raise PlayFailed(f"{playbook.name}: exit {process.returncode}\n{said[-6000:]}")
+    return said
 
 
 def wait_for(

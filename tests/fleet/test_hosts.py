@@ -91,6 +91,16 @@ def test_a_volume_is_taken_from_a_running_host_and_given_back(fleet: Fleet):
     assert host.read(f"{EXT4}/kept") == "on the volume"
 
 
+def test_this_machine_sees_what_a_running_host_has_in_its_memory(fleet: Fleet):
+    for host in fleet.values():
+        host.write("/run/seen", host.name)
+        assert host.inside("/run/seen").read_text() == host.name
+        boot_id = "/proc/sys/kernel/random/boot_id"
+        assert host.inside(boot_id).read_text() == host.read(boot_id)
+        shown = host.run("systemctl", "show", "--property=MainPID", "--value", "ssh.service").stdout
+        assert host.inside(f"/proc/{shown.strip()}/comm").read_text() == "sshd\n"
+
+
 @pytest.mark.parametrize("path", [EXT4, XFS])
 def test_a_disk_that_is_shut_down_answers_with_an_error(fleet: Fleet, path: str):
     host, volume = fleet["old"], fleet["old"].volumes[path]

@@ -91,6 +91,14 @@ class Host:
         """Return where this machine sees a file of the host's disks; not of its memory, as /run is."""
         return self.directory / "root" / path.lstrip("/")
 
+    def inside(self, path: str) -> Path:
+        """Return where this machine sees a path of the running host, of its memory (/run, /proc), too.
+
+        Raises:
+            HostFailed: it is not running.
+        """
+        return Path(f"/proc/{self._running_leader()}/root", path.lstrip("/"))
+
     # --- coming and going -------------------------------------------------------------------------------
 
     def make(self, known_hosts: dict[str, str], public_key: str) -> None:
@@ -228,10 +236,7 @@ class Host:
 
     def entry(self) -> list[str]:
         """Return the command that runs the words after it on the host, as root."""
-        leader = self._leader()
-        if leader is None:
-            raise HostFailed(f"{self.name} is not running\n{self.console_tail()}")
-        return ["nsenter", f"--target={leader}", "--all", "--"]
+        return ["nsenter", f"--target={self._running_leader()}", "--all", "--"]
 
     def write(self, path: str, text: str, *, mode: int = 0o644, owner: str = "root:root") -> None:
         """Write a file there, also where only the host sees it, as below /run."""
@@ -255,6 +260,12 @@ class Host:
             if self.console.exists()
             else ""
         )
+
+    def _running_leader(self) -> int:
+        leader = self._leader()
+        if leader is None:
+            raise HostFailed(f"{self.name} is not running\n{self.console_tail()}")
+        return leader
 
     def _leader(self) -> int | None:
         """Its process 1, as this machine counts; the child of systemd-nspawn that became systemd."""
