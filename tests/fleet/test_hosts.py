@@ -79,6 +79,7 @@ def test_a_volume_is_a_file_system_of_its_own(fleet: Fleet):
         found = host.run("findmnt", "--noheadings", "--output", "FSTYPE", EXT4, check=False).stdout.strip()
         assert found == "ext4"
         assert host.run("stat", "-f", "-c", "%T", XFS).stdout == "xfs\n"
+        assert all(len(volume.device().splitlines()) == 1 for volume in host.volumes.values())
 
 
 def test_a_volume_is_taken_from_a_running_host_and_given_back(fleet: Fleet):

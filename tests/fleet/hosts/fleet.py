@@ -189,8 +189,10 @@ class Fleet(Mapping[str, Host]):
     def _boot(self) -> None:
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", self.name, "-f", self.key)
         public_key = self.key.with_suffix(".pub").read_text("utf-8")
-        # Shared: a volume that is mounted or taken away here is so on a running host, too.
+        # Shared: a volume that is mounted or taken away here is so on a running host, too. Private before:
+        # a copy of a shared mount, as / is under systemd, shares with that, and all would be mounted twice.
         run("mount", "--bind", self.path, self.path)
+        run("mount", "--make-private", self.path)
         run("mount", "--make-shared", self.path)
         network.make_bridge(self.number)
         known_hosts = {host.name: host.address for host in self.values()}
