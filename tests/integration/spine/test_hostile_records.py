@@ -61,6 +61,27 @@ def test_a_report_from_the_future_neither_holds_nor_releases(stranger: Fleet) ->
         assert agent.applied_state == "PAUSE"
 
 
+@pytest.mark.accepts("A10")
+def test_whatever_is_written_in_its_name_a_broker_obeys_its_own_disks(fleet: Fleet) -> None:
+    fleet.fill(3, headroom=-0.2)
+    fleet.await_enforced("PAUSE")
+    owner, marks = fleet.agents[3], fleet.marks()
+    record = fleet.usage_of(3)[-1][1]
+    fine = [volume | {"Consumed": 0} for volume in record["Volumes"]]
+    for volume in fine:
+        volume.pop("Latched", None)
+    for _ in range(5):
+        fleet.put("3", snapshot(fleet, 3, age_seconds=0) | {"Volumes": fine})
+    fleet.put("3", b"not a report")
+    for broker_id, agent in fleet.agents.items():
+        eventually(
+            lambda agent=agent, mark=marks[broker_id]: agent.told("key 3", since=mark), "it has read them all"
+        )
+    assert set(owner.states_told(marks[3])) <= {"PAUSE"}
+    assert owner.applied_state == "PAUSE"
+    fleet.await_enforced("PAUSE")  # the others, too, with its next report
+
+
 @pytest.mark.accepts("F6", "A31")
 def test_reports_that_cannot_be_are_skipped_and_lift_nothing(stranger: Fleet) -> None:
     fleet = stranger
