@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,18 @@ from bench.overshoot import NO_ZONE_BYTES, burst
 from kquota.demo.runtime import KafkaRuntime
 from kquota.demo.volumes import MIB
 
+Measured = Callable[[str, object], None]
+
 
 @pytest.mark.accepts("F27")
 @pytest.mark.parametrize(
     "fence", [False, pytest.param(True, marks=pytest.mark.long)], ids=["governor", "fence"]
 )
 def test_a_burst_at_full_speed_goes_no_farther_than_reaction_window_requests_and_leak(
-    kafka_runtime: KafkaRuntime, callback_jar: Path, fence: bool
+    kafka_runtime: KafkaRuntime,
+    callback_jar: Path,
+    fence: bool,
+    record_property: Measured,
 ) -> None:
     seen = burst(
         kafka_runtime,
@@ -29,6 +35,7 @@ def test_a_burst_at_full_speed_goes_no_farther_than_reaction_window_requests_and
         pause_seconds=8.0,
     )
 
+    record_property("safe_seconds", seen.reaction_seconds)
     assert seen.reached
     assert seen.fill_rate > 0
     assert 0 <= seen.past_hard_bytes <= overshoot_bound_bytes(seen), seen

@@ -69,7 +69,9 @@ class Trickle:
 
 
 @pytest.mark.accepts("C3", "F28")
-def test_a_pause_keeps_every_byte_of_librdkafka_out_and_ends_promptly(fenced: FencedCluster) -> None:
+def test_a_pause_keeps_every_byte_of_librdkafka_out_and_ends_promptly(
+    fenced: FencedCluster, record_property: Callable[[str, object], None]
+) -> None:
     cluster = fenced.cluster
     admin = admin_client(cluster.client_configuration())
     fenced.decide("OPEN")
@@ -98,6 +100,7 @@ def test_a_pause_keeps_every_byte_of_librdkafka_out_and_ends_promptly(fenced: Fe
             seconds = time.monotonic() - released_at
             print(f"{topic} flows again {seconds:.2f} s after a pause of {pause_seconds:.1f} s")
             assert seconds < pause_seconds / 3, topic
+            record_property("recovery_seconds", seconds)
         assert {topic: trickle.failed for topic, trickle in trickles.items()} == {
             topic: [] for topic in PRODUCERS
         }
