@@ -21,7 +21,8 @@ _SEEN = """
 The last columns say how many tests of a fault passed in their last whole run, and the longest of their times
 (runs from {first} to {last}). These are with the settings of the tests: reports every 2 s, stale after 5 to
 25 s, leases of 8 to 20 s, about a third of the defaults; on hosts with systemd (F3, F17, F18) with the
-defaults. They include what the fault itself takes, such as a session that times out.
+defaults. They include what the fault itself takes, such as a session that times out. `-`: nothing changes in
+that fault, or what is tested has no such moment.
 """
 _TABLE = """
 | | problem | what one sees | what kquota does | what to do | passed | safe after | normal after |

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +54,34 @@ def fleet(shared_fleet: Fleet, request: pytest.FixtureRequest) -> Iterator[Fleet
             lambda id_=broker_id, old=last: shared_fleet.usage_of(id_)[-1:] != old, f"{broker_id} reports"
         )
     shared_fleet.await_enforced("OPEN")
-    held = [seconds for state, seconds in shared_fleet.waits if state != "OPEN"]
-    opened = [seconds for state, seconds in shared_fleet.waits if state == "OPEN"]
-    noted = {name for name, _ in request.node.user_properties}
+    _note_times(request.node, shared_fleet.waits)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Note the times of a test that has a fleet of its own, for `make fault`."""
+    fleets = _fleets_of(item)
+    own = [] if "fleet" in fleets else list({id(fleet): fleet for fleet in fleets.values()}.values())
+    before = [len(fleet.waits) for fleet in own]
+    yield
+    for fleet, count in zip(own, before, strict=True):
+        _note_times(item, fleet.waits[count:])
+
+
+def _fleets_of(item: pytest.Item) -> dict[str, Fleet]:
+    """Those that a test was given, by the names of the fixtures; one may have several names."""
+    return {name: it for name, it in getattr(item, "funcargs", {}).items() if isinstance(it, Fleet)}
+
+
+def _note_times(item: pytest.Item, waits: Sequence[tuple[str, float]]) -> None:
+    """Note the time until the first held state and the longest until OPEN, unless the test has said so."""
+    noted = {name for name, _ in item.user_properties}
+    held = [seconds for state, seconds in waits if state != "OPEN"]
+    opened = [seconds for state, seconds in waits if state == "OPEN"]
     if held and "safe_seconds" not in noted:
-        request.node.user_properties += [("safe_seconds", held[0]), ("recovery_seconds", max(opened))]
+        item.user_properties.append(("safe_seconds", held[0]))
+        if opened and "recovery_seconds" not in noted:
+            item.user_properties.append(("recovery_seconds", max(opened)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,7 +89,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
     """With a failure, show the end of every agent's journal."""
     report = yield
     if report.failed:
-        for fleet in {value for value in getattr(item, "funcargs", {}).values() if isinstance(value, Fleet)}:
+        for fleet in set(_fleets_of(item).values()):
             for agent in fleet.agents.values():
                 report.sections.append((str(agent), f"{agent.decision}\n{agent.log_tail()}"))
             for node in fleet.cluster.nodes.values():
