@@ -20,6 +20,8 @@ from kquota.settings.problems import REDACTED, Allowed, Problem, SettingsError, 
 from kquota.settings.values import MOUNT_POINT
 
 _MAX_SECRET_BYTES = 64 * 1024
+_CREDENTIALS = Path("/run/credentials")
+"""Where systemd keeps the credentials of each unit that runs; only root gets at others' than its own."""
 _SourceOf = Callable[[Sequence[str]], str]
 
 
@@ -27,7 +29,7 @@ def load(path: Path, environ: Mapping[str, str]) -> Settings:
     """Read the configuration from ``path``, the variables ``KQUOTA_…`` and the files of secrets.
 
     ``environ`` is the process's environment; ``CREDENTIALS_DIRECTORY`` in it is where systemd puts
-    credentials.
+    credentials. Without it, those of the running agent with this configuration are looked for.
 
     Raises:
         SettingsError: with every problem found.
@@ -45,7 +47,8 @@ def load_text(text: str, path: Path, environ: Mapping[str, str]) -> Settings:
     document = merged(file.document, environment.document)
     # pydantic-settings takes names with an underscore in front for options of its own
     hidden = [name for name in document if name.startswith("_")]
-    secrets, problems = _read_secrets(document.get("kafka_secrets"), environ, source_of)
+    credentials = _credentials_directory(path, environ)
+    secrets, problems = _read_secrets(document.get("kafka_secrets"), credentials, source_of)
     problems = [
         *environment.problems,
         *(_unknown((name,), source_of((name,))) for name in hidden),
@@ -79,15 +82,26 @@ def _layers(text: str, path: Path, environ: Mapping[str, str]) -> tuple[FileLaye
     return file, environment
 
 
+def _credentials_directory(path: Path, environ: Mapping[str, str]) -> Path:
+    """Return where systemd has put this process's credentials, or those of the agent with the configuration.
+
+    The latter is for commands that root runs beside the agent; it is there as long as that runs.
+    """
+    if given := environ.get("CREDENTIALS_DIRECTORY"):
+        return Path(given)
+    unit = "kquota-agent" if path.stem == "agent" else f"kquota-agent@{path.stem}"
+    return _CREDENTIALS / f"{unit}.service"
+
+
 def _read_secrets(
-    references: object, environ: Mapping[str, str], source_of: _SourceOf
+    references: object, credentials: Path, source_of: _SourceOf
 ) -> tuple[dict[str, str], list[Problem]]:
     secrets: dict[str, str] = {}
     problems = []
     for name, reference in references.items() if isinstance(references, Mapping) else ():
         if not isinstance(reference, str):
             continue  # the model reports it
-        secret = _read_secret(reference, environ)
+        secret = _read_secret(reference, credentials)
         if isinstance(secret, str):
             secrets[str(name)] = secret
         else:
@@ -103,15 +117,10 @@ class _Unread:
     why: str
 
 
-def _read_secret(reference: str, environ: Mapping[str, str]) -> str | _Unread:
-    if reference.startswith("/"):
-        path = Path(reference)
-    elif "CREDENTIALS_DIRECTORY" in environ:
-        path = Path(environ["CREDENTIALS_DIRECTORY"]) / reference
-    else:
-        # not quoted: it may be the secret itself, put in the wrong place
-        return _Unread("names a credential, but systemd passed none (CREDENTIALS_DIRECTORY)")
-    what = str(path) if reference.startswith("/") else f"a credential in {path.parent}"
+def _read_secret(reference: str, credentials: Path) -> str | _Unread:
+    path = credentials / reference  # an absolute path stays as it is
+    # A name is not quoted: it may be the secret itself, put in the wrong place.
+    what = reference if reference.startswith("/") else f"a credential in {credentials}"
     try:
         with path.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
@@ -123,6 +132,8 @@ def _read_secret(reference: str, environ: Mapping[str, str]) -> str | _Unread:
         return _Unread(f"names {what}, which can't be read: {error.strerror}")
     except UnicodeDecodeError:
         return _Unread(f"names {what}, which is not UTF-8 text")
+    except ValueError:  # a null byte in the name
+        return _Unread("names no file")
     if not secret or len(raw) > _MAX_SECRET_BYTES:
         return _Unread(f"names {what}, which is {'empty' if not secret else 'too large for a secret'}")
     return secret

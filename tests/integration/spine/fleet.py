@@ -164,9 +164,9 @@ class Fleet:
         assert producer.flush(30) == 0
         assert failures == []
 
-    def records(self, topic: str = USAGE_TOPIC) -> list[Message]:
-        """Every record of a topic of ours, to its end as of now."""
-        configuration = {**self.cluster.client_configuration(agent_name(1)), "log_level": 0}
+    def records(self, topic: str = USAGE_TOPIC, *, name: str | None = agent_name(1)) -> list[Message]:
+        """Every record of a topic of ours, to its end as of now; read as `name`, or as an application."""
+        configuration = {**self.cluster.client_configuration(name), "log_level": 0}
         end = offsets_by_partition(admin_client(configuration), topic)[0]
         consumer = Consumer({**configuration, "group.id": "test", "enable.auto.commit": False})
         consumer.assign([TopicPartition(topic, 0, 0)])

@@ -1,12 +1,14 @@
 """librdkafka's names pass untouched; what kquota owns is refused; secrets are never shown."""
 
+import importlib
 from pathlib import Path
 
 import confluent_kafka
 import pytest
 
+from kquota.settings import SettingsError, load_text
 from kquota.settings.kafka_options import OWNED_NAMES, KafkaOptions, is_secret
-from tests.unit.settings.configuration import loaded, problems, problems_of
+from tests.unit.settings.configuration import MINIMAL, loaded, problems, problems_of
 
 SECRET = "hunter2-very-secret"
 
@@ -153,9 +155,22 @@ def test_a_secret_that_cannot_be_used(tmp_path: Path, content: str | None, mode:
     assert str(file) in str(problem)
 
 
-def test_a_credential_without_systemd() -> None:
-    problem = problems_of("kafka_secrets: {sasl.password: name}\n")["kafka_secrets.sasl.password"]
-    assert "CREDENTIALS_DIRECTORY" in str(problem)
+@pytest.mark.parametrize(
+    ("name", "unit"), [("agent", "kquota-agent.service"), ("east", "kquota-agent@east.service")]
+)
+def test_who_is_passed_no_credentials_finds_those_of_the_running_agent(
+    name: str, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The package gives its function the module's name.
+    monkeypatch.setattr(importlib.import_module("kquota.settings.load"), "_CREDENTIALS", tmp_path)
+    text = MINIMAL + "kafka_secrets: {sasl.password: kafka-password}\n"
+    configuration = Path(f"/etc/kquota/{name}.yml")
+    with pytest.raises(SettingsError, match=f"a credential in {tmp_path}/{unit}, which can't be read"):
+        load_text(text, configuration, {})
+    (tmp_path / unit).mkdir()
+    (tmp_path / unit / "kafka-password").write_text(SECRET)
+    (tmp_path / unit / "kafka-password").chmod(0o400)
+    assert load_text(text, configuration, {}).librdkafka()["sasl.password"] == SECRET
 
 
 @pytest.mark.parametrize("reference", ["a/b", "''", "..", "7", "[x]"])
