@@ -222,6 +222,17 @@ def test_hosts_are_gone_when_their_maker_was_killed_half_way():
     wait_until_nothing_remains(name, number)
 
 
+def test_hosts_whose_maker_was_interrupted_before_they_had_a_keeper_are_gone(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(_fleet: Fleet) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Fleet, "_start_keeper", interrupted)
+    name = f"early-{os.getpid()}"
+    with pytest.raises(KeyboardInterrupt):
+        Fleet.create(name, [HostSpec(name="only")])
+    assert not (HOSTS / name).exists()
+
+
 def test_what_a_killed_keeper_left_goes_when_the_next_fleet_is_made(make_fleet: MakeFleet):
     name = f"left-{os.getpid()}"
     started_by_somebody_else(name, 0)

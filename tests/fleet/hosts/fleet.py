@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -101,7 +100,11 @@ class Fleet(Mapping[str, Host]):
         with all_fleets_locked():
             clear_abandoned()
             fleet = cls._register(name, specs)
-            keeper = fleet._keeper = fleet._start_keeper()
+            try:
+                keeper = fleet._keeper = fleet._start_keeper()
+            except BaseException:
+                clear(fleet.path)  # nobody else would, until the next fleet is made
+                raise
         assert keeper.stdin is not None
         with keeper.stdin as creator:  # closed without a word, the keeper removes all there is
             fleet._boot()
@@ -182,7 +185,6 @@ class Fleet(Mapping[str, Host]):
         assert keeper.stdout is not None
         with keeper.stdout as said:
             if said.readline() != "ready\n":
-                shutil.rmtree(self.path)
                 raise FleetFailed(f"the keeper of {self.name} did not start")
         return keeper
 
