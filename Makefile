@@ -11,11 +11,15 @@ help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
 
 .PHONY: demo
-demo: deps callback ## A real three-broker Kafka whose small disk fills, protected (UNPROTECTED=1: without kquota)
+demo: deps-fleet $(if $(UNPROTECTED),,build/packages-of-this-suite) ## Kafka on three throw-away hosts, kquota rolled out on them; a small disk fills (UNPROTECTED=1: without kquota)
+	$(AS_ROOT) $(PY) -m tools.demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
+
+.PHONY: demo-local
+demo-local: deps callback ## The same on loopback, sooner: three brokers and agents without hosts (UNPROTECTED=1: without kquota)
 	$(AS_ROOT) .venv/bin/kquota demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
 
 .PHONY: playground
-playground: deps callback ## The same cluster to play with, until Ctrl-C (see docs/tutorial.md)
+playground: deps callback ## A protected cluster on loopback to play with, until Ctrl-C (see docs/tutorial.md)
 	$(AS_ROOT) .venv/bin/kquota playground
 
 .PHONY: test
@@ -188,6 +192,11 @@ packages-of-previous-version: build/packages-of-previous-version
 
 build/packages-of-previous-version: callback/pom.xml $(shell find callback/src/main -type f 2>/dev/null) $(PACKAGED) | deps
 	tools/packages/as-version.sh $(PREVIOUS_VERSION) $@ bookworm trixie
+	touch $@
+
+build/packages-of-this-suite: $(CALLBACK_JAR) $(PACKAGED) | deps
+	@begun=$$(date +%s); tools/packages/build.sh && echo "$$(($$(date +%s) - begun)) s for the packages"
+	mkdir -p $(@D)
 	touch $@
 
 PIPELINE_PYTHON ?= 3.11

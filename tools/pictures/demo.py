@@ -51,7 +51,7 @@ class Photographer(Screen):
             self._paused_at = time.monotonic()
         if not self.taken and time.monotonic() - self._paused_at > _INTO_THE_PAUSE_SECONDS:
             self.taken = True
-            save_svg(picture, self._folder / "demo.svg", columns=_COLUMNS, title="make demo")
+            save_svg(picture, self._folder / "demo.svg", columns=_COLUMNS, title="make demo-local")
             self._take_status()
 
     def _take_status(self) -> None:
