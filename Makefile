@@ -45,6 +45,7 @@ test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that
 	$(MAKE) scenario SCENARIO=log-dirs
 	$(MAKE) scenario SCENARIO=pipeline
 	$(MAKE) scenario SCENARIO=upgrade
+	$(MAKE) scenario SCENARIO=wheels
 	$(MAKE) scenario SCENARIO=uninstall
 
 .PHONY: test-scenario
@@ -172,11 +173,12 @@ lock: deps ## Lock the Python requirements anew
 SCENARIO ?= default
 # What scenarios need besides the packages of this version.
 NEEDED_upgrade = packages-of-previous-version
+NEEDED_wheels = packages-of-previous-version dist/agent-wheels/3.13/wheels.txt
 .PHONY: scenario
 scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-all-suites $(NEEDED_$(SCENARIO))) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ .venv-fleet/bin/molecule test -s $(SCENARIO)
 
-PACKAGED = $(shell find agent packaging requirements tools/packages -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml
+PACKAGED = $(shell find agent packaging requirements tools/packages -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml tools/agent_wheels.py
 .PHONY: packages-of-all-suites
 packages-of-all-suites: build/packages-of-all-suites
 
@@ -184,6 +186,13 @@ build/packages-of-all-suites: $(CALLBACK_JAR) $(PACKAGED) | deps
 	tools/packages/build.sh bookworm trixie
 	mkdir -p $(@D)
 	touch $@
+
+AGENT_PYTHON ?= 3.11
+.PHONY: agent-wheels
+agent-wheels: dist/agent-wheels/$(AGENT_PYTHON)/wheels.txt ## What the role kquota_agent installs from wheels, into dist/ (AGENT_PYTHON=3.11: of its hosts)
+
+dist/agent-wheels/%/wheels.txt: $(PACKAGED) | deps
+	$(PY) -m tools.agent_wheels $* $(@D)
 
 # What upgrades are tried from: there is no release yet, so that these sources have to stand for one.
 PREVIOUS_VERSION = 0.0.9

@@ -1,6 +1,6 @@
 #!/bin/sh
-# as-version.sh VERSION FOLDER SUITE…: the packages of these sources into FOLDER, as if they were that version.
-# Upgrades are tried from them as long as there is no release before this one.
+# as-version.sh VERSION FOLDER SUITE…: the packages of these sources into FOLDER, as if they were that version, and wheels for
+# the Python of Debian 13. Upgrades are tried from them as long as there is no release before this one.
 set -eu
 cd "$(dirname "$0")/../.."
 version=$1 folder=$2; shift 2
@@ -19,6 +19,7 @@ sed -i "0,/<version>.*<\/version>/s//<version>$version<\/version>/" callback/pom
 mvn -q -B -ntp -f callback/pom.xml package -DskipTests
 # Manual pages and completions are made by the sources here, not by those that .venv leads to.
 PYTHONPATH="$work/agent" KQUOTA_DIST="$work/dist" tools/packages/build.sh "$@"
+.venv/bin/python -m tools.agent_wheels 3.13 "$work/dist/agent-wheels/3.13"
 
 cd "$here"
 rm -rf "$folder"

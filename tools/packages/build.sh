@@ -38,20 +38,6 @@ texts() {
   env _KQUOTA_COMPLETE=source_zsh .venv/bin/kquota > "$1/completions/_kquota"
 }
 
-# in_suite SUITE COMMAND…: in the suite's root, where there is nothing of this machine but $work, at the same place
-in_suite() {
-  suite=$1; shift
-  if [ "$suite" = "$own" ]; then
-    "$@"
-    return
-  fi
-  root=$(tools/packages/suite-root.sh "$suite" build)
-  mkdir -p "$root$work"
-  unshare --mount sh -c 'mount --bind "$2" "$1$2" && root=$1 && shift 2 && exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin "$@"' \
-    sh "$root" "$work" "$@"
-  rmdir "$root$work"
-}
-
 agent() {
   suite=$1
   case $suite in
@@ -66,8 +52,11 @@ agent() {
   echo "Building kquota $KQUOTA_VERSION for Debian $debian"
   tools/packages/download.sh "$KQUOTA_PYTHON" "$work/$suite"
   wheel "$work/$suite/agent"
-  cp tools/packages/stage-agent.sh "$work/"
-  in_suite "$suite" "$work/stage-agent.sh" "$work/$suite" "$KQUOTA_STAGE"
+  # To where the suite sees them.
+  cp tools/packages/build-wheels.sh tools/packages/stage-agent.sh "$work/"
+  in_suite="tools/packages/in-suite.sh $suite $work"
+  $in_suite "$work/build-wheels.sh" "$work/$suite" "$work/$suite/wheels"
+  $in_suite "$work/stage-agent.sh" "$work/$suite" "$KQUOTA_STAGE"
   texts "$KQUOTA_STAGE"
   find "$KQUOTA_STAGE" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
   "$nfpm" package --config packaging/nfpm/agent.yml --packager deb --target "$dist/"

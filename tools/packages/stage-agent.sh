@@ -1,11 +1,9 @@
 #!/bin/sh
 # stage-agent.sh DOWNLOADS STAGE: puts the agent below STAGE/opt/kquota, as a virtual environment of /usr/bin/python3.
-# Runs in the suite that the package is for; uses no network. DOWNLOADS/agent holds wheels and source distributions,
-# kquota's own wheel among them, DOWNLOADS/build what they are built with.
+# Runs in the suite that the package is for; uses no network. DOWNLOADS/wheels holds what build-wheels.sh has made,
+# DOWNLOADS/build what that was built with.
 set -eu
 export PIP_ROOT_USER_ACTION=ignore
-# No trace of the folder, of another name each time, in which the compiler runs.
-export CFLAGS="-O2 -g0" LDFLAGS="-s -Wl,--build-id=none"
 downloads=$1 stage=$2
 home="$stage/opt/kquota"
 work=$(mktemp -d)
@@ -15,15 +13,10 @@ packages="$home/lib/python$version/site-packages"
 
 /usr/bin/python3 -m venv "$work/venv"
 pip() { "$work/venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"; }
-pip install --no-index --no-deps "$downloads"/build/*.whl
-mkdir "$work/wheels"
-for source in "$downloads"/agent/*.tar.gz; do
-  [ ! -e "$source" ] || pip wheel --no-index --no-deps --no-build-isolation --wheel-dir "$work/wheels" "$source"
-done
-cp "$downloads"/agent/*.whl "$work/wheels/"
+pip install --no-index --no-deps "$downloads"/build/pip-*.whl
 
 mkdir -p "$packages" "$home/bin"
-pip install --no-index --no-deps --no-compile --target "$packages" "$work"/wheels/*.whl
+pip install --no-index --no-deps --no-compile --target "$packages" "$downloads"/wheels/*.whl
 rm -rf "$packages/bin"
 # Where the wheel lay on the building machine is nobody's business.
 find "$packages" -name direct_url.json -delete

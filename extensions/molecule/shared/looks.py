@@ -45,6 +45,13 @@ def starts(host: Any, unit: str) -> int:
     return len(run(host, told, unit, _STARTED).splitlines())
 
 
+def leftovers(host: Any) -> str:
+    """Return the paths on the host that bear kquota's name."""
+    places = "/etc /opt /run /usr /var/lib /var/cache"
+    others = "-not -path '*/dpkg/*' -not -path '/run/systemd/*'"
+    return run(host, f"find {places} -xdev -ignore_readdir_race -iname '*kquota*' {others}")
+
+
 def document(host: Any, path: str) -> dict[str, Any]:
     """Return a JSON file of the host."""
     result: dict[str, Any] = json.loads(run(host, "cat %s", path))

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from looks import kafka, produce, run
+from looks import kafka, leftovers, produce, run
 
 
 def test_nothing_is_left_on_the_host(host: Any):
     assert run(host, "dpkg-query --show --showformat '${Package} ${Status}\\n'").count("kquota") == 0
-    places = "/etc /opt /run /usr /var/lib /var/cache"
-    others = "-not -path '*/dpkg/*' -not -path '/run/systemd/*'"
-    left = run(host, f"find {places} -xdev -ignore_readdir_race -iname '*kquota*' {others}")
-    assert left == ""
+    assert leftovers(host) == ""
     assert "not-found" in run(host, "systemctl show --property=LoadState kquota-agent")
 
 
