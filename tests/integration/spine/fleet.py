@@ -41,6 +41,8 @@ QUICK: Mapping[str, Any] = {
     "history_interval_seconds": 2,
 }
 """Settings for tests: agents report more often than usual, so that there is less to wait for."""
+SOON_STALE_SECONDS = 10
+"""For agents that are to miss a silent one soon: five reports of those that are well, on a busy machine."""
 
 
 class Fleet:

@@ -118,7 +118,9 @@ def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
             lambda agent=agent: (agent.metric("kquota_publish_errors_total", reason="unreachable") or 0) > 0,
             "failed publications are counted",
         )
-        assert any("cannot be reached" in text for _, text in agent.journal(marks[agent.broker_id]))
+        eventually(
+            lambda agent=agent: agent.told("cannot be reached", since=marks[agent.broker_id]), "it is told"
+        )
     written = [agent.decision["sequence"] for agent in agents]
     eventually(
         lambda: all(
@@ -177,7 +179,6 @@ def test_a_log_dir_that_the_broker_has_taken_offline_has_no_vote(mortal: Fleet) 
     assert {v["VolumeName"]: v.get("Status", "ok") for v in reported}[device] == "offline"
     labels = {"volume": device, "mount_point": str(volume.mount_point), "role": "data", "status": "offline"}
     agent.await_metric(1, "kquota_volume_status", **labels)
-    told = agent.told(
-        f"volume {device} is offline: the broker has taken all its log dirs offline", since=mark
-    )
+    sentence = f"volume {device} is offline: the broker has taken all its log dirs offline"
+    told = eventually(lambda: agent.told(sentence, since=mark), "it is told")
     assert [level for level, _ in told] == ["WARNING"]

@@ -74,7 +74,7 @@ def test_without_space_for_the_decision_the_old_one_stays_and_its_lease_ends(
             with contextlib.suppress(OSError):
                 ballast.write(bytes(4096))
     eventually(lambda: agent.metric("kquota_decision_write_errors_total"), "a metric counts it")
-    [(level, sentence)] = agent.told("decision.json", since=marks[2])
+    [(level, sentence)] = eventually(lambda: agent.told("decision.json", since=marks[2]), "it is told")
     assert level == "WARNING"
     assert "No space left on device" in sentence
     last, begun = agent.decision, time.monotonic()
@@ -86,7 +86,7 @@ def test_without_space_for_the_decision_the_old_one_stays_and_its_lease_ends(
 
     (small_run / "ballast").unlink()
     eventually(lambda: agent.applied["lost"] is None and agent.applied["state"] == "OPEN", "heard again")
-    assert agent.told("over: ", since=marks[2])
+    eventually(lambda: agent.told("over: ", since=marks[2]), "the end is told, too")
 
 
 @pytest.fixture
@@ -116,7 +116,8 @@ def test_an_agent_goes_on_beside_a_disk_that_hangs_and_says_which(fleet: Fleet, 
     fleet.await_enforced("PAUSE")
     for other in fleet.of():
         assert other.decision["undetermined"] == [{"broker_id": 2, "cause": "failed"}]
-    told = agent.told(f"{hanging.mount_point}: no answer from the file system", since=marks[2])
+    sentence = f"{hanging.mount_point}: no answer from the file system"
+    told = eventually(lambda: agent.told(sentence, since=marks[2]), "it is told")
     assert {level for level, _ in told} == {"WARNING"}
     sequence, pets = agent.decision["sequence"], len(agent.notifications.heard)
     reported = fleet.usage_of(2)[-1][1]
@@ -125,5 +126,8 @@ def test_an_agent_goes_on_beside_a_disk_that_hangs_and_says_which(fleet: Fleet, 
     assert statuses.count("failed") == 1
     eventually(lambda: agent.decision["sequence"] > sequence + 2, "the lease is renewed")
     eventually(lambda: fleet.usage_of(2)[-1][1]["Sequence"] > reported["Sequence"] + 1, "it reports on")
-    assert any(message.get("WATCHDOG") == "1" for message in agent.notifications.heard[pets:])
+    eventually(
+        lambda: any(message.get("WATCHDOG") == "1" for message in agent.notifications.heard[pets:]),
+        "the watchdog is petted",
+    )
     assert agent.applied["lost"] is None

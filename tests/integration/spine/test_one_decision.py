@@ -9,6 +9,9 @@ import pytest
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 
+LATE_INTERVALS = 5
+"""A report that is later than that was held up, by more than a busy machine."""
+
 
 def alike(fleet: Fleet, *names: str) -> list[list[object]]:
     """What each decision file says at one moment."""
@@ -69,18 +72,18 @@ def test_volumes_are_reported_at_start_and_regularly(fleet: Fleet) -> None:
     agent = fleet.agents[1]
     interval_ms = 1000 * float(agent.settings["interval_seconds"])
     agent.stop()
-    before = fleet.usage_of(1)[-1][1]["InstanceId"]
+    before = {record["InstanceId"] for _, record in fleet.usage_of(1)}
     agent.start()
 
     def reports() -> list[tuple[int, dict[str, object]]] | None:
-        new = [entry for entry in fleet.usage_of(1) if entry[1]["InstanceId"] != before]
+        new = [entry for entry in fleet.usage_of(1) if entry[1]["InstanceId"] not in before]
         return new if len(new) >= 4 else None
 
     new = eventually(reports, "the new instance has reported four times")
     assert [record["Sequence"] for _, record in new[:4]] == [1, 2, 3, 4]
     gaps_ms = [later[0] - earlier[0] for earlier, later in itertools.pairwise(new)]
     print("gaps between reports in ms:", gaps_ms)
-    assert max(gaps_ms) < 3 * interval_ms
+    assert max(gaps_ms) < LATE_INTERVALS * interval_ms
     volume = new[-1][1]["Volumes"][0]  # type: ignore[index]
     assert volume["VolumeName"] == fleet.disk(1).device
     assert volume["Capacity"] == fleet.disk(1).capacity_bytes()
@@ -95,11 +98,15 @@ def test_in_pause_producers_are_held_and_reports_are_not(fleet: Fleet, topic_nam
         eventually(lambda: load.latest and load.latest.bytes > 2 * offered, "the producer is at its rate")
         fleet.fill(3, headroom=-0.2)
         fleet.await_enforced("PAUSE")
-        reports_before = len(fleet.usage_of(1))
+        reports_before = {broker_id: len(fleet.usage_of(broker_id)) for broker_id in fleet.agents}
         paused_at = load.latest.at  # type: ignore[union-attr]
         landed = fleet.landed_bytes(topic_name)
         # As long a pause as it takes for some regular reports of each broker.
-        eventually(lambda: len(fleet.usage_of(1)) >= reports_before + 4, "broker 1 reports on in PAUSE")
+        for broker_id, before in reports_before.items():
+            eventually(
+                lambda id_=broker_id, before=before: len(fleet.usage_of(id_)) >= before + 4,
+                f"broker {broker_id} reports on in PAUSE",
+            )
         leaked = fleet.landed_bytes(topic_name) - landed
         seconds = load.latest.at - paused_at  # type: ignore[union-attr]
         print(f"{leaked} bytes landed in {seconds:.1f} s of PAUSE, {offered * seconds:.0f} were offered")
@@ -107,7 +114,7 @@ def test_in_pause_producers_are_held_and_reports_are_not(fleet: Fleet, topic_nam
         for broker_id, agent in fleet.agents.items():
             reports = fleet.usage_of(broker_id)
             gaps_ms = [later[0] - earlier[0] for earlier, later in itertools.pairwise(reports)][-4:]
-            assert max(gaps_ms) < 3000 * float(agent.settings["interval_seconds"]), gaps_ms
+            assert max(gaps_ms) < LATE_INTERVALS * 1000 * float(agent.settings["interval_seconds"]), gaps_ms
             sequences = [record["Sequence"] for _, record in reports[-4:]]
             assert sequences == list(range(sequences[0], sequences[0] + 4))
             assert reports[-1][1]["Applied"]["State"] == "PAUSE"

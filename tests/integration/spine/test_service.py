@@ -96,7 +96,10 @@ def test_systemd_hears_of_start_state_cycles_reload_and_stop(fleet: Fleet) -> No
 
     mark = len(agent.notifications.heard)
     agent.reload()
-    reload = [m for m in agent.notifications.heard[mark:] if "RELOADING" in m or "READY" in m]
+    reload = eventually(
+        lambda: [m for m in agent.notifications.heard[mark:] if "RELOADING" in m or "READY" in m],
+        "systemd hears of the reload",
+    )
     assert "MONOTONIC_USEC" in reload[0]
     eventually(
         lambda: any(m.get("READY") == "1" for m in agent.notifications.heard[mark:]), "the reload is complete"
@@ -124,7 +127,7 @@ def test_an_agent_that_reaches_no_cluster_is_ready_with_a_fallback(fleet: Fleet)
             dict(labels)["cause"] for (name, labels) in agent.metrics() if name == "kquota_undetermined"
         }
         assert undetermined == {"not-read", "no-broker-list"}
-        assert agent.told("127.0.0.1:1")
+        eventually(lambda: agent.told("127.0.0.1:1"), "the address is told")
     finally:
         agent.kill()
 
@@ -235,7 +238,7 @@ def test_an_agent_that_is_not_exempt_is_refused_enforce_and_holds_nobody(
         "mode: observing, enforce is refused: the broker's plug-in has not seen a client kquota-3-… as exempt"
     )
     assert [level for level, _ in agent.told(refusal, since=mark)] == ["WARNING"], "it is told, once"
-    assert fleet.agents[1].applied_state == fleet.agents[2].applied_state == "PAUSE"
+    fleet.await_enforced("PAUSE", [1, 2])
 
 
 def test_what_it_remembers_is_for_its_own_eyes(fleet: Fleet) -> None:

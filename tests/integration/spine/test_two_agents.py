@@ -35,7 +35,10 @@ def test_both_alert_each_obeys_the_worse_and_others_the_latest(fleet: Fleet, clo
     fleet.await_enforced("PAUSE", [1])
     for agent in (owner, clone):
         eventually(lambda agent=agent: agent.metric("kquota_rival_agent") == 1, "a metric says so")
-        told = agent.told("also reports as broker 1", since=marks[1] if agent is owner else 0)
+        since = marks[1] if agent is owner else 0
+        told = eventually(
+            lambda agent=agent, since=since: agent.told("also reports as broker 1", since), "it is told"
+        )
         assert [level for level, _ in told] == ["WARNING"], "told once"
 
     def both_heard() -> bool:
