@@ -21,3 +21,16 @@ def eventually(
         time.sleep(min(1.0, max(0.05, seen_at - look_at)))
         look_at = time.monotonic()
     return found
+
+
+def at_rest(look: Callable[[], Any], what: str, timeout_seconds: float = 60.0) -> Any:
+    """Wait until `look()` has been the same for a second, and return it."""
+    deadline = time.monotonic() + timeout_seconds
+    found, since = look(), time.monotonic()
+    while time.monotonic() - since < 1.0:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout_seconds:g} s: {what}")
+        time.sleep(0.1)
+        if (now := look()) != found:
+            found, since = now, time.monotonic()
+    return found

@@ -72,7 +72,7 @@ def test_nothing_outlives_a_cluster_ended_at(
     os.killpg(owner.pid, signal.SIGCONT)
 
     assert reached == moment
-    assert owner.wait(timeout=30) != 0
+    assert owner.wait(timeout=60) != 0
     wait_until_nothing_remains(Path(path))
 
 
@@ -96,7 +96,7 @@ def test_internal_wants_a_certificate(one_broker: KafkaCluster) -> None:
         if "certificate" not in key and ".key." not in key
     }
 
-    assert set(admin_client(with_certificate).list_topics(timeout=10).brokers) == {1}
+    assert set(admin_client(with_certificate).list_topics(timeout=60).brokers) == {1}
     with pytest.raises(KafkaException):
         admin_client(without).list_topics(timeout=3)
 

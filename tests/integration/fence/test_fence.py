@@ -21,7 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from kquota.demo.clients import admin_client, create_topic, offsets_by_partition, partition_health
 from kquota.demo.cluster import KafkaCluster
 from tests.integration.fence.fenced_cluster import FencedCluster
-from tests.integration.waiting import eventually
+from tests.integration.waiting import at_rest, eventually
 
 PRODUCERS: Mapping[str, Mapping[str, str]] = {
     "idempotent": {"enable.idempotence": "true"},
@@ -86,9 +86,10 @@ def test_a_pause_keeps_every_byte_of_librdkafka_out_and_ends_promptly(
         for topic in PRODUCERS:
             eventually(_beyond(end, topic, 50), f"{topic} flows")
         fenced.decide("PAUSE")
-        time.sleep(1)  # what was authorized before is appended now
         paused_at = time.monotonic()
-        held = {topic: end(topic) for topic in PRODUCERS}
+        held = at_rest(
+            lambda: {topic: end(topic) for topic in PRODUCERS}, "what was authorized before is appended"
+        )
         time.sleep(10)
         assert {topic: end(topic) for topic in PRODUCERS} == held
         assert fenced.applied(1)["fence"]["refusals"] > 0
@@ -120,8 +121,9 @@ def test_a_follower_catches_up_in_a_pause(fenced: FencedCluster, topic_name: str
     with Trickle(cluster, topic_name, PRODUCERS["acks-all"]) as trickle:
         eventually(lambda: trickle.delivered > 100, "records that only node 1 has")
         fenced.decide("PAUSE")
-        time.sleep(1)
-        held = offsets_by_partition(admin, topic_name)
+        held = at_rest(
+            lambda: offsets_by_partition(admin, topic_name), "what was authorized before is appended"
+        )
         assert partition_health(admin, topic_name)[0].under_replicated
         cluster.restart(2)
         fenced.wait_until_applied(2, "PAUSE")

@@ -28,6 +28,8 @@ from kquota.kafka.errors import KafkaFailure
 from tests.integration.waiting import eventually
 
 AGENT = "kquota-agent-1"
+PATIENCE_SECONDS = 60.0
+"""For what takes a moment, and longer only on a busy machine."""
 T = TypeVar("T")
 
 
@@ -138,4 +140,4 @@ def allow(admin: AdminClient, name: str, operation: AclOperation, topic: str) ->
         operation,
         AclPermissionType.ALLOW,
     )
-    admin.create_acls([binding])[binding].result(10)
+    admin.create_acls([binding])[binding].result(PATIENCE_SECONDS)

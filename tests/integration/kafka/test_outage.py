@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,7 +21,7 @@ from kquota.publish.operator import publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, history_topic, usage_topic
-from tests.integration.kafka.conftest import Seen, properties_of, read_all
+from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, properties_of, read_all
 from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
@@ -35,7 +36,7 @@ def lonely(kafka_runtime: KafkaRuntime) -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def lonely_admin(lonely: KafkaCluster, closing: Close) -> AdminConnection:
-    connection = AdminConnection(properties_of(lonely), request_timeout_seconds=2)
+    connection = AdminConnection(properties_of(lonely), request_timeout_seconds=5)
     closing(connection)
     return connection
 
@@ -49,7 +50,7 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
     properties = properties_of(lonely)
     failures: list[KafkaFailure] = []
     publisher = closing(
-        UsagePublisher(properties, topic_name, interval_seconds=1, on_failure=failures.append)
+        UsagePublisher(properties, topic_name, interval_seconds=4, on_failure=failures.append)
     )
     brokers = Seen()
     closing(BrokerWatch(lonely_admin, brokers, brokers_interval_seconds=0.2)).start()
@@ -67,7 +68,7 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
     eventually(lambda: brokers.of(BrokerListFailed), "the list of brokers cannot be had")
     for number in (1, 2):
         publisher.publish(b"1", b"during %d" % number)
-        assert publisher.flush(10)
+        assert publisher.flush(PATIENCE_SECONDS)
     state = publisher.state()
     assert state.errors[Kind.UNREACHABLE] == sum(state.errors.values()) == 2
     assert state.last_failure is not None
@@ -82,7 +83,7 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
 
     def publish_again() -> bool:
         publisher.publish(b"1", b"after")
-        return publisher.flush(2) and b"after" in seen.values
+        return publisher.flush(PATIENCE_SECONDS) and b"after" in seen.values
 
     eventually(publish_again, "the next snapshot arrives")
     assert set(seen.values) == {b"before", b"after"}, "no older one does"
@@ -99,20 +100,22 @@ def test_while_a_broker_hangs_the_newest_snapshot_takes_the_place_of_older_ones(
 ) -> None:
     assert TopicCheck(lonely_admin, usage_topic(topic_name), settle_seconds=0).look().usable
     properties = properties_of(lonely)
-    publisher = closing(UsagePublisher(properties, topic_name, interval_seconds=5))
+    publisher = closing(UsagePublisher(properties, topic_name, interval_seconds=PATIENCE_SECONDS))
     publisher.publish(b"1", b"0")
     publisher.publish(b"2", b"other")
-    assert publisher.flush(10)
+    assert publisher.flush(PATIENCE_SECONDS)
     lonely.nodes[1].suspend()
     try:
+        took_seconds = []
         for number in range(1, 51):
             begun = time.monotonic()
             publisher.publish(b"1", b"%d" % number)
-            assert time.monotonic() - begun < 1, "publish never waits for the cluster"
+            took_seconds.append(time.monotonic() - begun)
             time.sleep(0.01)
+        assert statistics.median(took_seconds) < 0.1, "publish never waits for the cluster"
     finally:
         lonely.nodes[1].resume()
-    assert publisher.flush(15)
+    assert publisher.flush(PATIENCE_SECONDS)
     _, seen = read_all(properties, topic_name, lonely_admin, closing)
     values = [record.value for record in seen.of(TopicRecord) if record.key == b"1"]
     # The first may have been on its way when the broker hung; of those behind it only the last is left.
@@ -129,7 +132,7 @@ def test_history_waits_for_the_cluster_and_gives_up_the_oldest_records_only(
     publisher = closing(HistoryPublisher(properties, topic_name, max_buffered_bytes=10_000))
     for number in range(3):
         publisher.publish(b"1", b"early %d" % number)
-    assert publisher.flush(15)
+    assert publisher.flush(PATIENCE_SECONDS)
     lonely.nodes[1].stop()
     eventually(lambda: not publisher.state().connected, "the publisher has lost the connection")
     for number in range(400):

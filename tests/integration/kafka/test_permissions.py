@@ -16,7 +16,7 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, usage_topic
-from tests.integration.kafka.conftest import Seen, allow, properties_of
+from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, allow, properties_of
 from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
@@ -53,9 +53,10 @@ def assert_reading_lacks(
 
 
 def writing_denied(cluster: KafkaCluster, name: str, topic: str, close: Close) -> Operation | None:
-    publisher = close(UsagePublisher(properties_of(cluster, name), topic))
+    properties = properties_of(cluster, name)
+    publisher = close(UsagePublisher(properties, topic, interval_seconds=PATIENCE_SECONDS))
     publisher.publish(b"1", b"{}")
-    assert publisher.flush(10)
+    assert publisher.flush(PATIENCE_SECONDS)
     state = publisher.state()
     assert state.errors[Kind.ACL_DENIED] == 1
     assert sum(state.errors.values()) == 1

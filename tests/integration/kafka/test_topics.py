@@ -15,7 +15,7 @@ from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.topic_check import TopicCheck, TopicWatch
 from kquota.publish.topics import TopicContract, TopicVerdict, Verdict, history_topic, usage_topic
-from tests.integration.kafka.conftest import Seen
+from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen
 from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
@@ -31,7 +31,7 @@ def set_of(client: AdminClient, topic: str, **settings: str) -> None:
         for name, value in settings.items()
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
-    client.incremental_alter_configs([resource])[resource].result(10)
+    client.incremental_alter_configs([resource])[resource].result(PATIENCE_SECONDS)
 
 
 @pytest.mark.accepts("A12")

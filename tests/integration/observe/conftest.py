@@ -182,7 +182,7 @@ def make_watch(taken_down: ExitStack, watches: list[VolumeWatch]) -> MakeWatch:
         watch.start()
         watches.append(watch)
         taken_down.callback(watch.close)
-        assert not ready or watch.wait_for_samples(10)
+        assert not ready or watch.wait_for_samples(60)
         return Watch(watch)
 
     return make

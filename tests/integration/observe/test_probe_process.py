@@ -18,7 +18,7 @@ from kquota.observe.server_properties import parse_broker_properties
 from kquota.observe.volume_watch import VolumeWatch
 from tests.integration.waiting import eventually
 
-HANG_SECONDS = 0.5
+HANG_SECONDS = 1.0
 
 
 def is_alive(process_id: int) -> bool:
@@ -114,6 +114,7 @@ def test_a_process_that_makes_no_sense_is_told_as_silence(
     script = tmp_path / "program.py"
     script.write_text(program)
     monkeypatch.setattr(probe_process, "__file__", str(script))
+    begun = time.monotonic()
     with LogDirSampler([str(tmp_path)], hang_seconds=HANG_SECONDS) as sampler:
 
         def is_silent() -> bool:
@@ -121,9 +122,9 @@ def test_a_process_that_makes_no_sense_is_told_as_silence(
             return sampler.silence is not None
 
         eventually(is_silent)
-        assert sampler.silence == "the probe process has not answered for 0.5 s"
+        assert sampler.silence == f"the probe process has not answered for {HANG_SECONDS:g} s"
         # Trying again is bounded in time: at most once a second.
-        assert sampler.restarts <= 3
+        assert sampler.restarts <= 3 + (time.monotonic() - begun)
     eventually(lambda: sampler.abandoned == 0)
 
 
@@ -154,7 +155,7 @@ def test_watching_twelve_log_dirs_costs_little(tmp_path: Path) -> None:
     text = f"node.id=1\nlog.dirs={','.join(map(str, log_dirs))}\n"
     properties = parse_broker_properties(text.encode(), Path("server.properties"))
     with VolumeWatch(properties) as watch:
-        assert watch.wait_for_samples(10)
+        assert watch.wait_for_samples(60)
         process_id = watch.sampler.process_id
 
         def used_seconds() -> float:

@@ -21,7 +21,7 @@ from kquota.demo.clients import (
 from tests.integration.fence.fenced_cluster import FencedCluster
 from tests.integration.quotas.nameless import Nameless
 from tests.integration.quotas.producers import RECORD_BYTES, Java, Librdkafka, Paced, rates
-from tests.integration.waiting import eventually
+from tests.integration.waiting import at_rest, eventually
 from tests.unit.cli.command import kquota
 
 LIMIT = 400_000
@@ -167,8 +167,7 @@ def test_a_topic_over_its_threshold_is_refused_in_silence_until_there_is_room(
         assert kquota("topics", "set", topic_name, "11K", "--file", file).code != 0
         assert kquota("topics", "set", topic_name, "9K", "--file", file).code == 0
         eventually(told(f"topic {topic_name} takes nothing in"), "the broker refuses the topic")
-        time.sleep(1)  # what was authorized before is appended now
-        held = end()
+        held = at_rest(end, "what was authorized before is appended")
         time.sleep(3)
         assert end() == held
         why = rf"[1-9]\d* produce requests to topic {topic_name} were refused: .* above its threshold of 9000"

@@ -220,7 +220,7 @@ class AgentProcess:
 
     def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         """What the HTTP endpoint says, by name and labels."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=60) as answer:
             text = answer.read().decode()
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value

@@ -163,7 +163,7 @@ class Fleet:
 
         producer = Producer({**self.cluster.client_configuration(agent_name(1)), "log_level": 0})
         producer.produce(USAGE_TOPIC, key=key, value=raw, on_delivery=delivered)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         assert failures == []
 
     def records(self, topic: str = USAGE_TOPIC, *, name: str | None = agent_name(1)) -> list[Message]:
@@ -173,7 +173,7 @@ class Fleet:
         consumer = Consumer({**configuration, "group.id": "test", "enable.auto.commit": False})
         consumer.assign([TopicPartition(topic, 0, 0)])
         found: list[Message] = []
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         try:
             while (not found or (found[-1].offset() or 0) < end - 1) and time.monotonic() < deadline:
                 found += [message for message in consumer.consume(500, 0.2) if message.error() is None]

@@ -52,7 +52,7 @@ def test_agents_use_client_certificates_on_the_internal_listener_alone(fleet: Fl
         client_ids = seen[principal_of(agent_name(broker_id))]
         assert any(client_id.startswith(f"kquota-{broker_id}-") for client_id in client_ids)
     configuration = fleet.cluster.client_configuration(agent_name(1))
-    admin_client(configuration).list_topics(timeout=20)
+    admin_client(configuration).list_topics(timeout=60)
     nameless = {
         name: value
         for name, value in configuration.items()
