@@ -185,7 +185,7 @@ class KafkaCluster:
         return self.client_configuration()
 
     def wait_until_serving(
-        self, node_ids: Iterable[int] | None = None, *, timeout_seconds: float = 60.0
+        self, node_ids: Iterable[int] | None = None, *, timeout_seconds: float = 120.0
     ) -> None:
         """Wait until those nodes (default: all that run) accept connections and their brokers see each other.
 
@@ -207,7 +207,7 @@ class KafkaCluster:
                     )
                 time.sleep(_POLL_SECONDS)
 
-    def restart(self, node_id: int, *, timeout_seconds: float = 60.0) -> None:
+    def restart(self, node_id: int, *, timeout_seconds: float = 120.0) -> None:
         """Start a node that has ended (stop or kill it first) and wait until it serves."""
         self.nodes[node_id].start()
         self.wait_until_serving([node_id], timeout_seconds=timeout_seconds)

@@ -130,7 +130,7 @@ class KafkaNode:
             raise ValueError(f"node {self.node_id} is running (pid {self.pid})")
         self._process = self._java("kafka.Kafka", [str(self.layout.server_properties)])
 
-    def stop(self, timeout_seconds: float = 30.0) -> None:
+    def stop(self, timeout_seconds: float = 60.0) -> None:
         """Controlled shutdown: leaders move away first; killed when it takes longer."""
         process = self._started()
         process.send(signal.SIGCONT)

@@ -47,8 +47,8 @@ class Plan:
     """How long production is looked at after it is let through again."""
     aftermath_seconds: float = 60.0
     """How long at most is looked at what a full disk does, without kquota."""
-    fill_timeout_seconds: float = 90.0
-    step_timeout_seconds: float = 60.0
+    fill_timeout_seconds: float = 240.0
+    step_timeout_seconds: float = 120.0
 
     @property
     def topic_settings(self) -> dict[str, str]:
