@@ -23,11 +23,14 @@ playground: deps callback ## A protected cluster on loopback to play with, until
 	$(AS_ROOT) .venv/bin/kquota playground
 
 .PHONY: test
-test: deps lint docs test-java test-python test-spark ## Everything that every change has to pass
+test: deps-test ## Everything that every change has to pass, in streams side by side (STREAMS="unit lint": these alone)
+	@$(AS_ROOT) true
+	$(PY) -m tools.streams $(STREAMS)
 
 .PHONY: test-python
-test-python: deps-fleet callback
-	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m "not long" $(PYTEST_ARGS)
+test-python: deps-fleet callback kafka-jars ## All Python tests but the pipeline's, in streams side by side
+	@$(AS_ROOT) true
+	$(PY) -m tools.streams python
 
 .PHONY: test-spark
 test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark and a real Kafka
@@ -83,7 +86,7 @@ lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles 
 
 .PHONY: lint-pipeline
 lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
-	MYPYPATH=. .venv-pipeline/bin/mypy --follow-imports silent -p kquota_pipeline -p bench.pipeline
+	MYPYPATH=. .venv-pipeline/bin/mypy --cache-dir .mypy_cache/pipeline --follow-imports silent -p kquota_pipeline -p bench.pipeline
 
 .PHONY: acceptance
 acceptance: deps ## Write anew what is made from the code: pages of reference, and the dashboard
@@ -108,6 +111,10 @@ $(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/
 	tools/system-packages.sh
 	mvn -q -B -ntp -f callback/pom.xml package -DskipTests
 	touch $@
+
+.PHONY: kafka-jars
+kafka-jars: deps ## Fetch the Kafka that tests and demonstrations run on, once
+	@$(PY) -c 'from kquota.demo.runtime import ensure_kafka_runtime; ensure_kafka_runtime(report=print)'
 
 .PHONY: bench
 bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--resume")
@@ -149,6 +156,12 @@ deps: ## Set up .venv (with .venv/bin/kquota) and what Debian provides
 .PHONY: deps-fleet
 deps-fleet: deps ## Besides: .venv-fleet with Ansible and its tools, and what throw-away hosts with systemd need
 	@tools/system-packages.sh fleet
+	@tools/virtual-environment.sh fleet
+
+.PHONY: deps-test
+deps-test: ## What all the tests need, but for the environments of the pipeline and of the site
+	@tools/system-packages.sh fleet browser
+	@tools/virtual-environment.sh
 	@tools/virtual-environment.sh fleet
 
 .PHONY: deps-pipeline
