@@ -113,8 +113,8 @@ $(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/
 	touch $@
 
 .PHONY: kafka-jars
-kafka-jars: deps ## Fetch the Kafka that tests and demonstrations run on, once
-	@$(PY) -c 'from kquota.demo.runtime import ensure_kafka_runtime; ensure_kafka_runtime(report=print)'
+kafka-jars: deps ## Fetch the Kafka that tests and demonstrations run on, once, and record its classes, so that it starts sooner
+	@$(PY) -m kquota.demo.class_archive
 
 .PHONY: bench
 bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--resume")

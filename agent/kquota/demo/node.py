@@ -170,11 +170,18 @@ class KafkaNode:
             raise ValueError(f"node {self.node_id} has not been started")
         return self._process
 
+    def _archived(self) -> tuple[str, ...]:
+        """Classes from the archive, if there is one; one that does not fit is left aside without a word."""
+        if not self._runtime.archive.exists():
+            return ()
+        return (f"-XX:SharedArchiveFile={self._runtime.archive}", "-Xlog:cds*=off")
+
     def _java(self, main_class: str, arguments: Sequence[str]) -> ChildProcess:
         return ChildProcess(
             [
                 *self.launcher,
                 self._runtime.java,
+                *self._archived(),
                 *self._jvm_options,
                 f"-Dlog4j2.configurationFile={self._runtime.logging_configuration}",
                 "-cp",

@@ -2,6 +2,7 @@
 
 Layout of the cache: `<cache>/kquota/kafka-<version>/<digest of pom.xml>/*.jar`. A directory appears there by
 one rename, when it is complete; it is never changed afterwards, because a running JVM opens its jars late.
+Beside it there may be an archive of its classes.
 """
 
 from __future__ import annotations
@@ -37,8 +38,15 @@ class KafkaRuntime:
     java: str
 
     def class_path(self, *extra: Path) -> str:
-        """`java -cp` argument: `extra` first, so that a plug-in's classes win."""
-        return os.pathsep.join([*(str(path) for path in extra), f"{self.jars}/*"])
+        """`java -cp` argument: `extra` last, since an archive of classes holds for the first jars only."""
+        return os.pathsep.join([f"{self.jars}/*", *(str(path) for path in extra)])
+
+    @property
+    def archive(self) -> Path:
+        """Where the archive of these jars' classes for this JVM is, if there is one: see `class_archive`."""
+        java = Path(self.java).resolve()
+        built = hashlib.sha256(f"{java} {java.stat().st_mtime_ns}".encode()).hexdigest()[:8]
+        return self.jars.with_name(f"{self.jars.name}-{built}.jsa")
 
     @property
     def logging_configuration(self) -> Path:
