@@ -38,7 +38,7 @@ test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark
 	$(PIPELINE_PY) -m pytest tests/spark -m "not long" $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: deps-fleet deps-pipeline callback test-scenario ## The campaigns that take minutes each, and the plug-in on Kafka 4.2 and 4.3
+test-long: deps-fleet deps-pipeline callback ## The campaigns that take minutes each, and the plug-in on Kafka 4.2 and 4.3
 	mvn -q -B -ntp -f callback/pom.xml -Plong -Dgroups=long verify
 	mvn -q -B -ntp -f callback/pom.xml -Pkafka-4.2 verify
 	mvn -q -B -ntp -f callback/pom.xml -Plong,kafka-4.3 verify
@@ -76,12 +76,18 @@ test-java: deps ## The callback's own tests
 	  END { print "callback: " run - failed - skipped " passed, " failed " failed, " skipped " skipped" }'
 
 .PHONY: lint
-lint: deps deps-fleet ## Style, types, the direction of dependencies, and roles and plays
+lint: lint-python lint-fleet ## Style, types, the direction of dependencies, and roles and plays
+
+.PHONY: lint-python
+lint-python: deps
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p tests.fleet.hosts --exclude '^bench/pipeline/'
 	.venv/bin/lint-imports
+
+.PHONY: lint-fleet
+lint-fleet: deps-fleet
 	PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" .venv-fleet/bin/ansible-lint --offline -q
 
 .PHONY: lint-pipeline
