@@ -28,10 +28,16 @@ class PlayFailed(Exception):
     """A play failed; the message holds the end of what it said."""
 
 
-def write_inventory(fleet: Fleet, folder: Path, **settings: object) -> Path:
+def write_inventory(
+    fleet: Fleet,
+    folder: Path,
+    brokers: Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
+    **settings: object,
+) -> Path:
     """Write an inventory with all hosts of the fleet as brokers; returns its file.
 
-    `settings` are further variables of the brokers; those of group_vars win over them.
+    `brokers` names them instead: each with its host and with variables of its own, where hosts have several.
+    `settings` are further variables of all brokers; those of group_vars win over them.
     """
     (folder / "group_vars").symlink_to(SHARED / "group_vars")
     options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
@@ -41,7 +47,8 @@ def write_inventory(fleet: Fleet, folder: Path, **settings: object) -> Path:
         "ansible_ssh_common_args": options,
         **settings,
     }
-    hosts = {host.name: {"ansible_host": host.address} for host in fleet.values()}
+    named = brokers or {name: (name, {}) for name in fleet}
+    hosts = {name: {"ansible_host": fleet[host].address, **own} for name, (host, own) in named.items()}
     inventory = folder / "hosts.yml"
     inventory.write_text(json.dumps({"kafka_brokers": {"hosts": hosts, "vars": variables}}), "utf-8")
     return inventory
@@ -105,14 +112,14 @@ def wait_for(
     return seen
 
 
-def decision(host: Host) -> dict[str, Any]:
-    """Return the decision that the plug-in reads; empty while there is none."""
-    return _document(host, "/run/kquota/decision.json")
+def decision(host: Host, instance: str = "") -> dict[str, Any]:
+    """Return the decision that the plug-in reads; empty while there is none. `instance`: a broker's name."""
+    return _document(host, f"/run/kquota{instance and f'-{instance}'}/decision.json")
 
 
-def applied(host: Host) -> dict[str, Any]:
-    """Return what the plug-in says it does; empty while there is nothing."""
-    return _document(host, "/run/kquota-broker/applied.json")
+def applied(host: Host, instance: str = "") -> dict[str, Any]:
+    """Return what the plug-in says it does; empty while there is nothing. `instance`: a broker's name."""
+    return _document(host, f"/run/kquota-broker{instance and f'-{instance}'}/applied.json")
 
 
 def property_of(host: Host, unit: str, name: str) -> str:
@@ -120,10 +127,10 @@ def property_of(host: Host, unit: str, name: str) -> str:
     return host.run("systemctl", "show", f"--property={name}", "--value", unit).stdout.strip()
 
 
-def journal(host: Host, *arguments: str) -> str:
+def journal(host: Host, *arguments: str, unit: str = AGENT) -> str:
     """Return what the agent's unit has in the journal; `arguments` choose from it."""
-    unit = ("journalctl", "--no-pager", "--output=cat", "--quiet", f"--unit={AGENT}")
-    return host.run(*unit, *arguments, check=False).stdout
+    ask = ("journalctl", "--no-pager", "--output=cat", "--quiet", f"--unit={unit}")
+    return host.run(*ask, *arguments, check=False).stdout
 
 
 def now(host: Host) -> str:
@@ -132,9 +139,9 @@ def now(host: Host) -> str:
     return last.strip().removeprefix("-- cursor: ")
 
 
-def metrics(host: Host) -> dict[str, float]:
+def metrics(host: Host, port: int = 9464) -> dict[str, float]:
     """Return the agent's metrics, each by its name with its labels."""
-    ask = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9464/metrics').read().decode())"
+    ask = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/metrics').read().decode())"
     lines = host.run("python3", "-c", ask).stdout.splitlines()
     pairs = [line.rsplit(" ", 1) for line in lines if line and not line.startswith("#")]
     return {name: float(value) for name, value in pairs}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kquota.settings import load
-from tests.fleet.roles.plays import run_play
+from tests.fleet.roles.plays import PlayFailed, run_play
 from tests.unit.repository.tree import REPOSITORY
 
 INVENTORIES = sorted((REPOSITORY / "inventories").iterdir())
@@ -47,3 +48,13 @@ def test_the_agent_takes_its_configuration(inventory: Path, tmp_path: Path) -> N
     if inventory.name == "sasl":
         assert written["kafka3.example.org"].limits.volumes
         assert written["kafka1.example.org"].librdkafka()["sasl.password"] == "secret"
+
+
+def test_two_brokers_of_a_host_can_not_have_one_port(tmp_path: Path) -> None:
+    text = (REPOSITORY / "playbooks/tasks/preflight.yml").read_text("utf-8")
+    tasks = [task for task in yaml.safe_load(text) if "share a host" in task["name"]]
+    inventory = str(REPOSITORY / "inventories/several-brokers")
+    run_play(tmp_path, tasks, {}, inventory=inventory)
+    same = {"kquota_agent_metrics_listen": "127.0.0.1:9464"}
+    with pytest.raises(PlayFailed, match=r"metal1\.example\.org:22\s+127\.0\.0\.1:9464,\s+metal2"):
+        run_play(tmp_path, tasks, same, inventory=inventory)
