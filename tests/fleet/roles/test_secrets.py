@@ -1,0 +1,94 @@
+"""Where the role puts the agent's secrets, and that it shows none."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kquota.settings import load
+from tests.fleet.roles.plays import PlayFailed, run_play
+from tests.unit.repository.tree import REPOSITORY
+
+ROLE = REPOSITORY / "roles/kquota_agent"
+SASL = str(REPOSITORY / "inventories/sasl")
+PASSWORD = "correct-horse-battery-staple"
+KNOWN: dict[str, Any] = {
+    # Makes the role's defaults and variables known, and runs nothing of it.
+    "ansible.builtin.import_role": {"name": "kquota_agent", "tasks_from": "service"},
+    "when": False,
+}
+
+
+def named(file: str, part: str) -> dict[str, Any]:
+    """The task of the role, also one in a block, whose name holds that."""
+    tasks = yaml.safe_load((ROLE / "tasks" / file).read_text("utf-8"))
+    (found,) = [task for each in tasks for task in each.get("block", [each]) if part in task["name"]]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_secret_becomes_a_file_and_a_credential_stays_where_it_is(tmp_path: Path) -> None:
+    secrets = named("configure.yml", "Write the secrets")
+    secrets["ansible.builtin.copy"] |= {"owner": "root", "group": "root"}  # nobody is called kquota here
+    del secrets["notify"]
+    templates = [
+        {
+            "ansible.builtin.template": {
+                "src": str(ROLE / "templates" / f"{name}.j2"),
+                "dest": f"{tmp_path}/{name}",
+            }
+        }
+        for name in ("agent.yml", "fleet.conf")
+    ]
+    variables = {
+        "kquota_kafka": {"bootstrap.servers": "a:1", "sasl.username": "kquota-agent"},
+        "kquota_kafka_secrets": {"sasl.password": PASSWORD},
+        "kquota_agent_secrets_dir": str(tmp_path),
+        "kquota_agent_credentials": {"key-password": "/etc/kafka/agent key.password"},
+        "kquota_agent_secret_files": {"ssl.key.password": "key-password"},
+    }
+    said = run_play(tmp_path, [KNOWN, secrets, *templates], variables, "--diff", "-vvv")
+    file = tmp_path / "sasl.password"
+    assert file.read_text("utf-8") == PASSWORD
+    assert file.stat().st_mode & 0o777 == 0o640
+    configuration, unit = (tmp_path / name for name in ("agent.yml", "fleet.conf"))
+    assert "LoadCredential=key-password:/etc/kafka/agent key.password" in unit.read_text("utf-8").splitlines()
+    for where in (said, configuration.read_text("utf-8"), unit.read_text("utf-8")):
+        assert PASSWORD not in where
+
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    (credentials / "key-password").write_text("another")
+    (credentials / "key-password").chmod(0o400)
+    read = load(configuration, {"CREDENTIALS_DIRECTORY": str(credentials)}).librdkafka()
+    assert (read["sasl.password"], read["ssl.key.password"]) == (PASSWORD, "another")
+
+
+def test_a_configuration_that_names_credentials_is_checked_by_who_gets_them(tmp_path: Path) -> None:
+    write = {"ansible.builtin.copy": {"content": "{{ kquota_agent_check }}", "dest": f"{tmp_path}/check"}}
+    run_play(tmp_path, [KNOWN, write], {})
+    plain = ["kquota", "config", "check", "--config", "FILE"]
+    assert shlex.split((tmp_path / "check").read_text("utf-8") % "FILE") == plain
+    given = {"kquota_agent_credentials": {"kafka-password": "/etc/kafka/a password"}}
+    run_play(tmp_path, [KNOWN, write], given)
+    unit, *words = shlex.split((tmp_path / "check").read_text("utf-8") % "FILE")
+    assert unit == "systemd-run"
+    assert words[-6:] == ["--property=LoadCredential=kafka-password:/etc/kafka/a password", *plain]
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"kquota_kafka_secrets": {}},
+        {"kquota_kafka_secrets": {}, "kquota_agent_secret_files": {"sasl.password": "nobody-hands-it-over"}},
+    ],
+)
+def test_a_login_without_a_password_is_refused(variables: dict[str, object], tmp_path: Path) -> None:
+    tasks = [KNOWN, named("preflight_host.yml", "has a name and a password")]
+    run_play(tmp_path, tasks, {"vault_kquota_agent_password": PASSWORD}, inventory=SASL)
+    with pytest.raises(PlayFailed, match=r"sasl_ssl\s+takes\s+sasl\.username"):
+        run_play(tmp_path, tasks, variables, inventory=SASL)

@@ -1,0 +1,171 @@
+"""An agent that logs in by a password, which only root can read and systemd hands over. Test follows test."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kquota.demo.runtime import ensure_kafka_runtime
+from tests.fleet.conftest import MakeFleet
+from tests.fleet.hosts.host import Host
+from tests.fleet.hosts.image import USER
+from tests.fleet.hosts.spec import HostSpec, VolumeSpec
+from tests.fleet.rollout import (
+    AGENT,
+    REPOSITORY,
+    SHARED,
+    applied,
+    journal,
+    metrics,
+    now,
+    play,
+    wait_for,
+    write_inventory,
+)
+
+BROKER = "broker-1"
+VOLUMES = (
+    VolumeSpec(path="/data/1", size_mebibytes=128),
+    VolumeSpec(path="/data/2", size_mebibytes=128),
+    VolumeSpec(path="/data/metadata", size_mebibytes=64),
+)
+AGENT_NAME, PASSWORD_FILE = "kquota-agent", "/etc/kafka/kquota-agent.password"
+CREDENTIAL = f"/run/credentials/{AGENT}/kafka-password"
+FIRST, SECOND = "correct-horse-battery-staple", "tr0ub4dor-and-three"
+VARIABLES = {
+    "kafka_properties": {
+        "listeners": "CLIENTS://:9092,INTERNAL://:9093,AGENTS://:9094,CONTROLLER://:9095",
+        "advertised.listeners": ",".join(
+            f"{name}://{BROKER}:{port}"
+            for name, port in (("CLIENTS", 9092), ("INTERNAL", 9093), ("AGENTS", 9094))
+        ),
+        "listener.security.protocol.map": "CLIENTS:SSL,INTERNAL:SSL,AGENTS:SASL_SSL,CONTROLLER:SSL",
+        "listener.name.agents.ssl.client.auth": "none",
+        "listener.name.agents.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "listener.name.agents.scram-sha-512.sasl.jaas.config": (
+            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        ),
+    },
+    "kquota_tls": False,
+    "kquota_listener": "AGENTS",
+    "kquota_kafka": {
+        "bootstrap.servers": f"{BROKER}:9094",
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": AGENT_NAME,
+        "ssl.ca.location": "/etc/kafka/tls/ca.pem",
+    },
+    "kquota_agent_principals": [f"User:{AGENT_NAME}"],
+    "kquota_agent_credentials": {"kafka-password": PASSWORD_FILE},
+    "kquota_agent_secret_files": {"sasl.password": "kafka-password"},
+}
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+
+
+def set_password(host: Host, password: str) -> None:
+    """Have the cluster take that password from the agent."""
+    host.run(
+        *("/opt/kafka/bin/kafka-configs.sh", "--bootstrap-server", f"{BROKER}:9093"),
+        *("--command-config", "/etc/kafka/admin.properties", "--alter"),
+        *("--entity-type", "users", "--entity-name", AGENT_NAME),
+        *("--add-config", f"SCRAM-SHA-512=[password={password}]"),
+    )
+
+
+@dataclass(frozen=True)
+class RolledOut:
+    """The host, and what the rollout said."""
+
+    host: Host
+    inventory: Path
+    packages: Path
+    said: str
+
+
+@pytest.fixture(scope="module")
+def rolled_out(make_fleet: MakeFleet, packages: Path, tmp_path_factory: pytest.TempPathFactory) -> RolledOut:
+    """A broker with a listener for agents that takes passwords, and kquota rolled out, enforcing."""
+    jars = ensure_kafka_runtime().jars
+    fleet = make_fleet(
+        [HostSpec(name=BROKER, suite="trixie", volumes=VOLUMES, shows={"/opt/kafka/libs": jars})]
+    )
+    brokers = {BROKER: (BROKER, VARIABLES)}
+    inventory = write_inventory(fleet, tmp_path_factory.mktemp("inventory"), brokers)
+    play(inventory, SHARED / "prepare.yml")
+    host = fleet[BROKER]
+    set_password(host, FIRST)
+    host.write(PASSWORD_FILE, FIRST, mode=0o600)
+    rollout = REPOSITORY / "playbooks/rollout.yml"
+    talkative = {"ANSIBLE_DIFF_ALWAYS": "1", "ANSIBLE_VERBOSITY": "3"}
+    said = play(inventory, rollout, extra_environment=talkative, kquota_dist_dir=str(packages))
+    return RolledOut(host, inventory, packages, said)
+
+
+@pytest.fixture(scope="module")
+def host(rolled_out: RolledOut) -> Host:
+    return rolled_out.host
+
+
+def is_well(host: Host) -> None:
+    wait_for(lambda: applied(host), lambda seen: (seen.get("mode"), seen.get("state")) == ("enforce", "OPEN"))
+    wait_for(lambda: metrics(host)["kquota_connected"], lambda connected: connected == 1)
+
+
+def test_the_agent_enforces_under_the_name_that_it_logs_in_by(host: Host):
+    is_well(host)
+    assert f"User:{AGENT_NAME}" in [entry["principal"] for entry in applied(host)["exempt"]]
+    connected = host.run(
+        "ss", "--tcp", "--numeric", "--processes", "--no-header", "state", "established"
+    ).stdout
+    agent = [line.split() for line in connected.splitlines() if "kquota" in line]
+    assert {words[3].rpartition(":")[2] for words in agent} == {"9094"}
+
+
+def test_what_root_runs_beside_it_finds_its_password_and_others_do_not(host: Host):
+    status = json.loads(host.run("kquota", "status", "--json").stdout)
+    assert [broker["active"] for broker in status["brokers"]] == [True]
+    host.run("kquota", "config", "check")
+    assert host.run("cat", CREDENTIAL).stdout == FIRST
+    assert host.run("runuser", "-u", USER, "--", "cat", CREDENTIAL, check=False).returncode != 0
+
+
+def test_another_password_is_taken_when_the_agent_is_restarted(host: Host):
+    set_password(host, SECOND)
+    mark = now(host)
+    host.run("systemctl", "restart", AGENT)
+    wait_for(lambda: journal(host, f"--after-cursor={mark}"), lambda text: "refused the login" in text)
+    host.write(PASSWORD_FILE, SECOND, mode=0o600)
+    host.run("systemctl", "restart", AGENT)
+    is_well(host)
+
+
+def test_a_further_rollout_changes_nothing(rolled_out: RolledOut):
+    rollout = REPOSITORY / "playbooks/rollout.yml"
+    recap = play(rolled_out.inventory, rollout, kquota_dist_dir=str(rolled_out.packages))
+    assert recap.rsplit("PLAY RECAP", 1)[1].count("changed=0") == 1, recap
+
+
+def test_no_password_is_told_passed_or_written(rolled_out: RolledOut):
+    host = rolled_out.host
+    processes = "for pid in $(pgrep -u kquota); do cat /proc/$pid/cmdline /proc/$pid/environ; done; true"
+    seen = {
+        "what the rollout said": rolled_out.said,
+        "processes": host.run("sh", "-c", processes).stdout,
+        "the unit": host.run("systemctl", "show", AGENT).stdout + host.run("systemctl", "cat", AGENT).stdout,
+        "the journal": host.run(
+            "journalctl", "--no-pager", "--quiet", "--output=verbose", f"--unit={AGENT}"
+        ).stdout,
+        "the configuration": host.run("kquota", "config", "show").stdout,
+    }
+    for where, text in seen.items():
+        assert text != "", where
+        for password in (FIRST, SECOND):
+            assert password not in text, where
+    places = ("/etc/kquota", "/etc/systemd", "/run/kquota", "/var/lib/kquota", "/var/cache/kquota")
+    for password in (FIRST, SECOND):
+        found = host.run("grep", "--recursive", "--files-with-matches", password, *places, check=False)
+        assert (found.returncode, found.stdout) == (1, "")
