@@ -32,7 +32,7 @@ def write_inventory(
     fleet: Fleet,
     folder: Path,
     brokers: Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
-    **settings: object,
+    settings: Mapping[str, object] | None = None,
 ) -> Path:
     """Write an inventory with all hosts of the fleet as brokers; returns its file.
 
@@ -45,7 +45,7 @@ def write_inventory(
         "ansible_user": USER,
         "ansible_ssh_private_key_file": str(fleet.key),
         "ansible_ssh_common_args": options,
-        **settings,
+        **(settings or {}),
     }
     named = brokers or {name: (name, {}) for name in fleet}
     hosts = {name: {"ansible_host": fleet[host].address, **own} for name, (host, own) in named.items()}

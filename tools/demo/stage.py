@@ -181,7 +181,8 @@ class HostsStage:
             path = fleet.path / "stage"
             path.mkdir(mode=0o700)
             self.cluster = HostsCluster(fleet, path)
-            inventory = write_inventory(fleet, path, **inventory_settings(self.plan, fleet["broker-1"].spec))
+            settings = inventory_settings(self.plan, fleet["broker-1"].spec)
+            inventory = write_inventory(fleet, path, settings=settings)
             self._play(inventory, SHARED / "prepare.yml", "Kafka on each host")
             if self.protected:
                 self._play(inventory, REPOSITORY / "playbooks/rollout.yml", "playbooks/rollout.yml")
