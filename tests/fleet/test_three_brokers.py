@@ -94,6 +94,17 @@ def is_active(host: Host, broker_id: int) -> bool | None:
     return known.get(broker_id)
 
 
+def await_replicas(host: Host) -> None:
+    """Wait until every replica is in sync, as one does before the next broker is restarted."""
+    ask = (
+        *("/opt/kafka/bin/kafka-topics.sh", "--bootstrap-server", f"{host.name}:9093"),
+        *("--command-config", "/etc/kafka/admin.properties", "--describe", "--under-replicated-partitions"),
+    )
+    wait_for(
+        lambda: host.run(*ask, check=False), lambda done: (done.returncode, done.stdout.strip()) == (0, "")
+    )
+
+
 def states_told(host: Host, since: str) -> set[str]:
     """The states that the agent's journal has told of since then."""
     lines = journal(host, f"--after-cursor={since}").splitlines()
@@ -122,6 +133,7 @@ def test_a_rolling_restart_of_every_broker_neither_pauses_nor_flaps(fleet: Fleet
             lambda seen, started=started: seen["started_uptime_ms"] > started and seen["lost"] is None,
         )
         wait_for(lambda other=other, number=number: is_active(other, number), lambda active: active is True)
+        await_replicas(other)
     for name in NAMES:
         assert states_told(fleet[name], marks[name]) <= {"OPEN"}
         assert decision(fleet[name])["undetermined"] == []
@@ -184,7 +196,7 @@ def test_the_verdict_of_a_full_broker_survives_its_death_and_a_restart_of_the_cl
             ),
             lambda count: count > 0,
         )
-        assert "cannot be reached" in journal(fleet["broker-1"], "--lines=100")
+        wait_for(lambda: journal(fleet["broker-1"], "--lines=100"), lambda text: "cannot be reached" in text)
         # An agent without a memory of its own knows it from the topic alone.
         fleet["broker-2"].run("systemctl", "stop", AGENT)
         fleet["broker-2"].run("rm", "-rf", "/var/lib/kquota/", "/run/kquota/decision.json")
