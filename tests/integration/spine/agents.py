@@ -12,6 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -218,13 +219,24 @@ class AgentProcess:
         found = (re.match(r"(OPEN|THROTTLE|PAUSE)\b.*: ", sentence) for _, sentence in self.journal(since))
         return [match[1] for match in found if match]
 
+    def files(self) -> dict[str, str]:
+        """What it has written by now: its decision and its state, by path."""
+        texts = {}
+        for path in (self.decision_path, *self.state_dir.iterdir()):
+            with suppress(FileNotFoundError):  # a file that was about to replace another one
+                texts[str(path)] = path.read_text("utf-8")
+        return texts
+
+    def metrics_text(self) -> str:
+        """What the HTTP endpoint says."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=60) as answer:
+            return str(answer.read().decode())
+
     def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         """What the HTTP endpoint says, by name and labels."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=60) as answer:
-            text = answer.read().decode()
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value
-            for family in text_string_to_metric_families(text)
+            for family in text_string_to_metric_families(self.metrics_text())
             for sample in family.samples
         }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,14 +114,13 @@ def test_the_password_is_nowhere_that_others_look(fleet: Fleet) -> None:
     processes = [one := psutil.Process(agent.process.pid), *one.children(recursive=True)]
     seen = {f"arguments of {one.pid}": " ".join(one.cmdline()) for one in processes}
     seen |= {f"environment of {one.pid}": "\n".join(one.environ().values()) for one in processes}
-    with urllib.request.urlopen(f"http://127.0.0.1:{agent.metrics_port}/metrics", timeout=10) as answer:
-        seen["metrics"] = answer.read().decode()
+    seen["metrics"] = agent.metrics_text()
     for command in (("config", "show"), ("config", "check"), ("status", "--json"), ("explain",)):
         done = agent.cli(*command)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         seen[" ".join(command)] = done.stdout + done.stderr
-    for path in (agent.config, agent.decision_path, *agent.state_dir.iterdir()):
-        seen[str(path)] = path.read_text("utf-8")
+    seen |= agent.files() | {str(agent.config): agent.config.read_text("utf-8")}
+    assert str(agent.decision_path) in seen
     for topic in (USAGE_TOPIC, HISTORY_TOPIC):
         records = fleet.records(topic, name=None)
         seen[f"records of {topic}"] = "".join(str((m.key(), m.value(), m.headers())) for m in records)

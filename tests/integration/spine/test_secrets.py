@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -62,14 +60,11 @@ def test_no_secret_is_told_counted_passed_or_written(fleet: Fleet, guarded: Agen
     seen = {f"arguments of {one.pid}": " ".join(one.cmdline()) for one in processes}
     for child in processes[1:]:
         seen[f"environment of {child.pid}"] = "\n".join(child.environ().values())
-    with urllib.request.urlopen(f"http://127.0.0.1:{guarded.metrics_port}/metrics", timeout=10) as answer:
-        seen["metrics"] = answer.read().decode()
+    seen["metrics"] = guarded.metrics_text()
     for command in (("config", "show"), ("config", "show", "--json"), ("status", "--json"), ("explain",)):
         done = guarded.cli(*command)
         seen[" ".join(command)] = done.stdout + done.stderr
-    for path in (guarded.decision_path, *guarded.state_dir.iterdir()):
-        with suppress(FileNotFoundError):  # a file that was about to replace another one
-            seen[str(path)] = path.read_text("utf-8")
+    seen |= guarded.files()
     assert str(guarded.state_dir / "state.json") in seen
     for topic in (None, HISTORY_TOPIC):
         records = fleet.records() if topic is None else fleet.records(topic)
