@@ -139,10 +139,15 @@ def now(host: Host) -> str:
     return last.strip().removeprefix("-- cursor: ")
 
 
+def metrics_text(host: Host, port: int = 9464) -> str:
+    """Return what the agent's HTTP endpoint says."""
+    ask = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/metrics').read().decode())"
+    return host.run("python3", "-c", ask).stdout
+
+
 def metrics(host: Host, port: int = 9464) -> dict[str, float]:
     """Return the agent's metrics, each by its name with its labels."""
-    ask = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/metrics').read().decode())"
-    lines = host.run("python3", "-c", ask).stdout.splitlines()
+    lines = metrics_text(host, port).splitlines()
     pairs = [line.rsplit(" ", 1) for line in lines if line and not line.startswith("#")]
     return {name: float(value) for name, value in pairs}
 

@@ -14,7 +14,7 @@ from kquota import __version__
 from tests.fleet.conftest import MakeFleet
 from tests.fleet.hosts.host import Host
 from tests.fleet.hosts.spec import HostSpec, VolumeSpec
-from tests.fleet.rollout import property_of, wait_for
+from tests.fleet.rollout import metrics_text, property_of, wait_for
 from tests.packaging.suite import next_version
 
 pytestmark = pytest.mark.long
@@ -108,11 +108,6 @@ def version(host: Host) -> str:
     return host.run("dpkg-query", "-f", "${Version}", "-W", "kquota").stdout
 
 
-def metrics(host: Host, port: int = 9464) -> str:
-    ask = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/metrics').read().decode())"
-    return host.run("python3", "-c", ask).stdout
-
-
 def test_without_a_configuration_it_waits_and_says_for_what(host: Host, installed: str):
     assert property_of(host, AGENT, "UnitFileState") == "enabled"
     assert property_of(host, AGENT, "ActiveState") == "inactive"
@@ -133,7 +128,7 @@ def test_a_second_broker_on_the_host_has_an_agent_of_its_own(host: Host, running
 
 def test_the_sandbox_lets_it_see_log_dirs_wherever_they_are(host: Host, running: None):
     for port in (9464, 9465):
-        seen = wait_for(lambda port=port: metrics(host, port), lambda text: "kquota_volume" in text)
+        seen = wait_for(lambda port=port: metrics_text(host, port), lambda text: "kquota_volume" in text)
         lines = [line for line in seen.splitlines() if line.startswith("kquota_volume_capacity_bytes{")]
         assert len(lines) == len(LOG_DIRS) + 1, seen
         assert all(float(line.rsplit(" ", 1)[1]) > 0 for line in lines)
