@@ -20,9 +20,6 @@ from tests.fleet.rollout import ANSIBLE, REPOSITORY, PlayFailed
 from tools.demo.stage import HostsStage, SuiteUnsupported
 from tools.demo.steps import Steps
 
-# Every byte is encrypted on its way in, too, and there are three systems more than on loopback.
-_FILL_TIMEOUT_SECONDS = 240.0
-
 
 class NotSetUp(Exception):
     """Something that a make target makes is missing; the message names it."""
@@ -48,8 +45,7 @@ def show(console: Console, *, protected: bool) -> int:
     steps = Steps(console)
     with steps.step("Apache Kafka's jars") as step:
         runtime = ensure_kafka_runtime(report=step.part)
-    plan = Plan(fill_timeout_seconds=_FILL_TIMEOUT_SECONDS)
-    with HostsStage(plan, runtime, steps, protected=protected) as stage:
+    with HostsStage(Plan(), runtime, steps, protected=protected) as stage:
         steps.end()
         look = f".venv/bin/python -m tests.fleet.hosts exec {stage.cluster.fleet.name} broker-1 --"
         console.print(f"to look at a host meanwhile: {look} systemctl status kafka", soft_wrap=True)

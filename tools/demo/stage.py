@@ -25,7 +25,7 @@ from tests.fleet.hosts.fleet import Fleet
 from tests.fleet.hosts.host import Host, HostFailed
 from tests.fleet.hosts.image import ensure_image
 from tests.fleet.hosts.spec import HostSpec, VolumeSpec
-from tests.fleet.rollout import AGENT, BROKER, REPOSITORY, SHARED, play, property_of, write_inventory
+from tests.fleet.rollout import AGENT, BROKER, REPOSITORY, SHARED, journal, play, property_of, write_inventory
 from tools.demo.steps import Step, Steps
 
 _CLIENTS_PORT = 9092
@@ -33,6 +33,8 @@ _METADATA = VolumeSpec(path="/data/metadata", size_mebibytes=64)
 _APPLICATION = "User:CN=application"
 _CONSUMER_GROUP = "kquota-demo"
 _PATIENCE_SECONDS = 30.0
+_TAIL = "--lines=25"
+"""Of what a unit has left in the journal."""
 
 
 class SuiteUnsupported(Exception):
@@ -102,18 +104,12 @@ class HostProcess:
         """
         pid = int(property_of(host, unit, "MainPID"))
         if pid == 0:
-            raise HostFailed(f"{host.name}: {unit} does not run\n{journal_tail(host, unit)}")
+            raise HostFailed(f"{host.name}: {unit} does not run\n{journal(host, _TAIL, unit=unit)}")
         self._seen_at = host.inside(f"/proc/{pid}")
 
     def running(self) -> bool:
         """Whether it has not ended."""
         return self._seen_at.exists()
-
-
-def journal_tail(host: Host, unit: str) -> str:
-    """The last lines that a unit left in the journal."""
-    shown = host.run("journalctl", "--no-pager", "--lines=25", "--output=cat", f"--unit={unit}", check=False)
-    return shown.stdout
 
 
 @dataclass(frozen=True)
@@ -204,7 +200,7 @@ class HostsStage:
         """
         for broker_id, agent in self._agents.items():
             if not agent.running():
-                tail = journal_tail(self.cluster.fleet[f"broker-{broker_id}"], AGENT)
+                tail = journal(self.cluster.fleet[f"broker-{broker_id}"], _TAIL)
                 raise AgentFailed(f"the agent of broker {broker_id} has ended:\n{tail}")
 
     def _boot(self, stack: ExitStack) -> Fleet:
