@@ -9,7 +9,7 @@ own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 suites=${*:-$own}
 # shellcheck disable=SC2086  # a list of words on purpose
 tools/packages/requirements.sh $suites
-nfpm=$(tools/packages/nfpm.sh)
+nfpm=$(pwd)/.venv/bin/nfpm
 
 KQUOTA_JAR_VERSION=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py)
 KQUOTA_JAR="callback/target/kquota-callback-$KQUOTA_JAR_VERSION.jar"

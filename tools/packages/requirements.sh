@@ -15,7 +15,6 @@ need() { missing="$missing $1"; }
 /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
 /usr/bin/python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ||
   need python3-dev
-command -v go >/dev/null || need golang-go
 command -v mandoc >/dev/null || need mandoc
 for suite in "$@"; do
   [ "$suite" = "$own" ] || command -v debootstrap >/dev/null || [ -x /usr/sbin/debootstrap ] || need debootstrap
@@ -32,10 +31,3 @@ if [ -n "$missing" ]; then
   # shellcheck disable=SC2086  # a list of words on purpose
   DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >/dev/null 9<&-
 fi
-
-# From 1.21 on, Go fetches the toolchain that a module asks for.
-minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
-[ "${minor:-0}" -ge 21 ] || {
-  echo "nfpm needs Go 1.21 or later, this is $(go version); Debian 12 has one in bookworm-backports" >&2
-  exit 1
-}
