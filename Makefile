@@ -2,6 +2,7 @@
 SHELL := /bin/sh
 PY := .venv/bin/python
 PIPELINE_PY := .venv-pipeline/bin/python
+MVN := mvn -q -B -ntp -f callback/pom.xml
 # Loop-mounted file systems need root, in the demo and in the tests.
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 CALLBACK_JAR = callback/target/kquota-callback-$(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py).jar
@@ -37,19 +38,14 @@ test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark
 	@tools/system-packages.sh browser
 	$(PIPELINE_PY) -m pytest tests/spark -m "not long" $(PYTEST_ARGS)
 
-.PHONY: test-long
-test-long: deps-fleet deps-pipeline callback ## The campaigns that take minutes each, and the plug-in on Kafka 4.2 and 4.3
-	mvn -q -B -ntp -f callback/pom.xml -Plong -Dgroups=long verify
-	mvn -q -B -ntp -f callback/pom.xml -Pkafka-4.2 verify
-	mvn -q -B -ntp -f callback/pom.xml -Plong,kafka-4.3 verify
-	mvn -q -B -ntp -f callback/pom.xml -Plong,kafkas-own-tests test -Dtest='Kafkas*'
-	$(AS_ROOT) $(PY) -m pytest --ignore=tests/spark -m long $(PYTEST_ARGS)
+.PHONY: test-spark-long
+test-spark-long: deps-pipeline ## Its campaigns
 	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
-	$(MAKE) scenario SCENARIO=log-dirs
-	$(MAKE) scenario SCENARIO=pipeline
-	$(MAKE) scenario SCENARIO=upgrade
-	$(MAKE) scenario SCENARIO=wheels
-	$(MAKE) scenario SCENARIO=uninstall
+
+.PHONY: test-long
+test-long: deps-test deps-pipeline ## The campaigns that take minutes each, in streams side by side (STREAMS="scenarios": these alone)
+	@$(AS_ROOT) true
+	$(PY) -m tools.streams --long $(STREAMS)
 
 .PHONY: test-scenario
 test-scenario: ## A rollout on three hosts with a systemd of their own
@@ -67,13 +63,31 @@ test-model: deps ## Visit every state of a small cluster, and say how many there
 fuzz: deps ## Damaged input for every reader, new each time (FUZZ_SCALE=100: more of it; FUZZ_SEED=1: the same again); the plug-in's, too
 	KQUOTA_FUZZ_SCALE=$(or $(FUZZ_SCALE),50) KQUOTA_FUZZ_SEED=$(or $(FUZZ_SEED),$$(date +%s)) KQUOTA_PROPERTY_SCALE=10 \
 	  $(PY) -m pytest tests/fuzz tests/unit/core/test_policy_properties.py $(PYTEST_ARGS)
-	mvn -q -B -ntp -f callback/pom.xml test -Dtest=DecisionFormatTest
+	$(MVN) test -Dtest=DecisionFormatTest
+
+# $(call tally,FOLDER): what the plug-in's tests there came to.
+tally = @cat $(1)/surefire-reports/*.txt | awk -F '[:,]' '/^Tests run/ { run += $$2; failed += $$4 + $$6; skipped += $$8 } \
+  END { print "callback: " run - failed - skipped " passed, " failed " failed, " skipped " skipped" }'
 
 .PHONY: test-java
 test-java: deps ## The callback's own tests
-	mvn -q -B -ntp -f callback/pom.xml verify
-	@cat callback/target/surefire-reports/*.txt | awk -F '[:,]' '/^Tests run/ { run += $$2; failed += $$4 + $$6; skipped += $$8 } \
-	  END { print "callback: " run - failed - skipped " passed, " failed " failed, " skipped " skipped" }'
+	$(MVN) verify
+	$(call tally,callback/target)
+
+.PHONY: test-java-long
+test-java-long: deps ## Its campaigns, and Kafka's own tests of quotas with it
+	$(MVN) -Plong -Dgroups=long -Dbuild.folder=target/long verify
+	$(call tally,callback/target/long)
+	$(MVN) -Plong,kafkas-own-tests test -Dtest='Kafkas*'
+	$(call tally,callback/target/kafkas-own)
+
+.PHONY: test-java-4.2 test-java-4.3
+test-java-4.2: deps ## Its tests on Kafka 4.2
+	$(MVN) -Pkafka-4.2 verify
+	$(call tally,callback/target/kafka-4.2)
+test-java-4.3: deps ## Its tests on Kafka 4.3, campaigns and all
+	$(MVN) -Plong,kafka-4.3 verify
+	$(call tally,callback/target/kafka-4.3)
 
 .PHONY: lint
 lint: lint-python lint-fleet ## Style, types, the direction of dependencies, and roles and plays
@@ -115,7 +129,7 @@ callback: $(CALLBACK_JAR) ## Build the broker plug-in
 
 $(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/null)
 	tools/system-packages.sh
-	mvn -q -B -ntp -f callback/pom.xml package -DskipTests
+	$(MVN) package -DskipTests
 	touch $@
 
 .PHONY: kafka-jars
@@ -196,6 +210,18 @@ NEEDED_wheels = packages-of-previous-version dist/agent-wheels/3.13/wheels.txt
 .PHONY: scenario
 scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-all-suites $(NEEDED_$(SCENARIO))) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ .venv-fleet/bin/molecule test -s $(SCENARIO)
+
+# Those that test-scenario does not run.
+LONG_SCENARIOS = log-dirs pipeline uninstall upgrade wheels
+.PHONY: scenarios
+scenarios: $(addprefix scenario-,$(LONG_SCENARIOS)) ## All of them but `default`, one after the other
+.PHONY: $(addprefix scenario-,$(LONG_SCENARIOS))
+$(addprefix scenario-,$(LONG_SCENARIOS)):
+	$(MAKE) scenario SCENARIO=$(@:scenario-%=%)
+
+.PHONY: built-for-campaigns
+built-for-campaigns: callback kafka-jars packages-of-all-suites packages-of-previous-version \
+  dist/agent-wheels/3.13/wheels.txt build/pipeline-wheels-3.11
 
 PACKAGED = $(shell find agent packaging requirements tools/packages -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml tools/agent_wheels.py
 .PHONY: packages-of-all-suites

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tools.streams.plan import REPOSITORY, Stream
+from tools.streams.stream import REPOSITORY, Stream
 
 _TAIL_BYTES = 8_192
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from tools.streams.plan import RECORDS, REPOSITORY, Stream
 from tools.streams.process import RunningStream, stay_root
 from tools.streams.schedule import hopeless, may_begin
+from tools.streams.stream import REPOSITORY, Stream
 
 INTERRUPTED = 130
 _LOOK_SECONDS = 0.2
@@ -34,7 +34,7 @@ class Run:
         streams: Sequence[Stream],
         *,
         cores: float,
-        records: Path = RECORDS,
+        records: Path,
         show_all: bool = False,
         progress_seconds: float = _PROGRESS_SECONDS,
         patience: Sequence[tuple[signal.Signals, float]] = _PATIENCE,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tools.streams.plan import Stream
+from tools.streams.stream import Stream
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _ROUNDING = 0.001

@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from tests.unit.repository.tree import REPOSITORY
-from tools.streams.plan import Stream
 from tools.streams.run import INTERRUPTED, Run
+from tools.streams.stream import Stream
 
 _PATIENCE_SECONDS = 60
 
@@ -133,7 +133,7 @@ def test_while_they_run_their_last_words_are_shown(tmp_path: Path) -> None:
 RUNNER = """
 import signal, sys
 from pathlib import Path
-from tools.streams.plan import Stream
+from tools.streams.stream import Stream
 from tools.streams.run import Run
 
 folder = Path(sys.argv[1])

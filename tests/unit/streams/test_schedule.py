@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tools.streams.plan import Stream
 from tools.streams.schedule import available_cores, hopeless, may_begin
+from tools.streams.stream import Stream
 
 
 def stream(name: str, cores: float = 1.0, after: tuple[str, ...] = ()) -> Stream:
