@@ -21,7 +21,7 @@ from tests.fleet.hosts.commands import run
 from tests.fleet.hosts.host import Host
 from tests.fleet.hosts.image import USER, ensure_image
 from tests.fleet.hosts.keeper import KEEPER_LOCK, clear, clear_abandoned
-from tests.fleet.hosts.places import HOSTS, all_fleets_locked
+from tests.fleet.hosts.places import HOSTS, all_fleets_locked, unused_number
 from tests.fleet.hosts.spec import HostSpec, Name
 
 _REPOSITORY = Path(__file__).resolve().parents[3]
@@ -163,7 +163,7 @@ class Fleet(Mapping[str, Host]):
         if path.exists():
             raise FleetFailed(f"there is a fleet {name} already; `destroy {name}` removes it")
         taken = {cls.open(other).number for other in cls.names()} | network.bridges()
-        number = next(number for number in range(network.NETWORKS) if number not in taken)
+        number = unused_number(taken, network.NETWORKS)
         path.mkdir()
         record = {"number": number, "hosts": [spec.model_dump(mode="json") for spec in specs]}
         (path / _RECORD).write_text(json.dumps(record), "utf-8")

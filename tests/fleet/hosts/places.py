@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 HOSTS = Path("/var/lib/kquota-hosts")
@@ -31,3 +31,20 @@ def locked(file: Path) -> Iterator[None]:
 def all_fleets_locked() -> contextlib.AbstractContextManager[None]:
     """While held, no fleet comes or goes."""
     return locked(Path("/run/lock/kquota-hosts.lock"))
+
+
+def unused_number(
+    taken: Collection[int], count: int, *, last_given: Path = Path("/run/lock/kquota-hosts.number")
+) -> int:
+    """Return a number below ``count`` that is not taken, and was not given out for as long as can be.
+
+    So whoever looks for what is left of a fleet doesn't find the next one. To be called with
+    `all_fleets_locked`; ``last_given`` is where the number is remembered.
+    """
+    try:
+        last = int(last_given.read_text())
+    except (FileNotFoundError, ValueError):  # never written, or not to its end
+        last = count - 1
+    number = next(number for i in range(1, count + 1) if (number := (last + i) % count) not in taken)
+    last_given.write_text(str(number))
+    return number
