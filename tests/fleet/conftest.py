@@ -5,18 +5,36 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
+from kquota.demo.runtime import ensure_kafka_runtime
 from tests.fleet.hosts.fleet import Fleet
-from tests.fleet.hosts.spec import HostSpec
+from tests.fleet.hosts.spec import HostSpec, Suite, VolumeSpec
+from tests.fleet.rollout import SHARED, play, write_inventory
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MakeFleet = Callable[[Sequence[HostSpec]], Fleet]
 _numbers = itertools.count(1)
+
+
+class MakeKafka(Protocol):
+    """Boots hosts of these names and volumes, with Kafka on each; returns them, and the inventory for plays.
+
+    `brokers` is for several of them on a host; see `write_inventory`.
+    """
+
+    def __call__(
+        self,
+        names: Sequence[str],
+        suite: Suite,
+        volumes: tuple[VolumeSpec, ...],
+        brokers: Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
+    ) -> tuple[Fleet, Path]: ...
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +47,25 @@ def make_fleet() -> Iterator[MakeFleet]:
             return stack.enter_context(Fleet.create(name, specs, report=print))
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def make_kafka(make_fleet: MakeFleet, tmp_path_factory: pytest.TempPathFactory) -> MakeKafka:
+    """Kafka on hosts, as operators have it before kquota comes."""
+
+    def make(
+        names: Sequence[str],
+        suite: Suite,
+        volumes: tuple[VolumeSpec, ...],
+        brokers: Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
+    ) -> tuple[Fleet, Path]:
+        shows = {"/opt/kafka/libs": ensure_kafka_runtime().jars}
+        fleet = make_fleet([HostSpec(name=name, suite=suite, volumes=volumes, shows=shows) for name in names])
+        inventory = write_inventory(fleet, tmp_path_factory.mktemp("inventory"), brokers)
+        play(inventory, SHARED / "prepare.yml")
+        return fleet, inventory
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -13,15 +13,13 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from kquota.demo.runtime import ensure_kafka_runtime
-from tests.fleet.conftest import MakeFleet
+from tests.fleet.conftest import MakeKafka
 from tests.fleet.hosts.host import Host
-from tests.fleet.hosts.spec import HostSpec, VolumeSpec
+from tests.fleet.hosts.spec import VolumeSpec
 from tests.fleet.rollout import (
     AGENT,
     BROKER,
     REPOSITORY,
-    SHARED,
     applied,
     decision,
     journal,
@@ -30,7 +28,6 @@ from tests.fleet.rollout import (
     play,
     property_of,
     wait_for,
-    write_inventory,
 )
 
 FIRST, SECOND = "/data/1", "/data/2"
@@ -46,22 +43,21 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
-def inventory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the inventory."""
-    return tmp_path_factory.mktemp("inventory")
+def rolled_out(make_kafka: MakeKafka, packages: Path) -> tuple[Host, Path]:
+    """A broker with kquota rolled out on it, enforcing, and the inventory."""
+    fleet, inventory = make_kafka(["broker-1"], "trixie", VOLUMES)
+    play(inventory, REPOSITORY / "playbooks/rollout.yml", kquota_dist_dir=str(packages))
+    return fleet["broker-1"], inventory
 
 
 @pytest.fixture(scope="module")
-def host(make_fleet: MakeFleet, packages: Path, inventory: Path) -> Host:
-    """A broker with kquota rolled out on it, enforcing."""
-    jars = ensure_kafka_runtime().jars
-    fleet = make_fleet(
-        [HostSpec(name="broker-1", suite="trixie", volumes=VOLUMES, shows={"/opt/kafka/libs": jars})]
-    )
-    hosts = write_inventory(fleet, inventory)
-    play(hosts, SHARED / "prepare.yml")
-    play(hosts, REPOSITORY / "playbooks/rollout.yml", kquota_dist_dir=str(packages))
-    return fleet["broker-1"]
+def host(rolled_out: tuple[Host, Path]) -> Host:
+    return rolled_out[0]
+
+
+@pytest.fixture(scope="module")
+def inventory(rolled_out: tuple[Host, Path]) -> Path:
+    return rolled_out[1]
 
 
 @pytest.fixture(autouse=True)
@@ -233,7 +229,7 @@ def expired_certificate(host: Host, authority: Path) -> str:
 def test_an_expired_certificate_is_told_counted_and_rotated_without_a_restart(host: Host, inventory: Path):
     broker, agent, mark = property_of(host, BROKER, "MainPID"), agent_process(host), now(host)
     errors = total(host, "kquota_kafka_errors_total")
-    expired = expired_certificate(host, inventory / "authority")
+    expired = expired_certificate(host, inventory.parent / "authority")
     host.run("cp", "--archive", "/etc/kquota/tls/current/.", "/etc/kquota/tls/20000101T000000")
     host.write("/etc/kquota/tls/20000101T000000/agent.pem", expired, owner="root:kquota")
     host.run("ln", "--symbolic", "--force", "--no-dereference", "20000101T000000", "/etc/kquota/tls/current")
@@ -242,7 +238,7 @@ def test_an_expired_certificate_is_told_counted_and_rotated_without_a_restart(ho
         lambda text: "certificate" in text and "expired" in text,
     )
     wait_for(lambda: total(host, "kquota_kafka_errors_total"), lambda count: count > errors)
-    play(inventory / "hosts.yml", REPOSITORY / "playbooks/rotate_certificates.yml")
+    play(inventory, REPOSITORY / "playbooks/rotate_certificates.yml")
     wait_for(lambda: metrics(host)["kquota_connected"], lambda connected: connected == 1)
     assert (property_of(host, BROKER, "MainPID"), agent_process(host)) == (broker, agent)
 

@@ -8,22 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.runtime import ensure_kafka_runtime
-from tests.fleet.conftest import MakeFleet
+from tests.fleet.conftest import MakeKafka
 from tests.fleet.hosts.host import Host
 from tests.fleet.hosts.image import USER
-from tests.fleet.hosts.spec import HostSpec, VolumeSpec
+from tests.fleet.hosts.spec import VolumeSpec
 from tests.fleet.rollout import (
     AGENT,
     REPOSITORY,
-    SHARED,
     applied,
     journal,
     metrics,
     now,
     play,
     wait_for,
-    write_inventory,
 )
 
 BROKER = "broker-1"
@@ -87,15 +84,9 @@ class RolledOut:
 
 
 @pytest.fixture(scope="module")
-def rolled_out(make_fleet: MakeFleet, packages: Path, tmp_path_factory: pytest.TempPathFactory) -> RolledOut:
+def rolled_out(make_kafka: MakeKafka, packages: Path) -> RolledOut:
     """A broker with a listener for agents that takes passwords, and kquota rolled out, enforcing."""
-    jars = ensure_kafka_runtime().jars
-    fleet = make_fleet(
-        [HostSpec(name=BROKER, suite="trixie", volumes=VOLUMES, shows={"/opt/kafka/libs": jars})]
-    )
-    brokers = {BROKER: (BROKER, VARIABLES)}
-    inventory = write_inventory(fleet, tmp_path_factory.mktemp("inventory"), brokers)
-    play(inventory, SHARED / "prepare.yml")
+    fleet, inventory = make_kafka([BROKER], "trixie", VOLUMES, {BROKER: (BROKER, VARIABLES)})
     host = fleet[BROKER]
     set_password(host, FIRST)
     host.write(PASSWORD_FILE, FIRST, mode=0o600)

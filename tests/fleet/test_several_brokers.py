@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.runtime import ensure_kafka_runtime
-from tests.fleet.conftest import MakeFleet
+from tests.fleet.conftest import MakeKafka
 from tests.fleet.hosts.host import Host
-from tests.fleet.hosts.spec import HostSpec, VolumeSpec
+from tests.fleet.hosts.spec import VolumeSpec
 from tests.fleet.rollout import (
     AGENT,
     REPOSITORY,
-    SHARED,
     applied,
     decision,
     journal,
@@ -24,7 +22,6 @@ from tests.fleet.rollout import (
     play,
     property_of,
     wait_for,
-    write_inventory,
 )
 
 METAL = "metal"
@@ -92,15 +89,10 @@ def properties(host: Host) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def metal(make_fleet: MakeFleet, packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Metal:
+def metal(make_kafka: MakeKafka, packages: Path) -> Metal:
     """Two brokers with kquota rolled out on them, enforcing."""
-    jars = ensure_kafka_runtime().jars
-    fleet = make_fleet(
-        [HostSpec(name=METAL, suite="bookworm", volumes=VOLUMES, shows={"/opt/kafka/libs": jars})]
-    )
     brokers = {f"{METAL}-{name}": (METAL, variables(name)) for name in IDS}
-    inventory = write_inventory(fleet, tmp_path_factory.mktemp("inventory"), brokers)
-    play(inventory, SHARED / "prepare.yml")
+    fleet, inventory = make_kafka([METAL], "bookworm", VOLUMES, brokers)
     made = Metal(fleet[METAL], inventory, packages, properties(fleet[METAL]))
     made.play("rollout")
     return made

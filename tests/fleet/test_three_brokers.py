@@ -13,16 +13,14 @@ from typing import Any
 
 import pytest
 
-from kquota.demo.runtime import ensure_kafka_runtime
-from tests.fleet.conftest import MakeFleet
+from tests.fleet.conftest import MakeKafka
 from tests.fleet.hosts.fleet import Fleet
 from tests.fleet.hosts.host import Host
-from tests.fleet.hosts.spec import HostSpec, VolumeSpec
+from tests.fleet.hosts.spec import VolumeSpec
 from tests.fleet.rollout import (
     AGENT,
     BROKER,
     REPOSITORY,
-    SHARED,
     applied,
     decision,
     journal,
@@ -30,7 +28,6 @@ from tests.fleet.rollout import (
     now,
     play,
     wait_for,
-    write_inventory,
 )
 
 DATA = "/data/1"
@@ -46,17 +43,9 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
-def fleet(make_fleet: MakeFleet, packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+def fleet(make_kafka: MakeKafka, packages: Path) -> Fleet:
     """Brokers with kquota rolled out on them, enforcing; so quick that a test need not wait for long."""
-    jars = ensure_kafka_runtime().jars
-    fleet = make_fleet(
-        [
-            HostSpec(name=name, suite="trixie", volumes=VOLUMES, shows={"/opt/kafka/libs": jars})
-            for name in NAMES
-        ]
-    )
-    inventory = write_inventory(fleet, tmp_path_factory.mktemp("inventory"))
-    play(inventory, SHARED / "prepare.yml")
+    fleet, inventory = make_kafka(NAMES, "trixie", VOLUMES)
     settings = {"staleness_seconds": STALENESS_SECONDS, "join_grace_seconds": JOIN_GRACE_SECONDS}
     play(
         inventory,

@@ -20,6 +20,9 @@ def _below_the_root(path: str) -> str:
 
 HostPath = Annotated[str, AfterValidator(_below_the_root)]
 
+Suite = Literal["bookworm", "trixie"]
+"""Debian 12 or 13."""
+
 
 class _Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,6 +41,6 @@ class HostSpec(_Spec):
     """One host. `shows` maps paths of the host to files or directories of this machine, read-only there."""
 
     name: Name
-    suite: Literal["bookworm", "trixie"] = "bookworm"
+    suite: Suite = "bookworm"
     volumes: tuple[VolumeSpec, ...] = ()
     shows: dict[HostPath, Path] = Field(default_factory=dict)
