@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import date
 from pathlib import Path
@@ -11,10 +12,12 @@ import pytest
 import typer
 import yaml
 from pyspark.sql import SparkSession
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from kquota_pipeline.cli.analysis import first_day
+from kquota_pipeline.cli.analysis import FORECAST_COLUMNS, first_day
 from kquota_pipeline.cli.main import COMMANDS
+from kquota_pipeline.cli.results import table_of
 from kquota_pipeline.delta import append, create
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
@@ -122,8 +125,39 @@ def test_people_get_a_table(month: Tables) -> None:
     done = run("forecast", f"--tables={month.root}", "--since=2026-10-03")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert "soft_outlook" in lines[2], "nothing is folded where it is no terminal"
+    assert "soft outlook" in lines[2], "nothing is folded where it is no terminal"
     assert len([line for line in lines if "/dev/sd" in line]) == BROKERS * SIZE.volumes_per_broker
+
+
+def test_a_narrow_terminal_breaks_headings_between_words_and_figures_nowhere() -> None:
+    columns = ("cluster_id", *(name for name in FORECAST_COLUMNS if name != "cluster_id"))
+    row = (
+        "4L6g3nShT-eMCtK--X86sw",
+        1003,
+        "/dev/mapper/data-1",
+        7_654_321_098_765,
+        "growing",
+        123.4,
+        98.7,
+        150.2,
+        None,
+    )
+    console = Console(width=80, file=io.StringIO())
+    console.print(table_of(columns, [dict(zip(columns, row, strict=True))], "Forecast", console))
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert lines[0].strip() == "Forecast: cluster 4L6g3nShT-eMCtK--X86sw"
+    (values,) = [line.split() for line in lines if "growing" in line]
+    assert values == ["1003", "/dev/mapper/data-1", "7654321098765", "growing", "123.4", "98.7", "150.2"]
+    heading = " ".join(lines[1 : lines.index(next(line for line in lines if "──" in line))]).split()
+    assert set(heading) == {word for name in columns[1:] for word in name.split("_")}
+
+
+def test_rows_of_several_clusters_say_which() -> None:
+    rows = [{"cluster_id": name, "bytes": 1} for name in ("one", "other")]
+    table = table_of(("cluster_id", "bytes"), rows, "Clients", Console(width=80))
+    assert table.title == "Clients"
+    assert [column.header for column in table.columns] == ["cluster id", "bytes"]
 
 
 def test_the_first_day_is_a_day_or_so_many_days_ago() -> None:

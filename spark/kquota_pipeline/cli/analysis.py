@@ -63,6 +63,19 @@ ReplicationOption = Annotated[
     float, typer.Option("--replication-factor", min=1, max=9, help="Mean replication factor of the topics.")
 ]
 
+FORECAST_COLUMNS = (
+    "cluster_id",
+    "broker_id",
+    "volume_name",
+    "consumed_bytes",
+    "soft_outlook",
+    "soft_days",
+    "soft_early_days",
+    "soft_late_days",
+    "hard_days",
+)
+"""What people see of a forecast; JSON has all."""
+
 
 def forecast(
     tables: TablesOption,
@@ -79,7 +92,7 @@ def forecast(
         show(accuracy(forecast_errors(history.usage)).orderBy("mean_error_ratio"), "Accuracy", as_json)
     else:
         rows = forecast_of(history.usage).orderBy("soft_days", "soft_early_days")
-        show(rows if as_json else rows.select(*_FORECAST_COLUMNS), "Forecast", as_json)
+        show(rows if as_json else rows.select(*FORECAST_COLUMNS), "Forecast", as_json)
 
 
 def skew(
@@ -342,16 +355,3 @@ def _reader(
         return frame if first is None else frame.where(frame["day"] >= first)
 
     return session, of
-
-
-_FORECAST_COLUMNS = (
-    "cluster_id",
-    "broker_id",
-    "volume_name",
-    "consumed_bytes",
-    "soft_outlook",
-    "soft_days",
-    "soft_early_days",
-    "soft_late_days",
-    "hard_days",
-)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from types import NoneType
 from typing import Annotated, Any
 
 import typer
 from pyspark.sql import DataFrame
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 _ANY_WIDTH = 10_000
@@ -22,13 +26,39 @@ def show(frame: DataFrame, title: str, as_json: bool) -> None:
     if as_json:
         typer.echo(to_json(rows))
         return
-    table = Table(title=title, title_justify="left")
-    for name in frame.columns:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*[_text(row[name]) for name in frame.columns])
     # Whoever reads it through a pipe has a width of his own; folded to a guess, figures can't be read.
-    Console(width=None if sys.stdout.isatty() else _ANY_WIDTH).print(table)
+    console = Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
+    console.print(table_of(frame.columns, rows, title, console))
+
+
+def table_of(
+    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], title: str, console: Console
+) -> Table:
+    """Return a table for people that is to be printed there.
+
+    What is the same cluster in all rows stands in the title alone. Where it would be too wide, each word of a
+    heading has a line of its own, so that no figure is broken.
+    """
+    clusters = {row["cluster_id"] for row in rows} if "cluster_id" in columns else set()
+    if len(clusters) == 1:
+        title = f"{title}: cluster {clusters.pop()}"
+        columns = [name for name in columns if name != "cluster_id"]
+    for between_words in (" ", "\n"):
+        table = Table(
+            title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
+        )
+        for name in columns:
+            is_number = all(isinstance(row[name], (int, float, NoneType)) for row in rows)
+            heading = name.replace("_", between_words)
+            table.add_column(heading, overflow="fold", justify="right" if is_number else "left")
+        for row in rows:
+            table.add_row(*[_text(row[name]) for name in columns])
+        if (
+            Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), table).maximum
+            <= console.width
+        ):
+            break
+    return table
 
 
 def to_json(document: object) -> str:
