@@ -54,6 +54,7 @@ def _open(entries: Sequence[Throughput]) -> Iterator[Verdict]:
             ratio >= _AIMED_OPEN_RATIO,
             asserted=False,
             cause="see how far the pairs lie apart: a difference within that is the machine's",
+            idea="more pairs, on a machine that clients and brokers don't share",
         )
 
 
@@ -82,6 +83,7 @@ def _request_path(entries: Sequence[RequestPath]) -> Iterator[Verdict]:
         asserted=False,
         cause="on each request the plug-in looks at the clock, for its decision is a lease, and counts the "
         "request; with many clients what it remembers of each, and counts, is memory that no cache holds",
+        idea="what is remembered and what is counted of a client in one place in memory",
     )
 
 
@@ -102,7 +104,9 @@ def _quota_path(entries: Sequence[QuotaPath]) -> Iterator[Verdict]:
             told,
             worst <= bound,
             asserted=asserted,
-            cause="in absolute terms see the table",
+            cause="the plug-in's own threads go through all clients again and again, and what a request "
+            "needs is no longer in the caches; in absolute terms see the table",
+            idea="fewer rounds of those threads while no limit is near",
         )
 
 
@@ -115,6 +119,7 @@ def _polls(polls: Sequence[Poll]) -> Verdict:
         asserted=False,
         cause="it reads the rates of a thousand tag sets, and the broker's samples of each are memory "
         "that no cache holds. By default there are at most 2,000 (kquota.tag.sets.max)",
+        idea="to look at fewer of them in a round, when there are more than the default",
     )
 
 
@@ -126,7 +131,9 @@ def _agents(agents: Sequence[AgentCost]) -> Iterator[Verdict]:
         f"at most {memory / 2**20:.0f} MiB of {len(agents)} agents",
         memory <= _AIMED_AGENT_BYTES,
         asserted=False,
-        cause="an interpreter with librdkafka, OpenSSL and the configuration model",
+        cause="most of it is there before the agent does anything: an interpreter, and pydantic-settings and "
+        "confluent-kafka with all that they import",
+        idea="to read the configuration in a process that ends, and hand over what was read",
     )
     yield Verdict(
         f"an agent uses at most {_AIMED_AGENT_PROCESSOR:.0%} of a core in OPEN",
@@ -135,4 +142,5 @@ def _agents(agents: Sequence[AgentCost]) -> Iterator[Verdict]:
         asserted=False,
         cause="five looks at the disks a second, each by way of the probe process, and the threads of the "
         "connections",
+        idea="to look less often while all disks are far from their limits",
     )

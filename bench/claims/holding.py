@@ -20,6 +20,7 @@ _AIMED_SILENCE_SECONDS = 1.5
 _AIMED_RESUME_MEDIAN_SECONDS, _AIMED_RESUME_SECONDS = 1.0, 1.5
 _ALLOWED_SECONDS = 0.2
 _MUTE_CAUSE = "a mute is longer than D by as much as the requests that began it were larger than expected"
+_SMALLER_REQUESTS = "smaller requests, by a smaller batch.size or max.request.size in the client"
 
 
 def holding_verdicts(results: Results) -> Iterator[Verdict]:
@@ -93,6 +94,7 @@ def _fence_aims(pauses: list[Paused]) -> Iterator[Verdict]:
         "a held client is back at its next retry, for which it waits up to 1.2 s (retry.backoff.max.ms with "
         "its jitter); what is beyond that is the machine's"
     )
+    idea = "a smaller retry.backoff.max.ms in the client; a broker can't wake who waits"
     back = [seconds for pause in pauses for seconds in pause.resumed_seconds]
     if back:
         middle = median(float("inf") if seconds is None else seconds for seconds in back)
@@ -102,6 +104,7 @@ def _fence_aims(pauses: list[Paused]) -> Iterator[Verdict]:
             middle <= _AIMED_RESUME_MEDIAN_SECONDS,
             asserted=False,
             cause=cause,
+            idea=idea,
         )
     yield from aim(
         f"fence: every client is back within {_AIMED_RESUME_SECONDS:g} s",
@@ -110,6 +113,7 @@ def _fence_aims(pauses: list[Paused]) -> Iterator[Verdict]:
         lambda _pause: _AIMED_RESUME_SECONDS,
         "s",
         cause,
+        idea,
     )
 
 
@@ -121,6 +125,7 @@ def _governor_aims(pauses: list[Paused]) -> Iterator[Verdict]:
         lambda pause: pause_mute_seconds(pause.seconds) + _ALLOWED_SECONDS,
         "s",
         _MUTE_CAUSE,
+        "the fence, which needs no mutes; without it, smaller requests",
     )
 
 
@@ -140,6 +145,7 @@ def _throttle_aims(changes: Iterable[Throttled]) -> Iterator[Verdict]:
         "s",
         "limits act by whole requests and whole windows: a connection that is over its limit waits for the "
         "mute that was fixed when it crossed it",
+        _SMALLER_REQUESTS,
     )
     yield from aim(
         "THROTTLE: no client is silent for longer than D + poll",
@@ -148,6 +154,7 @@ def _throttle_aims(changes: Iterable[Throttled]) -> Iterator[Verdict]:
         lambda _change: THROTTLE_MUTE_SECONDS + POLL_SECONDS,
         "s",
         f"{_MUTE_CAUSE}; and a rate below C·s / D can't be had with mutes of D",
+        _SMALLER_REQUESTS,
     )
     for title, some in (
         (f"THROTTLE down to {_SMALLEST_AIMED_FACTOR:g}", large),
@@ -164,6 +171,7 @@ def _throttle_aims(changes: Iterable[Throttled]) -> Iterator[Verdict]:
                 asserted=False,
                 cause="limits act by whole windows and whole requests: a small target is met in bursts and "
                 "silences, and a rate below C·s / D can't be had with mutes of at most D",
+                idea=f"{_SMALLER_REQUESTS}; or a longer D, for longer silences",
             )
 
 

@@ -21,6 +21,8 @@ class Verdict:
     asserted: bool
     cause: str = ""
     """Why an aim is missed, as far as it is understood."""
+    idea: str = ""
+    """What could come nearer to it."""
 
 
 def aim(
@@ -30,6 +32,7 @@ def aim(
     bound: Callable[[_Measured], float],
     unit: str,
     cause: str,
+    idea: str,
 ) -> Iterator[Verdict]:
     """An aim that each case has to meet; a figure is None where what is aimed at did not happen."""
     measured = [(figure(case), bound(case), case) for case in cases]
@@ -46,6 +49,7 @@ def aim(
         met == len(measured),
         asserted=False,
         cause=cause,
+        idea=idea,
     )
 
 

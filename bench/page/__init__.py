@@ -79,9 +79,11 @@ def _aims(verdicts: Sequence[Verdict]) -> str:
     text = _verdicts(verdicts).markdown()
     missed = [verdict for verdict in verdicts if not verdict.holds and verdict.cause]
     if missed:
-        text += "\nWhat is missed, and what we take for the cause:\n\n"
+        text += "\nWhat is missed, what we take for the cause, and what could come nearer:\n\n"
         text += "\n".join(
-            f"- {verdict.statement}: {verdict.measured}. {_sentence(verdict.cause)}" for verdict in missed
+            f"- {verdict.statement}: {verdict.measured}. {_sentence(verdict.cause)}"
+            f"{f' Next: {verdict.idea}.' if verdict.idea else ''}"
+            for verdict in missed
         )
         text += "\n"
     return text

@@ -114,7 +114,7 @@ def test_an_aim_is_missed_plainly_and_names_the_worst():
     assert verdicts[0].measured == "1 of 2; worst 7.2 s where 1.5 was aimed at (governor, Java x 20, 1→0.3)"
     assert "worst 0.50 (governor, Java x 20, 1→0.3)" in verdicts[2].measured
     assert not any(verdict.asserted for verdict in verdicts)
-    assert all(verdict.cause for verdict in verdicts)
+    assert all(verdict.cause and verdict.idea for verdict in verdicts)
 
 
 def test_a_throttle_of_nothing_is_not_rated():
