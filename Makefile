@@ -9,7 +9,7 @@ CALLBACK_JAR = callback/target/kquota-callback-$(shell sed -n 's/^__version__ = 
 
 .PHONY: help
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
+	@sed -n 's/^\([a-z0-9.-]*\):.*## /\1\t/p' Makefile | expand -t 17
 
 .PHONY: demo
 demo: deps-fleet $(if $(UNPROTECTED),,build/packages-of-this-suite) ## Kafka on three throw-away hosts, kquota rolled out on them; a small disk fills (UNPROTECTED=1: without kquota)
