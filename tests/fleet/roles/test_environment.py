@@ -1,0 +1,77 @@
+"""What the role adds to the environment of a broker's unit, and what it keeps of it."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.roles.plays import run_play
+from tests.unit.repository.tree import REPOSITORY
+
+JAR = "/jar"
+OURS = "/etc/kquota-callback/log4j2.yaml"
+KAFKAS = "/opt/kafka/config/log4j2.yaml"
+FLAGS = "-Dother=1 -Dlog4j2.configurationFile=/own.yaml -Dlog4j2.contextSelector=some.Selector"
+# By name: what the unit itself has, its files, and the class path and the logging that come of it.
+CASES = {
+    "nothing": ("", [], JAR, f"-Dlog4j2.configurationFile={KAFKAS},{OURS}"),
+    "options": (
+        f'KAFKA_HEAP_OPTS=-Xmx1g "KAFKA_LOG4J_OPTS={FLAGS}" CLASSPATH=/one/*',
+        [],
+        f"/one/*:{JAR}",
+        FLAGS.replace("/own.yaml", f"/own.yaml,{OURS}"),
+    ),
+    "files": (
+        "CLASSPATH=/unit",
+        [
+            "; CLASSPATH=/not/this\n# -Dlog4j2.configurationFile=/nor/this\nCLASSPATH='/first'\n",
+            f'CLASSPATH="/second"\n  # CLASSPATH=/commented\nKAFKA_LOG4J_OPTS="{FLAGS}"\n',
+        ],
+        f"/second:{JAR}",
+        FLAGS.replace("/own.yaml", f"/own.yaml,{OURS}"),
+    ),
+    "unquoted": ("", [f"KAFKA_LOG4J_OPTS={FLAGS}\n"], JAR, FLAGS.replace("/own.yaml", f"/own.yaml,{OURS}")),
+    "another-way": ("", ["KAFKA_LOG4J_OPTS=-Dlog4j.configuration=file:/old.properties\n"], JAR, None),
+}
+
+
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the environment file of each case."""
+    folder = tmp_path_factory.mktemp("environments")
+    (folder / "server.properties").write_text("node.id=1\n")
+    given = {
+        name: {
+            "unit": {"stdout": f"LoadState=loaded\nEnvironment={unit}\nProtectSystem=no"},
+            "files": {"results": [{"content": base64.b64encode(text.encode()).decode()} for text in files]},
+        }
+        for name, (unit, files, _, _) in CASES.items()
+    }
+    variables = {
+        "given": given,
+        "kquota_callback_unit_show": "{{ given[inventory_hostname].unit }}",
+        "kquota_callback_environment_contents": "{{ given[inventory_hostname].files }}",
+        "kquota_callback_server_properties": str(folder / "server.properties"),
+        "kquota_callback_agent_principals": ["User:CN=agent"],
+        "kquota_callback_broker_principals": ["User:CN=broker"],
+        "kquota_callback_jar": JAR,
+    }
+    template = REPOSITORY / "roles/kquota_callback/templates/broker.env.j2"
+    tasks = [
+        {"ansible.builtin.include_role": {"name": "kquota_callback", "tasks_from": "read", "public": True}},
+        {"ansible.builtin.template": {"src": str(template), "dest": f"{folder}/{{{{ inventory_hostname }}}}"}},
+    ]
+    run_play(folder, tasks, variables, inventory=",".join(CASES))
+    return folder
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_unit_has_is_kept_and_ours_is_added(environments: Path, name: str) -> None:
+    lines = (environments / name).read_text("utf-8").splitlines()
+    _, _, class_path, logging = CASES[name]
+    assert f'CLASSPATH="{class_path}"' in lines
+    assert [line for line in lines if line.startswith("KAFKA_LOG4J_OPTS=")] == (
+        [] if logging is None else [f'KAFKA_LOG4J_OPTS="{logging}"']
+    )
