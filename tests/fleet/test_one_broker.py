@@ -271,3 +271,30 @@ def denials(host: Host) -> dict[str, float]:
     """What the agent has counted as denied, by the permission that it lacks."""
     seen = metrics(host)
     return {one: seen[f'kquota_denied_total{{operation="{one}"}}'] for one in ("read", "write", "describe")}
+
+
+def test_what_an_interrupted_play_has_written_is_taken_up_by_the_next_one(
+    host: Host, inventory: Path, packages: Path
+):
+    def roll_out_agents() -> str:
+        said = play(
+            inventory,
+            REPOSITORY / "playbooks/rollout.yml",
+            extra_environment={"ANSIBLE_RUN_TAGS": "kquota_agents"},
+            kquota_dist_dir=str(packages),
+        )
+        return said.rsplit("PLAY RECAP", 1)[1]
+
+    # As it is where a play wrote these files, and was interrupted before the agent took them up.
+    before, mark = agent_process(host), now(host)
+    host.run("touch", "/etc/kquota/agent.yml")
+    assert "changed=1 " in roll_out_agents()
+    assert agent_process(host) == before
+    read_again = "the configuration was read again"
+    wait_for(lambda: journal(host, f"--after-cursor={mark}"), lambda text: read_again in text)
+
+    host.run("touch", f"/etc/systemd/system/{AGENT}.d/50-fleet.conf")
+    assert "changed=1 " in roll_out_agents()
+    assert agent_process(host) not in {before, "0"}
+
+    assert "changed=0 " in roll_out_agents()

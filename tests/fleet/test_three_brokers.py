@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,14 @@ from tests.fleet.rollout import (
     AGENT,
     BROKER,
     REPOSITORY,
+    PlayFailed,
     applied,
     decision,
     journal,
     metrics,
     now,
     play,
+    property_of,
     wait_for,
 )
 
@@ -42,18 +45,38 @@ STALENESS_SECONDS, JOIN_GRACE_SECONDS = 25, 30
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
+@dataclass(frozen=True)
+class RolledOut:
+    """The hosts, and what an operator runs for them."""
+
+    fleet: Fleet
+    inventory: Path
+    packages: Path
+
+    def play(self, name: str, **given: object) -> str:
+        """Run one of the playbooks."""
+        settings = {"staleness_seconds": STALENESS_SECONDS, "join_grace_seconds": JOIN_GRACE_SECONDS}
+        return play(
+            self.inventory,
+            REPOSITORY / f"playbooks/{name}.yml",
+            kquota_dist_dir=str(self.packages),
+            kquota_agent_settings=settings,
+            **given,
+        )
+
+
 @pytest.fixture(scope="module")
-def fleet(make_kafka: MakeKafka, packages: Path) -> Fleet:
+def rolled_out(make_kafka: MakeKafka, packages: Path) -> RolledOut:
     """Brokers with kquota rolled out on them, enforcing; so quick that a test need not wait for long."""
     fleet, inventory = make_kafka(NAMES, "trixie", VOLUMES)
-    settings = {"staleness_seconds": STALENESS_SECONDS, "join_grace_seconds": JOIN_GRACE_SECONDS}
-    play(
-        inventory,
-        REPOSITORY / "playbooks/rollout.yml",
-        kquota_dist_dir=str(packages),
-        kquota_agent_settings=settings,
-    )
-    return fleet
+    made = RolledOut(fleet, inventory, packages)
+    made.play("rollout")
+    return made
+
+
+@pytest.fixture(scope="module")
+def fleet(rolled_out: RolledOut) -> Fleet:
+    return rolled_out.fleet
 
 
 @pytest.fixture(autouse=True)
@@ -203,3 +226,38 @@ def test_the_verdict_of_a_full_broker_survives_its_death_and_a_restart_of_the_cl
         ballast.unlink()
     full.start()
     full.wait_until_booted()
+
+
+def test_the_cluster_is_shown_while_the_first_host_of_the_inventory_is_away(rolled_out: RolledOut):
+    host = rolled_out.fleet["broker-1"]
+    host.power_off()
+    try:
+        said = rolled_out.play("status")
+    finally:
+        host.start()
+        host.wait_until_booted()
+    shown = said.split("TASK [The cluster]", 1)[1].split("TASK [", 1)[0]
+    assert any(state in shown for state in ("OPEN", "PAUSE")), said
+
+
+def test_a_broker_that_runs_is_not_decommissioned_and_keeps_its_agent(rolled_out: RolledOut):
+    with pytest.raises(PlayFailed, match="Stop it first"):
+        rolled_out.play("decommission", kquota_decommission_id=3, kquota_decommission_reason="a slip")
+    assert property_of(rolled_out.fleet["broker-3"], AGENT, "ActiveState") == "active"
+    assert property_of(rolled_out.fleet["broker-3"], AGENT, "UnitFileState") == "enabled"
+
+
+def test_a_roll_back_brings_a_broker_back_that_does_not_start_with_the_plug_in(rolled_out: RolledOut):
+    fleet = rolled_out.fleet
+    broken = fleet["broker-3"]
+    jars = "/usr/share/java"
+    broken.run("sh", "-c", f"mkdir {jars}/away && mv {jars}/kquota-callback* {jars}/away/")
+    broken.run("systemctl", "kill", "--signal=KILL", BROKER)
+    wait_for(lambda: is_active(fleet["broker-1"], 3), lambda active: active is False)
+    rolled_out.play("rollback")
+    for name in NAMES:
+        assert "org.kquota" not in fleet[name].read("/etc/kafka/server.properties")
+        assert property_of(fleet[name], BROKER, "ActiveState") == "active"
+    await_replicas(fleet["broker-1"])
+    broken.run("sh", "-c", f"mv {jars}/away/* {jars}/ && rmdir {jars}/away")
+    rolled_out.play("rollout")

@@ -74,11 +74,11 @@ class Host:
         ]
 
 
-def next_version(package: Path, folder: Path) -> Path:
+def next_version(package: Path, folder: Path, suffix: str = ".1") -> Path:
     """Return the same package with a higher version; a file name with the version in it follows."""
     tree = folder / "tree"
     subprocess.run(["dpkg-deb", "-R", package, tree], check=True)
-    version = f"{__version__}.1"
+    version = f"{__version__}{suffix}"
     control = tree / "DEBIAN/control"
     control.write_text(
         control.read_text("utf-8").replace(f"Version: {__version__}", f"Version: {version}"), "utf-8"

@@ -50,6 +50,20 @@ def test_an_upgrade_keeps_the_jar_that_a_running_broker_was_started_with(host: H
     assert zipfile.is_zipfile(host.path(f"{JARS}/kquota-callback-{__version__}.jar"))
 
 
+def test_a_jar_that_a_broker_is_started_with_outlives_further_upgrades(
+    host: Host, upgraded: None, callback_package: Path, tmp_path: Path
+):
+    first = f"kquota-callback-{__version__}.jar"
+    host.write("/etc/kquota-callback/broker.env", f'CLASSPATH="{JARS}/{first}"\n')
+    host.dpkg("-i", next_version(callback_package, tmp_path, ".2"))
+    assert {first, *(f"kquota-callback-{__version__}{end}.jar" for end in (".1", ".2"))} <= set(jars(host))
+
+    host.path("/etc/kquota-callback/broker.env").unlink()
+    host.dpkg("-i", next_version(callback_package, tmp_path, ".3"))
+    assert first not in jars(host)
+    host.dpkg("--force-downgrade", "-i", next_version(callback_package, tmp_path, ".1"))
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -59,9 +59,10 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "kquota_callback_jar": JAR,
     }
     template = REPOSITORY / "roles/kquota_callback/templates/broker.env.j2"
+    written = {"src": str(template), "dest": str(folder / "{{ inventory_hostname }}")}
     tasks = [
         {"ansible.builtin.include_role": {"name": "kquota_callback", "tasks_from": "read", "public": True}},
-        {"ansible.builtin.template": {"src": str(template), "dest": f"{folder}/{{{{ inventory_hostname }}}}"}},
+        {"ansible.builtin.template": written},
     ]
     run_play(folder, tasks, variables, inventory=",".join(CASES))
     return folder

@@ -34,7 +34,6 @@ def named(file: str, part: str) -> dict[str, Any]:
 def test_a_secret_becomes_a_file_and_a_credential_stays_where_it_is(tmp_path: Path) -> None:
     secrets = named("configure.yml", "Write the secrets")
     secrets["ansible.builtin.copy"] |= {"owner": "root", "group": "root"}  # nobody is called kquota here
-    del secrets["notify"]
     templates = [
         {
             "ansible.builtin.template": {
