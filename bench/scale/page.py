@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bench.page.rows import Rows
 from bench.scale.agent_cost import AgentCost
+from bench.scale.client_cost import ClientCost
 from bench.scale.core_cost import CoreCost
 from bench.scale.fleet import DAY_STEPS, STEP_SECONDS, Course
 from kquota.core.decision import State
@@ -27,6 +28,11 @@ Processor time and memory are those of the agent with its probe process; bytes a
 broker leads all partitions costs bytes: each answer to the reader repeats the heads of all of them. It
 spares answers: in a real cluster each leader is asked for itself, up to ten times a second."""
 _AIM_START_SECONDS, _AIM_CORES, _AIM_MEMORY_BYTES = 2.0, 0.05, 128 * 2**20
+_CLIENTS_NOTE = """\
+The agent's four Kafka clients in a process of their own, with nothing to do, beside librdkafka's mock of so
+many brokers. librdkafka gives each broker that it has heard of a thread, which looks around once a second,
+and a pipe, for each client. This comes on top of what the table above shows. The units allow for twice as
+much, since a reload has the old clients and the new ones at the same time."""
 _FLEET_NOTE = """\
 Four brokers with three volumes of 4 TB each, limits at 20 % and 8 % free, retention of twelve hours by
 segments. One step is {step} s: reports, decision and producers lag by one, more than the agents take.
@@ -47,9 +53,15 @@ class Run:
     kquota_version: str
 
 
-def page(core: Sequence[CoreCost], agents: Sequence[AgentCost], courses: Sequence[Course], run: Run) -> str:
+def page(
+    core: Sequence[CoreCost],
+    clients: Sequence[ClientCost],
+    agents: Sequence[AgentCost],
+    courses: Sequence[Course],
+    run: Run,
+) -> str:
     """Return the whole of docs/scale.md."""
-    parts = [_HEAD, _origin(run), *(rows.markdown() for rows in tables(core, agents, courses))]
+    parts = [_HEAD, _origin(run), *(rows.markdown() for rows in tables(core, clients, agents, courses))]
     parts += [
         f"### {course.scenario.name}\n\n{course.scenario.story}\n\n"
         f"![{course.scenario.name}: fill and factor](img/scale-{course.scenario.name}.svg)\n"
@@ -59,11 +71,18 @@ def page(core: Sequence[CoreCost], agents: Sequence[AgentCost], courses: Sequenc
     return "\n".join(parts)
 
 
-def tables(core: Sequence[CoreCost], agents: Sequence[AgentCost], courses: Sequence[Course]) -> list[Rows]:
+def tables(
+    core: Sequence[CoreCost],
+    clients: Sequence[ClientCost],
+    agents: Sequence[AgentCost],
+    courses: Sequence[Course],
+) -> list[Rows]:
     """Return what the terminal shows, too."""
     found = []
     if agents:
         found += [_agents(agents), _egress(agents)]
+    if clients:
+        found.append(_clients(clients))
     if core:
         found.append(_core(core))
     if courses:
@@ -126,6 +145,21 @@ def _egress(agents: Sequence[AgentCost]) -> Rows:
         "Computed: each broker's agent reads all that was measured above; partitions have different leaders "
         "in such a cluster. It grows with the square of the number of brokers; from 250 to 750 only in "
         "proportion, because each reports less often (ADR 0103).",
+    )
+
+
+def _clients(costs: Sequence[ClientCost]) -> Rows:
+    return Rows.of(
+        "What the agent's clients keep for each broker",
+        costs,
+        (
+            ("brokers", lambda cost: str(cost.brokers)),
+            ("threads", lambda cost: str(cost.threads)),
+            ("descriptors", lambda cost: str(cost.descriptors)),
+            ("memory, MiB", lambda cost: f"{cost.memory_bytes / 2**20:.0f}"),
+            ("of one core", lambda cost: f"{cost.cores:.1%}"),
+        ),
+        _CLIENTS_NOTE,
     )
 
 

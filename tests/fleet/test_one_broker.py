@@ -122,6 +122,7 @@ def test_a_killed_agent_is_restarted_and_nobody_notices(host: Host):
 def test_an_agent_that_runs_out_of_memory_is_restarted_and_nobody_notices(host: Host):
     many_decisions(host)
     before = agent_process(host)
+    allowed = property_of(host, AGENT, "MemoryMax")
     killed = len(journal(host, "--grep=oom-kill|status=9/KILL|out of memory|killed").splitlines())
     try:
         # Nothing can be taken back from it below what it needs: the next bit is one too many.
@@ -133,7 +134,7 @@ def test_an_agent_that_runs_out_of_memory_is_restarted_and_nobody_notices(host: 
             host.run("systemctl", "reload", AGENT, check=False)
             assert time.monotonic() < deadline
     finally:
-        host.run("systemctl", "set-property", "--runtime", AGENT, "MemoryMax=256M")
+        host.run("systemctl", "set-property", "--runtime", AGENT, f"MemoryMax={allowed}")
     assert states_until_replaced(host, before) == {"OPEN"}
     told = journal(host, "--grep=oom-kill|status=9/KILL|out of memory|killed").splitlines()
     assert len(told) > killed

@@ -93,3 +93,12 @@ def test_nothing_hides_log_dirs_or_the_clock_of_leases(unit: dict[str, list[str]
         "RootDirectory",
         "PrivateUsers",
     }
+
+
+def test_there_is_room_for_the_clients_of_a_large_cluster_twice_for_reloads(
+    unit: dict[str, list[str]],
+):
+    clients, brokers = 4, 1000
+    # For each broker of the cluster, each client has a thread, and a pipe's two descriptors.
+    assert int(unit["TasksMax"][0]) >= 2 * clients * (brokers + 4) + 64
+    assert int(unit["LimitNOFILE"][0]) >= 2 * clients * 2 * brokers + 512
