@@ -40,6 +40,8 @@ from kquota.settings.values import (
 # broker.session.timeout.ms (default 9 s), until a dead host is fenced, and replica.lag.time.max.ms (default
 # 30 s), for which a failed replica of the usage topic can keep everybody's records from being read.
 SAFE_STALENESS_SECONDS = 40
+# A third of the unit's WatchdogSec: systemd ends an agent that completes no cycle for so long.
+MAX_SAMPLE_INTERVAL_SECONDS = 10.0
 
 
 class _Section(BaseModel):
@@ -198,12 +200,13 @@ class Settings(BaseSettings):
             *self._longer("lease_seconds", "hang_seconds", "or a hung volume would let the lease run out"),
             *self._longer("staleness_seconds", "hang_seconds", "or a hung volume would make records stale"),
         ]
-        if self.sample_interval_seconds > self.interval_seconds:
+        most = MAX_SAMPLE_INTERVAL_SECONDS
+        if self.sample_interval_seconds > min(self.interval_seconds, most):
             findings.append(
                 Finding.of_value(
                     ("sample_interval_seconds",),
                     f"{self.sample_interval_seconds:g}",
-                    f"at most interval_seconds, {self.interval_seconds:g}",
+                    f"at most interval_seconds, {self.interval_seconds:g}, and {most:g}",
                 )
             )
         if self.topics.usage.name == self.topics.history.name:

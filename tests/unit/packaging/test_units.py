@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from kquota.daemon.daemon import EXIT_CONFIGURATION
-from kquota.settings.model import Settings
+from kquota.settings.model import MAX_SAMPLE_INTERVAL_SECONDS, Settings
 from kquota.write.last_good import FILE_NAME
 from tests.unit.repository.tree import REPOSITORY
 
@@ -102,3 +102,7 @@ def test_there_is_room_for_the_clients_of_a_large_cluster_twice_for_reloads(
     # For each broker of the cluster, each client has a thread, and a pipe's two descriptors.
     assert int(unit["TasksMax"][0]) >= 2 * clients * (brokers + 4) + 64
     assert int(unit["LimitNOFILE"][0]) >= 2 * clients * 2 * brokers + 512
+
+
+def test_the_watchdog_bears_with_the_rarest_cycles_that_can_be_configured(unit: dict[str, list[str]]):
+    assert int(unit["WatchdogSec"][0]) >= 3 * MAX_SAMPLE_INTERVAL_SECONDS

@@ -212,6 +212,7 @@ def test_volumes_are_keyed_by_mount_points(mount_point: str) -> None:
         ("hang_seconds: 30\n", "lease_seconds"),
         ("hang_seconds: 60\nlease_seconds: 100\n", "staleness_seconds"),
         ("sample_interval_seconds: 6\n", "sample_interval_seconds"),
+        ("sample_interval_seconds: 11\ninterval_seconds: 20\n", "sample_interval_seconds"),
         ("topics: {history: {name: __kquota_volume_usage}}\n", "topics.history.name"),
     ],
 )
