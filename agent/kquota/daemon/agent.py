@@ -78,7 +78,9 @@ class Agent:
         kafka, local = self._kafka, self._local
         # `kquota volumes --accept` has changed the file; where it is broken, what we have in mind counts
         state, self._state_problem = self._state_file.load()
-        self._connect(settings, properties, local.state if self._state_problem else state)
+        self._connect(
+            settings, properties, local.state if self._state_problem else state, local.offline_log_dirs
+        )
         _close(kafka, local)
         self._cycle.configure(CycleSettings.of(settings, self.broker_id), self._local)
         self._history.sample_interval_seconds = settings.history_interval_seconds
@@ -109,7 +111,13 @@ class Agent:
         self._growth.close()
         _close(self._kafka, self._local)
 
-    def _connect(self, settings: Settings, properties: BrokerProperties, state: AgentState) -> None:
+    def _connect(
+        self,
+        settings: Settings,
+        properties: BrokerProperties,
+        state: AgentState,
+        offline_log_dirs: tuple[str, ...] = (),
+    ) -> None:
         """Build and start both sides; on an error everything stays as it was."""
         known = state.active_brokers
         kafka = KafkaSide(settings, self.broker_id, None if known is None else known.cluster_id)
@@ -121,6 +129,7 @@ class Agent:
                 state,
                 kafka.usage.publish,
                 kafka.client_id_prefix,
+                offline_log_dirs,
             )
         except OSError:
             kafka.close()

@@ -37,8 +37,11 @@ class LocalSide:
         state: AgentState,
         publish: Publish,
         client_id_prefix: str,
+        offline_log_dirs: tuple[str, ...] = (),
     ) -> None:
         """Open what is written and begin to look at the volumes.
+
+        ``offline_log_dirs`` are those the plug-in was last heard to report, before it is heard again.
 
         Raises:
             OSError: the decision file's directory can't be used, or no process can be started.
@@ -52,7 +55,7 @@ class LocalSide:
         self._started = BootClock().now()
         self.covered_until_uptime_ms = lease_end_uptime_ms(settings.decision_file, self._started.boot_id)
         self._decision_file = DecisionFile(settings.decision_file)
-        self._offline_log_dirs: tuple[str, ...] = ()
+        self.offline_log_dirs = offline_log_dirs
         self._volumes = VolumeWatch(
             properties,
             remembered=_remembered(state, self.problems),
@@ -71,7 +74,7 @@ class LocalSide:
         remembered = remembered_to_json(self._volumes.remembered)
         if remembered != self._state.remembered_volumes:
             self._remember(replace(self._state, remembered_volumes=remembered))
-        return with_offline(observation, self._offline_log_dirs)
+        return with_offline(observation, self.offline_log_dirs)
 
     def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
         """Publish this broker's record."""
@@ -97,7 +100,7 @@ class LocalSide:
             cluster_id=cluster_id,
         )
         if isinstance(applied, AppliedState):
-            self._offline_log_dirs = applied.offline_log_dirs
+            self.offline_log_dirs = applied.offline_log_dirs
         return applied, verify(self._seen_since_start(applied), self._client_id_prefix, moment.boot)
 
     def _seen_since_start(self, applied: AppliedState | AppliedUnknown) -> AppliedState | AppliedUnknown:

@@ -21,6 +21,7 @@ from kquota.observe.server_properties import read_broker_properties
 from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
 from kquota.settings.model import Settings
+from tests.integration.waiting import eventually
 from tests.unit.core.golden import SAMPLES, complaints
 
 SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
@@ -106,6 +107,25 @@ def test_a_reload_takes_limits_over_and_goes_on(agent: Agent, directory: Path) -
     assert report.own is not None
     assert [volume.headroom() for volume in report.own.volumes] == [1]
     assert report.sequence == 2, "the decision is written on, by the same instance"
+
+
+@pytest.mark.accepts("A28")
+def test_a_reload_does_not_forget_which_log_dirs_are_offline(agent: Agent, directory: Path) -> None:
+    now = BootClock().now()
+    of_now = {"boot_id": now.boot_id, "written_uptime_ms": now.uptime_ms, "broker_id": 7, "cluster_id": "c"}
+    offline = {**SAMPLE, **of_now, "offline_log_dirs": [f"{directory}/kafka"]}
+    (directory / "broker" / "applied.json").write_text(json.dumps(offline), "utf-8")
+    (directory / "kafka").rmdir()
+
+    def status() -> str:
+        report, _ = agent.run_cycle()
+        assert report.own is not None
+        return report.own.volumes[0].status
+
+    eventually(lambda: status() == "offline", "the plug-in is heard")
+    settings = settings_in(directory)
+    agent.reconfigure(settings, read_broker_properties(settings.broker.server_properties))
+    assert status() == "offline", "before the plug-in is heard again"
 
 
 def test_a_broker_s_id_can_be_given_where_server_properties_do_not_have_it(
