@@ -65,6 +65,15 @@ def excess_sentence(key: bytes | str | None) -> str:
     )
 
 
+def foreign_sentence(key: bytes | str | None, cluster_id: str | None) -> str:
+    """Say why a well-formed usage record of another cluster can't be used."""
+    text = key.decode("ascii", "replace") if isinstance(key, bytes) else key or ""
+    return (
+        f"the record of key {printable(text)} can't be used:"
+        f" ClusterId: {printable(cluster_id or '')} is another cluster's"
+    )
+
+
 @dataclass(slots=True)
 class BrokerHistory:
     """The records of one broker that may still count, in offset order.
@@ -160,6 +169,22 @@ class ClusterView:
             return not from_the_future and not self._of_another_cluster(event.record)
         return isinstance(event, TombstoneEvent | HoldEvent | BrokerOrderEvent)
 
+    def know_cluster(self, cluster_id: str | None) -> None:
+        """Take in which cluster this is, None where nobody has said yet.
+
+        Records of other clusters that were folded before it was known count no more.
+        """
+        if cluster_id != self.cluster_id:
+            self.cluster_id = cluster_id
+            self._drop_foreign_records()
+
+    def _drop_foreign_records(self) -> None:
+        for history in self.brokers.values():
+            ours = [record for record in history.records if not self._of_another_cluster(record)]
+            if len(ours) < len(history.records):
+                history.records = ours
+                history.last_event = NoRecord.MALFORMED
+
     def _of_another_cluster(self, record: UsageRecord) -> bool:
         return None not in (self.cluster_id, record.cluster_id) and self.cluster_id != record.cluster_id
 
@@ -200,6 +225,7 @@ class ClusterView:
             unheard = mine is None or (not mine.records and mine.last_event is NoRecord.MALFORMED)
             if unheard and self._admits(broker_id):
                 self.brokers[broker_id] = history
+        self._drop_foreign_records()
 
     def record_of(self, broker_id: int, now: datetime) -> UsageRecord | NoRecord:
         """Return the record that counts for a broker, or why there is none."""

@@ -23,7 +23,7 @@ from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import BrokerOrder, Event, MalformedEvent, TombstoneEvent, UsageEvent, read_event
 from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import ClusterView, FoldResult, NoRecord, excess_sentence
+from kquota.core.view import ClusterView, FoldResult, NoRecord, excess_sentence, foreign_sentence
 from kquota.daemon.clocks import Moment
 from kquota.daemon.enforcement import Enforcement, enforcement
 from kquota.daemon.orders import OrderNews, order_news
@@ -213,7 +213,7 @@ class Cycle:
         fold = _Fold()
         view = self._rereading or self.view
         # Only what the cluster itself has said: one remembered from before may be another cluster's.
-        view.cluster_id = None if news.active_brokers is None else news.cluster_id
+        view.know_cluster(None if news.active_brokers is None else news.cluster_id)
         view.listed = self._membership.active or frozenset()
         for arrival, event in self._read(arrivals, view, moment):
             if event is None:
@@ -231,7 +231,9 @@ class Cycle:
             match event:
                 case TombstoneEvent(broker_id) if broker_id == self._settings.broker_id:
                     self._schedule.force()  # we are alive, whoever says otherwise
-                case UsageEvent(broker_id, record) if broker_id == self._settings.broker_id:
+                case UsageEvent(_, record) if result is FoldResult.MALFORMED:
+                    fold.malformed.append(foreign_sentence(arrival.key, record.cluster_id))
+                case UsageEvent(self._settings.broker_id, record) if result is FoldResult.USAGE:
                     if record.instance_id != self.instance_id and record.snapshot_at > self._started.wall:
                         fold.rival = record
                 case MalformedEvent(_, key, problem):

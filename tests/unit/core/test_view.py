@@ -214,6 +214,26 @@ def test_a_record_copied_from_another_cluster_is_malformed() -> None:
     assert gigabytes_free(fold(("1", ours), ("1", others)).record_of(1, NOW)) == 60
 
 
+@pytest.mark.accepts("A31")
+def test_records_of_another_cluster_count_no_more_once_it_is_known_which_this_is() -> None:
+    ours, others = usage(free(50), ClusterId="ours"), usage(free(60), ClusterId="others")
+    nameless = usage(free(70))
+    view = fold(
+        ("1", ours), ("2", others), ("3", nameless), ("4", {**others, "SnapshotAt": FUTURE["SnapshotAt"]})
+    )
+    assert gigabytes_free(view.record_of(2, NOW)) == 60
+    view.know_cluster("ours")
+    found = [gigabytes_free(view.record_of(broker, NOW)) for broker in (1, 2, 3, 4)]
+    assert found == [50, NoRecord.MALFORMED, 70, NoRecord.MALFORMED]
+
+
+def test_a_view_read_anew_takes_over_no_records_of_another_cluster() -> None:
+    former = fold(("1", usage(free(50), ClusterId="ours")), ("2", usage(free(60), ClusterId="others")))
+    anew = fold(cluster_id="ours")
+    anew.take_over(former)
+    assert [gigabytes_free(anew.record_of(b, NOW)) for b in (1, 2)] == [50, NoRecord.MALFORMED]
+
+
 @pytest.mark.accepts("A26")
 def test_records_of_a_topic_that_was_created_anew_wipe_no_other_broker() -> None:
     view = fold(("1", usage(free(5), age_seconds=5000)), ("2", usage(free(50))))

@@ -325,7 +325,27 @@ def test_another_cluster_s_records_are_not_believed() -> None:
     bench.settle()
     report = bench.run(arrival(2, bench.usage(5, ClusterId="another")))
     assert report.folded["malformed"] == 1
+    assert report.malformed == ("the record of key 2 can't be used: ClusterId: another is another cluster's",)
     assert state(report) == "OPEN"
+
+
+def test_a_record_that_is_not_taken_is_no_rival_s() -> None:
+    bench = Bench()
+    bench.settle()
+    foreign = bench.usage(5, ClusterId="another", InstanceId="theirs")
+    future = bench.usage(5, InstanceId="other", age_seconds=-60)
+    report = bench.run(arrival(1, foreign), arrival(1, future))
+    assert report.rival_instance is None
+    assert state(report) == "OPEN"
+    assert [sentence.split(": ")[0] for sentence in report.malformed] == ["the record of key 1 can't be used"]
+
+
+def test_another_cluster_s_records_count_no_more_when_it_is_known_which_this_is() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, cluster_id=None, active_brokers=None)
+    bench.run(arrival(9, bench.usage(5, ClusterId="another")))
+    bench.news = NEWS
+    assert state(bench.settle()) == "OPEN"
 
 
 @pytest.mark.accepts("F34")
