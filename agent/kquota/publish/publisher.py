@@ -160,7 +160,11 @@ class UsagePublisher:
                 self._producer.delivered()
                 report = self._settle(snapshot, None)
             elif error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT):
-                self._producer.tally.replaced()
+                if snapshot.key in self._waiting or snapshot.expires_at <= self._clock():
+                    self._producer.tally.replaced()
+                else:
+                    # Meant was one before it, which was delivered meanwhile: nothing newer follows.
+                    self._waiting[snapshot.key] = snapshot
                 report = self._settle(snapshot, None)
             else:
                 report = self._settle(snapshot, self._producer.failure(error))

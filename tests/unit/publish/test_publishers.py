@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.publish import publisher as publishing
+from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.producer import TopicProducer
 from kquota.publish.publisher import UsagePublisher
@@ -47,6 +51,49 @@ def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None
     assert time.monotonic() - begun < 2
     publisher.publish(b"1", b"after the end")
     assert publisher.flush(0)
+
+
+class LateProducer:
+    """A producer whose record under way arrives just as it is to be called back."""
+
+    generation = 1
+
+    def __init__(self, *_: object) -> None:
+        self.tally = DeliveryTally()
+        self.handed_over: list[bytes] = []
+        self._reports: dict[bytes, Callable[..., Any]] = {}
+
+    def produce(self, _key: bytes, value: bytes, _headers: object, on_delivery: Callable[..., Any]) -> None:
+        self.handed_over.append(value)
+        self._reports[value] = on_delivery
+
+    def purge_unsent(self) -> None:
+        self._reports.pop(b"A")(None, None)
+        self._reports.pop(b"B")(KafkaError(KafkaError._PURGE_QUEUE), None)
+
+    def delivered(self) -> None:
+        self.tally.delivered()
+
+    def poll(self, seconds: float) -> None:
+        time.sleep(min(seconds, 0.01))
+
+    def close(self) -> None:
+        """There is no client."""
+
+
+def test_a_snapshot_called_back_in_place_of_one_that_was_delivered_is_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late = LateProducer()
+    monkeypatch.setattr(publishing, "TopicProducer", lambda *_: late)
+    publisher = UsagePublisher(NOWHERE, "t")
+    try:
+        publisher.publish(b"1", b"A")
+        publisher.publish(b"1", b"B")
+        assert late.handed_over == [b"A", b"B", b"B"]
+        assert (publisher.state().delivered, publisher.state().replaced) == (1, 0)
+    finally:
+        publisher.close()
 
 
 def test_a_closed_producer_drops_what_never_left_and_keeps_nobody_who_waits_for_it() -> None:
