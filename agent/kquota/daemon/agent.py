@@ -96,7 +96,7 @@ class Agent:
         )
         moment = self._clocks.now()
         started_seconds = time.monotonic()
-        report = self._cycle.run(moment, arrivals, self._kafka.knowledge.news(moment.monotonic_seconds))
+        report = self._cycle.run(moment, arrivals, self._kafka.news(moment.monotonic_seconds))
         for document in self._history.record(report):
             self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
         self._remember_brokers(report)

@@ -200,6 +200,7 @@ class Cycle:
         applied = self._applied[0] if self._applied is not None else None
         known = applied if isinstance(applied, AppliedState) else None
         state = None if known is None else known.state
+        self._schedule.note_lost(news.reports_lost, self._settings.interval_seconds)
         if not self._schedule.due(own, state, moment.monotonic_seconds):
             return False
         self._usage_sequence += 1

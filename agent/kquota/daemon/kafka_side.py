@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
 from kquota.daemon.ports import Arrival, ClusterNews
@@ -210,6 +210,11 @@ class KafkaSide:
         self.reader.start()
         self._brokers.start()
         self._topics.start()
+
+    def news(self, now_seconds: float) -> ClusterNews:
+        """Return what a cycle needs of what the clients have said."""
+        reports_lost = sum(self.usage.state().errors.values())
+        return replace(self.knowledge.news(now_seconds), reports_lost=reports_lost)
 
     def gather(self, timeout_seconds: float, *, rest_seconds: float = 0.0) -> list[Arrival]:
         """Wait for events, at most so long; return the records among them, in order.

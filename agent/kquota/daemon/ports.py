@@ -28,7 +28,8 @@ class ClusterNews:
     """What the Kafka side knows by now, beside the records.
 
     ``topic_refused`` says why the usage topic can't be used. ``asked_own_broker`` is whether this
-    broker itself has lately answered a request of ours.
+    broker itself has lately answered a request of ours. ``reports_lost`` counts reports of ours that were
+    not delivered.
     """
 
     cluster_id: str | None = None
@@ -36,6 +37,7 @@ class ClusterNews:
     caught_up: bool = False
     topic_refused: str | None = None
     asked_own_broker: bool = False
+    reports_lost: int = 0
 
 
 class Ports(Protocol):

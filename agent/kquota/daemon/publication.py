@@ -34,10 +34,13 @@ class PublicationSchedule:
     _at_seconds: float | None = None
     _signature: _Signature | None = None
     _headroom: Fraction = Fraction(1)
+    _reports_lost: int = 0
+    _retry_seconds: float | None = None
 
     def due(self, record: UsageRecord, applied_state: str | None, now_seconds: float) -> bool:
         """Return whether this record should be published now."""
-        if self._at_seconds is None or now_seconds - self._at_seconds >= self.interval_seconds:
+        interval_seconds = self.interval_seconds if self._retry_seconds is None else self._retry_seconds
+        if self._at_seconds is None or now_seconds - self._at_seconds >= interval_seconds:
             return True
         if _signature(record, applied_state) != self._signature:
             return True
@@ -49,6 +52,16 @@ class PublicationSchedule:
         self._at_seconds = now_seconds
         self._signature = _signature(record, applied_state)
         self._headroom = _smallest_headroom(record)
+        self._retry_seconds = None
+
+    def note_lost(self, reports_lost: int, retry_seconds: float) -> None:
+        """Take in how many reports were lost by now; after one more the next is due so long after the last.
+
+        A change must not wait for the next regular report of a large cluster because its report was lost.
+        """
+        if reports_lost > self._reports_lost:
+            self._retry_seconds = retry_seconds
+        self._reports_lost = reports_lost
 
     @property
     def forced(self) -> bool:

@@ -115,6 +115,27 @@ def test_it_publishes_at_once_on_a_change_and_otherwise_regularly() -> None:
     assert [record["Sequence"] for record in bench.ports.published] == list(range(1, published + 3))
 
 
+def test_a_report_that_was_lost_is_followed_soon_in_a_large_cluster_too() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, active_brokers=frozenset(range(1, 1001)))
+    for _ in range(4):
+        bench.run()
+    published = len(bench.ports.published)
+
+    def published_within(seconds: int) -> int:
+        for _ in range(seconds):
+            bench.run(after=1.0)
+        return len(bench.ports.published) - published
+
+    assert published_within(10) == 0, "a thousand brokers report seldom"
+    bench.ports.volumes = (volume(15),)
+    assert published_within(1) == 1
+    bench.news = replace(bench.news, reports_lost=1)
+    assert published_within(4) == 1, "nor do they in a hurry when all are refused"
+    assert published_within(1) == 2
+    assert published_within(10) == 2, "it was lost once"
+
+
 @pytest.mark.accepts("A10")
 def test_its_own_fresh_look_tightens_ahead_of_its_record() -> None:
     bench = Bench()
