@@ -8,9 +8,8 @@ It never sleeps and never waits.
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 
@@ -26,7 +25,8 @@ from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, FoldResult, NoRecord, excess_sentence, foreign_sentence
 from kquota.daemon.clocks import Moment
 from kquota.daemon.enforcement import Enforcement, enforcement
-from kquota.daemon.orders import OrderNews, order_news
+from kquota.daemon.folded import Folded
+from kquota.daemon.orders import order_news
 from kquota.daemon.own_record import own_record
 from kquota.daemon.ports import Arrival, ClusterNews, Ports
 from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
@@ -109,6 +109,7 @@ class Cycle:
         self._previous: tuple[Volume, ...] = ()
         self._fill_rates = FillRates()
         self._rereading: ClusterView | None = None
+        self._rereadings = 0
         self._read_once = False
         self._was_caught_up = False
         self._usage_sequence = 0
@@ -122,18 +123,12 @@ class Cycle:
         self._rival = RivalWatch()
 
     def configure(self, settings: CycleSettings, ports: Ports) -> None:
-        """Go on with other settings; what was learnt about the cluster stays.
-
-        The topic is read again from its beginning then. Old records must not pass for the present while
-        that goes on, so they make a view of their own, which takes the place of this one at the end.
-        """
+        """Go on with other settings; what was learnt about the cluster stays."""
         self._settings, self._ports = settings, ports
-        self._rereading = ClusterView(settings.future_tolerance)
-        self._was_caught_up = False
+        self._read_anew()
         self.view.future_tolerance = settings.future_tolerance
         self._membership.grace_seconds = settings.join_grace_seconds
         self._schedule.interval_seconds = settings.interval_seconds
-        self._schedule.force()
         self._applied = None
 
     @property
@@ -210,12 +205,8 @@ class Cycle:
         self._schedule.published(own, state, moment.monotonic_seconds)
         return True
 
-    def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> _Fold:
-        fold = _Fold()
-        view = self._rereading or self.view
-        # Only what the cluster itself has said: one remembered from before may be another cluster's.
-        view.know_cluster(None if news.active_brokers is None else news.cluster_id)
-        view.listed = self._membership.active or frozenset()
+    def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> Folded:
+        fold, view = Folded(), self._view_being_read(news)
         for arrival, event in self._read(arrivals, view, moment):
             if event is None:
                 fold.results[FoldResult.SUPERSEDED.value] += 1
@@ -254,6 +245,26 @@ class Cycle:
                 self._settings.policy.staleness.total_seconds(),
             )
         return fold
+
+    def _view_being_read(self, news: ClusterNews) -> ClusterView:
+        if news.rereadings != self._rereadings:
+            self._rereadings = news.rereadings
+            self._read_anew()
+        view = self._rereading or self.view
+        # Only what the cluster itself has said: one remembered from before may be another cluster's.
+        view.know_cluster(None if news.active_brokers is None else news.cluster_id)
+        view.listed = self._membership.active or frozenset()
+        return view
+
+    def _read_anew(self) -> None:
+        """The topic is read again from its beginning.
+
+        Old records must not pass for the present while that goes on, so they make a view of their own, which
+        takes the place of this one at the end. Our own last record may be gone: another follows at once.
+        """
+        self._rereading = ClusterView(self._settings.future_tolerance)
+        self._was_caught_up = False
+        self._schedule.force()
 
     def _read(
         self, arrivals: Sequence[Arrival], view: ClusterView, moment: Moment
@@ -384,13 +395,3 @@ class Cycle:
         if news.topic_refused is not None:
             sentence += f" ({news.topic_refused})"
         return f"{sentence} [{enforced.sentence}]"
-
-
-@dataclass(slots=True)
-class _Fold:
-    """What one cycle's records were."""
-
-    results: Counter[str] = field(default_factory=Counter)
-    malformed: list[str] = field(default_factory=list)
-    orders: list[OrderNews] = field(default_factory=list)
-    rival: UsageRecord | None = None

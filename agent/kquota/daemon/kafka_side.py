@@ -64,6 +64,7 @@ class KafkaKnowledge:
     cluster_id: str | None = None
     active_brokers: frozenset[int] | None = None
     caught_up: bool = False
+    rereadings: int = 0
     restarts: list[str] = field(default_factory=list)
     partitions: int | None = None
     topics: dict[str, TopicVerdict] = field(default_factory=dict)
@@ -103,6 +104,8 @@ class KafkaKnowledge:
                 self._count(event)
             case TopicRestarted():
                 self.restarts.append(event.reason)
+                if event.same_topic:
+                    self.caught_up, self.rereadings = False, self.rereadings + 1
             case PartitionsChanged():
                 self.partitions = event.partitions
         return None
@@ -117,6 +120,7 @@ class KafkaKnowledge:
             caught_up=self.caught_up,
             topic_refused=refused.sentence if refused and refused.status is Verdict.REFUSED else None,
             asked_own_broker=answered is not None and now_seconds - answered <= _ASKED_WITHIN_SECONDS,
+            rereadings=self.rereadings,
         )
 
     def drain_errors(self) -> Counter[Kind]:
@@ -231,6 +235,8 @@ class KafkaSide:
             except Empty:
                 break
             arrival = self.knowledge.take(event)
+            if isinstance(event, TopicRestarted) and event.same_topic:
+                arrivals.clear()  # whatever of them is still in the log comes again
             if arrival is not None:
                 arrivals.append(arrival)
         return arrivals

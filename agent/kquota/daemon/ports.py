@@ -29,7 +29,8 @@ class ClusterNews:
 
     ``topic_refused`` says why the usage topic can't be used. ``asked_own_broker`` is whether this
     broker itself has lately answered a request of ours. ``reports_lost`` counts reports of ours that were
-    not delivered.
+    not delivered. ``rereadings`` counts how often the same topic began to be read again from its beginning:
+    with the records of this cycle, if it has grown.
     """
 
     cluster_id: str | None = None
@@ -38,6 +39,7 @@ class ClusterNews:
     topic_refused: str | None = None
     asked_own_broker: bool = False
     reports_lost: int = 0
+    rereadings: int = 0
 
 
 class Ports(Protocol):

@@ -225,7 +225,8 @@ class TopicReader:
             restarted = TopicRestarted(facts.topic_id, "the topic was deleted and created again")
             self._former_ids.add(self._topic_id)
         elif self._out_of_order is not None and self._progress.positions:
-            restarted = TopicRestarted(facts.topic_id, self._out_of_order)
+            restarted = TopicRestarted(facts.topic_id, self._out_of_order, same_topic=True)
+            self._caught_up = False
         again = restarted is not None or self._out_of_order is not None
         self._topic_id = facts.topic_id
         self._out_of_order = None

@@ -24,15 +24,20 @@ class TopicRestarted:
     """The topic is a new one, or its offsets have gone back: everything is read again from its beginning,
     and the offsets of what follows do not compare with those of what came before. It takes back nothing of
     what was read.
+
+    Of the `same_topic` old records come again, until CaughtUp is told anew.
     """
 
     topic_id: str
     reason: str
+    same_topic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """Every partition has been read up to where it ended when the reading began. Told once."""
+    """Every partition has been read up to where it ended when the reading began. Told once, and again
+    after the same topic was read anew.
+    """
 
     records: int
 

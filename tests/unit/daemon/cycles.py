@@ -20,6 +20,7 @@ from kquota.apply.verification import Verification
 from kquota.core.decision import FallbackAction, Mode, State
 from kquota.core.limits import Limit, LimitType
 from kquota.core.policy import PolicySettings
+from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, usage_to_document
 from kquota.daemon.clocks import Moment
 from kquota.daemon.cycle import Cycle, CycleSettings
@@ -197,3 +198,14 @@ def arrival(key: int | str, value: Mapping[str, Any] | bytes | None, **headers: 
     """A record as it comes from the topic."""
     raw = json.dumps(value).encode() if isinstance(value, Mapping) else value
     return Arrival(str(key).encode(), raw, tuple((name, text.encode()) for name, text in headers.items()))
+
+
+def state(report: CycleReport) -> str | None:
+    """What was decided, if anything was."""
+    return None if report.decision is None else report.decision.state.value
+
+
+def order(until_seconds: float, **fields: Any) -> dict[str, Any]:
+    """The value of a hold or another order, which ends so long after the start."""
+    until = format_utc(START + timedelta(seconds=until_seconds))
+    return {"Until": until, "Reason": "a test", "Actor": "alice", **fields}

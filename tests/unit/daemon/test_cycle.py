@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from kquota.core.decision import Mode, State, UndeterminedCause
-from kquota.core.policy import PolicySettings
-from kquota.core.timestamps import format_utc
 from kquota.daemon.cycle import CONTRADICTION_SECONDS, REWRITE_SECONDS, START_PATIENCE_SECONDS
 from kquota.daemon.report import CycleReport
 from tests.unit.core.golden import complaints
@@ -21,29 +18,20 @@ from tests.unit.daemon.cycles import (
     NEWS,
     NO_FILE,
     SETTINGS,
-    START,
     UNKNOWN,
     VERIFIED,
     Bench,
-    MemoryPorts,
     applied_state,
     arrival,
+    order,
+    state,
     volume,
 )
-
-
-def state(report: CycleReport) -> str | None:
-    return None if report.decision is None else report.decision.state.value
 
 
 def causes(report: CycleReport) -> list[tuple[int | None, str]]:
     assert report.decision is not None
     return [(entry.broker_id, entry.cause.value) for entry in report.decision.undetermined]
-
-
-def order(until_seconds: float, **fields: Any) -> dict[str, Any]:
-    until = format_utc(START + timedelta(seconds=until_seconds))
-    return {"Until": until, "Reason": "a test", "Actor": "alice", **fields}
 
 
 def test_it_waits_for_the_echo_of_its_own_report_and_then_decides() -> None:
@@ -312,16 +300,6 @@ def test_what_was_ordered_before_the_start_is_no_news() -> None:
     assert report.folded["malformed"] == report.folded["operator"] == 1
 
 
-def test_a_reload_tells_nothing_again() -> None:
-    bench = Bench()
-    bench.settle()
-    bench.replace_ports(MemoryPorts(), SETTINGS)
-    report = bench.run(arrival("hold", order(600, Action="pause")), arrival("hold", None), arrival(2, b"{"))
-    assert (report.orders, report.malformed) == ((), ())
-    report = bench.run(arrival("hold", None, actor="bob", reason="done"))
-    assert [news.sentence for news in report.orders] == ["the hold was released by bob (done)"]
-
-
 @pytest.mark.accepts("F16")
 def test_another_agent_for_our_broker_is_a_rival_as_long_as_it_reports() -> None:
     bench = Bench()
@@ -359,31 +337,6 @@ def test_a_record_that_is_not_taken_is_no_rival_s() -> None:
     assert report.rival_instance is None
     assert state(report) == "OPEN"
     assert [sentence.split(": ")[0] for sentence in report.malformed] == ["the record of key 1 can't be used"]
-
-
-def test_another_cluster_s_records_count_no_more_when_it_is_known_which_this_is() -> None:
-    bench = Bench()
-    bench.news = replace(NEWS, cluster_id=None, active_brokers=None)
-    bench.run(arrival(9, bench.usage(5, ClusterId="another")))
-    bench.news = NEWS
-    assert state(bench.settle()) == "OPEN"
-
-
-@pytest.mark.accepts("F34")
-def test_a_reload_keeps_the_view_until_the_topic_was_read_again() -> None:
-    bench = Bench()
-    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
-    bench.run(arrival(2, bench.usage(5)))
-    assert state(bench.settle()) == "PAUSE"
-    ports = MemoryPorts()
-    policy = PolicySettings(SETTINGS.policy.fallback_action, timedelta(seconds=600))
-    bench.replace_ports(ports, replace(SETTINGS, policy=policy))
-    bench.news = replace(bench.news, caught_up=False)
-    old = bench.usage(50, age_seconds=500)
-    assert state(bench.run(arrival(2, old))) == "PAUSE", "what is read on the way is not the present"
-    bench.news = replace(bench.news, caught_up=True)
-    assert state(bench.run(arrival(2, bench.usage(15)))) == "THROTTLE"
-    assert ports.published, "it reports at once"
 
 
 def test_it_goes_on_without_volumes_to_look_at() -> None:

@@ -116,3 +116,13 @@ def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaKnowledge) -> None:
     assert knowledge.drain_restarts() == ["it was created again"]
     assert knowledge.drain_restarts() == []
     assert knowledge.news(0).caught_up, "the view stands"
+
+
+def test_after_a_restart_of_the_same_topic_old_records_come_again(knowledge: KafkaKnowledge) -> None:
+    knowledge.take(CaughtUp(1))
+    assert knowledge.news(0).rereadings == 0
+    knowledge.take(TopicRestarted("id", "the offset is out of range", same_topic=True))
+    assert (knowledge.news(0).caught_up, knowledge.news(0).rereadings) == (False, 1)
+    knowledge.take(CaughtUp(1))
+    assert (knowledge.news(0).caught_up, knowledge.news(0).rereadings) == (True, 1)
+    assert knowledge.drain_restarts() == ["the offset is out of range"]

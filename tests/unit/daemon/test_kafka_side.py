@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kquota.daemon.kafka_side import KafkaSide
+from kquota.fold.records import TopicRecord, TopicRestarted
 from kquota.kafka.config import ConfigurationError
 from tests.integration.waiting import eventually
 from tests.unit.daemon.test_agent import settings_in
@@ -23,6 +24,23 @@ def client_threads() -> list[str]:
             continue
     ours = [thread.name for thread in threading.enumerate() if thread.name.startswith("kquota-")]
     return [name for name in names if name.startswith("rdk:")] + ours
+
+
+def test_what_came_before_the_log_was_read_again_is_not_folded_beside_it(tmp_path: Path) -> None:
+    side = KafkaSide(settings_in(tmp_path), 1, None)
+    try:
+        for event in (
+            TopicRecord(0, 9, 0, b"hold", b"lost"),
+            TopicRestarted("id", "the offset is out of range", same_topic=True),
+            TopicRecord(0, 0, 0, b"1", b"{}"),
+        ):
+            side.inbox.put(event)
+        assert [arrival.key for arrival in side.gather(0)] == [b"1"]
+        for event in (TopicRecord(0, 9, 0, b"1", b"{}"), TopicRestarted("id2", "it was created again")):
+            side.inbox.put(event)
+        assert [arrival.key for arrival in side.gather(0)] == [b"1"], "a new topic takes nothing back"
+    finally:
+        side.close()
 
 
 def test_a_refusal_half_way_leaves_no_client_open(tmp_path: Path) -> None:

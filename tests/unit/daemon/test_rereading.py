@@ -1,0 +1,86 @@
+"""What is read from the topic's beginning, before it is known what of it still holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from kquota.core.policy import PolicySettings
+from tests.unit.daemon.cycles import (
+    NEWS,
+    SETTINGS,
+    Bench,
+    MemoryPorts,
+    arrival,
+    order,
+    state,
+)
+
+
+def test_a_reload_tells_nothing_again() -> None:
+    bench = Bench()
+    bench.settle()
+    bench.replace_ports(MemoryPorts(), SETTINGS)
+    report = bench.run(arrival("hold", order(600, Action="pause")), arrival("hold", None), arrival(2, b"{"))
+    assert (report.orders, report.malformed) == ((), ())
+    report = bench.run(arrival("hold", None, actor="bob", reason="done"))
+    assert [news.sentence for news in report.orders] == ["the hold was released by bob (done)"]
+
+
+def test_another_cluster_s_records_count_no_more_when_it_is_known_which_this_is() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, cluster_id=None, active_brokers=None)
+    bench.run(arrival(9, bench.usage(5, ClusterId="another")))
+    bench.news = NEWS
+    assert state(bench.settle()) == "OPEN"
+
+
+@pytest.mark.accepts("F34")
+def test_a_reload_keeps_the_view_until_the_topic_was_read_again() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    bench.run(arrival(2, bench.usage(5)))
+    assert state(bench.settle()) == "PAUSE"
+    ports = MemoryPorts()
+    policy = PolicySettings(SETTINGS.policy.fallback_action, timedelta(seconds=600))
+    bench.replace_ports(ports, replace(SETTINGS, policy=policy))
+    bench.news = replace(bench.news, caught_up=False)
+    old = bench.usage(50, age_seconds=500)
+    assert state(bench.run(arrival(2, old))) == "PAUSE", "what is read on the way is not the present"
+    bench.news = replace(bench.news, caught_up=True)
+    assert state(bench.run(arrival(2, bench.usage(15)))) == "THROTTLE"
+    assert ports.published, "it reports at once"
+
+
+@pytest.mark.parametrize("portions", [1, 2])
+def test_old_records_of_a_log_that_was_cut_do_not_pass_for_the_present(portions: int) -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    bench.run(arrival(2, bench.usage(50)))
+    assert state(bench.settle()) == "OPEN"
+    old = arrival(2, bench.usage(5, age_seconds=500)), arrival("hold", order(600, Action="pause"))
+    present = arrival("hold", None), arrival(2, bench.usage(15))
+    bench.news = replace(bench.news, rereadings=1, caught_up=portions == 1)
+    if portions == 2:
+        report = bench.run(*old)
+        assert (state(report), report.orders) == ("OPEN", ())
+        bench.news = replace(bench.news, caught_up=True)
+        report = bench.run(*present)
+    else:
+        report = bench.run(*old, *present)
+    assert (state(report), report.orders) == ("THROTTLE", ())
+    released = bench.run(arrival("hold", None, actor="bob", reason="done"))
+    assert len(released.orders) == 1, "what is ordered from now on is news"
+
+
+def test_a_log_that_was_cut_gets_our_own_report_at_once() -> None:
+    bench = Bench()
+    bench.settle()
+    published = len(bench.ports.published)
+    bench.news = replace(NEWS, rereadings=1, caught_up=False)
+    bench.run()
+    assert bench.cycle.publishes_next
+    bench.run(after=0)
+    assert len(bench.ports.published) == published + 1

@@ -1,0 +1,143 @@
+"""The reader on a scripted client: what it hands over when the log below it is cut."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, TopicPartition
+
+from kquota.fold import reader as reading
+from kquota.fold.records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
+from kquota.kafka.admin import Pending, TopicFacts
+from kquota.kafka.config import ClientProperties
+from tests.integration.waiting import eventually
+
+NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
+
+
+class Fetched:
+    """What a poll returns: a record, or an error of the partition."""
+
+    def __init__(self, offset: int, code: int | None = None) -> None:
+        self._offset = offset
+        self._error = None if code is None else KafkaError(code)
+
+    def error(self) -> KafkaError | None:
+        return self._error
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return self._offset
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 0
+
+    def key(self) -> bytes:
+        return b"1"
+
+    def value(self) -> bytes:
+        return b"%d" % self._offset
+
+    def headers(self) -> None:
+        return None
+
+
+class Log:
+    """A topic of one partition, its admin and its consumer; ``end`` moves as somebody writes or cuts."""
+
+    generation = 1
+    problem = None
+
+    def __init__(self) -> None:
+        self.end = 3
+        self.topic_id = "an id"
+        self._position = 0
+        self.errors = self
+
+    def describe_topic(self, name: str) -> Pending[TopicFacts]:
+        return _done(TopicFacts(name, self.topic_id, frozenset({0}), 1, frozenset()))
+
+    def end_offset(self, _topic: str, _partition: int) -> Pending[int]:
+        return _done(self.end)
+
+    def current(self) -> Log:
+        return self
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self._position = max(0, partitions[0].offset)
+
+    def poll(self, _seconds: float) -> Fetched:
+        time.sleep(0.01)
+        if self._position > self.end:
+            return Fetched(self._position, KafkaError.OFFSET_OUT_OF_RANGE)
+        if self._position == self.end:
+            return Fetched(self.end, KafkaError._PARTITION_EOF)
+        self._position += 1
+        return Fetched(self._position - 1)
+
+    def consume(self, _count: int, _seconds: float) -> list[Fetched]:
+        return []
+
+    def explain(self, failure: Any) -> Any:
+        return failure
+
+    def client_certificate(self) -> None:
+        return None
+
+    def refresh(self) -> None:
+        """Nothing is rotated."""
+
+    contact = close = refresh
+
+
+def _done(value: Any) -> Pending[Any]:
+    future: Future[Any] = Future()
+    future.set_result(value)
+    return Pending(future, lambda answered: answered.result())
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+def seen(log: Log, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TopicRecord | ReaderEvent]]:
+    monkeypatch.setattr(reading, "RotatingClient", lambda *_, **__: log)
+    seen: list[TopicRecord | ReaderEvent] = []
+    reader = reading.TopicReader(NOWHERE, "t", log, seen.append, topic_interval_seconds=0.1)  # type: ignore[arg-type]
+    reader.start()
+    yield seen
+    reader.close()
+
+
+def told(seen: list[TopicRecord | ReaderEvent]) -> list[object]:
+    """The offsets and the events about where the reading stands, in their order."""
+    interesting = [event for event in seen if isinstance(event, TopicRecord | CaughtUp | TopicRestarted)]
+    return [event.offset if isinstance(event, TopicRecord) else type(event) for event in interesting]
+
+
+def test_a_log_that_was_cut_is_read_again_and_caught_up_with_again(
+    log: Log, seen: list[TopicRecord | ReaderEvent]
+) -> None:
+    eventually(lambda: told(seen) == [0, 1, 2, CaughtUp], "all is read")
+    log.end = 2
+    eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, CaughtUp], "it is read again")
+    (restarted,) = [event for event in seen if isinstance(event, TopicRestarted)]
+    assert restarted.same_topic
+
+
+def test_a_topic_that_was_created_again_is_caught_up_with_once(
+    log: Log, seen: list[TopicRecord | ReaderEvent]
+) -> None:
+    eventually(lambda: told(seen) == [0, 1, 2, CaughtUp], "all is read")
+    log.topic_id = "another id"
+    eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, 2], "it is read anew")
+    (restarted,) = [event for event in seen if isinstance(event, TopicRestarted)]
+    assert not restarted.same_topic
