@@ -19,6 +19,7 @@ from kquota.daemon.measurements import measure
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.narrator import Narrator
 from kquota.daemon.report import CycleReport
+from kquota.daemon.state_writer import StateWriter
 from kquota.kafka.errors import Kind
 from kquota.observe.server_properties import BrokerProperties
 from kquota.publish.delivery import PublicationState
@@ -50,6 +51,7 @@ class Agent:
         self._last_cycle_seconds = 0.0
         self._metrics = metrics
         self._state_file = AgentStateFile(settings.state_dir / FILE_NAME, take_over=True)
+        self._states = StateWriter(self._state_file)
         state, self._state_problem = self._state_file.load()
         self.broker_id = (
             settings.broker.node_id if settings.broker.node_id is not None else properties.node_id
@@ -76,11 +78,13 @@ class Agent:
             ConfigurationError, OSError: as at the start; the agent then goes on as it was.
         """
         kafka, local = self._kafka, self._local
-        # `kquota volumes --accept` has changed the file; where it is broken, what we have in mind counts
-        state, self._state_problem = self._state_file.load()
-        self._connect(
-            settings, properties, local.state if self._state_problem else state, local.offline_log_dirs
-        )
+        # `kquota volumes --accept` has changed the file; where it is broken, or its disk does not answer,
+        # what we have in mind counts.
+        state = local.state
+        if self._states.settle(_GOODBYE_SECONDS):
+            loaded, self._state_problem = self._state_file.load()
+            state = state if self._state_problem else loaded
+        self._connect(settings, properties, state, local.offline_log_dirs)
         _close(kafka, local)
         self._cycle.configure(CycleSettings.of(settings, self.broker_id), self._local)
         self._history.sample_interval_seconds = settings.history_interval_seconds
@@ -110,6 +114,7 @@ class Agent:
         """End sampling and clients."""
         self._growth.close()
         _close(self._kafka, self._local)
+        self._states.close(_GOODBYE_SECONDS)
 
     def _connect(
         self,
@@ -125,7 +130,7 @@ class Agent:
             local = LocalSide(
                 settings,
                 replace(properties, node_id=self.broker_id),
-                self._state_file,
+                self._states,
                 state,
                 kafka.usage.publish,
                 kafka.client_id_prefix,
@@ -204,7 +209,7 @@ class Agent:
         self._history_dropped = history.dropped
 
     def _state_trouble(self) -> str | None:
-        problems = [self._state_problem, *self._local.problems.values()]
+        problems = [self._state_problem, self._states.problem, *self._local.problems.values()]
         return "; ".join(problem for problem in problems if problem) or None
 
 

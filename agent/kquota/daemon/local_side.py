@@ -10,6 +10,7 @@ from kquota.apply.verification import Verification, verify
 from kquota.core.records import broker_key
 from kquota.core.usage import UsageRecord, usage_to_document
 from kquota.daemon.clocks import Moment
+from kquota.daemon.state_writer import StateWriter
 from kquota.host.boot_clock import BootClock
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, with_offline
@@ -17,7 +18,7 @@ from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_watch import VolumeWatch
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
-from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
+from kquota.write.agent_state import ActiveBrokers, AgentState
 from kquota.write.decision_file import DecisionFile, lease_end_uptime_ms
 
 Publish = Callable[[bytes, bytes], None]
@@ -26,14 +27,14 @@ Publish = Callable[[bytes, bytes], None]
 class LocalSide:
     """The edges of a cycle on this machine (the ``Ports`` of :mod:`kquota.daemon.cycle`).
 
-    ``problems`` are sentences about files of our own that can't be written, by subject.
+    ``problems`` are sentences about what is remembered and can't be used, by subject.
     """
 
     def __init__(
         self,
         settings: Settings,
         properties: BrokerProperties,
-        state_file: AgentStateFile,
+        states: StateWriter,
         state: AgentState,
         publish: Publish,
         client_id_prefix: str,
@@ -49,7 +50,7 @@ class LocalSide:
         self.problems: dict[str, str] = {}
         self._settings = settings
         self._properties = properties
-        self._state_file, self._state = state_file, state
+        self._states, self._state = states, state
         self._publish = publish
         self._client_id_prefix = client_id_prefix
         self._started = BootClock().now()
@@ -132,12 +133,7 @@ class LocalSide:
 
     def _remember(self, state: AgentState) -> None:
         self._state = state
-        try:
-            self._state_file.save(state)
-        except OSError as error:
-            self.problems["state file"] = f"the state file {self._state_file.path} can't be written: {error}"
-        else:
-            self.problems.pop("state file", None)
+        self._states.save(state)
 
 
 def _remembered(state: AgentState, problems: dict[str, str]) -> dict[str, VolumeIdentity]:

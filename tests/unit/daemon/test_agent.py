@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from prometheus_client import generate_latest
 from kquota.apply.applied_state import AppliedState
 from kquota.daemon.agent import Agent
 from kquota.daemon.journal import MessageId
+from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.metrics import AgentMetrics
+from kquota.daemon.ports import ClusterNews
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.config import ConfigurationError
 from kquota.kafka.errors import KafkaFailure, Kind
@@ -21,6 +24,7 @@ from kquota.observe.server_properties import read_broker_properties
 from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
 from kquota.settings.model import Settings
+from kquota.write.agent_state import FILE_NAME, AgentState, AgentStateFile
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import SAMPLES, complaints
 
@@ -161,6 +165,52 @@ def test_history_that_is_lost_is_counted_and_a_denial_is_told(
     _, entries = agent.run_cycle()
     assert "WRITE is denied on topic __kquota_history" in [entry.sentence for entry in entries]
     assert "kquota_history_dropped_total 4.0" in generate_latest(metrics.registry).decode()
+
+
+def test_decisions_go_on_while_the_disk_of_the_state_file_stalls(
+    directory: Path, metrics: AgentMetrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_in(directory)
+    begun, answers, save = threading.Event(), threading.Event(), AgentStateFile.save
+
+    def stall(file: AgentStateFile, state: AgentState) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        begun.set()
+        assert answers.wait(60)
+        save(file, state)
+
+    monkeypatch.setattr(AgentStateFile, "save", stall)
+    lists = iter([frozenset(range(7, last)) for last in range(20, 7, -1)])  # one broker less each time
+    monkeypatch.setattr(KafkaSide, "news", lambda *_: ClusterNews(cluster_id="c", active_brokers=next(lists)))
+    agent = Agent(settings, read_broker_properties(settings.broker.server_properties), metrics)
+    try:
+        for number in range(1, 11):
+            agent.run_cycle()
+            written = json.loads(settings.decision_file.read_text("utf-8"))
+            assert written["sequence"] == number, "the decision is renewed"
+        assert begun.wait(60)
+        answers.set()
+    finally:
+        agent.close()
+    state, _ = AgentStateFile(settings.state_dir / FILE_NAME).load()
+    assert state.active_brokers is not None
+    assert state.active_brokers.broker_ids == (7, 8, 9, 10), "the last one at the end"
+
+
+def test_a_reload_reads_what_was_written_just_before(agent: Agent, directory: Path) -> None:
+    agent.run_cycle()
+    settings = settings_in(directory)
+    agent.reconfigure(settings, read_broker_properties(settings.broker.server_properties))
+    state, _ = AgentStateFile(settings.state_dir / FILE_NAME).load()
+    assert list(state.remembered_volumes) == [f"{directory}/kafka"]
+
+
+def test_a_state_file_that_can_not_be_written_is_told(agent: Agent, directory: Path) -> None:
+    (directory / "state").rename(directory / "gone")
+    eventually(
+        lambda: any("state.json can't be written" in entry.sentence for entry in agent.run_cycle()[1]),
+        "it is told",
+    )
 
 
 def test_a_broken_state_file_is_told_and_loosens_nothing(directory: Path, metrics: AgentMetrics) -> None:
