@@ -146,15 +146,15 @@ class HistoryPublisher:
             self._producer.report(failure)
 
     def _finished(self, number: int, error: KafkaError | None, _message: Message) -> None:
-        failure: KafkaFailure | None = None
+        # Explaining a failure may mean to read a certificate: not while publish() would wait for the lock.
+        failure = None if error is None else self._producer.failure(error)
         with self._changed:
             if number not in self._under_way:
                 return
-            if error is None:
+            if failure is None:
                 self._forget(number)
                 self._producer.delivered()
             else:
-                failure = self._producer.failure(error)
                 self._settle(number, failure)
             self._changed.notify_all()
         if failure is not None:

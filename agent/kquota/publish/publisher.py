@@ -152,6 +152,9 @@ class UsagePublisher:
         return None if failure is None else self._settle(snapshot, failure)
 
     def _finished(self, snapshot: _Snapshot, error: KafkaError | None, _message: Message) -> None:
+        purged = error is not None and error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
+        # Explaining a failure may mean to read a certificate: not while publish() would wait for the lock.
+        failure = None if error is None or purged else self._producer.failure(error)
         report: KafkaFailure | None = None
         with self._lock:
             if self._under_way.get(snapshot.key) is not snapshot:
@@ -159,7 +162,7 @@ class UsagePublisher:
             if error is None:
                 self._producer.delivered()
                 report = self._settle(snapshot, None)
-            elif error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT):
+            elif purged:
                 if snapshot.key in self._waiting or snapshot.expires_at <= self._clock():
                     self._producer.tally.replaced()
                 else:
@@ -167,7 +170,7 @@ class UsagePublisher:
                     self._waiting[snapshot.key] = snapshot
                 report = self._settle(snapshot, None)
             else:
-                report = self._settle(snapshot, self._producer.failure(error))
+                report = self._settle(snapshot, failure)
         if report is not None:
             self._producer.report(report)
 

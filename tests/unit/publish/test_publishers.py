@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,11 +15,13 @@ from confluent_kafka import KafkaError
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.publish import history as history_publishing
 from kquota.publish import publisher as publishing
 from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.producer import TopicProducer
 from kquota.publish.publisher import UsagePublisher
+from tests.integration.waiting import eventually
 
 NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
@@ -94,6 +98,60 @@ def test_a_snapshot_called_back_in_place_of_one_that_was_delivered_is_sent_again
         assert (publisher.state().delivered, publisher.state().replaced) == (1, 0)
     finally:
         publisher.close()
+
+
+class SlowlyExplained(LateProducer):
+    """A producer that loses its first record, and takes its time to say why."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.known = threading.Event(), threading.Event()
+
+    def lose_first(self) -> None:
+        self._reports.pop(b"A")(KafkaError(KafkaError._MSG_TIMED_OUT), None)
+
+    def failure(self, _error: KafkaError) -> KafkaFailure:
+        self.asked.set()
+        assert self.known.wait(60)
+        return KafkaFailure(Kind.TIMEOUT, "it took too long")
+
+    def failed(self, failure: KafkaFailure) -> None:
+        self.tally.failed(failure)
+
+    def report(self, _failure: KafkaFailure) -> None:
+        """Nobody is told."""
+
+    def purge_unsent(self) -> None:
+        """Nothing waits."""
+
+
+@pytest.mark.parametrize(
+    ("module", "publisher_class"), [(publishing, UsagePublisher), (history_publishing, HistoryPublisher)]
+)
+def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
+    module: ModuleType,
+    publisher_class: type[UsagePublisher | HistoryPublisher],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    producer = SlowlyExplained()
+    monkeypatch.setattr(module, "TopicProducer", lambda *_: producer)
+    publisher = publisher_class(NOWHERE, "t")
+    losing = threading.Thread(target=producer.lose_first)
+    publishing_next = threading.Thread(target=publisher.publish, args=(b"1", b"B"))
+    try:
+        publisher.publish(b"1", b"A")
+        eventually(lambda: producer.handed_over == [b"A"], "it is handed over")
+        losing.start()
+        assert producer.asked.wait(60)
+        publishing_next.start()
+        publishing_next.join(10)
+        assert not publishing_next.is_alive()
+    finally:
+        producer.known.set()
+        losing.join(60)
+        publishing_next.join(60)
+        publisher.close()
+    assert publisher.state().errors[Kind.TIMEOUT] == 1
 
 
 def test_a_closed_producer_drops_what_never_left_and_keeps_nobody_who_waits_for_it() -> None:
