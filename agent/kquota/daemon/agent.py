@@ -33,7 +33,6 @@ _GOODBYE_SECONDS = 1.0
 _REST_RATIO = 40.0
 # Until the first decision everything is news, also what is no record.
 _START_WAIT_SECONDS = 0.02
-_CERTIFICATE_SECONDS = 60.0
 
 
 class Agent:
@@ -143,7 +142,6 @@ class Agent:
         self._publication_errors: Counter[Kind] = Counter()
         self._history_dropped = 0
         self._wait_seconds = settings.sample_interval_seconds
-        self._certificate_at_seconds: float | None = None
         kafka.start()
         local.wait_for_volumes(settings.hang_seconds)
 
@@ -167,8 +165,10 @@ class Agent:
         knowledge = self._kafka.knowledge
         usage, history = self._kafka.usage.state(), self._kafka.history.state()
         self._metrics.connected(usage.connected)
-        if self._cycle.decides:  # reading it takes a quarter of a second
-            self._look_at_certificate(moment.monotonic_seconds)
+        if knowledge.certificate is not None:
+            certificate = knowledge.certificate.certificate
+            expires = None if certificate is None else certificate.not_after.timestamp()
+            self._metrics.certificate_expires(expires)
         tell = self._narrator.trouble
         for subject in ("reader", "brokers", "own broker", *(f"topic {name}" for name in knowledge.topics)):
             yield from tell(subject, knowledge.troubles.get(subject), MessageId.KAFKA_TROUBLE)
@@ -185,14 +185,6 @@ class Agent:
             self._metrics.clock_jumped()
             sentence = f"the wall clock jumped by {jump_seconds:+.1f} s; leases are not affected"
             yield Entry(logging.WARNING, sentence, MessageId.CLOCK_JUMPED)
-
-    def _look_at_certificate(self, now_seconds: float) -> None:
-        at = self._certificate_at_seconds
-        if at is None or now_seconds - at >= _CERTIFICATE_SECONDS:
-            self._certificate_at_seconds = now_seconds
-            certificate = self._kafka.admin.client_certificate()
-            expires = None if certificate is None else certificate.not_after.timestamp()
-            self._metrics.certificate_expires(expires)
 
     def _count_failures(self, usage: PublicationState, history: PublicationState) -> None:
         knowledge = self._kafka.knowledge

@@ -25,6 +25,7 @@ from kquota.fold.records import (
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, OwnBroker, OwnBrokerFailed
 from kquota.kafka.config import ClientProperties
+from kquota.kafka.credentials import ClientCertificate
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.publisher import UsagePublisher
@@ -35,6 +36,14 @@ from kquota.settings.model import Settings
 # Records of a long backlog are folded in portions, so that decisions and the watchdog go on between.
 MAX_EVENTS_A_CYCLE = 5000
 _ASKED_WITHIN_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateSeen:
+    """The client certificate that is on disk now; None where there is none, or none that can be read."""
+
+    certificate: ClientCertificate | None
+
 
 KafkaEvent = (
     TopicRecord
@@ -49,6 +58,7 @@ KafkaEvent = (
     | OwnBrokerFailed
     | TopicVerdict
     | KafkaFailure
+    | CertificateSeen
 )
 
 
@@ -57,7 +67,7 @@ class KafkaKnowledge:
     """What the Kafka clients have said so far.
 
     ``troubles`` are sentences by subject, for people; ``errors`` counts failures by kind, ``denied``
-    those for want of a permission.
+    those for want of a permission. ``certificate`` is None until it was looked at.
     """
 
     usage_topic: str
@@ -73,6 +83,7 @@ class KafkaKnowledge:
     errors: Counter[Kind] = field(default_factory=Counter)
     denied: Counter[Operation] = field(default_factory=Counter)
     read_failures: int = 0
+    certificate: CertificateSeen | None = None
 
     def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
         """Take in one event; a record of the usage topic comes back as an arrival."""
@@ -102,6 +113,8 @@ class KafkaKnowledge:
                 self._take_verdict(event)
             case KafkaFailure():
                 self._count(event)
+            case CertificateSeen():
+                self.certificate = event
             case TopicRestarted():
                 self.restarts.append(event.reason)
                 if event.same_topic:
@@ -207,7 +220,9 @@ class KafkaSide:
                 for contract in topics_as_configured(topics)
             ],
             self.inbox.put,
+            also=self._look_at_certificate,
         )
+        self._certificate: CertificateSeen | None = None
 
     def start(self) -> None:
         """Begin to read, to ask and to look."""
@@ -240,6 +255,13 @@ class KafkaSide:
             if arrival is not None:
                 arrivals.append(arrival)
         return arrivals
+
+    def _look_at_certificate(self) -> None:
+        """Tell of a new certificate. Reading one starts a process, so the thread of the topics does it."""
+        seen = CertificateSeen(self.admin.client_certificate())
+        if seen != self._certificate:
+            self._certificate = seen
+            self.inbox.put(seen)
 
     def close(self) -> None:
         """End every client, within some seconds."""

@@ -123,7 +123,7 @@ class TopicCheck:
 class TopicWatch:
     """Looks at topics regularly in a thread of its own, so that a deletion, a new creation or a changed
     cleanup.policy is seen. Every verdict goes to `sink`. An absent or unknown topic is looked at every
-    second.
+    second. `also` is called after each look, for what else is seldom and may take its time.
     """
 
     def __init__(
@@ -133,9 +133,11 @@ class TopicWatch:
         *,
         interval_seconds: float = 10.0,
         retry_seconds: float = 1.0,
+        also: Callable[[], None] = lambda: None,
     ) -> None:
         self._checks = tuple(checks)
         self._sink = sink
+        self._also = also
         self._interval_seconds = interval_seconds
         self._retry_seconds = retry_seconds
         self._stop = threading.Event()
@@ -163,5 +165,9 @@ class TopicWatch:
                     self._sink(verdict)
                 except Exception:
                     _LOG.exception("the receiver of the topics' verdicts failed")
+            try:
+                self._also()
+            except Exception:
+                _LOG.exception("what is looked at beside the topics failed unexpectedly; it goes on")
             restless = any(verdict.status in (Verdict.ABSENT, Verdict.UNKNOWN) for verdict in verdicts)
             self._stop.wait(self._retry_seconds if restless else self._interval_seconds)

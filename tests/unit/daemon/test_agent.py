@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,15 @@ from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.ports import ClusterNews
 from kquota.host.boot_clock import BootClock
+from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ConfigurationError
+from kquota.kafka.credentials import ClientCertificate
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.observe.server_properties import read_broker_properties
 from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
+from kquota.publish.topic_check import TopicCheck
+from kquota.publish.topics import TopicVerdict, Verdict
 from kquota.settings.model import Settings
 from kquota.write.agent_state import FILE_NAME, AgentState, AgentStateFile
 from tests.integration.waiting import eventually
@@ -211,6 +216,33 @@ def test_a_state_file_that_can_not_be_written_is_told(agent: Agent, directory: P
         lambda: any("state.json can't be written" in entry.sentence for entry in agent.run_cycle()[1]),
         "it is told",
     )
+
+
+def test_the_certificate_is_read_beside_the_cycles(
+    directory: Path, metrics: AgentMetrics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = datetime(2027, 1, 15, 8, tzinfo=UTC)
+
+    def read(_: AdminConnection) -> ClientCertificate:
+        assert threading.current_thread() is not threading.main_thread(), "reading it starts a process"
+        return ClientCertificate("agent.pem", "CN=agent", ends, ends)
+
+    def look(_: TopicCheck) -> TopicVerdict:
+        return TopicVerdict("t", Verdict.OK, "it is fine")
+
+    monkeypatch.setattr(AdminConnection, "client_certificate", read)
+    monkeypatch.setattr(TopicCheck, "look", look)
+    settings = settings_in(directory)
+    agent = Agent(settings, read_broker_properties(settings.broker.server_properties), metrics)
+
+    def expiry() -> float | None:
+        agent.run_cycle()
+        return metrics.registry.get_sample_value("kquota_client_certificate_expiry_timestamp_seconds")
+
+    try:
+        eventually(lambda: expiry() == ends.timestamp(), "its end is a metric")
+    finally:
+        agent.close()
 
 
 def test_a_broken_state_file_is_told_and_loosens_nothing(directory: Path, metrics: AgentMetrics) -> None:
