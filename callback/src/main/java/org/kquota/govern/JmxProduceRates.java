@@ -6,11 +6,13 @@ import java.lang.management.ManagementFactory;
 import java.util.Map;
 import java.util.OptionalDouble;
 
+import javax.management.AttributeNotFoundException;
 import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
+import javax.management.RuntimeMBeanException;
 
 /**
  * Produce rates read from the broker's MBeans in this JVM, which are there without any setting: metric.reporters
@@ -36,7 +38,8 @@ public final class JmxProduceRates implements ProduceRates {
         try {
             Object rate = server.getAttribute(name, ATTRIBUTE);
             return rate instanceof Double number && Double.isFinite(number) ? OptionalDouble.of(Math.max(0, number)) : OptionalDouble.empty();
-        } catch (InstanceNotFoundException e) {
+        } catch (InstanceNotFoundException | AttributeNotFoundException | RuntimeMBeanException e) {
+            // A client's rate and its throttle time expire apart, and an MBean may be read just as it is removed.
             return OptionalDouble.empty();
         } catch (JMException e) {
             throw new IllegalStateException("the produce rate " + name + " cannot be read over JMX: " + e, e);
