@@ -7,31 +7,36 @@ package org.kquota.govern;
  * leaves it is not what comes in, it jumps once a second though nothing has arrived. Requests are counted as they come.
  */
 final class RequestCounts {
-    private final long[] bySecond;
+    /** There is one of these for each tag set, so a window of a day must not take more than one of a minute. */
+    private static final int MAX_PARTS = 64;
+
+    private final long[] byPart;
+    private final double partSeconds;
     private long inWindow;
-    private int second;
+    private int part;
     private double secondsInto;
 
     /** @param windowSeconds W */
     RequestCounts(double windowSeconds) {
-        bySecond = new long[Math.max(1, (int) Math.round(windowSeconds))];
+        byPart = new long[Math.min(MAX_PARTS, Math.max(1, (int) Math.round(windowSeconds)))];
+        partSeconds = Math.max(1, windowSeconds / MAX_PARTS);
     }
 
     /** Takes in what came since the last look, so many seconds ago. */
     void add(long count, double seconds) {
         secondsInto += seconds;
-        for (int passed = 0; secondsInto >= 1 && passed < bySecond.length; passed++) {
-            secondsInto -= 1;
-            second = (second + 1) % bySecond.length;
-            inWindow -= bySecond[second];
-            bySecond[second] = 0;
+        for (int passed = 0; secondsInto >= partSeconds && passed < byPart.length; passed++) {
+            secondsInto -= partSeconds;
+            part = (part + 1) % byPart.length;
+            inWindow -= byPart[part];
+            byPart[part] = 0;
         }
-        secondsInto %= 1;
-        bySecond[second] += count;
+        secondsInto %= partSeconds;
+        byPart[part] += count;
         inWindow += count;
     }
 
-    /** Those of the last W seconds, to a second. */
+    /** Those of the last W seconds, to a second or to a sixty-fourth of W, whichever is longer. */
     long inWindow() {
         return inWindow;
     }
