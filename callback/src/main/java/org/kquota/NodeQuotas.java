@@ -141,7 +141,7 @@ final class NodeQuotas {
             TagSets sets = tagSets.get(type);
             StockQuotas.Pair pair = meteredAs(type, client, clientId);
             // Nobody gets a tag set in PAUSE.
-            TagSet own = state == State.PAUSE ? sets.known(pair) : sets.of(pair);
+            TagSet own = state == State.PAUSE ? sets.knownOrOverflow(pair) : sets.of(pair);
             if (own == null) {
                 return use(paused);
             }

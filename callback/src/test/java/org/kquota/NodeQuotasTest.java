@@ -107,6 +107,24 @@ class NodeQuotasTest {
         assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "known"), "its limit is not looked after any more");
     }
 
+    /** The governor holds those beyond the bound as one client, so they must not be elsewhere. */
+    @Test
+    void inPauseWhoSharesATagSetForWantOfRoomIsHeldApartWithIt() {
+        quotas.tags(PRODUCE, ALICE, "third");
+        assertEquals(Tags.OVERFLOW, quotas.tags(PRODUCE, ALICE, "fourth"));
+        quotas.tagSets(PRODUCE).overflow().limit(900);
+        quotas.tagSets(PRODUCE).overflow().heldApart(true);
+        quotas.governed(System.nanoTime());
+        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        assertEquals(Tags.OVERFLOW, quotas.tags(PRODUCE, ALICE, "fourth"));
+        assertEquals(900, limitOf("fourth"));
+        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "third"), "which has its own tag set, and is not held apart");
+        quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "fourth")), 900);
+        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "fourth"), "with a quota it does not share");
+        quotas.tagSets(PRODUCE).overflow().heldApart(false);
+        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "fifth"));
+    }
+
     @Test
     void inPauseNobodyNewGetsATagSet() {
         quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));

@@ -31,14 +31,17 @@ public final class TagSets {
 
     /** The tag set of what is metered so; the same object each time. */
     public TagSet of(Pair pair) {
+        TagSet known = knownOrOverflow(pair);
+        return known != null ? known : sets.computeIfAbsent(pair, this::make);
+    }
+
+    /** The tag set of what is metered so, be it the one that clients beyond the bound share, or null where it would get a new one. */
+    public TagSet knownOrOverflow(Pair pair) {
         TagSet known = sets.get(pair);
         if (known != null) {
             return known;
         }
-        if (sets.size() >= max && quotas.limit(pair.user(), pair.clientId()) == null) {
-            return overflow;
-        }
-        return sets.computeIfAbsent(pair, this::make);
+        return sets.size() >= max && quotas.limit(pair.user(), pair.clientId()) == null ? overflow : null;
     }
 
     private TagSet make(Pair pair) {
@@ -55,11 +58,6 @@ public final class TagSets {
         Queue<TagSet> queue = new ConcurrentLinkedQueue<>(sets.values());
         watcher = queue;
         return queue;
-    }
-
-    /** The tag set of what is metered so, or null where none has been seen. */
-    public TagSet known(Pair pair) {
-        return sets.get(pair);
     }
 
     /** The tag set of these tags, or null. */

@@ -8,7 +8,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.decision.State;
 
-/** The pool in which those are held together in THROTTLE whose share is too small for a limit of their own. */
+/** The pool in which those are held together in THROTTLE whose share is too small for a limit of their own, and the tag set of those who found no room. */
 class GovernorPoolTest {
     /** Requests that grow while a client waits bring more in each round of mutes, so mutes have to be longer. */
     @ParameterizedTest
@@ -29,6 +29,20 @@ class GovernorPoolTest {
             broker.run(22);
             assertEquals(1, broker.rate(22) / (0.05 * rate), 0.2, "of the target");
             assertTrue(broker.longestMuteSeconds() <= 5 + 1, "mute: " + broker.longestMuteSeconds());
+        }
+    }
+
+    /** Beyond the bound of tag sets clients share one, and are governed as one client. */
+    @ParameterizedTest
+    @CsvSource({"11,1e6,16e3", "3,1e6,16e3", "11,1e6,1e6"})
+    @Tag("F27")
+    void whoSharesATagSetForWantOfRoomIsPausedAsTightlyAsOthers(double window, double rate, double request) {
+        int connections = 30;
+        try (SimulatedBroker broker = new SimulatedBroker(GovernorTest.settings(window), 10)) {
+            for (int i = 0; i < connections; i++) {
+                broker.connect("app-" + i, rate, request);
+            }
+            GovernorTest.assertPauseLeaksLittleAndEndsSoon(broker, connections * rate, request, connections);
         }
     }
 }

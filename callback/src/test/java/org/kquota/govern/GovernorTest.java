@@ -20,7 +20,7 @@ import java.util.OptionalDouble;
 class GovernorTest {
     private static final double MB = 1e6;
 
-    private static GovernorSettings settings(double windowSeconds) {
+    static GovernorSettings settings(double windowSeconds) {
         return new GovernorSettings(windowSeconds, 1, 5, 10, 1_048_576, 0.01, 10, 1_048_576, 0.05);
     }
 
@@ -204,7 +204,7 @@ class GovernorTest {
         }
     }
 
-    private static void assertPauseLeaksLittleAndEndsSoon(SimulatedBroker broker, double load, double request, int connections) {
+    static void assertPauseLeaksLittleAndEndsSoon(SimulatedBroker broker, double load, double request, int connections) {
         // Until a window is full for the first time, Kafka's rates jump by a sample each second.
         broker.run(Math.max(0.1, 240 - broker.seconds()));
         broker.decide(State.PAUSE, 0);

@@ -57,7 +57,7 @@ final class SimulatedBroker implements AutoCloseable {
     private final Metrics metrics = new Metrics(time);
     private final long beganMs = time.milliseconds();
     private final StockQuotas stock = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
-    private final TagSets tagSets = new TagSets(stock, 2000);
+    private final TagSets tagSets;
     private final BrokerQuotas quotas;
     private final Random random = new Random(1);
     private final TagSet paused = new TagSet(Tags.PAUSED);
@@ -73,6 +73,12 @@ final class SimulatedBroker implements AutoCloseable {
     private long nextLookMs;
 
     SimulatedBroker(GovernorSettings settings) {
+        this(settings, 2000);
+    }
+
+    /** @param maxTagSets so many clients without a quota are kept apart */
+    SimulatedBroker(GovernorSettings settings, int maxTagSets) {
+        tagSets = new TagSets(stock, maxTagSets);
         governor = new Governor(settings, stock, tagSets, paused, newcomers, this::rate, 0);
         quotas = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, time, (int) settings.windowSeconds(), new Callback());
     }
@@ -188,7 +194,7 @@ final class SimulatedBroker implements AutoCloseable {
         @Override
         public Map<String, String> quotaMetricTags(ClientQuotaType type, KafkaPrincipal principal, String clientId) {
             if (state == State.PAUSE) {
-                TagSet known = tagSets.known(stock.meteredAs(principal.getName(), clientId));
+                TagSet known = tagSets.knownOrOverflow(stock.meteredAs(principal.getName(), clientId));
                 return use(known != null && known.heldApart() ? known : paused);
             }
             TagSet tagSet = tagSets.of(principal.getName(), clientId);
