@@ -21,6 +21,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.function.Predicate;
 
 /**
  * What a request thread asks: under which tags a client is metered, and what the limit of tags is. It reads volatile
@@ -105,10 +106,13 @@ final class NodeQuotas {
 
     /** Forgets clients that are gone. */
     void forgetUnused() {
-        boolean open = now().enforced() == State.OPEN;
+        State state = now().enforced();
         tagSets.forEach((type, sets) -> {
-            // A pause may last for hours, and what clients produced before it is needed when it ends.
-            if ((open || type != ClientQuotaType.PRODUCE) && sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS)) {
+            // What clients produced before a THROTTLE or a PAUSE is needed as long as it lasts, which may be hours. In THROTTLE others
+            // come, each with a tag set of its own where there is a default quota; in PAUSE nobody does.
+            Predicate<TagSet> needless = state == State.OPEN || type != ClientQuotaType.PRODUCE ? set -> true
+                : set -> state == State.THROTTLE && !set.hasBaseline();
+            if (sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS, needless)) {
                 memos[type.ordinal()].forget();
             }
         });

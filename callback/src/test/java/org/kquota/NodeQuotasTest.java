@@ -1,7 +1,9 @@
 package org.kquota;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
@@ -149,6 +151,24 @@ class NodeQuotasTest {
         assertEquals(Tags.OVERFLOW, tags);
         quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.DEFAULT_USER, "")), 10);
         assertNull(quotas.limit(PRODUCE, tags));
+    }
+
+    /** A default quota gives one to every client id that anybody invents. */
+    @Test
+    void inThrottleWhoCameWithoutABaselineIsForgottenLikeOthers() {
+        quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.DEFAULT_CLIENT_ID, "")), 1e6);
+        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        int seconds = 0;
+        for (int i = 0; i < 10_000; i++) {
+            seconds += 10;
+            quotas.nowSeconds(seconds);
+            assertEquals(Tags.of("", "invented-" + i), quotas.tags(PRODUCE, ALICE, "invented-" + i));
+            if (seconds % 60 == 0) {
+                quotas.forgetUnused();
+            }
+        }
+        assertTrue(quotas.tagSetCount() < 500, "tag sets: " + quotas.tagSetCount());
+        assertNotNull(quotas.tagSets(PRODUCE).find("", "known"), "what it produced before is needed as long as THROTTLE lasts");
     }
 
     @Test

@@ -273,6 +273,10 @@ public final class Governor {
     /** Sets the limit of its own that a client has in THROTTLE; returns whether it has one, and is not in the pool. */
     private boolean holdAlone(Meter meter, double factor) {
         TagSet tagSet = meter.tagSet();
+        if (tagSet.forgotten()) {
+            meter.alone(false);
+            return false;
+        }
         Double quota = quotas.limit(tagSet.tags());
         boolean pooled = tagSet.hasBaseline() && isTooSmallAlone(factor, meter.baseline(), quota);
         if (pooled) {

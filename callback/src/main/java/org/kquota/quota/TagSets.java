@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Predicate;
 
 /**
  * The tag sets of one quota type. A broker without quotas records nothing per client; with a callback it always does,
@@ -77,10 +78,10 @@ public final class TagSets {
         return sets.size();
     }
 
-    /** Forgets what no request used since that second; Kafka's own sensors live an hour. Returns whether there was any. */
-    public boolean forgetUnusedSince(int seconds) {
+    /** Forgets those of them that no request used since that second; Kafka's own sensors live an hour. Returns whether there was any. */
+    public boolean forgetUnusedSince(int seconds, Predicate<TagSet> those) {
         return sets.values().removeIf(set -> {
-            boolean unused = set.lastTouchSeconds() < seconds;
+            boolean unused = set.lastTouchSeconds() < seconds && those.test(set);
             if (unused) {
                 set.forget();
             }

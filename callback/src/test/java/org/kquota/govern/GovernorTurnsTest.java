@@ -135,7 +135,7 @@ class GovernorTurnsTest {
         }
         told.looks(50, State.OPEN, 1);
         assertEquals(3_000 + 1, told.governor.figures().tagSets());
-        told.tagSets.forgetUnusedSince(2_900);
+        told.tagSets.forgetUnusedSince(2_900, tagSet -> true);
         told.looks(12, State.OPEN, 1);
         assertEquals(100 + 1, told.governor.figures().tagSets());
         assertEquals(100 * 1_000, told.governor.figures().observedRate(), 1);
@@ -143,5 +143,25 @@ class GovernorTurnsTest {
         told.looks(5, State.OPEN, 1);
         assertEquals(101 + 1, told.governor.figures().tagSets());
         assertEquals(100 * 1_000 + 5_000, told.governor.figures().observedRate(), 1);
+    }
+
+    @Test
+    void aNewcomerWithAQuotaIsLookedAtNoMoreOnceItIsForgottenInThrottle() {
+        Told told = new Told();
+        told.client(0, 20 * MB).touch(0);
+        told.looks(300, State.OPEN, 1);
+        told.looks(1, State.THROTTLE, 0.5);
+        for (int i = 1; i <= 500; i++) {
+            told.quotas.update(ofClientId("app-" + i), 2 * MB);
+            told.client(i, 0).touch(10);
+        }
+        told.looks(12, State.THROTTLE, 0.5);
+        assertEquals(501 + 1, told.governor.figures().tagSets());
+        told.tagSets.forgetUnusedSince(20, tagSet -> !tagSet.hasBaseline());
+        told.looks(12, State.THROTTLE, 0.5);
+        assertEquals(1 + 1, told.governor.figures().tagSets());
+        told.reads = 0;
+        told.looks(10, State.THROTTLE, 0.5);
+        assertTrue(told.reads <= 10 * 4, "reads: " + told.reads);
     }
 }

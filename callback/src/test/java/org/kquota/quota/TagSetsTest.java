@@ -46,7 +46,7 @@ class TagSetsTest {
         TagSet old = sets.of("alice", "old");
         old.touch(10);
         sets.of("alice", "new").touch(20);
-        sets.forgetUnusedSince(15);
+        sets.forgetUnusedSince(15, set -> true);
         assertEquals(1, sets.size());
         assertNotEquals(System.identityHashCode(old), System.identityHashCode(sets.of("alice", "old")));
     }
