@@ -5,6 +5,7 @@ import org.kquota.applied.AppliedState;
 import org.kquota.applied.ClientFigures;
 import org.kquota.applied.OfflineLogDirs;
 import org.kquota.decision.DecisionFormat;
+import org.kquota.decision.Mode;
 import org.kquota.govern.Figures;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -96,7 +97,8 @@ final class AppliedReport {
             posture.decision() == null ? null : posture.decision().sequence(),
             posture.lost(),
             posture.mode(),
-            node.brokerMode(),
+            // Which may have changed since: what holds was worked out by the one of before.
+            posture.mode() == Mode.ENFORCE ? Mode.ENFORCE : node.brokerMode(),
             posture.state(),
             posture.factor(),
             mechanism(posture),

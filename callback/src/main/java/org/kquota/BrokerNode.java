@@ -143,10 +143,29 @@ final class BrokerNode implements AutoCloseable {
     }
 
     void brokerMode(Mode mode) {
-        if (mode != brokerMode) {
-            LOG.info("{} changes from {} to {}", KquotaConfig.MODE, brokerMode.text(), mode.text());
-            brokerMode = mode;
+        Mode before = brokerMode;
+        if (mode == before) {
+            return;
         }
+        synchronized (this) {
+            brokerMode = mode;
+            publish(quotas.told());
+        }
+        if (mode == Mode.OBSERVE) {
+            instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));
+        }
+        // Last: an appender that hangs may be why the glass is broken.
+        LOG.info("{} changes from {} to {}", KquotaConfig.MODE, before.text(), mode.text());
+    }
+
+    /**
+     * Has requests go by it from now on; returns what they go by. Who breaks the glass waits for no thread of ours, and
+     * nothing that one of them worked out before comes after that.
+     */
+    private synchronized Posture publish(Posture next) {
+        Posture holds = brokerMode == Mode.ENFORCE ? next : next.observed();
+        quotas.posture(holds);
+        return holds;
     }
 
     void join(ResetFlags instance) {
@@ -164,10 +183,10 @@ final class BrokerNode implements AutoCloseable {
         int nowSeconds = seconds(nanos);
         quotas.nowSeconds(nowSeconds);
         Posture before = posture;
-        Posture next = judge();
-        boolean changed = govern(next, nanos);
+        Posture judged = judge();
+        boolean changed = govern(judged, nanos);
+        Posture next = publish(judged);
         posture = next;
-        quotas.posture(next);
         thresholds.judge(nanos);
         if (changed || before.enforced() != next.enforced()) {
             instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));

@@ -98,7 +98,7 @@ final class Fence {
             Action action = actions.get(i);
             String topic = action.resourcePattern().name();
             // The gate first: while it is closed for a few topics, requests to all the others ask nothing more.
-            if (!paused && !gate.isClosedFor(topic) || !isWritten(action, results.get(i)) || quotas.isExempt(context.principal())) {
+            if (!paused && !thresholds.isClosedFor(topic) || !isWritten(action, results.get(i)) || quotas.isExempt(context.principal())) {
                 continue;
             }
             account(context);

@@ -94,6 +94,11 @@ final class NodeQuotas {
         posture = next;
     }
 
+    /** What was last said to hold, be its lease over or not. */
+    Posture told() {
+        return posture;
+    }
+
     /** The governor has looked, at that moment of System.nanoTime(). */
     void governed(long nanos) {
         governedAtNanos = nanos;

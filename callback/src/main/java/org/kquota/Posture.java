@@ -37,6 +37,12 @@ record Posture(State state, double factor, Mode mode, Decision decision, String 
         return mode == Mode.ENFORCE ? state : State.OPEN;
     }
 
+    /** The same, but only observed. */
+    Posture observed() {
+        return mode == Mode.OBSERVE ? this
+            : new Posture(state, factor, Mode.OBSERVE, decision, lost, deadlineNanos, afterLease == null ? null : afterLease.observed());
+    }
+
     /** Whether a reader of the log would call this the same situation. */
     boolean sameSituation(Posture other) {
         return state == other.state && mode == other.mode && (lost == null) == (other.lost == null);

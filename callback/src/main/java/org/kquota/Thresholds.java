@@ -35,6 +35,11 @@ final class Thresholds {
         return gate;
     }
 
+    /** Whether this topic takes nothing in, which ends with what makes its thresholds act, whenever they are judged next. */
+    boolean isClosedFor(String topic) {
+        return gate.isClosedFor(topic) && whyNot.get() == null;
+    }
+
     TopicThresholds inForce() {
         return file.inForce();
     }

@@ -122,6 +122,10 @@ class TopicThresholdsInForceTest {
         await("below the total, its own threshold does not matter", () -> !refused("alice", "own") && !refused("alice", "over"));
         thresholds(4_000_000, 4_000_000);
         await("a share of nothing", () -> refused("alice", "under"));
+        callback.reconfigure(Map.of(KquotaConfig.MODE, "observe"));
+        assertTrue(!refused("alice", "under"), "whenever the next look may be");
+        callback.reconfigure(Map.of(KquotaConfig.MODE, "enforce"));
+        await("enforced again", () -> refused("alice", "under"));
         assertThrows(NotEnoughReplicasException.class, () -> authorizer.authorize(TestRequest.of(ApiKeys.PRODUCE, "alice"),
             List.of(TestRequest.writeTo("own"))));
 
