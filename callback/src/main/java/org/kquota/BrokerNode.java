@@ -19,6 +19,7 @@ import org.slf4j.LoggerFactory;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.LongSupplier;
 
 /**
  * The plug-in's life on one node: it looks at the decision, has the governor act on it, and tells what changed. Kafka
@@ -40,7 +41,8 @@ final class BrokerNode implements AutoCloseable {
     private final Governor governor;
     private final Housekeeping housekeeping;
     private final DecisionWatch watch;
-    private final long startNanos = System.nanoTime();
+    private final LongSupplier nanoTime;
+    private final long startNanos;
     private final BootClock bootClock;
     private final Heartbeat heartbeat;
     private final AppliedReport appliedReport;
@@ -53,8 +55,15 @@ final class BrokerNode implements AutoCloseable {
     private long lastStepNanos;
 
     BrokerNode(KquotaConfig config, BootClock bootClock) {
+        this(config, bootClock, System::nanoTime);
+    }
+
+    /** @param nanoTime what time is measured by, as System.nanoTime() */
+    BrokerNode(KquotaConfig config, BootClock bootClock, LongSupplier nanoTime) {
         this.config = config;
         this.bootClock = bootClock;
+        this.nanoTime = nanoTime;
+        this.startNanos = nanoTime.getAsLong();
         this.brokerMode = config.mode();
         Posture first = config.isBroker() ? Posture.lost(config.lostState(), brokerMode, "it has not been read yet")
             : Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
@@ -68,8 +77,8 @@ final class BrokerNode implements AutoCloseable {
         this.housekeeping = new Housekeeping(quotas, rates, errors);
         if (config.isBroker()) {
             housekeeping.begin(config);
-            this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, System::nanoTime, config.nodeId());
-            this.lastStepNanos = System.nanoTime();
+            this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, nanoTime, config.nodeId());
+            this.lastStepNanos = nanoTime.getAsLong();
             // The first look is made before the first request can come in.
             tick();
             LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
@@ -140,6 +149,12 @@ final class BrokerNode implements AutoCloseable {
                 instances.forEach(instance -> instance.raise(type));
             }
         }
+        if (!config.isBroker()) {
+            // A controller has no thread of ours that would do so.
+            int nowSeconds = nowSeconds();
+            quotas.nowSeconds(nowSeconds);
+            housekeeping.keep(nowSeconds);
+        }
     }
 
     void brokerMode(Mode mode) {
@@ -179,7 +194,7 @@ final class BrokerNode implements AutoCloseable {
     // ---- on the decision thread, every 100 ms
 
     private void tick() {
-        long nanos = System.nanoTime();
+        long nanos = nanoTime.getAsLong();
         int nowSeconds = seconds(nanos);
         quotas.nowSeconds(nowSeconds);
         Posture before = posture;
@@ -211,7 +226,7 @@ final class BrokerNode implements AutoCloseable {
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.DECISION, e);
             // The last decision stays until its lease runs out: a fault of ours never releases.
-            return posture.at(System.nanoTime());
+            return posture.at(nanoTime.getAsLong());
         }
     }
 
@@ -289,7 +304,7 @@ final class BrokerNode implements AutoCloseable {
 
     /** Seconds since this node started, the clock of what was seen when. */
     int nowSeconds() {
-        return seconds(System.nanoTime());
+        return seconds(nanoTime.getAsLong());
     }
 
     private int seconds(long nanos) {
@@ -298,7 +313,7 @@ final class BrokerNode implements AutoCloseable {
 
     /** Time since the decision in force was first seen, in seconds; 0 while the decision is lost. */
     double decisionAgeSeconds() {
-        return now().lost() == null ? (System.nanoTime() - decisionSinceNanos) / 1e9 : 0;
+        return now().lost() == null ? (nanoTime.getAsLong() - decisionSinceNanos) / 1e9 : 0;
     }
 
     @Override

@@ -12,7 +12,7 @@ import java.util.Set;
 
 /**
  * What a node looks after beside its decision: it warns of settings with which the plug-in cannot do what it promises, tells
- * the errors that request threads have counted, and forgets clients that are gone. Used by the decision thread only.
+ * the errors that request threads have counted, and forgets clients that are gone. Used by one thread only: the one that decides, on a controller the one that tells of metadata.
  */
 final class Housekeeping {
     private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);

@@ -1,0 +1,50 @@
+package org.kquota;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.kquota.decision.BootClock;
+import org.kquota.quota.Tags;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** A node of the cluster through its life, on a clock of the test. */
+class BrokerNodeTest {
+    private static final KafkaPrincipal ALICE = new KafkaPrincipal("User", "alice");
+
+    @TempDir
+    private Path directory;
+    private final AtomicLong nanos = new AtomicLong(System.nanoTime());
+
+    private static Cluster cluster(String id) {
+        return new Cluster(id, List.of(), List.of(), Set.of(), Set.of());
+    }
+
+    /** It has no threads of its own. */
+    @Test
+    void aControllerForgetsClientsThatAreGone() {
+        Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put("process.roles", "controller");
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), nanos::get)) {
+            for (int i = 0; i < 2_000; i++) {
+                node.quotas().tags(ClientQuotaType.CONTROLLER_MUTATION, ALICE, "app-" + i);
+            }
+            assertEquals(Tags.OVERFLOW, node.quotas().tags(ClientQuotaType.CONTROLLER_MUTATION, ALICE, "new"));
+            nanos.addAndGet(3_700_000_000_000L);
+            node.metadata(cluster("c"));
+            assertEquals(0, node.quotas().tagSetCount());
+            assertEquals(Tags.of("", "new"), node.quotas().tags(ClientQuotaType.CONTROLLER_MUTATION, ALICE, "new"));
+            nanos.addAndGet(1_800_000_000_000L);
+            node.metadata(cluster("c"));
+            assertEquals(1, node.quotas().tagSetCount(), "seen half an hour ago");
+        }
+    }
+}
