@@ -40,6 +40,7 @@ final class BrokerNode implements AutoCloseable {
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
     private final Housekeeping housekeeping;
+    private final Resets resets = new Resets();
     private final DecisionWatch watch;
     private final LongSupplier nanoTime;
     private final long startNanos;
@@ -167,7 +168,7 @@ final class BrokerNode implements AutoCloseable {
             publish(quotas.told());
         }
         if (mode == Mode.OBSERVE) {
-            instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));
+            raiseProduce();
         }
         // Last: an appender that hangs may be why the glass is broken.
         LOG.info("{} changes from {} to {}", KquotaConfig.MODE, before.text(), mode.text());
@@ -203,8 +204,8 @@ final class BrokerNode implements AutoCloseable {
         Posture next = publish(judged);
         posture = next;
         thresholds.judge(nanos);
-        if (changed || before.enforced() != next.enforced()) {
-            instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));
+        if (resets.isDue(changed || before.enforced() != next.enforced(), nanos)) {
+            raiseProduce();
         }
         if (next.decision() != null && (before.decision() == null || next.decision().sequence() != before.decision().sequence())) {
             decisionSinceNanos = nanos;
@@ -213,6 +214,10 @@ final class BrokerNode implements AutoCloseable {
             announce(before, next);
         }
         housekeeping.keep(nowSeconds);
+    }
+
+    private void raiseProduce() {
+        instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));
     }
 
     private Posture judge() {
