@@ -9,7 +9,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.nio.file.Path;
+import java.util.Collection;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Supplier;
 
 /** The thresholds of topics on this node: their file, the topics they are divided among, and what they refuse. */
@@ -56,6 +59,19 @@ final class Thresholds {
             .map(java.util.Map.Entry::getKey).sorted().toList();
     }
 
+    /**
+     * The topics here, and those with a threshold of their own: the broker has no rate of one that it does not lead, and does not tell
+     * what it leads while another broker is down (KAFKA-20746).
+     */
+    private Collection<String> judged(TopicThresholds thresholds) {
+        if (thresholds == null) {
+            return topicsHere;
+        }
+        Set<String> judged = new LinkedHashSet<>(topicsHere);
+        thresholds.explicit().keySet().stream().filter(topic -> !Fence.INTERNAL_TOPICS.contains(topic)).forEach(judged::add);
+        return judged;
+    }
+
     /** Looks at the file; on a thread that may wait for it. */
     void read() {
         switch (file.look()) {
@@ -77,7 +93,8 @@ final class Thresholds {
         }
         lastJudgedNanos = nanos;
         try {
-            gate.judge(file.inForce(), topicsHere, nanos, whyNot.get());
+            TopicThresholds thresholds = file.inForce();
+            gate.judge(thresholds, judged(thresholds), nanos, whyNot.get());
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.THRESHOLDS, e);
         }

@@ -42,7 +42,7 @@ class TopicThresholdsInForceTest {
     private final KquotaAuthorizer authorizer = new KquotaAuthorizer();
 
     @BeforeEach
-    void aBrokerThatLeadsThreeTopics() throws IOException {
+    void aBroker() throws IOException {
         new TestDecision(directory).write("OPEN", 1);
         Files.createDirectory(directory.resolve("topics"), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
         Map<String, Object> properties = TestProperties.broker(directory);
@@ -52,6 +52,9 @@ class TopicThresholdsInForceTest {
         properties.put("client.quota.callback.class", KquotaCallback.class.getName());
         callback.configure(properties);
         authorizer.configure(properties);
+    }
+
+    private void leaders() {
         callback.updateClusterMetadata(new Cluster("c", List.of(HERE, ELSEWHERE), List.of(led("over", HERE), led("under", HERE), led("own", HERE),
             led("elsewhere", ELSEWHERE)), Set.of(), Set.of()));
     }
@@ -104,6 +107,7 @@ class TopicThresholdsInForceTest {
     @Tag("D7")
     @Tag("D9")
     void aTopicOverItsThresholdIsRefusedWholeRequestsAndAllTheOthersPass() throws Exception {
+        leaders();
         for (String topic : List.of("over", "own", "elsewhere")) {
             append(topic, MARKED);
         }
@@ -136,10 +140,26 @@ class TopicThresholdsInForceTest {
         await("no thresholds", () -> !refused("alice", "own"));
     }
 
+    /** As from a start while another broker is down, see KAFKA-20746. */
+    @Test
+    @Tag("D6")
+    void aTopicsOwnThresholdHoldsThoughTheBrokerDoesNotTellWhatItLeads() throws Exception {
+        for (String topic : List.of("over", "own")) {
+            append(topic, MARKED);
+        }
+        thresholds(4_000_000, 1_000_000);
+        await("refused by its own threshold", () -> refused("alice", "own"));
+        assertTrue(!refused("alice", "over"), "its share is not known");
+        leaders();
+        await("refused by its share", () -> refused("alice", "over"));
+        assertTrue(refused("alice", "own"));
+    }
+
     @Test
     @Tag("D5")
     @Tag("D8")
     void theObservedRateFallsByTheOneMinuteAverageAndItTakesInAgainBelowTheThreshold() throws Exception {
+        leaders();
         append("over", MARKED);
         var meter = stats.topicStats("over").bytesInRate();
         await("the first tick", () -> meter.oneMinuteRate() > 0);

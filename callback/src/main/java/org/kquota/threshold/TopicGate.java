@@ -44,7 +44,7 @@ public final class TopicGate {
      * Judges anew.
      *
      * @param thresholds what holds, or null where nothing does
-     * @param topicsHere the topics that this broker leads partitions of
+     * @param topicsHere the topics that this broker leads partitions of, perhaps with others that have thresholds of their own
      * @param nanos      now, as System.nanoTime()
      * @param whyNot     why nobody is refused although a topic is over, or null
      */
