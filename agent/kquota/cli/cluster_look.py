@@ -33,6 +33,8 @@ def look_at_cluster(settings: Settings) -> ClusterLook:
         return ClusterLook(settings)
     except ConfigurationError as error:
         fail(str(error), exit_codes.CONFIGURATION)
+    except OSError as error:
+        fail(str(error))
 
 
 class ClusterLook:
@@ -43,6 +45,7 @@ class ClusterLook:
 
         Raises:
             ConfigurationError: librdkafka refuses a property.
+            OSError: no client can be started.
         """
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
         self._events: SimpleQueue[TopicRecord | ReaderEvent | ClusterEvent] = SimpleQueue()

@@ -98,6 +98,8 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
         look_at_properties(ClientProperties(settings.librdkafka(), broker_id))
     except ConfigurationError as error:
         fail(str(error), exit_codes.CONFIGURATION)
+    except OSError as error:
+        fail(str(error))
     for warning in settings.warnings():
         typer.echo(f"warning: {warning}")
     directories = ", ".join(str(path) for path in properties.directories)

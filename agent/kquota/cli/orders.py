@@ -187,6 +187,8 @@ def _publish(
         result = publish_operator_record(properties, settings.topics.usage.name, key.encode(), value, headers)
     except ConfigurationError as error:
         fail(str(error), exit_codes.CONFIGURATION)
+    except OSError as error:
+        fail(f"nothing was ordered: {error}")
     if isinstance(result, KafkaFailure):
         fail(f"nothing was ordered: {result.sentence}")
 

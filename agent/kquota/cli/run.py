@@ -12,7 +12,7 @@ from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
 def run(config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Run the agent, as its systemd unit does.
 
-    Exit codes: 0 after SIGTERM, 78 for a bad configuration (at the first start), 1 for other failures.
+    Exit codes: 0 after SIGTERM, 78 for a bad configuration (if none was ever good), 1 for other failures.
     """
     from kquota.daemon.daemon import run as run_daemon  # noqa: PLC0415 - kept out of the other commands' start
 

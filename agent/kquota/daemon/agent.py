@@ -43,7 +43,7 @@ class Agent:
 
         Raises:
             ConfigurationError: librdkafka refuses a property.
-            OSError: a directory of ours can't be used.
+            OSError: a directory of ours can't be used, or no client can be started.
         """
         self._clocks = Clocks()
         self._jumps = JumpDetector()

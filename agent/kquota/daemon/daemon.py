@@ -27,7 +27,7 @@ from kquota.write.last_good import ConfigurationFile
 
 EXIT_OK = 0
 EXIT_FAILED = 1
-EXIT_CONFIGURATION = 78  # EX_CONFIG; the unit has RestartPreventExitStatus=78
+EXIT_CONFIGURATION = 78  # EX_CONFIG, at a first start only; the unit has RestartPreventExitStatus=78
 # A cycle that fails again and again is a defect that only a new process may get over.
 MAX_FAILED_CYCLES = 20
 _FAILED_CYCLE_PAUSE_SECONDS = 0.5
@@ -38,11 +38,17 @@ _CONFIGURATION_ERRORS = (SettingsError, BrokerPropertiesError, ConfigurationErro
 def run(config: Path, environ: Mapping[str, str]) -> int:
     """Run the agent until SIGTERM or SIGINT; return the exit code."""
     journal = Journal(environ)
+    configuration = ConfigurationFile(config, environ)
     try:
-        return _Daemon(config, environ, journal).run()
+        return _Daemon(configuration, environ, journal).run()
     except _CONFIGURATION_ERRORS as error:
         journal.write(_refusal(error))
-        return EXIT_CONFIGURATION
+        if not configuration.was_good():
+            return EXIT_CONFIGURATION
+        # It was good once: what is missing now may come back, a file that is being replaced, say.
+        sentence = "the agent can't start: the configuration is bad, the last good one can't be used either"
+        journal.write([Entry(logging.ERROR, sentence, MessageId.CONFIGURATION_REFUSED)])
+        return EXIT_FAILED
     except OSError as error:
         sentence = f"the agent can't start: {error}"
         journal.write([Entry(logging.ERROR, sentence, MessageId.CYCLE_FAILED)])
@@ -60,8 +66,10 @@ def _refusal(error: Exception) -> list[Entry]:
 class _Daemon:
     """One run of the process."""
 
-    def __init__(self, config: Path, environ: Mapping[str, str], journal: Journal) -> None:
-        self._configuration, self._journal = ConfigurationFile(config, environ), journal
+    def __init__(
+        self, configuration: ConfigurationFile, environ: Mapping[str, str], journal: Journal
+    ) -> None:
+        self._configuration, self._journal = configuration, journal
         self._notifier = Notifier(environ)
         self._metrics = AgentMetrics(kquota.__version__)
         self._server: MetricsServer | None = None
@@ -114,7 +122,7 @@ class _Daemon:
         """Start with the configuration, or with the last good one in place of a bad one.
 
         Raises:
-            SettingsError, BrokerPropertiesError, ConfigurationError: it is bad, and there is no good one.
+            SettingsError, BrokerPropertiesError, ConfigurationError: it is bad, and no good one can be used.
         """
         try:
             settings = self._configuration.load()

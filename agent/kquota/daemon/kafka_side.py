@@ -188,6 +188,7 @@ class KafkaSide:
 
         Raises:
             ConfigurationError: librdkafka refuses a property; the text names it.
+            OSError: no client can be started.
         """
         properties = ClientProperties(settings.librdkafka(), broker_id)
         topics = settings.topics

@@ -122,9 +122,10 @@ class RotatingClient(Generic[C]):
     """A librdkafka client that is built anew when its credential files change.
 
     `build` makes the client from a complete configuration, `retire` ends the one that was replaced.
-    A configuration that librdkafka refuses raises ConfigurationError in the constructor. Credential files
-    that cannot be used (absent, half written, key and certificate of different pairs) are no reason to give
-    up: the client in use stays, `problem` says why, and the files are looked at again.
+    In the constructor, a configuration that librdkafka refuses raises ConfigurationError, and a machine that
+    has no thread left for a client OSError. Credential files that cannot be used (absent, half written, key
+    and certificate of different pairs) are no reason to give up: the client in use stays, `problem` says why,
+    and the files are looked at again.
     """
 
     def __init__(
@@ -213,11 +214,16 @@ class RotatingClient(Generic[C]):
             client = self._build(dict(self._configuration))
         except KafkaException as error:
             text = error.args[0].str()
+            no_resource = error.args[0].code() == KafkaError._CRIT_SYS_RESOURCE
+            if self._generation == 0 and no_resource:
+                raise OSError(f"no Kafka client can be started: {text}") from None
             if self._generation == 0 and not _is_about_credential_files(text):
                 raise ConfigurationError(f"kafka: {text}") from None
             self._problem = KafkaFailure(
-                Kind.AUTHENTICATION,
-                f"The credential files cannot be used ({text}): mend them, they are read again.",
+                Kind.OTHER if no_resource else Kind.AUTHENTICATION,
+                f"No Kafka client can be started ({text}): it is tried again."
+                if no_resource
+                else f"The credential files cannot be used ({text}): mend them, they are read again.",
                 code=error.args[0].name(),
                 detail=text,
             )
@@ -232,7 +238,8 @@ class RotatingClient(Generic[C]):
 def look_at_properties(properties: ClientProperties) -> None:
     """Have librdkafka look at the properties, beside all brokers: nobody is asked.
 
-    Raises ConfigurationError for what it refuses. Credential files may be absent, as for any client.
+    Raises ConfigurationError for what it refuses, OSError where no client can be started. Credential files
+    may be absent, as for any client.
     """
     RotatingClient(_client_beside_brokers, properties, Role.ADMIN).close()
 

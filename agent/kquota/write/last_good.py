@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kquota.core.strict_json import InvalidJson, parse_json
@@ -56,12 +56,22 @@ class ConfigurationFile:
 
     def last_good(self) -> Settings | None:
         """Return the configuration that was remembered last, or None at a first start."""
-        named = [] if self._settings is None else [self._settings.state_dir]
-        for state_dir in dict.fromkeys([*named, *_state_dirs(self._text, self._environ)]):
+        for state_dir in self._places():
             found = _recall(state_dir, self._path, self._environ)
             if found is not None:
                 return found
         return None
+
+    def was_good(self) -> bool:
+        """Return whether the agent has ever run with this configuration file.
+
+        What it ran with then may be of no use today, or damaged: still, this is no first start.
+        """
+        return any(_has_memory(state_dir, self._path) for state_dir in self._places())
+
+    def _places(self) -> Iterable[Path]:
+        named = [] if self._settings is None else [self._settings.state_dir]
+        return dict.fromkeys([*named, *_state_dirs(self._text, self._environ)])
 
 
 def _state_dirs(text: str, environ: Mapping[str, str]) -> list[Path]:
@@ -105,12 +115,8 @@ def _remember(state_dir: Path, path: Path, text: str, environ: Mapping[str, str]
 
 def _recall(state_dir: Path, path: Path, environ: Mapping[str, str]) -> Settings | None:
     """Return the last good configuration, under today's environment or else under that of its own day."""
-    try:
-        raw = (state_dir / FILE_NAME).read_bytes()
-        document = parse_json(raw, _MAX_BYTES)
-    except (OSError, InvalidJson):
-        return None
-    if not isinstance(document, dict):
+    document = _memory(state_dir / FILE_NAME)
+    if document is None:
         return None
     text, variables = document.get("text"), document.get("environment")
     if (
@@ -130,6 +136,25 @@ def _recall(state_dir: Path, path: Path, environ: Mapping[str, str]) -> Settings
         except SettingsError:
             continue
     return None
+
+
+def _has_memory(state_dir: Path, path: Path) -> bool:
+    file = state_dir / FILE_NAME
+    try:
+        file.lstat()
+    except OSError:
+        return False
+    document = _memory(file)
+    # Of whom a damaged one was can't be told: it may well have been of this configuration.
+    return document is None or document.get("path") == str(path)
+
+
+def _memory(file: Path) -> Mapping[str, object] | None:
+    try:
+        document = parse_json(file.read_bytes(), _MAX_BYTES)
+    except (OSError, InvalidJson):
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _holds_secret(name: str, value: str) -> bool:

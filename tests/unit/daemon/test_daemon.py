@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.daemon.daemon import EXIT_CONFIGURATION, EXIT_OK, run
+from kquota.daemon.daemon import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_OK, run
 from kquota.demo.ports import LOOPBACK, PortReservation
 from tests.integration.waiting import eventually
 
@@ -31,14 +31,32 @@ class Machine:
         (root / "server.properties").write_text(f"node.id=7\nlog.dirs={root}/kafka\n", "utf-8")
         self._address = f"{LOOPBACK}:{port}"
 
-    def configure(self, *, server_properties: str = "server.properties", **kafka: str) -> None:
+    @property
+    def server_properties(self) -> Path:
+        return self._root / "server.properties"
+
+    @property
+    def state(self) -> Path:
+        return self._root / "state"
+
+    @property
+    def secret(self) -> Path:
+        return self._root / "password"
+
+    def configure(
+        self, *, server_properties: str = "server.properties", with_secret: bool = False, **kafka: str
+    ) -> None:
+        if with_secret:
+            self.secret.touch(0o600)
+            self.secret.write_text("of no use", "utf-8")
         document = {
             "broker": {"server_properties": str(self._root / server_properties)},
             "kafka": {"bootstrap.servers": "127.0.0.1:1", **kafka},
             "decision_file": str(self._root / "run" / "decision.json"),
             "applied_file": str(self._root / "broker" / "applied.json"),
-            "state_dir": str(self._root / "state"),
+            "state_dir": str(self.state),
             "metrics": {"listen": self._address},
+            "kafka_secrets": {"ssl.key.password": str(self.secret)} if with_secret else {},
         }
         self.config.write_text(json.dumps(document), "utf-8")  # YAML has JSON in it
 
@@ -121,3 +139,42 @@ def test_at_the_first_start_it_ends_with_what_is_wrong(
     machine.configure(**{UNHEARD_OF: "1"})
     assert run(machine.config, {}) == EXIT_CONFIGURATION
     assert UNHEARD_OF in capfd.readouterr().err
+
+
+@pytest.mark.accepts("F34")
+def test_at_the_first_start_a_broken_server_properties_is_final(
+    machine: Machine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.configure()
+    machine.server_properties.write_text("node.id=7\nlog.dirs=/a,/b,\n", "utf-8")
+    assert run(machine.config, {}) == EXIT_CONFIGURATION
+    assert "log.dirs" in capfd.readouterr().err
+
+
+@pytest.mark.accepts("F34")
+def test_a_start_that_fails_after_a_good_one_is_tried_again(
+    machine: Machine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.configure(with_secret=True)
+    assert machine.run(lambda: None) == EXIT_OK
+    good = machine.server_properties.read_text("utf-8")
+    for damage, repair, said in (
+        (
+            lambda: machine.server_properties.write_text("node.id=7\nlog.dirs=/a,/b,\n", "utf-8"),
+            lambda: machine.server_properties.write_text(good, "utf-8"),
+            "log.dirs",
+        ),
+        (
+            machine.server_properties.unlink,
+            lambda: machine.server_properties.write_text(good, "utf-8"),
+            "server.properties",
+        ),
+        (machine.secret.unlink, lambda: None, "ssl.key.password"),
+    ):
+        damage()
+        capfd.readouterr()
+        assert run(machine.config, {"STATE_DIRECTORY": str(machine.state)}) == EXIT_FAILED
+        told = capfd.readouterr().err
+        assert said in told
+        assert "the last good one can't be used either" in told
+        repair()

@@ -146,3 +146,34 @@ def test_that_nothing_can_be_remembered_is_logged(place: Place, caplog: pytest.L
     _, error = load_or_last_good(place.file, {})
     assert error is None
     assert "can't be remembered" in caplog.text
+
+
+def test_a_memory_that_can_not_be_used_shows_that_there_was_a_good_start(place: Place) -> None:
+    def remembers() -> bool:
+        configuration = ConfigurationFile(place.file, {})
+        with pytest.raises(SettingsError):
+            configuration.load()
+        return configuration.was_good()
+
+    place.configure("mode: maybe\n")
+    assert not remembers(), "a first start"
+    place.configure()
+    load_or_last_good(place.file, {})
+    place.configure("mode: maybe\n")
+    assert remembers()
+    file = place.state / FILE_NAME
+    document = json.loads(file.read_text())
+    for damaged in ("", "[]", json.dumps(document | {"text": "no longer"})):
+        file.write_text(damaged)
+        assert remembers()
+    file.write_text(json.dumps(document | {"path": "/etc/other.yml"}))
+    assert not remembers(), "another agent's"
+
+
+def test_a_directory_that_can_not_be_looked_into_shows_no_good_start(place: Place) -> None:
+    place.configure("mode: maybe\n")
+    configuration = ConfigurationFile(place.file, {"STATE_DIRECTORY": f"/{'x' * 300}"})
+    with pytest.raises(SettingsError):
+        configuration.load()
+    assert configuration.last_good() is None
+    assert not configuration.was_good()
