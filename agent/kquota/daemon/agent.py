@@ -172,6 +172,8 @@ class Agent:
         tell = self._narrator.trouble
         for subject in ("reader", "brokers", "own broker", *(f"topic {name}" for name in knowledge.topics)):
             yield from tell(subject, knowledge.troubles.get(subject), MessageId.KAFKA_TROUBLE)
+        failure = self._kafka.usage.credentials_problem()  # all clients have the same files
+        yield from tell("credentials", None if failure is None else failure.sentence, MessageId.KAFKA_TROUBLE)
         failure = usage.trouble
         yield from tell("publish", None if failure is None else failure.sentence, MessageId.PUBLISH_FAILED)
         yield from tell("history", _history_trouble(history), MessageId.KAFKA_TROUBLE)

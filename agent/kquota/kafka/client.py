@@ -22,6 +22,9 @@ _LIBRDKAFKA = logging.getLogger("kquota.kafka.librdkafka")
 CREDENTIALS_LOOK_SECONDS = 1.0
 """How often a client in use looks whether its credential files were replaced."""
 
+CREDENTIALS_RETRY_SECONDS = 5.0
+"""How often credential files that cannot be used are tried again, though they look the same."""
+
 TELL_AGAIN_SECONDS = 1.0
 """How often the same failure of a connection is told while it lasts."""
 
@@ -156,6 +159,7 @@ class RotatingClient(Generic[C]):
         self._problem: KafkaFailure | None = None
         self._stamps = self._files.stamps()
         self._looked_at = clock()
+        self._built_at = clock()
         self._rebuild()
 
     @property
@@ -182,8 +186,8 @@ class RotatingClient(Generic[C]):
             return self._client
 
     def refresh(self) -> None:
-        """Build a new client if the credential files were replaced. Looks once a second at most, so call it
-        often.
+        """Build a new client if the credential files were replaced, or could not be used so far. Looks once a
+        second at most, so call it often.
 
         The client that is replaced is retired in the calling thread.
         """
@@ -194,8 +198,10 @@ class RotatingClient(Generic[C]):
                 return
             self._looked_at = now
             stamps = self._files.stamps()
-            if stamps != self._stamps or self._client is None:
-                self._stamps = stamps
+            # What is wrong with them may lie elsewhere, as in the permissions of a directory above.
+            retry = self._problem is not None and now - self._built_at >= CREDENTIALS_RETRY_SECONDS
+            if stamps != self._stamps or self._client is None or retry:
+                self._stamps, self._built_at = stamps, now
                 retired = self._rebuild()
         if retired is not None:
             self._retire(retired)
@@ -227,7 +233,8 @@ class RotatingClient(Generic[C]):
                 code=error.args[0].name(),
                 detail=text,
             )
-            self.errors.note(self._problem)
+            if self._client is None:  # or else it says nothing about the one in use
+                self.errors.note(self._problem)
             return None
         retired, self._client = self._client, client
         self._generation += 1

@@ -43,12 +43,13 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """Identity of a file's content as far as the file system tells it; `mtime_ns` is None for an absent
-    file.
+    """Identity of a file's content, and of who may read it, as far as the file system tells it; `mtime_ns` is
+    None for an absent file.
     """
 
     path: str
     mtime_ns: int | None
+    ctime_ns: int
     size_bytes: int
     inode: int
 
@@ -65,7 +66,7 @@ class CredentialFiles:
 
     def stamps(self) -> tuple[FileStamp, ...]:
         """The present state of all files; it differs from an earlier one when a file was replaced or
-        rewritten.
+        rewritten, or its permissions were changed.
         """
         return tuple(_stamp(path) for path in self._paths.values())
 
@@ -141,5 +142,5 @@ def _stamp(path: str) -> FileStamp:
         # Rotation by a symbolic link is seen too: stat follows it.
         found = Path(path).stat()
     except OSError:
-        return FileStamp(path, None, 0, 0)
-    return FileStamp(path, found.st_mtime_ns, found.st_size, found.st_ino)
+        return FileStamp(path, None, 0, 0, 0)
+    return FileStamp(path, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)

@@ -18,6 +18,7 @@ from kquota.daemon.journal import MessageId
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.ports import ClusterNews
+from kquota.demo.certificates import CertificateAuthority
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ConfigurationError
@@ -241,6 +242,39 @@ def test_the_certificate_is_read_beside_the_cycles(
 
     try:
         eventually(lambda: expiry() == ends.timestamp(), "its end is a metric")
+    finally:
+        agent.close()
+
+
+@pytest.mark.accepts("F22")
+def test_rotated_credentials_that_can_not_be_used_are_told_while_the_old_client_goes_on(
+    directory: Path, metrics: AgentMetrics
+) -> None:
+    identity = CertificateAuthority(directory / "certificates").issue("kquota-agent-7")
+    good = identity.key.read_bytes()
+    files = {
+        "security.protocol": "ssl",
+        "ssl.certificate.location": str(identity.certificate),
+        "ssl.key.location": str(identity.key),
+    }
+    settings = settings_in(directory, kafka={"bootstrap.servers": "127.0.0.1:1", **files})
+    agent = Agent(settings, read_broker_properties(settings.broker.server_properties), metrics)
+    told: list[str] = []
+
+    def tells(beginning: str) -> bool:
+        _, entries = agent.run_cycle()
+        told.extend(entry.sentence for entry in entries)
+        return any(sentence.startswith(beginning) for sentence in told)
+
+    try:
+        agent.run_cycle()
+        identity.key.write_bytes(b"-----BEGIN PRIVATE KEY-----\nonly a beg")
+        eventually(lambda: tells("The credential files cannot be used"), "it is told")
+        # Who had no client any more would give this for the reason why it can't be reached.
+        tells("")
+        assert len([sentence for sentence in told if "credential files" in sentence]) == 1
+        identity.key.write_bytes(good)
+        eventually(lambda: tells("over: The credential files cannot be used"), "it is over")
     finally:
         agent.close()
 

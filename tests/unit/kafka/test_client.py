@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from kquota.kafka.client import RotatingClient
+from kquota.kafka.client import CREDENTIALS_LOOK_SECONDS, CREDENTIALS_RETRY_SECONDS, RotatingClient
 from kquota.kafka.config import ClientProperties, ConfigurationError, Role
+from kquota.kafka.errors import KafkaFailure, Kind
 
 NO_THREAD = KafkaException(
     KafkaError(KafkaError._CRIT_SYS_RESOURCE, "Failed to create producer: Failed to create thread")
 )
+
+UNREADABLE = KafkaException(KafkaError(KafkaError._INVALID_ARG, "ssl.key.location failed: Permission denied"))
 
 
 class Bench:
@@ -31,6 +34,12 @@ class Bench:
             {"bootstrap.servers": "127.0.0.1:1", "ssl.key.location": str(self.key)}, node=1
         )
         return RotatingClient(self._build, properties, Role.USAGE, clock=lambda: self.now_seconds)
+
+    def repair_permissions(self) -> None:
+        """As chmod does it, in another tick of the file system's clock than what was before."""
+        before = self.key.stat().st_ctime_ns
+        while self.key.stat().st_ctime_ns == before:
+            self.key.chmod(0o640)
 
     def _build(self, _configuration: dict[str, Any]) -> int:
         self.builds += 1
@@ -51,3 +60,51 @@ def test_that_a_client_can_not_get_a_thread_says_nothing_about_the_configuration
     bench.refusal = KafkaException(KafkaError(KafkaError._INVALID_ARG, "No such property"))
     with pytest.raises(ConfigurationError, match="No such property"):
         bench.rotating()
+
+
+@pytest.mark.accepts("F22")
+def test_credentials_that_a_change_of_permissions_mends_are_taken_up(bench: Bench) -> None:
+    client = bench.rotating()
+    first = client.current()
+    bench.key.write_text("another key", "utf-8")
+    bench.refusal = UNREADABLE
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    client.refresh()
+    assert client.problem is not None
+    assert (client.current(), client.generation) == (first, 1), "the one in use stays"
+    bench.refusal = None
+    bench.repair_permissions()
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    client.refresh()
+    assert (client.problem, client.generation) == (None, 2)
+
+
+@pytest.mark.accepts("F22")
+def test_credentials_that_can_not_be_used_are_tried_again_and_not_in_a_hurry(bench: Bench) -> None:
+    client = bench.rotating()
+    bench.key.write_text("another key", "utf-8")
+    bench.refusal = UNREADABLE
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    client.refresh()
+    builds = bench.builds
+    for _ in range(round(4 * CREDENTIALS_RETRY_SECONDS / CREDENTIALS_LOOK_SECONDS)):
+        bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+        client.refresh()
+    assert bench.builds == builds + 4
+    bench.refusal = None  # what was wrong was not the file: a directory above it, say
+    bench.now_seconds += CREDENTIALS_RETRY_SECONDS
+    client.refresh()
+    assert (client.problem, client.generation) == (None, 2)
+    bench.now_seconds += CREDENTIALS_RETRY_SECONDS
+    client.refresh()
+    assert client.generation == 2, "what is well is left alone"
+
+
+def test_a_problem_of_new_credentials_explains_no_failure_of_the_client_in_use(bench: Bench) -> None:
+    client = bench.rotating()
+    bench.key.write_text("another key", "utf-8")
+    bench.refusal = UNREADABLE
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    client.refresh()
+    late = KafkaFailure(Kind.TIMEOUT, "no answer")
+    assert client.errors.explain(late) == late
