@@ -68,9 +68,9 @@ class PauseGrowth:
         while now - samples[0][0] > WINDOW_SECONDS:
             samples.popleft()
         span_seconds, grown_bytes = now - samples[0][0], consumed_bytes - samples[0][1]
-        if span_seconds >= _LEAST_SPAN_SECONDS:
-            least = MIN_GROWTH_BYTES / 2 if watched.growing else MIN_GROWTH_BYTES
-            watched.growing = grown_bytes >= least
+        least_bytes = MIN_GROWTH_BYTES / 2 if watched.growing else MIN_GROWTH_BYTES
+        # Where too little was seen, as after a time without looks, there is no rate to tell.
+        watched.growing = span_seconds >= _LEAST_SPAN_SECONDS and grown_bytes >= least_bytes
         if not watched.growing:
             self._ask_no_more(watched)
             return None

@@ -11,6 +11,7 @@ import pytest
 
 from kquota.daemon.growth import MIN_GROWTH_BYTES, SETTLE_SECONDS, WINDOW_SECONDS, PauseGrowth
 from kquota.daemon.report import CycleReport
+from kquota.observe.observation import Failure
 from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion, sizes_by_topic
 from tests.unit.daemon.cycles import CLUSTER, VERIFIED, Bench, applied_state, volume
 
@@ -29,6 +30,7 @@ class Pause:
         self.watch = PauseGrowth(1)
         self.log_dir = str(log_dir)
         self.consumed_bytes = 95 * GB
+        self.failed = False
 
     def go_on(self, seconds: float, growth_bytes: int, free: int = 5) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -47,6 +49,7 @@ class Pause:
             capacity_bytes=100 * GB,
             consumed_bytes=self.consumed_bytes,
             log_dirs=(self.log_dir,),
+            failures=(Failure(self.log_dir, "it hangs"),) if self.failed else (),
         )
         return replace(report, observation=replace(report.observation, volumes=(large,)))
 
@@ -81,6 +84,32 @@ def test_only_growth_that_a_held_pause_should_have_ended_is_told(
     pause = Pause(tmp_path, enforced=enforced)
     pause.go_on(SETTLE_SECONDS, 0, free)
     assert pause.go_on(WINDOW_SECONDS, growth_bytes, free) == {}
+    pause.watch.close()
+
+
+def test_a_volume_that_comes_back_after_a_while_is_followed_anew(tmp_path: Path) -> None:
+    pause = Pause(tmp_path)
+    pause.go_on(SETTLE_SECONDS, 0)
+    assert len(pause.go_on(30, GB)) == 1
+    pause.failed = True
+    assert pause.go_on(WINDOW_SECONDS + 2 * STEP_SECONDS, 0) == {}
+    pause.failed = False
+    assert pause.go_on(STEP_SECONDS, GB) == {}, "one look shows no growth"
+    assert pause.go_on(STEP_SECONDS, 0) == {}
+    (sentence,) = pause.go_on(30, GB).values()
+    assert "goes on growing in PAUSE" in sentence
+    pause.watch.close()
+
+
+def test_no_rate_is_told_of_two_looks_after_a_gap(tmp_path: Path) -> None:
+    pause = Pause(tmp_path)
+    pause.go_on(SETTLE_SECONDS, 0)
+    assert len(pause.go_on(30, GB)) == 1
+    pause.failed = True
+    pause.go_on(WINDOW_SECONDS - STEP_SECONDS, 0)
+    pause.failed = False
+    assert len(pause.go_on(STEP_SECONDS, GB)) == 1, "it has grown since the last look before"
+    assert pause.go_on(STEP_SECONDS, 0) == {}
     pause.watch.close()
 
 
