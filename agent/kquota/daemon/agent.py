@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kquota.daemon.clocks import Clocks, JumpDetector, Moment
-from kquota.daemon.cycle import Cycle, CycleSettings
+from kquota.daemon.cycle import Cycle
+from kquota.daemon.cycle_settings import CycleSettings
 from kquota.daemon.growth import PauseGrowth
 from kquota.daemon.history import HistoryRecorder
 from kquota.daemon.journal import Entry, MessageId

@@ -11,19 +11,27 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from fractions import Fraction
 
 from kquota.apply.applied_state import AppliedState, AppliedUnknown
 from kquota.apply.verification import Verification
 from kquota.core.backlog import read_backlog
-from kquota.core.decision import Decision, Lease, Mode, UndeterminedCause, decision_document
+from kquota.core.decision import Decision, Lease, UndeterminedCause, decision_document
 from kquota.core.membership import Membership
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import BrokerOrder, Event, MalformedEvent, TombstoneEvent, UsageEvent, read_event
+from kquota.core.policy import Situation, decide
+from kquota.core.records import (
+    BrokerOrder,
+    Event,
+    Hold,
+    MalformedEvent,
+    TombstoneEvent,
+    UsageEvent,
+    read_event,
+)
 from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, FoldResult, NoRecord, excess_sentence, foreign_sentence
 from kquota.daemon.clocks import Moment
+from kquota.daemon.cycle_settings import CycleSettings
 from kquota.daemon.enforcement import Enforcement, enforcement
 from kquota.daemon.folded import Folded
 from kquota.daemon.orders import order_news
@@ -34,7 +42,6 @@ from kquota.daemon.report import CycleReport
 from kquota.daemon.rival import RivalWatch, worse_of
 from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
-from kquota.settings.model import LimitsSection, Settings
 
 # An agent that has just started waits this long for the topic before it decides without it: an
 # earlier instance's lease, if there was one, covers the gap, and a restart is no reason to flap.
@@ -49,36 +56,6 @@ APPLIED_SECONDS = 1.0
 MAX_MAINTENANCE = timedelta(days=1)
 # A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
 CONTRADICTION_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class CycleSettings:
-    """What the configuration says about a cycle."""
-
-    broker_id: int
-    limits: LimitsSection
-    policy: PolicySettings
-    wanted_mode: Mode
-    release_margin: Fraction
-    interval_seconds: float
-    join_grace_seconds: float
-    future_tolerance: timedelta
-    lease_seconds: float
-
-    @staticmethod
-    def of(settings: Settings, broker_id: int) -> CycleSettings:
-        """Take what a cycle needs from the configuration."""
-        return CycleSettings(
-            broker_id=broker_id,
-            limits=settings.limits,
-            policy=PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds)),
-            wanted_mode=settings.mode,
-            release_margin=settings.release_margin_ratio,
-            interval_seconds=settings.interval_seconds,
-            join_grace_seconds=settings.join_grace_seconds,
-            future_tolerance=timedelta(seconds=settings.future_tolerance_seconds),
-            lease_seconds=settings.lease_seconds,
-        )
 
 
 class Cycle:
@@ -365,7 +342,7 @@ class Cycle:
         if content == self._written and age_seconds < min(REWRITE_SECONDS, self._settings.lease_seconds / 3):
             return False, None
         self._decision_sequence += 1
-        lease = self._lease(moment)
+        lease = self._lease(decision.hold, moment)
         document = decision_document(
             decision,
             cluster_id=cluster_id,
@@ -379,12 +356,17 @@ class Cycle:
             self._written, self._written_at_seconds = content, moment.monotonic_seconds
         return error is None, error
 
-    def _lease(self, moment: Moment) -> Lease:
-        """Return the lease of a decision made now; in maintenance it lasts until the planned stop is over."""
-        duration = timedelta(seconds=self._settings.lease_seconds)
+    def _lease(self, hold: Hold | None, moment: Moment) -> Lease:
+        """Return the lease of a decision made now; in maintenance it lasts until the planned stop is over.
+
+        What somebody holds it at ends with the hold, also when no agent is there any more to end it.
+        """
+        shortest = duration = timedelta(seconds=self._settings.lease_seconds)
         maintenance = self.view.order_in_force(BrokerOrder.MAINTENANCE, self._settings.broker_id, moment.wall)
         if maintenance is not None:
-            duration = max(duration, min(maintenance.until - moment.wall, MAX_MAINTENANCE))
+            duration = max(shortest, min(maintenance.until - moment.wall, MAX_MAINTENANCE))
+        if hold is not None:
+            duration = max(shortest, min(hold.note.until - moment.wall, duration))
         end = moment.boot.later(duration.total_seconds())
         return Lease(moment.wall + duration, end.boot_id, end.uptime_ms)
 

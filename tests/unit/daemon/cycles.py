@@ -23,7 +23,8 @@ from kquota.core.policy import PolicySettings
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, usage_to_document
 from kquota.daemon.clocks import Moment
-from kquota.daemon.cycle import Cycle, CycleSettings
+from kquota.daemon.cycle import Cycle
+from kquota.daemon.cycle_settings import CycleSettings
 from kquota.daemon.ports import Arrival, ClusterNews
 from kquota.daemon.report import CycleReport
 from kquota.host.boot_clock import BootMoment

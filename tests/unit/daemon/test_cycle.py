@@ -274,18 +274,32 @@ def test_a_grant_is_for_one_cluster() -> None:
     assert bench.ports.written[-1]["mode"] == "observe"
 
 
+def lease_left_ms(bench: Bench) -> float:
+    now_ms = 5_000_000 + 1000 * bench.seconds
+    return bench.ports.written[-1]["valid_until_uptime_ms"] - now_ms
+
+
 def test_in_maintenance_the_lease_lasts_until_its_end_and_a_day_at_most() -> None:
     bench = Bench()
     bench.settle()
     bench.run(arrival("maintenance/1", order(600)))
-    left_ms = bench.ports.written[-1]["valid_until_uptime_ms"] - (5_000_000 + 1000 * bench.seconds)
-    assert left_ms == pytest.approx(1000 * (600 - bench.seconds), abs=1)
+    assert lease_left_ms(bench) == pytest.approx(1000 * (600 - bench.seconds), abs=1)
     bench.run(arrival("maintenance/1", order(1_000_000)))
-    left_ms = bench.ports.written[-1]["valid_until_uptime_ms"] - (5_000_000 + 1000 * bench.seconds)
-    assert left_ms == 86_400_000
+    assert lease_left_ms(bench) == 86_400_000
     bench.run(arrival("maintenance/1", None))
-    left_ms = bench.ports.written[-1]["valid_until_uptime_ms"] - (5_000_000 + 1000 * bench.seconds)
-    assert left_ms == 30_000, "taken back, it ends with the next decision"
+    assert lease_left_ms(bench) == 30_000, "taken back, it ends with the next decision"
+
+
+@pytest.mark.parametrize("action", ["open", "pause"])
+def test_in_maintenance_the_lease_of_a_hold_does_not_outlive_the_hold(action: str) -> None:
+    bench = Bench()
+    bench.settle()
+    bench.run(arrival("maintenance/1", order(8 * 3600)), arrival("hold", order(600, Action=action)))
+    assert lease_left_ms(bench) == pytest.approx(1000 * (600 - bench.seconds), abs=1)
+    bench.run(arrival("hold", order(10 + bench.seconds, Action=action)))
+    assert lease_left_ms(bench) == 30_000, "no shorter than any lease"
+    bench.run(after=12)
+    assert lease_left_ms(bench) == pytest.approx(1000 * (8 * 3600 - bench.seconds), abs=1), "the hold is over"
 
 
 def test_what_was_ordered_before_the_start_is_no_news() -> None:
