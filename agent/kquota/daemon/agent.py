@@ -171,7 +171,8 @@ class Agent:
             expires = None if certificate is None else certificate.not_after.timestamp()
             self._metrics.certificate_expires(expires)
         tell = self._narrator.trouble
-        for subject in ("reader", "brokers", "own broker", *(f"topic {name}" for name in knowledge.topics)):
+        topics = (f"topic {name}" for name in knowledge.topics)
+        for subject in ("resources", "reader", "brokers", "own broker", *topics):
             yield from tell(subject, knowledge.troubles.get(subject), MessageId.KAFKA_TROUBLE)
         failure = self._kafka.usage.credentials_problem()  # all clients have the same files
         yield from tell("credentials", None if failure is None else failure.sentence, MessageId.KAFKA_TROUBLE)

@@ -113,6 +113,8 @@ class KafkaKnowledge:
                 self._take_verdict(event)
             case KafkaFailure():
                 self._count(event)
+                if event.is_want_of_resources:  # and it does not try again: it stands until these clients go
+                    self._trouble("resources", event.sentence)
             case CertificateSeen():
                 self.certificate = event
             case TopicRestarted():

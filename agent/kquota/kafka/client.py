@@ -78,7 +78,8 @@ class ErrorWatch:
         else:
             self.note(failure)
         # What is said of a topic here is said again to whoever uses it.
-        if self._on_failure is not None and failure.is_connection and self._is_news(failure):
+        worth_telling = failure.is_connection or failure.is_want_of_resources
+        if self._on_failure is not None and worth_telling and self._is_news(failure):
             self._on_failure(failure)
 
     def _is_news(self, failure: KafkaFailure) -> bool:

@@ -55,6 +55,11 @@ class KafkaFailure:
     detail: str = ""
 
     @property
+    def is_want_of_resources(self) -> bool:
+        """Whether librdkafka got no thread or descriptor; for it a broker may be missing from then on."""
+        return self.code == KafkaError(KafkaError._CRIT_SYS_RESOURCE).name()
+
+    @property
     def is_connection(self) -> bool:
         """Whether the connection itself failed, so that no request of any kind can succeed."""
         return self.kind in _CONNECTION_KINDS

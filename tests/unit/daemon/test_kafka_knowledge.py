@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka import KafkaError
 
 from kquota.daemon.kafka_side import KafkaKnowledge
 from kquota.daemon.ports import Arrival
@@ -15,6 +16,7 @@ from kquota.fold.records import (
     TopicRestarted,
 )
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
+from kquota.kafka.client import ErrorWatch
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.topics import TopicVerdict, Verdict
 
@@ -126,3 +128,15 @@ def test_after_a_restart_of_the_same_topic_old_records_come_again(knowledge: Kaf
     knowledge.take(CaughtUp(1))
     assert (knowledge.news(0).caught_up, knowledge.news(0).rereadings) == (True, 1)
     assert knowledge.drain_restarts() == ["the offset is out of range"]
+
+
+def test_a_broker_that_librdkafka_got_no_thread_for_is_told_as_long_as_these_clients_live(
+    knowledge: KafkaKnowledge,
+) -> None:
+    error = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "Unable to create broker thread")
+    told: list[KafkaFailure] = []
+    ErrorWatch(on_failure=told.append).on_error(error)
+    knowledge.take(told[0])
+    knowledge.take(BrokerList(frozenset({1}), "c", 0.0))
+    assert "Unable to create broker thread" in knowledge.troubles["resources"]
+    assert knowledge.drain_errors() == {Kind.OTHER: 1}
