@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from kquota.cli import exit_codes
-from kquota.cli.cluster_look import CLIENT_NAME, look_at_cluster
+from kquota.cli.cluster_look import CLIENT_NAME, ClusterLook, look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
 from kquota.cli.output import fail
 from kquota.core.records import (
@@ -27,6 +27,7 @@ from kquota.core.records import (
     order_key,
 )
 from kquota.core.timestamps import format_utc
+from kquota.core.usage import UsageRecord
 from kquota.core.view import NoRecord
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
@@ -38,6 +39,7 @@ hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time
 
 _LONGEST = timedelta(days=30)
 _LOOK_SECONDS = 15.0
+_WATCH_SECONDS = 0.2
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -111,17 +113,18 @@ def maintenance(
 def decommission(
     broker_id: BrokerArgument,
     reason: ReasonOption,
-    force: Annotated[bool, typer.Option("--force", help="Although the broker is active.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Although it is active, or reports.")] = False,
     config: ConfigOption = DEFAULT_CONFIG,
     actor: ActorOption = None,
 ) -> None:
     """Forget a broker that is gone for good, with the verdict it left.
 
-    Refused for an active broker: its agent would report again within a second.
+    Refused for an active broker, and for one whose agent still reports: it would be back within a second.
+    Where the last report is fresh, this waits for another one until it is stale.
     """
     settings = settings_of(config)
     if not force:
-        _refuse_active(settings, broker_id)
+        _refuse_alive(settings, broker_id)
     _withdraw(settings, broker_key(broker_id), reason, actor)
     typer.echo(f"broker {broker_id} is decommissioned")
 
@@ -193,12 +196,35 @@ def _publish(
         fail(f"nothing was ordered: {result.sentence}")
 
 
-def _refuse_active(settings: Settings, broker_id: int) -> None:
+def _refuse_alive(settings: Settings, broker_id: int) -> None:
     with look_at_cluster(settings) as look:
         if not look.wait(_LOOK_SECONDS):
             fail("; ".join(look.problems) or "the cluster could not be read in time; --force goes on without")
         active = look.membership.active or frozenset()
         if broker_id in active:
             fail(f"broker {broker_id} is active: stop it first, or use --force", exit_codes.USAGE)
-        if look.view.record_of(broker_id, datetime.now(UTC)) in (NoRecord.MISSING, NoRecord.TOMBSTONE):
+        last = look.view.record_of(broker_id, datetime.now(UTC))
+        if last in (NoRecord.MISSING, NoRecord.TOMBSTONE):
             fail(f"broker {broker_id} has no report to forget", exit_codes.USAGE)
+        if not isinstance(last, NoRecord):
+            _refuse_reporting(look, broker_id, last, settings.staleness_seconds)
+
+
+def _refuse_reporting(look: ClusterLook, broker_id: int, last: UsageRecord, staleness_seconds: float) -> None:
+    """Refuse when another report comes before the last one is stale: its agent would undo what is ordered."""
+    stale_at = last.snapshot_at + timedelta(seconds=staleness_seconds)
+    if (now := datetime.now(UTC)) <= stale_at:
+        age_seconds = (now - last.snapshot_at).total_seconds()
+        typer.echo(
+            f"broker {broker_id} reported {max(0.0, age_seconds):.0f} s ago: does its agent report again?"
+            f" Waiting until {format_utc(stale_at)}",
+            err=True,
+        )
+    while datetime.now(UTC) <= stale_at:
+        look.take(_WATCH_SECONDS)
+        newest = look.view.record_of(broker_id, datetime.now(UTC))
+        if not isinstance(newest, NoRecord) and newest.snapshot_at != last.snapshot_at:
+            fail(
+                f"broker {broker_id}: its agent still reports: stop kquota-agent there first",
+                exit_codes.USAGE,
+            )
