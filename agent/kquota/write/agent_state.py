@@ -100,12 +100,13 @@ class AgentStateFile:
             return AgentState(), self._set_aside(str(error))
 
     def save(self, state: AgentState) -> None:
-        """Replace the file atomically, readable by the agent alone.
+        """Replace the file atomically, readable by the agent alone: also what root saves beside it stays its.
 
         Raises:
             OSError: with the path; the old file is still there.
         """
-        replace_file(self.path, json.dumps(_to_document(state), indent=1).encode() + b"\n", _MODE)
+        data = json.dumps(_to_document(state), indent=1).encode() + b"\n"
+        replace_file(self.path, data, _MODE, keep_owner=not self._owned)
 
     def _set_aside(self, reason: str) -> str:
         corrupt = self.path.with_name(self.path.name + ".corrupt")

@@ -9,8 +9,11 @@ from pathlib import Path
 _SUFFIX = ".kquota-tmp"
 
 
-def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
+def replace_file(path: Path, data: bytes, mode: int = 0o644, *, keep_owner: bool = False) -> None:
     """Replace ``path`` by a file with ``data`` and the permissions ``mode`` (whatever the umask).
+
+    It belongs to the caller. With ``keep_owner``, what root replaces in somebody else's directory stays
+    with the file's owner, or else with the directory's.
 
     Temp file in the same directory → fsync → rename → fsync of the directory: a crash at any step
     leaves the old or the new file, and after the return the new one survives a power cut.
@@ -22,7 +25,8 @@ def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
     try:
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            _replace(directory, path.name, data, mode)
+            owner = _owner(directory, path.name) if keep_owner else None
+            _replace(directory, path.name, data, mode, owner)
         finally:
             os.close(directory)
     except OSError as error:
@@ -30,9 +34,28 @@ def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _replace(directory: int, name: str, data: bytes, mode: int) -> None:
+def _owner(directory: int, name: str) -> tuple[int, int] | None:
+    """Return whom root leaves the file to, user and group; None for everybody else's and root's own."""
+    if os.geteuid() != 0:
+        return None
+    home = os.fstat(directory)
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        found = home
+    # Root's own in another's directory: that other user is who has to read it.
+    kept = home if found.st_uid == 0 else found
+    return None if kept.st_uid == 0 else (kept.st_uid, kept.st_gid)
+
+
+def _replace(directory: int, name: str, data: bytes, mode: int, owner: tuple[int, int] | None) -> None:
     temp = f".{name}.{os.getpid()}{_SUFFIX}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    if owner is not None:
+        # The directory's owner may have put something in this place, which root must not give away.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temp, dir_fd=directory)
+        flags |= os.O_EXCL
     file = os.open(temp, flags, 0o600, dir_fd=directory)
     try:
         try:
@@ -40,6 +63,8 @@ def _replace(directory: int, name: str, data: bytes, mode: int) -> None:
             while remaining:
                 remaining = remaining[os.write(file, remaining) :]
             os.fchmod(file, mode)
+            if owner is not None:
+                os.fchown(file, *owner)
             os.fsync(file)
         finally:
             os.close(file)

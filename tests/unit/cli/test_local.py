@@ -121,6 +121,14 @@ def test_accepting_the_volumes_of_now_forgets_the_ones_before(host: Host) -> Non
     assert json.loads(state.read_text("utf-8"))["remembered_volumes"] == {}
 
 
+def test_what_root_accepts_stays_readable_to_the_agent(host: Host) -> None:
+    directory = host.directory / "state"
+    if os.getuid() == 0:
+        os.chown(directory, 65534, 65534)
+    assert host.run("volumes", "--accept").code == 0
+    assert (directory / "state.json").stat().st_uid == directory.stat().st_uid
+
+
 def test_a_good_configuration_is_called_good(host: Host) -> None:
     said = host.run("config", "check")
     assert (said.code, said.err) == (0, "")

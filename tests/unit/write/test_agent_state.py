@@ -1,6 +1,7 @@
 """What the agent remembers survives, and a broken memory loosens nothing."""
 
 import json
+import os
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,3 +102,74 @@ def test_only_the_agent_removes_what_a_writer_left_or_sets_a_broken_file_aside(t
     assert problem is not None
     assert "set aside" in problem
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["state.json.corrupt"]
+
+
+NOBODY = 65534
+Owner = tuple[int, int]
+
+
+def give(path: Path, uid: int) -> Owner:
+    """Give it to another user, where these tests may do that; return whose it is."""
+    if os.getuid() == 0:
+        os.chown(path, uid, uid)
+    found = path.stat()
+    return found.st_uid, found.st_gid
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[Owner]:
+    """To whom root gives its files; whoever runs these tests passes for root."""
+    calls: list[Owner] = []
+    fchown = os.fchown
+
+    def recorded(file: int, uid: int, gid: int) -> None:
+        calls.append((uid, gid))
+        fchown(file, uid, gid)
+
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "fchown", recorded)
+    return calls
+
+
+def test_what_root_saves_beside_an_agent_stays_the_agent_s(tmp_path: Path, given: list[Owner]) -> None:
+    agent = give(tmp_path, NOBODY)
+    file = AgentStateFile(tmp_path / "state.json")
+    file.save(FULL)
+    assert given == [agent], "a new file goes to the owner of the directory"
+    user = give(file.path, NOBODY - 1)
+    file.save(FULL)
+    assert given == [agent, user], "an old one stays with its owner"
+    found = file.path.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (*user, 0o600)
+
+
+def test_a_state_file_that_root_once_took_goes_back_to_the_agent(tmp_path: Path, given: list[Owner]) -> None:
+    agent = give(tmp_path, NOBODY)
+    file = AgentStateFile(tmp_path / "state.json")
+    file.path.write_text("{}", "utf-8")
+    file.save(FULL)
+    assert given == [agent]
+
+
+def test_an_agent_s_own_file_is_given_to_nobody(
+    file: AgentStateFile, given: list[Owner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(file.path.parent, NOBODY)
+    file.save(FULL)
+    monkeypatch.setattr(os, "geteuid", lambda: NOBODY)
+    AgentStateFile(file.path).save(FULL)
+    assert given == []
+
+
+def test_what_lies_in_the_place_of_root_s_temp_file_is_neither_written_nor_given_away(
+    tmp_path: Path, given: list[Owner]
+) -> None:
+    give(tmp_path, NOBODY)
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    elsewhere.write_text("root's own", "utf-8")
+    (tmp_path / f".state.json.{os.getpid()}.kquota-tmp").hardlink_to(elsewhere)
+    file = AgentStateFile(tmp_path / "state.json")
+    file.save(FULL)
+    assert elsewhere.read_text("utf-8") == "root's own"
+    assert elsewhere.stat().st_uid == os.getuid()
+    assert file.load() == (FULL, None)
