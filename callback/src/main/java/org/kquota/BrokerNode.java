@@ -78,6 +78,7 @@ final class BrokerNode implements AutoCloseable {
         this.housekeeping = new Housekeeping(quotas, rates, errors);
         if (config.isBroker()) {
             housekeeping.begin(config);
+            this.clusterId = MetaProperties.clusterId(config.formattedDirs());
             this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, nanoTime, config.nodeId());
             this.lastStepNanos = nanoTime.getAsLong();
             // The first look is made before the first request can come in.

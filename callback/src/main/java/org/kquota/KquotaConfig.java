@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** Every broker property of the plug-in, with its default, what is allowed and what it means. */
 public final class KquotaConfig extends AbstractConfig {
@@ -45,6 +46,9 @@ public final class KquotaConfig extends AbstractConfig {
     private static final String STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
     private static final String JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter";
     private static final String CALLBACK_CLASS = "client.quota.callback.class";
+    private static final String METADATA_LOG_DIR = "metadata.log.dir";
+    private static final String LOG_DIRS = "log.dirs";
+    private static final String LOG_DIR = "log.dir";
 
     /** The plug-in's own properties; the table in callback/README.md is made from it. */
     public static final ConfigDef DEFINITION = QuotaProperties.define(new ConfigDef())
@@ -102,6 +106,9 @@ public final class KquotaConfig extends AbstractConfig {
         .define("broker.id", Type.INT, -1, Importance.LOW, "")
         .define("metric.reporters", Type.LIST, List.of(JMX_REPORTER), Importance.LOW, "")
         .define("remote.log.storage.system.enable", Type.BOOLEAN, false, Importance.LOW, "")
+        .define(METADATA_LOG_DIR, Type.STRING, "", Importance.LOW, "")
+        .define(LOG_DIRS, Type.LIST, List.of(), Importance.LOW, "")
+        .define(LOG_DIR, Type.LIST, List.of(), Importance.LOW, "")
         .define("process.roles", Type.LIST, List.of("broker"), Importance.LOW, "")
         .define(CALLBACK_CLASS, Type.CLASS, null, Importance.LOW, "");
 
@@ -197,6 +204,12 @@ public final class KquotaConfig extends AbstractConfig {
     public int nodeId() {
         int nodeId = broker.getInt("node.id");
         return nodeId >= 0 ? nodeId : broker.getInt("broker.id");
+    }
+
+    /** The directories that the node was formatted with, that of the metadata first; none where their names are left to Kafka. */
+    List<String> formattedDirs() {
+        List<String> logDirs = broker.getList(LOG_DIRS).isEmpty() ? broker.getList(LOG_DIR) : broker.getList(LOG_DIRS);
+        return Stream.concat(Stream.of(broker.getString(METADATA_LOG_DIR).strip()), logDirs.stream()).filter(dir -> !dir.isEmpty()).toList();
     }
 
     /** Whether this node serves producers; a controller-only node does not. */

@@ -1,15 +1,20 @@
 package org.kquota;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.decision.BootClock;
 import org.kquota.quota.Tags;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -46,5 +51,42 @@ class BrokerNodeTest {
             node.metadata(cluster("c"));
             assertEquals(1, node.quotas().tagSetCount(), "seen half an hour ago");
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"metadata.log.dir,log.dirs,from-the-metadata", "log.dir,log.dirs,from-a-log-dir", "log.dirs,log.dir,from-the-metadata", "node.id,node.id,"})
+    void theClusterIsKnownBeforeTheBrokerTellsOfIt(String ofMetadata, String ofLogs, String known) throws IOException {
+        new TestDecision(directory).write("OPEN", 1);
+        Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put(ofMetadata, formatted("metadata", "from-the-metadata") + "");
+        properties.put(ofLogs, directory.resolve("not-there") + " , " + formatted("logs", "from-a-log-dir"));
+        properties.put("node.id", "1");
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), nanos::get)) {
+            assertEquals(known, node.clusterId());
+            assertEquals(known != null, node.now().lost() != null, "the decision is for cluster c");
+            node.metadata(cluster("c"));
+            assertEquals("c", node.clusterId());
+        }
+    }
+
+    @Test
+    void aBrokerWhoseFilesSayNoClusterWaitsUntilItIsTold() throws IOException {
+        new TestDecision(directory).write("OPEN", 1);
+        Map<String, Object> properties = TestProperties.broker(directory);
+        Path logDir = formatted("logs", "");
+        properties.put("log.dirs", logDir.toString());
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), nanos::get)) {
+            assertNull(node.clusterId());
+        }
+        Files.writeString(logDir.resolve("meta.properties"), "cluster.id=\\uzzzz");
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), nanos::get)) {
+            assertNull(node.clusterId());
+        }
+    }
+
+    private Path formatted(String name, String clusterId) throws IOException {
+        Path logDir = Files.createDirectories(directory.resolve(name));
+        Files.writeString(logDir.resolve("meta.properties"), "#\n#Sun Nov 22 10:00:00 UTC 2026\ncluster.id=" + clusterId + "\nnode.id=1\nversion=1\n");
+        return logDir;
     }
 }

@@ -1,0 +1,34 @@
+package org.kquota;
+
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Properties;
+
+/** What Kafka wrote into a node's directories when they were formatted. */
+final class MetaProperties {
+    private static final String FILE = "meta.properties";
+    private static final String CLUSTER_ID = "cluster.id";
+
+    private MetaProperties() {
+    }
+
+    /** The cluster that the first of these directories was formatted for that says so; null if none does. */
+    static String clusterId(List<String> dirs) {
+        for (String dir : dirs) {
+            try (Reader reader = Files.newBufferedReader(Path.of(dir, FILE))) {
+                Properties properties = new Properties();
+                properties.load(reader);
+                String clusterId = properties.getProperty(CLUSTER_ID, "").strip();
+                if (!clusterId.isEmpty()) {
+                    return clusterId;
+                }
+            } catch (IOException | IllegalArgumentException e) {
+                // A failed disk, for one: Kafka itself says so. Another directory may tell, and the broker in time.
+            }
+        }
+        return null;
+    }
+}
