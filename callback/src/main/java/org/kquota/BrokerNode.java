@@ -40,6 +40,7 @@ final class BrokerNode implements AutoCloseable {
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
     private final Housekeeping housekeeping;
+    private final MetadataNews metadataNews = new MetadataNews();
     private final Resets resets = new Resets();
     private final DecisionWatch watch;
     private final LongSupplier nanoTime;
@@ -75,7 +76,7 @@ final class BrokerNode implements AutoCloseable {
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
-        this.housekeeping = new Housekeeping(quotas, rates, errors);
+        this.housekeeping = new Housekeeping(quotas, rates, errors, this::whySharesAreOld);
         if (config.isBroker()) {
             housekeeping.begin(config);
             this.clusterId = MetaProperties.clusterId(config.formattedDirs());
@@ -151,6 +152,7 @@ final class BrokerNode implements AutoCloseable {
                 instances.forEach(instance -> instance.raise(type));
             }
         }
+        metadataNews.told();
         if (!config.isBroker()) {
             // A controller has no thread of ours that would do so.
             int nowSeconds = nowSeconds();
@@ -262,6 +264,12 @@ final class BrokerNode implements AutoCloseable {
         if (heartbeat != null) {
             heartbeat.reportNow();
         }
+    }
+
+    /** Where nothing is divided by who leads what, it need not be known. */
+    private String whySharesAreOld() {
+        boolean divided = thresholds.inForce() != null || config.groups().all().stream().anyMatch(group -> group.partitions() != null);
+        return divided ? metadataNews.whyOld() : null;
     }
 
     /** A threshold is the broker's own affair: the decision file has no part in it. */

@@ -28,7 +28,7 @@ final class Errors {
         CLIENTS,
         /** Tiered storage is held by a pause. */
         TIERED_STORAGE,
-        /** Cluster metadata from the broker. */
+        /** Cluster metadata from the broker, or that it does not come. */
         METADATA
     }
 

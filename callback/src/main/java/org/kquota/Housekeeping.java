@@ -9,6 +9,7 @@ import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * What a node looks after beside its decision: it warns of settings with which the plug-in cannot do what it promises, tells
@@ -22,15 +23,18 @@ final class Housekeeping {
     private final NodeQuotas quotas;
     private final ProduceRates rates;
     private final Errors errors;
+    private final Supplier<String> whySharesAreOld;
     private final Map<Errors.Kind, Long> toldErrors = new EnumMap<>(Errors.Kind.class);
     private final Set<String> toldWriters = new HashSet<>();
     private boolean tiered;
     private int lastSeconds;
 
-    Housekeeping(NodeQuotas quotas, ProduceRates rates, Errors errors) {
+    /** @param whySharesAreOld why what follows from the leaders of partitions does not follow them now, or null */
+    Housekeeping(NodeQuotas quotas, ProduceRates rates, Errors errors, Supplier<String> whySharesAreOld) {
         this.quotas = quotas;
         this.rates = rates;
         this.errors = errors;
+        this.whySharesAreOld = whySharesAreOld;
     }
 
     /** Warns of what the broker's configuration says itself. */
@@ -56,6 +60,10 @@ final class Housekeeping {
         quotas.forgetUnused();
         tellErrors(Errors.Kind.REQUEST, "No request failed, the last safe quota was used.");
         tellErrors(Errors.Kind.FENCE, "No request failed, the governor held producers instead of the fence.");
+        String old = whySharesAreOld.get();
+        if (old != null) {
+            warn(Errors.Kind.METADATA, old);
+        }
     }
 
     /** Segments are freed only once their metadata is written, so a pause must not hold that, or it may never end. */

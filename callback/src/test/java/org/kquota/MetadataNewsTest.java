@@ -1,0 +1,113 @@
+package org.kquota;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.kquota.TestDecision.await;
+
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.metrics.JmxReporter;
+import org.apache.kafka.common.metrics.KafkaMetricsContext;
+import org.apache.kafka.common.metrics.Metrics;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.kquota.decision.BootClock;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** What is noticed of a broker that does not tell who leads what (KAFKA-20746). */
+class MetadataNewsTest {
+    private final Metrics metrics = new Metrics();
+    private final AtomicLong failures = new AtomicLong(3);
+
+    @TempDir
+    private Path directory;
+
+    @BeforeEach
+    void aBrokerReports() {
+        JmxReporter reporter = new JmxReporter();
+        reporter.contextChange(new KafkaMetricsContext("kafka.server"));
+        metrics.addReporter(reporter);
+    }
+
+    @AfterEach
+    void close() {
+        metrics.close();
+    }
+
+    private void countFailures() {
+        metrics.addMetric(new MetricName("metadata-apply-error-count", "broker-metadata-metrics", "", Map.of()), (config, nowMs) -> failures.get());
+    }
+
+    @Test
+    void itIsOldOnceTheBrokerFailedToApplyMoreSinceItLastTold() {
+        countFailures();
+        MetadataNews news = new MetadataNews();
+        news.told();
+        assertNull(news.whyOld());
+        failures.incrementAndGet();
+        assertTrue(news.whyOld().contains("KAFKA-20746"));
+        assertNull(news.whyOld(), "told once");
+        news.told();
+        assertNull(news.whyOld());
+        failures.incrementAndGet();
+        assertNotNull(news.whyOld(), "another time");
+    }
+
+    @Test
+    void itIsMissingUntilTheBrokerTellsForTheFirstTime() {
+        MetadataNews news = new MetadataNews();
+        assertTrue(news.whyOld().contains("KAFKA-20746"));
+        assertNull(news.whyOld(), "told once");
+        news.told();
+        assertNull(news.whyOld());
+    }
+
+    @Test
+    void aBrokerThatDoesNotCountItsFailuresIsBelieved() {
+        MetadataNews news = new MetadataNews();
+        news.told();
+        assertNull(news.whyOld());
+        countFailures();
+        assertNull(news.whyOld(), "it is not known how many there were before");
+    }
+
+    /** Who divides nothing by the leaders need not be told. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aNodeWarnsWhereSharesDependOnIt(boolean hasTotal) throws Exception {
+        new TestDecision(directory).write("OPEN", 1);
+        Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put(KquotaConfig.TOPICS_FILE, directory.resolve("topics.json").toString());
+        properties.put("kquota.quota.groups", "orders");
+        properties.put("kquota.quota.group.orders.principals", "User:orders");
+        properties.put("kquota.quota.group.orders.produce" + (hasTotal ? ".total" : ""), "80M");
+        if (hasTotal) {
+            properties.put("kquota.quota.group.orders.topics", "orders-.*");
+        }
+        AtomicLong lateNanos = new AtomicLong();
+        countFailures();
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), () -> System.nanoTime() + lateNanos.get())) {
+            node.metadata(new Cluster("c", List.of(), List.of(), Set.of(), Set.of()));
+            failures.incrementAndGet();
+            assertEquals(0, node.errors().tally(Errors.Kind.METADATA).count());
+            lateNanos.addAndGet(61_000_000_000L);
+            if (hasTotal) {
+                await("warned", () -> node.errors().tally(Errors.Kind.METADATA).count() == 1);
+            }
+            lateNanos.addAndGet(61_000_000_000L);
+            Thread.sleep(500);
+            assertEquals(hasTotal ? 1 : 0, node.errors().tally(Errors.Kind.METADATA).count());
+        }
+    }
+}
