@@ -129,7 +129,8 @@ class ClusterLook:
                 self._problems.pop("reader", None)
             case BrokerList():
                 self.membership.update(event.ids, time.monotonic())
-                self.cluster_id = self.view.cluster_id = event.cluster_id
+                self.cluster_id = event.cluster_id
+                self.view.know_cluster(event.cluster_id)
                 self._problems.pop("brokers", None)
             case BrokerListFailed():
                 self._problems["brokers"] = event.failure.sentence
