@@ -20,12 +20,14 @@ def pause_mute_seconds(pause_seconds: float) -> float:
 def leak_aim_bytes(pause: Paused) -> float:
     """What docs/throttling.md promises.
 
-    2 · max(F, C·s) · (2 + 2 · ln(min(t, 20) / 2) + max(0, t - 20) / 10) + F
+    2 · max(F, C·s) · (2 + 2 · ln(min(t, 20) / 2) + max(0, t - 20) / 10) + F, with F of at least what came
+    between two looks before the pause.
     """
     case, seconds = pause.case, pause.seconds
-    arrival_bytes = max(ARRIVAL_MIN_BYTES, case.connections * case.client.largest_request_bytes)
+    surprise_bytes = max(ARRIVAL_MIN_BYTES, pause.rate_before * POLL_SECONDS)
+    arrival_bytes = max(surprise_bytes, case.connections * case.client.largest_request_bytes)
     mutes = 2 + 2 * log(max(min(seconds, 20.0), 2.0) / 2) + max(0.0, seconds - 20) / 10
-    return 2 * arrival_bytes * mutes + ARRIVAL_MIN_BYTES
+    return 2 * arrival_bytes * mutes + surprise_bytes
 
 
 def leak_bound_bytes(arrival_bytes: float, pause_seconds: float, mute_max_seconds: float) -> float:

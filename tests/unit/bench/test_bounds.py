@@ -14,12 +14,17 @@ from tests.unit.bench.measurements import GOVERNOR
 
 
 def test_the_leak_grows_with_connections_and_with_the_length_of_the_pause():
-    one = leak_aim_bytes(GOVERNOR)
-    assert one == pytest.approx(2 * 2**20 * (2 + 2 * 0.9162907) + 2**20)
-    many = replace(GOVERNOR, case=Case("governor", Client.LIBRDKAFKA, 20))
+    slow = replace(GOVERNOR, rate_before=5e6)
+    assert leak_aim_bytes(slow) == pytest.approx(2 * 2**20 * (2 + 2 * 0.9162907) + 2**20)
+    many = replace(slow, case=Case("governor", Client.LIBRDKAFKA, 20))
     assert leak_aim_bytes(many) == pytest.approx(2 * 20e6 * (2 + 2 * 0.9162907) + 2**20)
-    half_a_minute = leak_aim_bytes(replace(GOVERNOR, seconds=30))
+    half_a_minute = leak_aim_bytes(replace(slow, seconds=30))
     assert half_a_minute == pytest.approx(2 * 2**20 * (2 + 2 * 2.302585 + 1) + 2**20)
+
+
+def test_what_came_between_two_looks_before_the_pause_is_a_surprise():
+    fast = replace(GOVERNOR, rate_before=200e6)
+    assert leak_aim_bytes(fast) == pytest.approx(2 * 20e6 * (2 + 2 * 0.9162907) + 20e6)
 
 
 def test_the_leak_that_limits_are_sized_by_grows_with_the_pause():
