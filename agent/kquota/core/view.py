@@ -58,20 +58,20 @@ class NoRecord(StrEnum):
 
 def excess_sentence(key: bytes | str | None) -> str:
     """Say which record was not kept, and why."""
-    text = key.decode("ascii", "replace") if isinstance(key, bytes) else key or ""
     return (
-        f"the record of key {printable(text)} is not kept: the topic tells of more than"
+        f"{_record_of(key)} is not kept: the topic tells of more than"
         f" {MAX_UNLISTED_BROKERS} brokers that the cluster does not list, or of as many orders"
     )
 
 
 def foreign_sentence(key: bytes | str | None, cluster_id: str | None) -> str:
     """Say why a well-formed usage record of another cluster can't be used."""
+    return f"{_record_of(key)} can't be used: ClusterId: {printable(cluster_id or '')} is another cluster's"
+
+
+def _record_of(key: bytes | str | None) -> str:
     text = key.decode("ascii", "replace") if isinstance(key, bytes) else key or ""
-    return (
-        f"the record of key {printable(text)} can't be used:"
-        f" ClusterId: {printable(cluster_id or '')} is another cluster's"
-    )
+    return f"the record of key {printable(text)}"
 
 
 @dataclass(slots=True)
