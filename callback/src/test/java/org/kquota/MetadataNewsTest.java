@@ -8,11 +8,8 @@ import static org.kquota.TestDecision.await;
 
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.MetricName;
-import org.apache.kafka.common.metrics.JmxReporter;
-import org.apache.kafka.common.metrics.KafkaMetricsContext;
 import org.apache.kafka.common.metrics.Metrics;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,18 +24,11 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** What is noticed of a broker that does not tell who leads what (KAFKA-20746). */
 class MetadataNewsTest {
-    private final Metrics metrics = new Metrics();
+    private final Metrics metrics = BrokerMetrics.reported();
     private final AtomicLong failures = new AtomicLong(3);
 
     @TempDir
     private Path directory;
-
-    @BeforeEach
-    void aBrokerReports() {
-        JmxReporter reporter = new JmxReporter();
-        reporter.contextChange(new KafkaMetricsContext("kafka.server"));
-        metrics.addReporter(reporter);
-    }
 
     @AfterEach
     void close() {

@@ -3,13 +3,11 @@ package org.kquota.govern;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.apache.kafka.common.MetricName;
-import org.apache.kafka.common.metrics.JmxReporter;
-import org.apache.kafka.common.metrics.KafkaMetricsContext;
 import org.apache.kafka.common.metrics.Metrics;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.kquota.BrokerMetrics;
 import org.kquota.decision.State;
 import org.kquota.quota.StockQuotas;
 import org.kquota.quota.TagSet;
@@ -21,15 +19,8 @@ import java.util.OptionalDouble;
 
 /** Rates from MBeans as Kafka's own reporter makes them, whole or not. */
 class JmxProduceRatesTest {
-    private final Metrics metrics = new Metrics();
+    private final Metrics metrics = BrokerMetrics.reported();
     private final JmxProduceRates rates = new JmxProduceRates();
-
-    @BeforeEach
-    void aBrokerReports() {
-        JmxReporter reporter = new JmxReporter();
-        reporter.contextChange(new KafkaMetricsContext("kafka.server"));
-        metrics.addReporter(reporter);
-    }
 
     @AfterEach
     void close() {
