@@ -16,6 +16,7 @@ from kquota.cli import exit_codes
 from kquota.cli.cluster_look import CLIENT_NAME, ClusterLook, look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
 from kquota.cli.output import fail
+from kquota.cli.planned_stop import await_lease, beyond_the_lease
 from kquota.core.records import (
     HOLD_KEY,
     MAX_BROKER_ID,
@@ -104,10 +105,23 @@ def maintenance(
     config: ConfigOption = DEFAULT_CONFIG,
     actor: ActorOption = None,
 ) -> None:
-    """Announce a planned stop of an agent: the broker's last report stays fresh, and its lease runs on."""
+    """Announce a planned stop of an agent: the broker's last report stays fresh, and its lease runs on.
+
+    Waits until the lease of this host's decision runs for so long, a day at most. Exits with 1 if it does
+    not: then don't stop the agent yet.
+    """
     settings = settings_of(config)
-    broker = broker_id_of(settings) if broker_id is None else broker_id
-    _order(BrokerOrder.MAINTENANCE, broker, duration, reason, end, settings, actor)
+    here = broker_id_of(settings)
+    broker = here if broker_id is None else broker_id
+    note = _order(BrokerOrder.MAINTENANCE, broker, duration, reason, end, settings, actor)
+    if note is None:
+        return
+    if broker != here:
+        typer.echo("before its agent is stopped, look at the lease there: kquota decision")
+    elif (problem := await_lease(settings, note.until)) is not None:
+        fail(f"don't stop the agent yet: {problem}")
+    if (warning := beyond_the_lease(note.until)) is not None:
+        typer.echo(warning, err=True)
 
 
 def decommission(
@@ -144,17 +158,19 @@ def _order(
     end: bool,
     settings: Settings,
     actor: str | None,
-) -> None:
+) -> Note | None:
+    """Give the order, or end it; return what was ordered."""
     key = order_key(order, broker_id)
     if end:
         _withdraw(settings, key, reason, actor)
         typer.echo(f"the {order.value} of broker {broker_id} is ended")
-        return
+        return None
     if not duration or not reason:
         fail("--for and --reason are needed (or --end)", exit_codes.USAGE)
     note = _note(duration, reason, actor)
     _publish(settings, key, note.to_document(), note.actor, reason)
     typer.echo(f"broker {broker_id} is in {order.value} until {format_utc(note.until)}")
+    return note
 
 
 def _note(duration: str, reason: str, actor: str | None) -> Note:

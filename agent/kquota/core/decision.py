@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
 
@@ -145,6 +145,10 @@ def written_factor(headroom: Fraction) -> float:
         return 1.0
     millionths = min(max(round(headroom * _UNIT), 1), _UNIT - 1)
     return float(Fraction(millionths, _UNIT))
+
+
+MAX_MAINTENANCE_LEASE = timedelta(days=1)
+"""However long a maintenance is announced for: a decision nobody renews must end some day."""
 
 
 @dataclass(frozen=True, slots=True)

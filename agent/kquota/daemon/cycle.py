@@ -15,7 +15,13 @@ from datetime import timedelta
 from kquota.apply.applied_state import AppliedState, AppliedUnknown
 from kquota.apply.verification import Verification
 from kquota.core.backlog import read_backlog
-from kquota.core.decision import Decision, Lease, UndeterminedCause, decision_document
+from kquota.core.decision import (
+    MAX_MAINTENANCE_LEASE,
+    Decision,
+    Lease,
+    UndeterminedCause,
+    decision_document,
+)
 from kquota.core.membership import Membership
 from kquota.core.policy import Situation, decide
 from kquota.core.records import (
@@ -52,8 +58,6 @@ LONELY_PATIENCE_SECONDS = 3.0
 # The decision is written anew at least this often, though nothing changed: the lease runs on.
 REWRITE_SECONDS = 5.0
 APPLIED_SECONDS = 1.0
-# However long a maintenance is announced for: a decision nobody renews must end some day.
-MAX_MAINTENANCE = timedelta(days=1)
 # A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
 CONTRADICTION_SECONDS = 30.0
 
@@ -364,7 +368,7 @@ class Cycle:
         shortest = duration = timedelta(seconds=self._settings.lease_seconds)
         maintenance = self.view.order_in_force(BrokerOrder.MAINTENANCE, self._settings.broker_id, moment.wall)
         if maintenance is not None:
-            duration = max(shortest, min(maintenance.until - moment.wall, MAX_MAINTENANCE))
+            duration = max(shortest, min(maintenance.until - moment.wall, MAX_MAINTENANCE_LEASE))
         if hold is not None:
             duration = max(shortest, min(hold.note.until - moment.wall, duration))
         end = moment.boot.later(duration.total_seconds())

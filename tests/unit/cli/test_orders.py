@@ -178,3 +178,77 @@ def test_forced_nobody_is_asked_before_a_broker_is_decommissioned(
 ) -> None:
     assert ordered(host, "decommission", "3", "--reason", "gone", "--force") == 0
     assert published == [(b"3", None)]
+
+
+LEASE_SECONDS = 30.0
+
+
+class Agent:
+    """Takes an order of maintenance up when it was looked for a few times."""
+
+    def __init__(
+        self, host: Host, monkeypatch: pytest.MonkeyPatch, lease_seconds: float, **changes: Any
+    ) -> None:
+        host.decide(LEASE_SECONDS, **changes)
+        looks = 0
+
+        def look_again(_seconds: float) -> None:
+            nonlocal looks
+            looks += 1
+            if looks == 3:
+                host.decide(lease_seconds, **changes)
+
+        monkeypatch.setattr("kquota.cli.planned_stop.time.sleep", look_again)
+
+
+@pytest.mark.parametrize(
+    ("length", "lease_seconds"), [("10s", LEASE_SECONDS), ("30m", 1800.0), ("1d", 86_400.0), ("3d", 86_400.0)]
+)
+def test_a_planned_stop_is_announced_when_the_lease_outlasts_it(
+    host: Host,
+    monkeypatch: pytest.MonkeyPatch,
+    published: list[tuple[bytes, bytes | None]],
+    capsys: pytest.CaptureFixture[str],
+    length: str,
+    lease_seconds: float,
+) -> None:
+    Agent(host, monkeypatch, lease_seconds)
+    assert ordered(host, "maintenance", "--for", length) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("broker 1 is in maintenance until ")
+    assert ("a lease runs for a day at most" in said.err) is (length == "3d")
+    assert [key for key, _ in published] == [b"maintenance/1"]
+
+
+def test_what_is_held_ends_with_its_hold_and_no_later_lease_is_waited_for(
+    host: Host, monkeypatch: pytest.MonkeyPatch, published: list[tuple[bytes, bytes | None]]
+) -> None:
+    until = format_utc(datetime.now(UTC) + timedelta(minutes=5))
+    hold = {"action": "pause", "until": until, "reason": "a move", "actor": "alice"}
+    Agent(host, monkeypatch, 300.0, hold=hold, state="PAUSE", factor=0.0)
+    assert ordered(host, "maintenance", "--for", "2h") == 0
+    assert len(published) == 1
+
+
+@pytest.mark.parametrize("found", ["a short lease", "nothing"])
+def test_an_agent_that_does_not_take_the_order_up_is_not_to_be_stopped(
+    host: Host,
+    monkeypatch: pytest.MonkeyPatch,
+    published: list[tuple[bytes, bytes | None]],
+    capsys: pytest.CaptureFixture[str],
+    found: str,
+) -> None:
+    monkeypatch.setattr("kquota.cli.planned_stop.PATIENCE_SECONDS", 0.3)
+    if found == "a short lease":
+        host.decide(LEASE_SECONDS)
+    assert ordered(host, "maintenance", "--for", "30m") == 1
+    assert "don't stop the agent yet: " in capsys.readouterr().err
+    assert len(published) == 1, "the order stands"
+
+
+def test_about_a_broker_elsewhere_its_own_host_is_asked(
+    host: Host, published: list[tuple[bytes, bytes | None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ordered(host, "maintenance", "--broker", "2", "--for", "30m") == 0
+    assert "look at the lease there: kquota decision" in capsys.readouterr().out
+    assert [key for key, _ in published] == [b"maintenance/2"]
