@@ -254,6 +254,7 @@ def test_a_roll_back_brings_a_broker_back_that_does_not_start_with_the_plug_in(r
     broken.run("sh", "-c", f"mkdir {jars}/away && mv {jars}/kquota-callback* {jars}/away/")
     broken.run("systemctl", "kill", "--signal=KILL", BROKER)
     wait_for(lambda: is_active(fleet["broker-1"], 3), lambda active: active is False)
+    wait_for(lambda: int(property_of(broken, BROKER, "NRestarts")), lambda restarts: restarts > 2)
     rolled_out.play("rollback")
     for name in NAMES:
         assert "org.kquota" not in fleet[name].read("/etc/kafka/server.properties")

@@ -22,6 +22,8 @@ _SSH_PORT = 22
 _POLL_SECONDS = 0.05
 _END_SECONDS = 60.0
 BOOT_TIMEOUT_SECONDS = 300.0
+# The shell that has said its process id becomes systemd-nspawn.
+_NAMES = ("sh", "systemd-nspawn")
 _ENVIRONMENT = (
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LC_ALL=C.UTF-8",
@@ -82,7 +84,7 @@ class Host:
         try:
             pid = int((self.directory / "pid").read_text())
             process = psutil.Process(pid)
-            alive = process.status() != psutil.STATUS_ZOMBIE and "systemd-nspawn" in process.name()
+            alive = process.status() != psutil.STATUS_ZOMBIE and process.name() in _NAMES
         except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
             return None
         return pid if alive else None
@@ -280,7 +282,8 @@ class Host:
         return None
 
     def _boot_state(self) -> str:
-        if self.pid is None and (self.directory / "pid").exists():
+        begun = (self.directory / "pid").exists()
+        if begun and self.pid is None:
             raise HostFailed(f"{self.name} ended while booting\n{self.console_tail()}")
         if self._leader() is None:
             return ""
