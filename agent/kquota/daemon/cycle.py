@@ -93,6 +93,7 @@ class Cycle:
         self._rereadings = 0
         self._read_once = False
         self._was_caught_up = False
+        self._withheld = False
         self._usage_sequence = 0
         self._decision_sequence = 0
         self._decides = False
@@ -119,8 +120,8 @@ class Cycle:
 
     @property
     def publishes_next(self) -> bool:
-        """Whether something just read calls for a publication at once."""
-        return self._schedule.forced and self._read_once
+        """Whether something just read calls for a publication at once, and nothing is in its way."""
+        return self._schedule.forced and self._read_once and not self._withheld
 
     def run(self, moment: Moment, arrivals: Sequence[Arrival], news: ClusterNews) -> CycleReport:
         """Run the six steps once."""
@@ -170,8 +171,9 @@ class Cycle:
         return observation, own
 
     def _publish(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> bool:
+        self._withheld = own is None or news.topic_refused is not None
         # Not before the topic was read: our own last record there says which breaches are latched.
-        if own is None or not self._read_once or news.topic_refused is not None:
+        if own is None or self._withheld or not self._read_once:
             return False
         applied = self._applied[0] if self._applied is not None else None
         known = applied if isinstance(applied, AppliedState) else None

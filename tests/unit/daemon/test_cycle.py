@@ -85,6 +85,9 @@ def test_an_own_breach_or_a_refused_topic_waits_for_nothing() -> None:
     for _ in range(3):
         bench.run()
     assert bench.ports.published == [], "nothing is written to a topic that is refused"
+    assert not bench.cycle.publishes_next, "nor does it hurry from one cycle to the next because of it"
+    bench.news = NEWS
+    assert bench.run().published, "what was due all the time"
 
 
 @pytest.mark.accepts("A11")
