@@ -287,7 +287,7 @@ class Cycle:
         self, decision: Decision, own: UsageRecord | None, moment: Moment, news: ClusterNews
     ) -> bool:
         """Return whether the first decision need not wait any longer."""
-        own_breach = own is not None and any(v.votes and v.headroom() == 0 for v in own.volumes)
+        own_breach = own is not None and own.ballot.breaches > 0
         waited = moment.monotonic_seconds - self._started.monotonic_seconds
         answered = news.active_brokers is not None or news.caught_up
         covered = moment.boot.uptime_ms < self._covered_until_uptime_ms

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kquota.core.decision import State
+import pytest
+
+from kquota.core.decision import FallbackAction, State
+from kquota.core.policy import PolicySettings
 from kquota.daemon.cycle import LONELY_PATIENCE_SECONDS, START_PATIENCE_SECONDS
-from tests.unit.daemon.cycles import NEWS, Bench
+from kquota.observe.observation import Failure
+from tests.unit.daemon.cycles import NEWS, SETTINGS, Bench, volume
 
 NOBODY_ANSWERS = replace(NEWS, active_brokers=None, caught_up=False)
 
@@ -35,3 +39,15 @@ def test_a_long_lease_covers_no_more_than_the_patience() -> None:
     bench = Bench(covered_seconds=10 * START_PATIENCE_SECONDS)
     bench.news = NOBODY_ANSWERS
     assert decides_after(bench, START_PATIENCE_SECONDS)
+
+
+@pytest.mark.accepts("F2")
+def test_a_disk_that_was_never_seen_is_no_breach_to_act_upon_at_once() -> None:
+    # What is not known would mean OPEN, while the earlier instance holds producers for another broker's disk.
+    bench = Bench(settings=replace(SETTINGS, policy=PolicySettings(FallbackAction.OPEN)), covered_seconds=20)
+    bench.news = NOBODY_ANSWERS
+    unseen = Failure(None, "not sampled yet")
+    bench.ports.volumes = (volume(0, capacity_bytes=None, consumed_bytes=None, failures=(unseen,)),)
+    assert bench.run().decision is None
+    bench.ports.volumes = (volume(5),)
+    assert bench.run().decision is not None, "a real one is"
