@@ -144,7 +144,8 @@ class MountTableReader:
         if text == self._text:
             return
         self._text = text
-        self._table = parse_mountinfo(os.fsdecode(text))
+        # No log dir of a server.properties lies below what is no UTF-8, and nobody could read it in a report.
+        self._table = parse_mountinfo(text.decode("utf-8", "replace"))
         self.changes += 1
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from kquota.core.strict_json import printable
 from kquota.observe.identity import VolumeIdentity, identify
 from kquota.observe.mountinfo import Mount, MountTable
 from kquota.observe.observation import Failure, Observation, Role, VolumeObservation
@@ -238,7 +239,7 @@ def _role(volume: _Volume, properties: BrokerProperties) -> Role:
 def _observe(volume: _Volume, name: str, role: Role, known: Figures | None) -> VolumeObservation:
     return VolumeObservation(
         name=name,
-        volume_id=volume.identity.volume_id,
+        volume_id=printable(volume.identity.volume_id),
         mount_point=volume.identity.mount_point,
         fs_type=volume.identity.fs_type,
         log_dirs=tuple(volume.log_dirs),
@@ -251,15 +252,18 @@ def _observe(volume: _Volume, name: str, role: Role, known: Figures | None) -> V
 
 
 def _unique_names(volumes: Iterable[_Volume]) -> list[str]:
-    """Name the volumes by their source, with mount point, and if need be id, where that is not unique."""
+    """Name the volumes by their source, with mount point, and if need be id, where that is not unique.
+
+    A report with a name that is not fit to print would be refused by its readers.
+    """
     identities = [volume.identity for volume in volumes]
-    names = [identity.name for identity in identities]
+    names = [printable(identity.name) for identity in identities]
     for suffixes in (
         [f"@{identity.mount_point}" for identity in identities],
         [f"#{identity.volume_id}" for identity in identities],
     ):
         names = [
-            name + suffix if names.count(name) > 1 else name
+            printable(name + suffix) if names.count(name) > 1 else name
             for name, suffix in zip(names, suffixes, strict=True)
         ]
     return names

@@ -144,3 +144,13 @@ def test_the_table_is_read_again_when_it_is_due_or_lacks_a_mount(tmp_path: Path)
         assert reader.changes == 2
     finally:
         reader.close()
+
+
+def test_a_mount_point_that_is_no_utf_8_can_be_written_into_a_report(tmp_path: Path) -> None:
+    file = tmp_path / "mountinfo"
+    file.write_bytes(b"1 0 8:1 / /donn\xe9es rw - ext4 /dev/sda1 rw\n")
+    reader = MountTableReader(str(file))
+    try:
+        assert [mount.mount_point for mount in reader.current().mounts] == ["/donn\ufffdes"]
+    finally:
+        reader.close()

@@ -163,6 +163,25 @@ def test_a_file_system_without_a_device_of_its_own_is_named_with_its_mount_point
     ]
 
 
+def test_names_and_ids_are_such_as_readers_of_the_usage_topic_take() -> None:
+    # a tab in the name of a share, a blank that does not break in that of a mount point
+    odd = parse_mountinfo(
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "11 1 0:50 / /data/1 rw - cifs //server/a\\011share rw\n"
+        "12 1 0:51 / /data/\u00a02 rw - tmpfs tmpfs rw\n"
+    )
+    log_dirs = ("/data/1/k", "/data/\\u00a02/k", "/data/gro\\u009fe")
+    looks = (look("/data/1/k", 11), look("/data/\u00a02/k", 12))
+    found = resolved(",".join(log_dirs), *looks, mounts=odd)
+    texts = [(volume.name, volume.volume_id) for volume in found.observation.volumes]
+    assert texts == [
+        ("//server/a\ufffdshare", "cifs://server/a\ufffdshare@/data/1"),
+        ("tmpfs@/data/\ufffd2", "tmpfs:tmpfs@/data/\ufffd2"),
+        ("/data/gro\ufffde", "unknown@/data/gro\ufffde"),
+    ]
+    assert found.observation.volumes[1].mount_point == "/data/\u00a02", "by which its limits are found"
+
+
 def test_names_stay_unique_when_devices_swap_names_and_one_volume_is_lost() -> None:
     before = resolved("/data/1/k,/data/2/k", look("/data/1/k", 11), look("/data/2/k", 12))
     swapped = parse_mountinfo(
