@@ -153,6 +153,8 @@ class RotatingClient(Generic[C]):
             "error_cb": self.errors.on_error,
             "logger": _QuietLog(),
         }
+        # For who builds: reading files may take its time, and nobody else is to wait for it.
+        self._renewing = threading.Lock()
         self._lock = threading.Lock()
         self._client: C | None = None
         self._closed = False
@@ -161,7 +163,7 @@ class RotatingClient(Generic[C]):
         self._stamps = self._files.stamps()
         self._looked_at = clock()
         self._built_at = clock()
-        self._rebuild()
+        self._rebuild(at_start=True)
 
     @property
     def generation(self) -> int:
@@ -190,20 +192,15 @@ class RotatingClient(Generic[C]):
         """Build a new client if the credential files were replaced, or could not be used so far. Looks once a
         second at most, so call it often.
 
-        The client that is replaced is retired in the calling thread.
+        The client that is replaced is retired in the calling thread. A thread that comes while another one
+        builds does not wait: it goes on with the client in use.
         """
-        retired: C | None = None
-        with self._lock:
-            now = self._clock()
-            if self._closed or now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
-                return
-            self._looked_at = now
-            stamps = self._files.stamps()
-            # What is wrong with them may lie elsewhere, as in the permissions of a directory above.
-            retry = self._problem is not None and now - self._built_at >= CREDENTIALS_RETRY_SECONDS
-            if stamps != self._stamps or self._client is None or retry:
-                self._stamps, self._built_at = stamps, now
-                retired = self._rebuild()
+        if not self._renewing.acquire(blocking=False):
+            return
+        try:
+            retired = self._renew()
+        finally:
+            self._renewing.release()
         if retired is not None:
             self._retire(retired)
 
@@ -215,18 +212,34 @@ class RotatingClient(Generic[C]):
         if client is not None:
             self._retire(client)
 
-    def _rebuild(self) -> C | None:
-        """Build a client; returns the one it replaces, if any."""
+    def _renew(self) -> C | None:
+        """Build a client where one is due; returns the one to retire, if any."""
+        with self._lock:
+            now = self._clock()
+            if self._closed or now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
+                return None
+            self._looked_at = now
+            # What is wrong with them may lie elsewhere, as in the permissions of a directory above.
+            retry = self._problem is not None and now - self._built_at >= CREDENTIALS_RETRY_SECONDS
+            due = retry or self._client is None
+        stamps = self._files.stamps()
+        if stamps == self._stamps and not due:
+            return None
+        self._stamps, self._built_at = stamps, now
+        return self._rebuild()
+
+    def _rebuild(self, *, at_start: bool = False) -> C | None:
+        """Build a client; returns the one to retire, if any."""
         try:
             client = self._build(dict(self._configuration))
         except KafkaException as error:
             text = error.args[0].str()
             no_resource = error.args[0].code() == KafkaError._CRIT_SYS_RESOURCE
-            if self._generation == 0 and no_resource:
+            if at_start and no_resource:
                 raise OSError(f"no Kafka client can be started: {text}") from None
-            if self._generation == 0 and not _is_about_credential_files(text):
+            if at_start and not _is_about_credential_files(text):
                 raise ConfigurationError(f"kafka: {text}") from None
-            self._problem = KafkaFailure(
+            problem = KafkaFailure(
                 Kind.OTHER if no_resource else Kind.AUTHENTICATION,
                 f"No Kafka client can be started ({text}): it is tried again."
                 if no_resource
@@ -234,12 +247,18 @@ class RotatingClient(Generic[C]):
                 code=error.args[0].name(),
                 detail=text,
             )
-            if self._client is None:  # or else it says nothing about the one in use
-                self.errors.note(self._problem)
+            with self._lock:
+                self._problem = problem
+                in_use = self._client
+            if in_use is None:  # or else it says nothing about the one in use
+                self.errors.note(problem)
             return None
-        retired, self._client = self._client, client
-        self._generation += 1
-        self._problem = None
+        with self._lock:
+            if self._closed:
+                return client
+            retired, self._client = self._client, client
+            self._generation += 1
+            self._problem = None
         return retired
 
 

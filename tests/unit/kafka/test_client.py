@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,22 @@ class Bench:
         self.key.write_text("a key", "utf-8")
         self.refusal: KafkaException | None = None
         self.builds = 0
+        self.retired: list[int] = []
         self.now_seconds = 100.0
+        self.reading = threading.Event()
+        self.disk_answers: threading.Event | None = None
 
     def rotating(self) -> RotatingClient[int]:
         properties = ClientProperties(
             {"bootstrap.servers": "127.0.0.1:1", "ssl.key.location": str(self.key)}, node=1
         )
-        return RotatingClient(self._build, properties, Role.USAGE, clock=lambda: self.now_seconds)
+        return RotatingClient(
+            self._build,
+            properties,
+            Role.USAGE,
+            retire=self.retired.append,
+            clock=lambda: self.now_seconds,
+        )
 
     def repair_permissions(self) -> None:
         """As chmod does it, in another tick of the file system's clock than what was before."""
@@ -43,6 +53,9 @@ class Bench:
 
     def _build(self, _configuration: dict[str, Any]) -> int:
         self.builds += 1
+        if self.disk_answers is not None:
+            self.reading.set()
+            assert self.disk_answers.wait(60)
         if self.refusal is not None:
             raise self.refusal
         return self.builds
@@ -108,3 +121,68 @@ def test_a_problem_of_new_credentials_explains_no_failure_of_the_client_in_use(b
     client.refresh()
     late = KafkaFailure(Kind.TIMEOUT, "no answer")
     assert client.errors.explain(late) == late
+
+
+@pytest.mark.accepts("F22")
+@pytest.mark.parametrize(
+    "refusal", [NO_THREAD, KafkaException(KafkaError(KafkaError._INVALID_ARG, "another text of librdkafka's"))]
+)
+def test_a_first_client_that_comes_late_is_tried_again_whatever_is_in_its_way(
+    bench: Bench, refusal: KafkaException
+) -> None:
+    bench.refusal = UNREADABLE
+    client = bench.rotating()
+    assert (client.current(), client.generation) == (None, 0)
+    bench.refusal = refusal
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    client.refresh()  # in a thread that has to live on
+    assert client.problem is not None
+    assert refusal.args[0].str() in client.problem.sentence
+    bench.refusal = None
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    client.refresh()
+    assert (client.problem, client.generation) == (None, 1)
+
+
+@pytest.mark.accepts("F22")
+def test_nobody_waits_for_credential_files_that_are_being_read(bench: Bench) -> None:
+    client = bench.rotating()
+    first = client.current()
+    bench.key.write_text("another key", "utf-8")
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    bench.disk_answers = threading.Event()
+    reading = threading.Thread(target=client.refresh)
+    asked: list[object] = []
+
+    def ask() -> None:
+        client.refresh()
+        asked.extend((client.current(), client.generation, client.problem))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    reading.start()
+    try:
+        assert bench.reading.wait(60)
+        asking.start()
+        asking.join(10)
+        assert asked == [first, 1, None], "the one in use is to be had meanwhile"
+    finally:
+        bench.disk_answers.set()
+        reading.join(60)
+    assert client.generation == 2
+
+
+def test_a_client_that_was_built_after_the_end_is_ended_too(bench: Bench) -> None:
+    client = bench.rotating()
+    bench.key.write_text("another key", "utf-8")
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    bench.disk_answers = threading.Event()
+    reading = threading.Thread(target=client.refresh)
+    reading.start()
+    try:
+        assert bench.reading.wait(60)
+        client.close()
+    finally:
+        bench.disk_answers.set()
+        reading.join(60)
+    assert client.current() is None
+    assert bench.retired == [1, 2]
