@@ -96,9 +96,13 @@ class BrokerWatch:
     def _run(self) -> None:
         due = self._clock()
         while not self._stop.is_set():
-            self._admin.serve()
-            self._ask_own_broker()
-            self._ask_cluster()
+            try:
+                self._admin.serve()
+                self._ask_own_broker()
+                self._ask_cluster()
+            except Exception:
+                # A mistake here must not end the watch: brokers that come and go would not be noticed.
+                _LOG.exception("asking for the brokers failed unexpectedly; it goes on")
             due = max(due + self._brokers_interval_seconds, self._clock())
             self._stop.wait(due - self._clock())
 

@@ -1,5 +1,6 @@
 """Publishing history records: in order, within bounds while the cluster is away, and in nobody's way."""
 
+import logging
 import threading
 import time
 from collections import deque
@@ -14,6 +15,7 @@ from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.delivery import PublicationState
 from kquota.publish.producer import TopicProducer
 
+_LOG = logging.getLogger(__name__)
 _UNDER_WAY_RECORDS = 200
 _RECORD_TIMEOUT_MS = 20_000
 _POLL_SECONDS = 0.5
@@ -57,6 +59,7 @@ class HistoryPublisher:
             "request.timeout.ms": str(_RECORD_TIMEOUT_MS // 2),
         }
         self._producer = TopicProducer(properties, Role.HISTORY, topic, own, on_failure, clock)
+        self._generation = self._producer.generation
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._buffer: deque[_HistoryRecord] = deque()
@@ -115,19 +118,25 @@ class HistoryPublisher:
             self._producer.tally.dropped()
 
     def _run(self) -> None:
-        generation = self._producer.generation
         while not self._stopped.is_set():
-            with self._changed:
-                if not self._under_way and not self._buffer:
-                    self._changed.wait(_POLL_SECONDS)
-                idle = not self._under_way and not self._buffer
-            self._hand_over()
-            self._producer.poll(0 if idle else _POLL_SECONDS)
-            if self._producer.generation != generation:
-                # The new client knows nothing of what was under way in the old one.
-                generation = self._producer.generation
-                with self._lock:
-                    self._take_back(sorted(self._under_way))
+            try:
+                self._step()
+            except Exception:
+                _LOG.exception("publishing history failed unexpectedly; it goes on")
+                self._stopped.wait(_PAUSE_AFTER_FAILURE_SECONDS)
+
+    def _step(self) -> None:
+        with self._changed:
+            if not self._under_way and not self._buffer:
+                self._changed.wait(_POLL_SECONDS)
+            idle = not self._under_way and not self._buffer
+        self._hand_over()
+        self._producer.poll(0 if idle else _POLL_SECONDS)
+        if self._producer.generation != self._generation:
+            # The new client knows nothing of what was under way in the old one.
+            self._generation = self._producer.generation
+            with self._lock:
+                self._take_back(sorted(self._under_way))
 
     def _hand_over(self) -> None:
         failure: KafkaFailure | None = None

@@ -1,5 +1,6 @@
 """Publishing usage snapshots: the newest of each key, never a queue of old ones."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.delivery import Headers, PublicationState
 from kquota.publish.producer import TopicProducer
 
+_LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.5
 _POLL_WHILE_WAITING_SECONDS = 0.1
 
@@ -115,18 +117,26 @@ class UsagePublisher:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self._producer.poll(_POLL_WHILE_WAITING_SECONDS if self._waiting else _POLL_SECONDS)
-            failures = []
-            with self._changed:
-                for snapshot in self._left_behind():
-                    if snapshot.expires_at <= self._clock():
-                        self._changed.notify_all()
-                        continue
-                    failure = self._send(snapshot)
-                    if failure is not None:
-                        failures.append(failure)
-            for failure in failures:
-                self._producer.report(failure)
+            try:
+                self._step()
+            except Exception:
+                # A mistake here must not end the publishing: others would notice it as staleness alone.
+                _LOG.exception("publishing snapshots failed unexpectedly; it goes on")
+                self._stopped.wait(_POLL_SECONDS)
+
+    def _step(self) -> None:
+        self._producer.poll(_POLL_WHILE_WAITING_SECONDS if self._waiting else _POLL_SECONDS)
+        failures = []
+        with self._changed:
+            for snapshot in self._left_behind():
+                if snapshot.expires_at <= self._clock():
+                    self._changed.notify_all()
+                    continue
+                failure = self._send(snapshot)
+                if failure is not None:
+                    failures.append(failure)
+        for failure in failures:
+            self._producer.report(failure)
 
     def _left_behind(self) -> list[_Snapshot]:
         """Take out what nothing else will send: what was under way in a client that has been replaced, and

@@ -155,12 +155,18 @@ class TopicWatch:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            verdicts = []
+            restless = False
             for check in self._checks:
                 if self._stop.is_set():
                     return
-                verdict = check.look()
-                verdicts.append(verdict)
+                try:
+                    verdict = check.look()
+                except Exception:
+                    # A mistake here must not end the watch: a topic that is to be refused would go unnoticed.
+                    _LOG.exception("looking at a topic failed unexpectedly; it goes on")
+                    restless = True
+                    continue
+                restless |= verdict.status in (Verdict.ABSENT, Verdict.UNKNOWN)
                 try:
                     self._sink(verdict)
                 except Exception:
@@ -169,5 +175,4 @@ class TopicWatch:
                 self._also()
             except Exception:
                 _LOG.exception("what is looked at beside the topics failed unexpectedly; it goes on")
-            restless = any(verdict.status in (Verdict.ABSENT, Verdict.UNKNOWN) for verdict in verdicts)
             self._stop.wait(self._retry_seconds if restless else self._interval_seconds)

@@ -125,7 +125,7 @@ def test_a_problem_of_new_credentials_explains_no_failure_of_the_client_in_use(b
 
 @pytest.mark.accepts("F22")
 @pytest.mark.parametrize(
-    "refusal", [NO_THREAD, KafkaException(KafkaError(KafkaError._INVALID_ARG, "another text of librdkafka's"))]
+    "refusal", [NO_THREAD, KafkaException(KafkaError(KafkaError._INVALID_ARG, "something else"))]
 )
 def test_a_first_client_that_comes_late_is_tried_again_whatever_is_in_its_way(
     bench: Bench, refusal: KafkaException
