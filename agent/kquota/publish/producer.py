@@ -95,9 +95,9 @@ class TopicProducer:
         try:
             client.produce(self._topic, key=key, value=value, headers=list(headers), on_delivery=delivered)
         except KafkaException as error:
-            return self.failure(error.args[0])
+            return self._refusal(error.args[0])
         except BufferError:
-            return self.failure(KafkaError(KafkaError._QUEUE_FULL))
+            return self._refusal(KafkaError(KafkaError._QUEUE_FULL))
         return None
 
     def purge_unsent(self) -> None:
@@ -119,6 +119,14 @@ class TopicProducer:
         """`error` in plain words, with the broken connection behind it where there is one."""
         certificate = self._client.client_certificate()
         failure = classify(error, operation=Operation.WRITE, topic=self._topic, certificate=certificate)
+        return self._client.errors.explain(failure)
+
+    def _refusal(self, error: KafkaError) -> KafkaFailure:
+        """Why librdkafka does not take a record.
+
+        No broker was asked, so our certificate has no part in it, and nobody is to wait until it is read.
+        """
+        failure = classify(error, operation=Operation.WRITE, topic=self._topic)
         return self._client.errors.explain(failure)
 
     def report(self, failure: KafkaFailure) -> None:

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
@@ -152,6 +152,28 @@ def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
         publishing_next.join(60)
         publisher.close()
     assert publisher.state().errors[Kind.TIMEOUT] == 1
+
+
+class UnknownTopic:
+    """What librdkafka makes of a topic that it knows to be missing: it does not even take the record."""
+
+    def produce(self, *_: Any, **__: Any) -> None:
+        raise KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC))
+
+
+def test_nobody_who_publishes_waits_for_a_certificate_that_explains_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    producer = TopicProducer(NOWHERE, Role.USAGE, "t", {})
+    monkeypatch.setattr(producer._client, "current", UnknownTopic)
+    monkeypatch.setattr(producer._client, "client_certificate", lambda: pytest.fail("a process is started"))
+    try:
+        failure = producer.produce(b"1", b"A", (), lambda *_: None)
+        assert failure is not None
+        assert (failure.kind, failure.topic) == (Kind.TOPIC_MISSING, "t")
+    finally:
+        monkeypatch.undo()
+        producer.close()
 
 
 def test_a_closed_producer_drops_what_never_left_and_keeps_nobody_who_waits_for_it() -> None:
