@@ -103,6 +103,12 @@ class BrokerHistory:
                 return record
         return None
 
+    def precede_by(self, former: BrokerHistory, horizon: datetime) -> None:
+        """Where no record counts yet, let the one that counted in a former history do so until then."""
+        known = former.current(horizon)
+        if known is not None and self.current(horizon) is None:
+            self.records.insert(0, known)
+
     def _forget(self, now: datetime, tolerance: timedelta) -> None:
         present = [i for i, record in enumerate(self.records) if record.snapshot_at - now <= tolerance]
         if present:
@@ -218,13 +224,18 @@ class ClusterView:
         for event in events:
             self.fold(event, now)
 
-    def take_over(self, former: ClusterView) -> None:
-        """Keep what a former view of the same cluster knew of brokers that this one has no word of."""
+    def take_over(self, former: ClusterView, now: datetime) -> None:
+        """Keep what a former view of the same cluster knew of brokers that this one has no word of.
+
+        Of a broker whose records are all from the future, the former one counts until their time has come.
+        """
         for broker_id, history in former.brokers.items():
             mine = self.brokers.get(broker_id)
-            unheard = mine is None or (not mine.records and mine.last_event is NoRecord.MALFORMED)
-            if unheard and self._admits(broker_id):
-                self.brokers[broker_id] = history
+            if mine is None or (not mine.records and mine.last_event is NoRecord.MALFORMED):
+                if self._admits(broker_id):
+                    self.brokers[broker_id] = history
+            elif mine.last_event is not NoRecord.TOMBSTONE:
+                mine.precede_by(history, now + self.future_tolerance)
         self._drop_foreign_records()
 
     def record_of(self, broker_id: int, now: datetime) -> UsageRecord | NoRecord:

@@ -215,7 +215,7 @@ class Cycle:
                     fold.malformed.append(f"the record of key {key} can't be used: {problem}")
         self._was_caught_up = news.caught_up
         if news.caught_up and self._rereading is not None:
-            self._rereading.take_over(self.view)
+            self._rereading.take_over(self.view, moment.wall)
             self.view, self._rereading = self._rereading, None
         if news.caught_up and not self._read_once:
             self._read_once = True

@@ -230,7 +230,7 @@ def test_records_of_another_cluster_count_no_more_once_it_is_known_which_this_is
 def test_a_view_read_anew_takes_over_no_records_of_another_cluster() -> None:
     former = fold(("1", usage(free(50), ClusterId="ours")), ("2", usage(free(60), ClusterId="others")))
     anew = fold(cluster_id="ours")
-    anew.take_over(former)
+    anew.take_over(former, NOW)
     assert [gigabytes_free(anew.record_of(b, NOW)) for b in (1, 2)] == [50, NoRecord.MALFORMED]
 
 
@@ -246,11 +246,24 @@ def test_records_of_a_topic_that_was_created_anew_wipe_no_other_broker() -> None
     [
         ([], 50),
         ([MALFORMED], 50),  # compaction has left nothing but what can't be used
+        ([FUTURE], 50),  # or what can't be used yet
+        ([FUTURE, MALFORMED], 50),
+        ([None, FUTURE], NoRecord.FUTURE),
         ([usage(free(60))], 60),
         ([None], NoRecord.TOMBSTONE),
     ],
 )
 def test_a_view_read_anew_keeps_what_it_has_no_word_of(values: list[Value], counts: int | NoRecord) -> None:
     former, anew = fold(("1", usage(free(50)))), fold(*(("1", value) for value in values))
-    anew.take_over(former)
+    anew.take_over(former, NOW)
     assert gigabytes_free(anew.record_of(1, NOW)) == counts
+
+
+@pytest.mark.accepts("A31")
+def test_what_a_view_read_anew_keeps_gives_way_to_a_record_whose_time_has_come() -> None:
+    former, anew = fold(("1", usage(free(50))), ("1", FUTURE)), fold(("1", FUTURE))
+    anew.take_over(former, NOW)
+    then = NOW + timedelta(seconds=31)
+    assert [gigabytes_free(anew.record_of(1, at)) for at in (NOW, then)] == [
+        gigabytes_free(former.record_of(1, at)) for at in (NOW, then)
+    ]
