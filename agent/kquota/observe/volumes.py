@@ -73,7 +73,7 @@ def resolve(
     ``looks`` are by configured path; ``remembered`` is the volume each log dir was on when last found;
     ``device_uuids`` are by "major:minor", for file systems whose UUID the looks don't tell; ``last_known``
     is by volume id. A look without an answer for ``hang_seconds`` is a failure. ``silence`` says that no
-    look can be trusted, and why. Several log dirs on one file system are one volume.
+    look can be trusted, and why. Several log dirs on one file system are one volume, as full as the fullest.
     """
     last_known = last_known or {}
     log_dirs = [str(path) for path in properties.directories]
@@ -110,8 +110,7 @@ def resolve(
 
     observed, figures = [], {}
     for volume, name in zip(volumes.values(), _unique_names(volumes.values()), strict=True):
-        newest = max(volume.figures, key=lambda one: one.sampled_at_monotonic or 0.0, default=None)
-        known = newest or last_known.get(volume.identity.volume_id)
+        known = max(volume.figures, key=_fullness, default=None) or last_known.get(volume.identity.volume_id)
         if known is not None:
             figures[volume.identity.volume_id] = known
         if silence is not None:
@@ -124,6 +123,15 @@ def resolve(
         for log_dir, mount in found_now.items()
     }
     return Resolution(Observation(tuple(observed), tuple(warnings)), found, figures)
+
+
+def _fullness(figures: Figures) -> tuple[float, float]:
+    """Order the figures that the log dirs of one volume give: the fullest counts, of equal ones the newest.
+
+    They differ by what was written between two looks, and where a directory has a quota of its own (a project
+    quota of XFS or ext4): statvfs then tells of the quota.
+    """
+    return figures.consumed_bytes / figures.capacity_bytes, figures.sampled_at_monotonic or 0.0
 
 
 def _judge_look(look: LogDirLook, mounts: MountTable, hang_seconds: float) -> Mount | str:

@@ -65,6 +65,22 @@ def only(resolution: Resolution) -> VolumeObservation:
     return volume
 
 
+@pytest.mark.accepts("A28")
+@pytest.mark.parametrize(("first", "second"), [(10, 90), (90, 10)])
+def test_of_log_dirs_with_project_quotas_of_their_own_the_fullest_counts(first: int, second: int) -> None:
+    found = resolved(
+        "/data/1/k,/data/1/l",
+        replace(look("/data/1/k", 11, capacity=100, available=first), sampled_at_monotonic=5.1),
+        replace(look("/data/1/l", 11, capacity=100, available=second), sampled_at_monotonic=5.2),
+    )
+    assert (only(found).capacity_bytes, only(found).consumed_bytes) == (100, 90)
+    found = resolved(
+        "/data/1/k,/data/1/l", look("/data/1/k", 11, capacity=100, available=10), look("/data/1/l", 11)
+    )
+    assert (only(found).capacity_bytes, only(found).consumed_bytes) == (100, 90)
+    assert only(found).sampled_at_monotonic == 5.0
+
+
 @pytest.mark.accepts("A6", "A23")
 def test_each_file_system_is_a_volume_with_its_own_figures() -> None:
     found = resolved(
