@@ -35,6 +35,7 @@ from kquota.settings.model import Settings
 
 # Records of a long backlog are folded in portions, so that decisions and the watchdog go on between.
 MAX_EVENTS_A_CYCLE = 5000
+MAX_BYTES_A_CYCLE = 8 * 1_048_576
 _ASKED_WITHIN_SECONDS = 15.0
 
 
@@ -244,6 +245,7 @@ class KafkaSide:
         What comes within the first ``rest_seconds`` is gathered, not answered one by one.
         """
         arrivals: list[Arrival] = []
+        size_bytes = 0
         deadline = time.monotonic() + timeout_seconds
         time.sleep(min(rest_seconds, timeout_seconds))
         for _ in range(MAX_EVENTS_A_CYCLE):
@@ -257,6 +259,9 @@ class KafkaSide:
                 arrivals.clear()  # whatever of them is still in the log comes again
             if arrival is not None:
                 arrivals.append(arrival)
+                size_bytes += len(arrival.value or b"")
+                if size_bytes >= MAX_BYTES_A_CYCLE:
+                    break
         return arrivals
 
     def _look_at_certificate(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.daemon.kafka_side import KafkaSide
+from kquota.daemon.kafka_side import MAX_BYTES_A_CYCLE, KafkaSide
 from kquota.fold.records import TopicRecord, TopicRestarted
 from kquota.kafka.config import ConfigurationError
 from tests.integration.waiting import eventually
@@ -39,6 +39,21 @@ def test_what_came_before_the_log_was_read_again_is_not_folded_beside_it(tmp_pat
         for event in (TopicRecord(0, 9, 0, b"1", b"{}"), TopicRestarted("id2", "it was created again")):
             side.inbox.put(event)
         assert [arrival.key for arrival in side.gather(0)] == [b"1"], "a new topic takes nothing back"
+    finally:
+        side.close()
+
+
+@pytest.mark.accepts("F6")
+def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: Path) -> None:
+    side = KafkaSide(settings_in(tmp_path), 1, None)
+    try:
+        large = b"{" * (MAX_BYTES_A_CYCLE // 4)
+        for offset in range(10):
+            side.inbox.put(TopicRecord(0, offset, 0, b"%d" % offset, large))
+        portions = [[arrival.key for arrival in side.gather(0)] for _ in range(4)]
+        assert [len(portion) for portion in portions] == [4, 4, 2, 0]
+        keys = [key for portion in portions for key in portion]
+        assert keys == [b"%d" % offset for offset in range(10)]
     finally:
         side.close()
 
