@@ -358,8 +358,10 @@ class Cycle:
             lease=lease,
         )
         error = self._ports.write(document)
+        # What failed may have got as far as the file: the next cycle writes, whatever it decides.
+        self._written = None if error is not None else content
         if error is None:
-            self._written, self._written_at_seconds = content, moment.monotonic_seconds
+            self._written_at_seconds = moment.monotonic_seconds
         return error is None, error
 
     def _lease(self, hold: Hold | None, moment: Moment) -> Lease:

@@ -225,6 +225,19 @@ def test_a_write_that_fails_is_tried_again_in_every_cycle() -> None:
     assert bench.ports.written[-1]["state"] == "PAUSE"
 
 
+@pytest.mark.accepts("F19")
+def test_after_a_write_that_failed_nobody_knows_what_the_file_says() -> None:
+    bench = Bench()
+    bench.settle()
+    hold = order(3600, Action="pause")
+    assert bench.run(arrival("hold", hold)).written
+    bench.ports.write_error = "Input/output error"  # of the directory's fsync, say: the new file is in place
+    assert state(bench.run(arrival("hold", None))) == "OPEN"
+    bench.ports.write_error = None
+    held = bench.run(arrival("hold", hold))
+    assert (state(held), held.written) == ("PAUSE", True), "although it is what was written well before"
+
+
 def test_nothing_is_written_for_a_cluster_nobody_knows() -> None:
     bench = Bench()
     bench.news = replace(NEWS, cluster_id=None, active_brokers=None, caught_up=False)
