@@ -21,6 +21,7 @@ from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.narrator import Narrator
 from kquota.daemon.report import CycleReport
 from kquota.daemon.state_writer import StateWriter
+from kquota.kafka.config import ConfigurationError
 from kquota.kafka.errors import Kind
 from kquota.observe.server_properties import BrokerProperties
 from kquota.publish.delivery import PublicationState
@@ -53,9 +54,7 @@ class Agent:
         self._state_file = AgentStateFile(settings.state_dir / FILE_NAME, take_over=True)
         self._states = StateWriter(self._state_file)
         state, self._state_problem = self._state_file.load()
-        self.broker_id = (
-            settings.broker.node_id if settings.broker.node_id is not None else properties.node_id
-        )
+        self.broker_id = _broker_id(settings, properties)
         self._narrator = Narrator(self.broker_id)
         self._growth = PauseGrowth(self.broker_id)
         self._told_growing: frozenset[str] = frozenset()
@@ -77,6 +76,12 @@ class Agent:
         Raises:
             ConfigurationError, OSError: as at the start; the agent then goes on as it was.
         """
+        broker_id = _broker_id(settings, properties)
+        if broker_id != self.broker_id:  # its log dirs must not be reported as ours
+            raise ConfigurationError(
+                f"the configuration is for node id {broker_id}, and this agent speaks for broker"
+                f" {self.broker_id}: restart it, if that is meant"
+            )
         kafka, local = self._kafka, self._local
         # `kquota volumes --accept` has changed the file; where it is broken, or its disk does not answer,
         # what we have in mind counts.
@@ -207,6 +212,10 @@ class Agent:
     def _state_trouble(self) -> str | None:
         problems = [self._state_problem, self._states.problem, *self._local.problems.values()]
         return "; ".join(problem for problem in problems if problem) or None
+
+
+def _broker_id(settings: Settings, properties: BrokerProperties) -> int:
+    return properties.node_id if settings.broker.node_id is None else settings.broker.node_id
 
 
 def _history_trouble(history: PublicationState) -> str | None:

@@ -108,6 +108,20 @@ def test_a_reload_that_librdkafka_refuses_changes_nothing(agent: Agent, director
     assert report.decision.state == "PAUSE"
 
 
+@pytest.mark.accepts("F34")
+def test_a_reload_for_another_broker_is_refused(agent: Agent, directory: Path) -> None:
+    agent.run_cycle()
+    other = directory / "other.properties"
+    (directory / "other").mkdir()
+    other.write_text(f"node.id=8\nlog.dirs={directory}/other\n", "utf-8")
+    changed = settings_in(directory, broker={"server_properties": str(other)})
+    with pytest.raises(ConfigurationError, match=r"node id 8.*broker 7.*restart"):
+        agent.reconfigure(changed, read_broker_properties(other))
+    report, _ = agent.run_cycle()
+    assert report.own is not None
+    assert report.own.volumes[0].log_dirs == (f"{directory}/kafka",)
+
+
 def test_a_reload_takes_limits_over_and_goes_on(agent: Agent, directory: Path) -> None:
     agent.run_cycle()
     roomy = {"hard": {"type": "MinFreeBytes", "level": 0}, "soft": {"type": "MinFreeBytes", "level": 1}}
