@@ -85,7 +85,9 @@ def resolve(
             mount_by_dir[log_dir] = answer
         else:
             failure_by_dir[log_dir] = answer
-    identities, warnings = _identify_devices(log_dirs, mount_by_dir, looks, device_uuids or {}, mounts)
+    identities, warnings = _identify_devices(
+        log_dirs, mount_by_dir, looks, device_uuids or {}, mounts, remembered
+    )
 
     volumes: dict[str, _Volume] = {}
     found_now: dict[str, Mount] = {}
@@ -177,6 +179,7 @@ def _identify_devices(
     looks: Mapping[str, LogDirLook],
     device_uuids: Mapping[str, str],
     mounts: MountTable,
+    remembered: Mapping[str, VolumeIdentity],
 ) -> tuple[dict[str, VolumeIdentity], list[str]]:
     """Identify each file system of the mount table that matters, by "major:minor"."""
     shown: dict[str, Mount] = {}
@@ -195,6 +198,13 @@ def _identify_devices(
             shown[presumed.device] = presumed
             if (uuid := device_uuids.get(presumed.device)) is not None:
                 uuids[presumed.device] = uuid
+    for log_dir, mount in mount_by_dir.items():
+        # Nobody tells it at the moment: as far as can be seen it is the one that was there before.
+        before = None if mount.device in uuids else remembered.get(log_dir)
+        if before is None or before.fs_uuid is None:
+            continue
+        if before.is_same(identify(mount, None), mount_point=mount.mount_point):
+            uuids[mount.device] = before.fs_uuid
     warnings = []
     for uuid in sorted(set(uuids.values())):
         twins = [device for device in shown if uuids.get(device) == uuid]

@@ -227,6 +227,24 @@ def test_a_uuid_told_by_the_kernel_wins_over_udevs() -> None:
     assert volume.volume_id == UUID_2
 
 
+@pytest.mark.accepts("A30")
+def test_a_uuid_that_is_not_told_any_more_leaves_the_volume_what_it_was() -> None:
+    # Only the kernel tells it here, and only to who may list the directory: a latch is bound to the id.
+    def seen(one: LogDirLook, before: Resolution | None, mounts: MountTable = MOUNTS) -> Resolution:
+        remembered = {} if before is None else before.found
+        return resolve(properties("/data/1/k"), {"/data/1/k": one}, mounts, remembered)
+
+    told = replace(look("/data/1/k", 11), fs_uuid=UUID_1)
+    untold = replace(told, fs_uuid=None, list_errno=errno.EACCES)
+    first = seen(told, None)
+    then = seen(untold, first)
+    assert only(then).volume_id == only(first).volume_id == UUID_1
+    assert then.found == first.found
+    assert only(seen(replace(told, fs_uuid=UUID_2), then)).status == "failed", "another disk is no successor"
+    moved = parse_mountinfo("11 1 8:33 / /data/1 rw - xfs /dev/sdc1 rw\n")
+    assert only(seen(untold, then, moved)).status == "failed"
+
+
 def test_a_log_dir_on_the_root_file_system_is_allowed_with_a_warning() -> None:
     found = resolved("/var/k", look("/var/k", 1))
     assert (only(found).status, only(found).consumed_bytes) == ("ok", 400)
