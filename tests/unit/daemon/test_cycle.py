@@ -212,44 +212,6 @@ def test_a_decision_is_written_at_once_when_it_changes_and_otherwise_seldom() ->
     assert bench.ports.written[-1]["sequence"] == len(bench.ports.written)
 
 
-@pytest.mark.accepts("F19")
-def test_a_write_that_fails_is_tried_again_in_every_cycle() -> None:
-    bench = Bench()
-    bench.settle()
-    bench.ports.volumes = (volume(5),)
-    bench.ports.write_error = "No space left on device"
-    assert [bench.run().write_error for _ in range(3)] == ["No space left on device"] * 3
-    assert bench.ports.written[-1]["state"] == "OPEN", "the old one stands"
-    bench.ports.write_error = None
-    assert bench.run().written
-    assert bench.ports.written[-1]["state"] == "PAUSE"
-
-
-@pytest.mark.accepts("F19")
-def test_after_a_write_that_failed_nobody_knows_what_the_file_says() -> None:
-    bench = Bench()
-    bench.settle()
-    hold = order(3600, Action="pause")
-    assert bench.run(arrival("hold", hold)).written
-    bench.ports.write_error = "Input/output error"  # of the directory's fsync, say: the new file is in place
-    assert state(bench.run(arrival("hold", None))) == "OPEN"
-    bench.ports.write_error = None
-    held = bench.run(arrival("hold", hold))
-    assert (state(held), held.written) == ("PAUSE", True), "although it is what was written well before"
-
-
-def test_nothing_is_written_for_a_cluster_nobody_knows() -> None:
-    bench = Bench()
-    bench.news = replace(NEWS, cluster_id=None, active_brokers=None, caught_up=False)
-    report = bench.run(after=START_PATIENCE_SECONDS)
-    assert report.decision is not None
-    assert report.write_error == "the decision file is not written: the cluster's id is not known yet"
-    granted = Bench(granted_for=CLUSTER)
-    granted.news = bench.news
-    assert granted.run(after=START_PATIENCE_SECONDS).written
-    assert granted.ports.written[-1]["cluster_id"] == CLUSTER
-
-
 @pytest.mark.accepts("F32")
 def test_enforcing_begins_when_it_is_verified_and_outlives_what_is_not_known() -> None:
     bench = Bench()
