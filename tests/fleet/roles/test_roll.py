@@ -1,4 +1,4 @@
-"""The order in which nodes are restarted, by the plays as they are; what happens to each node is left out."""
+"""Which nodes are restarted, in which order, by the plays as they are; what happens to each is left out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import yaml
 from tests.fleet.roles.plays import PROGRAMS, run_playbook
 from tests.unit.repository.tree import REPOSITORY
 
+ROLLBACK = REPOSITORY / "playbooks/rollback.yml"
 PLAYS = REPOSITORY / "playbooks/roll_plug_in.yml"
 NODES = {"a": "1", "b": "2", "c": "3"}
 
@@ -42,3 +43,46 @@ def test_the_active_controller_comes_last_at_each_of_two_rolls_in_one_run(tmp_pa
     rolled = re.findall(r"\"?msg\"?: \"?rolled (\w)", said)
     assert [sorted(rolled[:2]), rolled[2]] == [["a", "c"], "b"]
     assert [sorted(rolled[3:5]), *rolled[5:]] == [["b", "c"], "a"]
+
+
+# By node: what its unit says, and whether it goes back before any other. The last is started all the time.
+UNITS = {
+    "failed": ("ActiveState=failed\nNRestarts=0\nMainPID=0\nSeconds=", True),
+    "about-to-be-started": ("ActiveState=activating\nNRestarts=7\nMainPID=0\nSeconds=", True),
+    "runs": ("ActiveState=active\nNRestarts=0\nMainPID=7\nSeconds=     12", False),
+    "ran-out-of-memory-once": ("ActiveState=active\nNRestarts=1\nMainPID=7\nSeconds=     12", False),
+    "came-back": ("ActiveState=active\nNRestarts=5\nMainPID=7\nSeconds= 86400", False),
+    "stopped-on-purpose": ("ActiveState=inactive\nNRestarts=0\nMainPID=0\nSeconds=", False),
+    "tried-again": ("ActiveState=active\nNRestarts=7\nMainPID=7\nSeconds=      3", True),
+}
+
+
+def test_a_roll_back_begins_with_what_does_not_start_whatever_it_looks_like_a_moment_later(
+    tmp_path: Path,
+) -> None:
+    first, *_ = yaml.safe_load(ROLLBACK.read_text("utf-8"))
+    look, remember, goes_back = first["tasks"]
+    assert look["ansible.builtin.include_role"]["tasks_from"] == "look"
+    taken_out, started = goes_back["block"]
+    assert taken_out["ansible.builtin.include_role"]["tasks_from"] == "remove"
+    variables_of_the_role = {"ansible.builtin.import_role": {"name": "kquota_callback", "tasks_from": "look"}}
+    seen = {"ansible.builtin.set_fact": {"kquota_callback_unit_show": {"stdout": "{{ unit }}"}}}
+    # It looks at the node once more, and another process is there.
+    later = {"ansible.builtin.set_fact": {"kquota_callback_unit_show": {"stdout": "ActiveState=active"}}}
+    said = {"name": started["name"], "ansible.builtin.debug": {"msg": "started {{ inventory_hostname }}"}}
+    first["tasks"] = [
+        {**variables_of_the_role, "when": False},
+        seen,
+        remember,
+        {**goes_back, "block": [later, said]},
+    ]
+    local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
+    hosts = {name: {"unit": shown} for name, (shown, _) in UNITS.items()}
+    inventory = tmp_path / "hosts.yml"
+    groups = {"kafka_brokers": {"hosts": hosts, "vars": local}, "kafka_controllers": {"hosts": {}}}
+    inventory.write_text(json.dumps(groups))
+    playbook = tmp_path / "first.yml"
+    playbook.write_text(json.dumps([{**first, "become": False}]))
+    said_by_all = run_playbook(tmp_path, playbook, {}, inventory=str(inventory))
+    started_again = set(re.findall(r"\"?msg\"?: \"?started ([a-z-]+)", said_by_all))
+    assert started_again == {name for name, (_, back) in UNITS.items() if back}

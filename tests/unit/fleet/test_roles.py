@@ -132,7 +132,7 @@ def test_only_plays_restart_a_broker() -> None:
         return "broker_unit" in str(service.get("name", "")) and "state" in service
 
     assert [where for where, task in all_tasks() if restarts_broker(task)] == [
-        "playbooks/roll_plug_in.yml",  # one that fails to start, in a roll-back
+        "playbooks/rollback.yml",  # one that fails to start
         "playbooks/tasks/restart_node.yml",
     ]
 
