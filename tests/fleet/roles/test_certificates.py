@@ -61,6 +61,21 @@ def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
     assert key.public_key() == second.public_key()
 
 
+def test_the_new_pair_and_the_one_before_stay_whatever_the_clocks_said(
+    tmp_path: Path, variables: dict[str, object]
+) -> None:
+    """One control host's clock was in the future when it named pairs."""
+    run_tasks(tmp_path, ISSUE, variables)
+    first = (tmp_path / "etc/tls/current").resolve()
+    early, late = first.with_name("20010101T000000"), first.with_name("29990101T000000")
+    early.mkdir()
+    late.mkdir()
+    run_tasks(tmp_path, ISSUE, {**variables, "kquota_tls_renew": True})
+    assert certificate(tmp_path)
+    assert not early.exists()
+    assert late.exists()
+
+
 def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(
     tmp_path: Path, variables: dict[str, object]
 ) -> None:
