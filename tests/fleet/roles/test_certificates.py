@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from tests.fleet.roles.plays import run_tasks
+from tests.fleet.roles.plays import run_play, run_tasks
 
 ISSUE = (("kquota_tls", "authority"), ("kquota_tls", "issue"))
 
@@ -74,6 +75,18 @@ def test_the_new_pair_and_the_one_before_stay_whatever_the_clocks_said(
     assert certificate(tmp_path)
     assert not early.exists()
     assert late.exists()
+
+
+def test_the_authority_is_whose_who_runs_the_play_whatever_the_inventory_says_of_hosts(
+    tmp_path: Path, variables: dict[str, object]
+) -> None:
+    inventory = tmp_path / "hosts.yml"
+    everybody = {"ansible_become": True, "ansible_become_exe": "/bin/false", "ansible_become_user": "nobody"}
+    hosts = {"a": {"ansible_connection": "local"}}
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": everybody}}))
+    task = {"ansible.builtin.include_role": {"name": "kquota_tls", "tasks_from": "authority"}}
+    run_play(tmp_path, [task], variables, inventory=str(inventory))
+    assert (tmp_path / "authority/ca.key").exists()
 
 
 def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(
