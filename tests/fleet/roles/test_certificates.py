@@ -10,7 +10,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from tests.fleet.roles.plays import run_play, run_tasks
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_playbook, run_tasks
+from tests.unit.repository.tree import REPOSITORY
 
 ISSUE = (("kquota_tls", "authority"), ("kquota_tls", "issue"))
 
@@ -87,6 +88,18 @@ def test_the_authority_is_whose_who_runs_the_play_whatever_the_inventory_says_of
     task = {"ansible.builtin.include_role": {"name": "kquota_tls", "tasks_from": "authority"}}
     run_play(tmp_path, [task], variables, inventory=str(inventory))
     assert (tmp_path / "authority/ca.key").exists()
+
+
+def test_certificates_that_are_not_of_the_role_are_not_rotated(tmp_path: Path) -> None:
+    inventory = tmp_path / "hosts.yml"
+    local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
+    inventory.write_text(json.dumps({"kafka_brokers": {"hosts": {"a": {}}, "vars": local}}))
+    given = {"ansible_become": False, "kquota_ca_dir": str(tmp_path / "authority")}
+    with pytest.raises(PlayFailed, match=r"kquota_tls\s+is\s+not\s+set"):
+        run_playbook(
+            tmp_path, REPOSITORY / "playbooks/rotate_certificates.yml", given, inventory=str(inventory)
+        )
+    assert not (tmp_path / "authority").exists()
 
 
 def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(
