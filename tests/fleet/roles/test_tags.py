@@ -1,0 +1,56 @@
+"""Parts of plays and roles, chosen by tags: each has what it needs from the parts before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.fleet.roles.plays import PROGRAMS, run_play, run_playbook
+from tests.unit.repository.tree import REPOSITORY
+
+PLAYBOOKS = REPOSITORY / "playbooks"
+READS = ("Preflight | The host", "Install | Remember whether the rest can be shown")
+# By role and tag: some of the tasks that run.
+PARTS = {
+    ("kquota_agent", "kquota_install"): (*READS, "Install | Install the package"),
+    ("kquota_agent", "kquota_configure"): (*READS, "Configure | Write the configuration"),
+    ("kquota_agent", "kquota_service"): (READS[1], "Service | Enable and start"),
+    ("kquota_callback", "kquota_configure"): (
+        "Look | Read the unit's other environment files",
+        "Properties | Set them",
+    ),
+}
+
+
+@pytest.mark.parametrize("playbook", ["rollout", "upgrade"])
+@pytest.mark.parametrize("tag", ["kquota_topics", "kquota_plug_in", "kquota_mode"])
+def test_parts_without_the_agents_do_not_fail_for_want_of_the_agents_mode(
+    playbook: str, tag: str, tmp_path: Path
+) -> None:
+    (play,) = [
+        play
+        for play in yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text("utf-8"))
+        if any("kquota_agent_mode" in task.get("vars", {}) for task in play.get("tasks", []))
+    ]
+    for task in play["tasks"]:
+        if file := task.get("ansible.builtin.import_tasks"):
+            task["ansible.builtin.import_tasks"] = str(PLAYBOOKS / file)
+    file = tmp_path / "agents.yml"
+    file.write_text(json.dumps([{**play, "become": False, "gather_facts": False}]))
+    local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
+    host = {"kquota_agent_config_file": str(tmp_path / "agent.yml")}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"kafka_brokers": {"hosts": {"a": host}, "vars": local}}))
+    said = run_playbook(tmp_path, file, {}, f"--tags={tag}", inventory=str(inventory))
+    assert "changed=0" in said.rsplit("PLAY RECAP", 1)[1]
+
+
+@pytest.mark.parametrize(("role", "tag"), PARTS)
+def test_a_part_of_a_role_comes_with_what_it_reads(role: str, tag: str, tmp_path: Path) -> None:
+    tasks = [{"ansible.builtin.import_role": {"name": role}}]
+    listed = run_play(tmp_path, tasks, {}, f"--tags={tag}", "--list-tasks")
+    for name in PARTS[role, tag]:
+        assert f"{role} : {name}" in listed
