@@ -4,45 +4,67 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.fleet.roles.plays import PROGRAMS, run_playbook
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_playbook
 from tests.unit.repository.tree import REPOSITORY
 
 COMMANDS = {
     "systemctl": """
         case "$1 $2" in
-            is-active*) echo inactive; exit 3 ;;
+            is-active*) echo "$BROKER_STATE"; exit 3 ;;
             *LoadState) echo not-found ;;
             *) exit 1 ;;
         esac""",
     "kquota": """echo "$@" >>"$ASKED"; case $1 in status) echo '{"brokers": [{"broker_id": 1}]}' ;; esac""",
 }
+GONE = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
 
 
-def test_a_broker_whose_agent_was_removed_before_is_forgotten(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with what the command kquota was asked for, a line each time; there is none before."""
     for name, text in COMMANDS.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
+    file = tmp_path / "asked"
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
-    hosts = {}
-    for number in (1, 2):
-        file = tmp_path / f"{number}.properties"
+    monkeypatch.setenv("ASKED", str(file))
+    monkeypatch.setenv("BROKER_STATE", "inactive")
+    return file
+
+
+def decommission(folder: Path, second: Mapping[str, object]) -> str:
+    """Run the play for the second of two brokers; `second` are variables of its host."""
+    hosts: dict[str, dict[str, object]] = {}
+    for number, own in ((1, {}), (2, second)):
+        file = folder / f"{number}.properties"
         file.write_text(f"node.id={number}\n")
-        hosts[f"broker-{number}"] = {"kquota_server_properties": str(file)}
+        hosts[f"broker-{number}"] = {"kquota_server_properties": str(file), **own}
     local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
-    inventory = tmp_path / "hosts.yml"
-    inventory.write_text(json.dumps({"kafka_brokers": {"hosts": hosts, "vars": local}}))
-    given = {
-        "ansible_become": False,
-        "kquota_decommission_id": 2,
-        "kquota_decommission_reason": "it is gone",
-    }
-    run_playbook(tmp_path, REPOSITORY / "playbooks/decommission.yml", given, inventory=str(inventory))
-    first, *_ = (tmp_path / "asked").read_text("utf-8").splitlines()
-    assert first.startswith("decommission 2 --reason it is gone")
+    inventory = folder / "hosts.yml"
+    # The host that is gone comes first.
+    inventory.write_text(
+        json.dumps({"kafka_brokers": {"hosts": dict(reversed(hosts.items())), "vars": local}})
+    )
+    given = {"ansible_become": False, "kquota_decommission_id": 2, "kquota_decommission_reason": "gone"}
+    return run_playbook(folder, REPOSITORY / "playbooks/decommission.yml", given, inventory=str(inventory))
+
+
+@pytest.mark.parametrize("second", [{}, GONE], ids=["its agent was removed", "its host is gone"])
+def test_a_broker_is_forgotten_though(second: Mapping[str, object], tmp_path: Path, asked: Path) -> None:
+    decommission(tmp_path, second)
+    first, *_ = asked.read_text("utf-8").splitlines()
+    assert first.startswith("decommission 2 --reason gone")
+
+
+def test_a_broker_that_runs_is_not_forgotten(
+    tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROKER_STATE", "active")
+    with pytest.raises(PlayFailed, match=r"runs\s+on\s+broker-2\.\s+Stop\s+it\s+first"):
+        decommission(tmp_path, {})
+    assert not asked.exists()
