@@ -78,6 +78,24 @@ def test_the_new_pair_and_the_one_before_stay_whatever_the_clocks_said(
     assert late.exists()
 
 
+def test_a_certificate_of_an_authority_that_nobody_has_named_stays_untouched(
+    tmp_path: Path, variables: dict[str, object]
+) -> None:
+    """A control host without the directory has made an authority of its own."""
+    run_tasks(tmp_path, ISSUE, variables)
+    files = {path: path.read_bytes() for path in (tmp_path / "etc").rglob("*") if path.is_file()}
+    elsewhere = {**variables, "kquota_tls_ca_dir": str(tmp_path / "elsewhere"), "kquota_tls_renew": True}
+    with pytest.raises(PlayFailed, match=r"is\s+of\s+another\s+authority\s+than"):
+        run_tasks(tmp_path, ISSUE, elsewhere)
+    assert {path: path.read_bytes() for path in (tmp_path / "etc").rglob("*") if path.is_file()} == files
+
+    known = {**elsewhere, "kquota_tls_trusted_files": [str(tmp_path / "authority/ca.pem")]}
+    run_tasks(tmp_path, ISSUE, known)
+    certificate(tmp_path).verify_directly_issued_by(authority(tmp_path))
+    run_tasks(tmp_path, ISSUE, {**variables, "kquota_tls_replace": True})
+    certificate(tmp_path).verify_directly_issued_by(authority(tmp_path))
+
+
 def test_the_authority_is_whose_who_runs_the_play_whatever_the_inventory_says_of_hosts(
     tmp_path: Path, variables: dict[str, object]
 ) -> None:
