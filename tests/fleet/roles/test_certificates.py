@@ -132,6 +132,12 @@ def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(
     assert [path.name for path in (tmp_path / "etc").rglob("ca.*")] == ["ca.pem"]
 
 
+def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Path, variables: dict[str, object]) -> None:
+    (tmp_path / "etc").mkdir(mode=0o755)
+    run_tasks(tmp_path, ISSUE, variables)
+    assert (tmp_path / "etc").stat().st_mode & 0o777 == 0o755
+
+
 def test_a_removal_takes_the_directory_around_them_unless_others_use_it(
     tmp_path: Path, variables: dict[str, object]
 ) -> None:
