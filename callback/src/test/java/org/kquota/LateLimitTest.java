@@ -1,8 +1,12 @@
 package org.kquota;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.kquota.TestDecision.await;
 
+import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.apache.kafka.server.quota.QuotaType;
@@ -15,9 +19,12 @@ import org.kquota.quota.ManualTime;
 import org.kquota.quota.Tags;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 
 /** Kafka's own quota class takes over changed limits on request threads, and without a lock. */
 class LateLimitTest {
@@ -26,14 +33,19 @@ class LateLimitTest {
 
     /** A request thread that has asked for a limit, and waits before it goes on with it. */
     private static final class Waiting extends KquotaCallback {
+        private final Map<String, String> waitsFor;
         private final CountDownLatch asked = new CountDownLatch(1);
         private final CountDownLatch goesOn = new CountDownLatch(1);
         private volatile Thread slow;
 
+        Waiting(Map<String, String> waitsFor) {
+            this.waitsFor = waitsFor;
+        }
+
         @Override
         Double limit(ClientQuotaType type, Map<String, String> tags) {
             Double limit = super.limit(type, tags);
-            if (Thread.currentThread() == slow && tags.equals(APP)) {
+            if (Thread.currentThread() == slow && tags.equals(waitsFor)) {
                 asked.countDown();
                 try {
                     assertTrue(goesOn.await(60, TimeUnit.SECONDS));
@@ -55,12 +67,12 @@ class LateLimitTest {
         decision.write("THROTTLE", 0.5);
         Map<String, Object> properties = TestProperties.broker(directory);
         properties.put(KquotaConfig.MODE, "enforce");
-        Waiting callback = new Waiting();
+        Waiting callback = new Waiting(APP);
         callback.configure(properties);
         try (Metrics metrics = new Metrics();
              BrokerQuotas quotas = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, new ManualTime(), 11, callback)) {
             quotas.update(null, "app", QUOTA);
-            await("throttled", () -> boundAfterARequest(metrics, quotas) < QUOTA);
+            await("throttled", () -> boundAfterARequest(metrics, quotas, APP) < QUOTA);
             Thread slow = new Thread(() -> {
                 while (callback.asked.getCount() > 0) {
                     quotas.record("alice", "app", 1);
@@ -72,23 +84,63 @@ class LateLimitTest {
                 decision.write("THROTTLE", factor);
             }
             decision.write("OPEN", 1);
-            await("free", () -> boundAfterARequest(metrics, quotas) == QUOTA);
+            await("free", () -> boundAfterARequest(metrics, quotas, APP) == QUOTA);
             callback.goesOn.countDown();
             slow.join(60_000);
-            assertTrue(bound(metrics) < QUOTA, "what it wrote is the limit of before");
-            await("free in spite of it", () -> boundAfterARequest(metrics, quotas) == QUOTA);
+            assertTrue(bound(metrics, APP) < QUOTA, "what it wrote is the limit of before");
+            await("free in spite of it", () -> boundAfterARequest(metrics, quotas, APP) == QUOTA);
         } finally {
             callback.goesOn.countDown();
             callback.close();
         }
     }
 
-    private static double boundAfterARequest(Metrics metrics, BrokerQuotas quotas) {
-        quotas.record("alice", "app", 1);
-        return bound(metrics);
+    /** No state holds anybody, so that nothing else has the broker look at the limits. */
+    @Test
+    void aShareThatIsWrittenLateDoesNotOutliveTheMoveOfALeader() throws Exception {
+        Map<String, String> orders = Tags.of("<group>orders", "");
+        Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put("kquota.quota.groups", "orders");
+        properties.put("kquota.quota.group.orders.client.ids", "app");
+        properties.put("kquota.quota.group.orders.produce.total", "8M");
+        properties.put("kquota.quota.group.orders.topics", "orders");
+        Waiting callback = new Waiting(orders);
+        callback.configure(properties);
+        try (Metrics metrics = new Metrics();
+             BrokerQuotas quotas = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, new ManualTime(), 11, callback)) {
+            callback.updateClusterMetadata(orders(4, 4));
+            assertEquals(8e6, boundAfterARequest(metrics, quotas, orders));
+            callback.updateClusterMetadata(orders(4, 3));
+            Thread slow = new Thread(() -> quotas.record("alice", "app", 1));
+            callback.slow = slow;
+            slow.start();
+            assertTrue(callback.asked.await(60, TimeUnit.SECONDS));
+            callback.updateClusterMetadata(orders(4, 1));
+            await("the share of now", () -> boundAfterARequest(metrics, quotas, orders) == 2e6);
+            callback.goesOn.countDown();
+            slow.join(60_000);
+            assertEquals(6e6, bound(metrics, orders), "what it wrote is the share of before");
+            await("the share in spite of it", () -> boundAfterARequest(metrics, quotas, orders) == 2e6);
+        } finally {
+            callback.goesOn.countDown();
+            callback.close();
+        }
     }
 
-    private static double bound(Metrics metrics) {
-        return metrics.metric(metrics.metricName("byte-rate", "Produce", "", APP)).config().quota().bound();
+    /** A topic with so many partitions, so many of them led here. */
+    private static Cluster orders(int partitions, int here) {
+        List<Node> nodes = List.of(new Node(1, "one", 1), new Node(2, "two", 2));
+        List<PartitionInfo> infos = IntStream.range(0, partitions)
+            .mapToObj(i -> new PartitionInfo("orders", i, nodes.get(i < here ? 0 : 1), new Node[0], new Node[0])).toList();
+        return new Cluster("c", nodes, infos, Set.of(), Set.of());
+    }
+
+    private static double boundAfterARequest(Metrics metrics, BrokerQuotas quotas, Map<String, String> tags) {
+        quotas.record("alice", "app", 1);
+        return bound(metrics, tags);
+    }
+
+    private static double bound(Metrics metrics, Map<String, String> tags) {
+        return metrics.metric(metrics.metricName("byte-rate", "Produce", "", tags)).config().quota().bound();
     }
 }

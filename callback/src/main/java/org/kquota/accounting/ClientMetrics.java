@@ -6,18 +6,18 @@ import java.lang.management.ManagementFactory;
 import java.util.HashMap;
 import java.util.Map;
 
-import javax.management.Attribute;
+import javax.management.AttributeNotFoundException;
 import javax.management.InstanceNotFoundException;
+import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
-import javax.management.ReflectionException;
+import javax.management.RuntimeMBeanException;
 
 /** What the broker's own quota metrics of one type say of a set of tags, read from its MBeans in this JVM. Used by one thread. */
 final class ClientMetrics {
     private static final String RATE = "byte-rate";
     private static final String THROTTLE = "throttle-time";
-    private static final String[] ATTRIBUTES = {RATE, THROTTLE};
     private static final int MAX_NAMES = 100_000;
 
     private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
@@ -36,21 +36,21 @@ final class ClientMetrics {
 
     Reading read(Map<String, String> tags) {
         try {
-            double rate = 0;
-            double throttle = 0;
-            for (Attribute attribute : server.getAttributes(name(tags), ATTRIBUTES).asList()) {
-                double value = attribute.getValue() instanceof Double number && Double.isFinite(number) ? Math.max(0, number) : 0;
-                if (attribute.getName().equals(RATE)) {
-                    rate = value;
-                } else {
-                    throttle = value;
-                }
-            }
-            return new Reading(rate, throttle);
+            ObjectName name = name(tags);
+            return new Reading(value(name, RATE), value(name, THROTTLE));
         } catch (InstanceNotFoundException e) {
             return Reading.NOTHING;
-        } catch (ReflectionException | MalformedObjectNameException e) {
+        } catch (JMException e) {
             throw new IllegalStateException("the " + type + " metrics of " + tags + " cannot be read over JMX: " + e, e);
+        }
+    }
+
+    /** One attribute, since of several at once Kafka logs a warning for each that is not there: a rate and its throttle time expire apart. */
+    private double value(ObjectName name, String attribute) throws JMException {
+        try {
+            return server.getAttribute(name, attribute) instanceof Double number && Double.isFinite(number) ? Math.max(0, number) : 0;
+        } catch (AttributeNotFoundException | RuntimeMBeanException e) {
+            return 0;
         }
     }
 

@@ -1,6 +1,7 @@
 package org.kquota.accounting;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,6 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.kquota.KquotaCallback;
+import org.kquota.LogLines;
 import org.kquota.TestProperties;
 import org.kquota.accounting.ClientAccounts.Account;
 import org.kquota.quota.BrokerQuotas;
@@ -110,6 +112,24 @@ class ClientAccountsTest {
         accounts.look(1);
         assertEquals(Set.of(""), byClient(10).keySet());
         assertTrue(accounts.of(Tags.of("", "")).produceRate() > 0);
+    }
+
+    /** Kafka logs a warning with a stack trace for each attribute that several are asked for of at once and one is not there. */
+    @Test
+    void whatTheBrokerDoesNotMeterIsNoWarningInItsLog() {
+        try (LogLines log = new LogLines(JmxReporter.class)) {
+            // The MBean without any tags is there in any case: the broker's queue of delayed requests has it.
+            fetch.of("", "");
+            produce.of("", "app");
+            broker.record("alice", "app", MB);
+            // Kafka forgets the delay of who has not been delayed for an hour, whatever else he did.
+            assertNotNull(metrics.removeMetric(metrics.metricName("throttle-time", "Produce", "", Tags.of("", "app"))));
+            time.advance(1000);
+            accounts.look(1);
+            assertEquals(List.of(), log.lines());
+            assertTrue(accounts.of(Tags.of("", "app")).produceRate() > 0);
+            assertEquals(0, accounts.of(Tags.of("", "app")).produceThrottleMs());
+        }
     }
 
     @Test

@@ -1,0 +1,44 @@
+package org.kquota;
+
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.Logger;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.config.Configurator;
+import org.apache.logging.log4j.core.config.Property;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** The warnings and errors that a class logs meanwhile. */
+public final class LogLines extends AbstractAppender implements AutoCloseable {
+    private final List<String> lines = new CopyOnWriteArrayList<>();
+    private final Logger logger;
+    private final Level before;
+
+    public LogLines(Class<?> of) {
+        super("lines of " + of.getName(), null, null, false, Property.EMPTY_ARRAY);
+        start();
+        logger = (Logger) LogManager.getLogger(of);
+        before = logger.getLevel();
+        logger.addAppender(this);
+        Configurator.setLevel(of.getName(), Level.WARN);
+    }
+
+    @Override
+    public void append(LogEvent event) {
+        lines.add(event.getMessage().getFormattedMessage());
+    }
+
+    public List<String> lines() {
+        return List.copyOf(lines);
+    }
+
+    @Override
+    public void close() {
+        logger.removeAppender(this);
+        Configurator.setLevel(logger.getName(), before);
+        stop();
+    }
+}
