@@ -77,7 +77,15 @@ final class Heartbeat implements AutoCloseable {
             task.run();
         } catch (Throwable e) {
             // These threads outlive whatever happens in a step; their steps count their own errors.
-            LOG.error("unexpected error on {}", Thread.currentThread().getName(), e);
+            tell(e);
+        }
+    }
+
+    private static void tell(Throwable thrown) {
+        try {
+            LOG.error("unexpected error on {}", Thread.currentThread().getName(), thrown);
+        } catch (Throwable e) {
+            // The log may be what fails: its disk is full, and its appender says so, or there is no memory for a line.
         }
     }
 
