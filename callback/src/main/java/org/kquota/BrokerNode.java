@@ -19,6 +19,7 @@ import org.slf4j.LoggerFactory;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 
 /**
@@ -42,6 +43,8 @@ final class BrokerNode implements AutoCloseable {
     private final Housekeeping housekeeping;
     private final MetadataNews metadataNews = new MetadataNews();
     private final Resets resets = new Resets();
+    private final Resets shareResets = new Resets();
+    private final AtomicBoolean sharesChanged = new AtomicBoolean();
     private final DecisionWatch watch;
     private final LongSupplier nanoTime;
     private final long startNanos;
@@ -148,9 +151,8 @@ final class BrokerNode implements AutoCloseable {
         LedPartitions partitions = LedPartitions.of(cluster, config.nodeId());
         thresholds.update(partitions);
         if (config.groups().update(partitions)) {
-            for (ClientQuotaType type : ClientQuotaType.values()) {
-                instances.forEach(instance -> instance.raise(type));
-            }
+            raiseAll();
+            sharesChanged.set(true);
         }
         metadataNews.told();
         if (!config.isBroker()) {
@@ -210,6 +212,9 @@ final class BrokerNode implements AutoCloseable {
         if (resets.isDue(changed || before.enforced() != next.enforced(), nanos)) {
             raiseProduce();
         }
+        if (shareResets.isDue(sharesChanged.getAndSet(false), nanos)) {
+            raiseAll();
+        }
         if (next.decision() != null && (before.decision() == null || next.decision().sequence() != before.decision().sequence())) {
             decisionSinceNanos = nanos;
         }
@@ -217,6 +222,12 @@ final class BrokerNode implements AutoCloseable {
             announce(before, next);
         }
         housekeeping.keep(nowSeconds);
+    }
+
+    private void raiseAll() {
+        for (ClientQuotaType type : ClientQuotaType.values()) {
+            instances.forEach(instance -> instance.raise(type));
+        }
     }
 
     private void raiseProduce() {
