@@ -45,6 +45,7 @@ final class BrokerNode implements AutoCloseable {
     private final Resets resets = new Resets();
     private final Resets shareResets = new Resets();
     private final AtomicBoolean sharesChanged = new AtomicBoolean();
+    private final AtomicBoolean modeChanged = new AtomicBoolean();
     private final DecisionWatch watch;
     private final LongSupplier nanoTime;
     private final long startNanos;
@@ -57,6 +58,7 @@ final class BrokerNode implements AutoCloseable {
     private volatile Figures figures = Figures.NONE;
     private volatile long decisionSinceNanos;
     private Posture posture;
+    private Posture knownRanOut;
     private long lastStepNanos;
 
     BrokerNode(KquotaConfig config, BootClock bootClock) {
@@ -175,6 +177,7 @@ final class BrokerNode implements AutoCloseable {
         if (mode == Mode.OBSERVE) {
             raiseProduce();
         }
+        modeChanged.set(true);
         // Last: an appender that hangs may be why the glass is broken.
         LOG.info("{} changes from {} to {}", KquotaConfig.MODE, before.text(), mode.text());
     }
@@ -209,7 +212,8 @@ final class BrokerNode implements AutoCloseable {
         Posture next = publish(judged);
         posture = next;
         thresholds.judge(nanos);
-        if (resets.isDue(changed || before.enforced() != next.enforced(), nanos)) {
+        boolean others = requestsWentByOthers();
+        if (resets.isDue(changed || others || before.enforced() != next.enforced(), nanos)) {
             raiseProduce();
         }
         if (shareResets.isDue(sharesChanged.getAndSet(false), nanos)) {
@@ -222,6 +226,17 @@ final class BrokerNode implements AutoCloseable {
             announce(before, next);
         }
         housekeeping.keep(nowSeconds);
+    }
+
+    /**
+     * Whether requests had the broker take over limits that this thread knows nothing of since it last looked: those of the end of a lease, or of
+     * another mode. What held before and holds again is a change to the broker then.
+     */
+    private boolean requestsWentByOthers() {
+        Posture ranOut = quotas.ranOut();
+        boolean found = ranOut != knownRanOut;
+        knownRanOut = ranOut;
+        return modeChanged.getAndSet(false) || found;
     }
 
     private void raiseAll() {
