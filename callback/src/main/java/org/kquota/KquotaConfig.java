@@ -88,14 +88,14 @@ public final class KquotaConfig extends AbstractConfig {
         .define(ARRIVAL_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(1_024, 1_073_741_824), Importance.LOW,
             "Bytes that may arrive as a surprise between two looks of the governor, per tag set, without muting for longer than the longest mute. "
                 + "Smaller makes mutes run away where requests are large; larger leaks more in PAUSE, and has more clients share a limit in THROTTLE.")
-        .define(LIMIT_CHANGE_MIN_RATIO, Type.DOUBLE, 0.01, Range.between(0.0, 0.5), Importance.LOW,
+        .define(LIMIT_CHANGE_MIN_RATIO, Type.DOUBLE, 0.01, new Ratio(0.5), Importance.LOW,
             "A limit is changed only when it moves by more than this ratio.")
         .define(BASELINE_SECONDS, Type.LONG, 10L, Range.between(1, 3_600), Importance.LOW,
             "Time constant of the moving average that is a client's baseline, in seconds. Baselines are frozen when OPEN is left.")
         .define(BASELINE_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(0, Long.MAX_VALUE), Importance.LOW,
             "What all producers together are taken to have produced at least before THROTTLE, in bytes per second: the share of newcomers on a broker "
                 + "that knows no better, for example after its restart.")
-        .define(NEWCOMERS_MIN_RATIO, Type.DOUBLE, 0.05, Range.between(0.0, 1.0), Importance.LOW,
+        .define(NEWCOMERS_MIN_RATIO, Type.DOUBLE, 0.05, new Ratio(1.0), Importance.LOW,
             "Smallest share of the throttled total that clients without a baseline have together in THROTTLE.");
 
     /** What the plug-in reads of the broker's own configuration, with Kafka's defaults. */
@@ -257,6 +257,28 @@ public final class KquotaConfig extends AbstractConfig {
             getLong(BASELINE_SECONDS),
             getLong(BASELINE_MIN_BYTES),
             getDouble(NEWCOMERS_MIN_RATIO));
+    }
+
+    /** A number from 0 on; a range alone takes what is no number, which is neither below nor above it. */
+    private static final class Ratio implements ConfigDef.Validator {
+        private final Range range;
+
+        Ratio(double max) {
+            this.range = Range.between(0.0, max);
+        }
+
+        @Override
+        public void ensureValid(String name, Object value) {
+            if (value instanceof Double number && number.isNaN()) {
+                throw new ConfigException(name, value, "allowed is a number in " + range);
+            }
+            range.ensureValid(name, value);
+        }
+
+        @Override
+        public String toString() {
+            return range.toString();
+        }
     }
 
     private static final class AbsolutePath implements ConfigDef.Validator {

@@ -69,6 +69,8 @@ class KquotaConfigTest {
         "kquota.produce.mute.min.ms,20000,kquota.produce.throttle.mute.max.ms",
         "kquota.produce.pause.mute.max.ms,0,100",
         "kquota.produce.limit.change.min.ratio,2,0.5",
+        "kquota.produce.limit.change.min.ratio,NaN,0.5",
+        "kquota.produce.newcomers.min.ratio,NaN,1.0",
     })
     void aBadValueNamesKeyValueAndWhatIsAllowed(String key, String value, String allowed) {
         Map<String, Object> properties = properties();
