@@ -4,11 +4,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 
 /**
  * Which topics take nothing in now: while the total rate is above its threshold, those whose own rate is above theirs. While it does
@@ -18,6 +21,8 @@ import java.util.concurrent.atomic.LongAdder;
 public final class TopicGate {
     /** How often it is told how many requests were refused. */
     static final long TELL_NANOS = 10_000_000_000L;
+    /** So many topics at most have a line of their own at a time. */
+    private static final int MOST_TOLD = 20;
     private static final Logger LOG = LoggerFactory.getLogger(TopicGate.class);
 
     private final BytesIn bytesIn;
@@ -68,27 +73,49 @@ public final class TopicGate {
     }
 
     private void tell(Map<String, Over> before, long nanos, String whyNot) {
-        over.forEach((topic, why) -> {
-            if (!before.containsKey(topic)) {
-                if (whyNot == null) {
-                    LOG.warn("topic {} takes nothing in from now on: {}", topic, why);
-                } else {
-                    LOG.info("topic {} would take nothing in from now on, but {}: {}", topic, whyNot, why);
-                }
+        tellEach(without(over, before), topic -> {
+            if (whyNot == null) {
+                LOG.warn("topic {} takes nothing in from now on: {}", topic, over.get(topic));
+            } else {
+                LOG.info("topic {} would take nothing in from now on, but {}: {}", topic, whyNot, over.get(topic));
+            }
+        }, more -> {
+            if (whyNot == null) {
+                LOG.warn("{} more topics take nothing in from now on", more.size());
+            } else {
+                LOG.info("{} more topics would take nothing in from now on, but {}", more.size(), whyNot);
             }
         });
-        before.keySet().forEach(topic -> {
-            if (!over.containsKey(topic)) {
-                LOG.info("topic {} {}", topic, whyNot == null ? "takes in again" : "would take in again");
-            }
-        });
+        String again = whyNot == null ? "take in again" : "would take in again";
+        tellEach(without(before, over), topic -> LOG.info("topic {} {}", topic, whyNot == null ? "takes in again" : again),
+            more -> LOG.info("{} more topics {}", more.size(), again));
         if (nanos - lastToldNanos >= TELL_NANOS) {
             lastToldNanos = nanos;
-            untold.forEach((topic, count) -> {
-                Over why = over.getOrDefault(topic, before.get(topic));
-                LOG.warn("{} produce requests to topic {} were refused{}", count.sum(), topic, why == null ? "" : ": " + why);
-            });
-            untold.clear();
+            tellRefusals(before);
+        }
+    }
+
+    private void tellRefusals(Map<String, Over> before) {
+        Map<String, Long> counts = new HashMap<>();
+        untold.forEach((topic, count) -> counts.put(topic, count.sum()));
+        untold.clear();
+        Comparator<String> mostFirst = Comparator.comparingLong((String topic) -> counts.get(topic)).reversed().thenComparing(Comparator.naturalOrder());
+        tellEach(counts.keySet().stream().sorted(mostFirst).toList(), topic -> {
+            Over why = over.getOrDefault(topic, before.get(topic));
+            LOG.warn("{} produce requests to topic {} were refused{}", counts.get(topic), topic, why == null ? "" : ": " + why);
+        }, more -> LOG.warn("{} more topics had {} produce requests refused", more.size(), more.stream().mapToLong(counts::get).sum()));
+    }
+
+    private static List<String> without(Map<String, Over> these, Map<String, Over> those) {
+        return these.keySet().stream().filter(topic -> !those.containsKey(topic)).sorted().toList();
+    }
+
+    /** Thousands of topics may come over their thresholds at the same moment, and again a few seconds later. */
+    private static void tellEach(List<String> topics, Consumer<String> one, Consumer<List<String>> others) {
+        int told = Math.min(topics.size(), MOST_TOLD);
+        topics.subList(0, told).forEach(one);
+        if (told < topics.size()) {
+            others.accept(topics.subList(told, topics.size()));
         }
     }
 

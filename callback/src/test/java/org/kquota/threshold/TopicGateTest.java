@@ -8,11 +8,13 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.kquota.LogLines;
 
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 class TopicGateTest {
     private static final TopicThresholds THRESHOLDS = new TopicThresholds(100, Map.of("A", 40L));
@@ -96,6 +98,25 @@ class TopicGateTest {
         assertFalse(gate.isClosedFor("A"));
         gate.judge(THRESHOLDS, List.of("A"), 1, null);
         assertTrue(gate.isClosedFor("A"));
+    }
+
+    /** Where nearly all of a broker is over, and by turns: a line for each of them would fill a disk sooner than they do. */
+    @Test
+    void ofManyTopicsItTellsOfSome() {
+        List<String> topics = IntStream.range(0, 1_000).mapToObj(i -> "topic-" + i).toList();
+        topics.forEach(topic -> rates.topics.put(topic, 2.0));
+        try (LogLines log = new LogLines(TopicGate.class)) {
+            rates.total = 2_000;
+            gate.judge(THRESHOLDS, topics, 0, null);
+            assertEquals(1_000, gate.over().size());
+            topics.forEach(gate::refused);
+            rates.total = 0;
+            gate.judge(THRESHOLDS, topics, TopicGate.TELL_NANOS, null);
+            assertEquals(List.of(), log.lines().stream().filter(line -> !line.contains("topic")).toList());
+            assertTrue(log.lines().size() < 50, log.lines().size() + " lines");
+            assertTrue(log.lines().contains("980 more topics take nothing in from now on"), log.lines().toString());
+            assertTrue(log.lines().contains("980 more topics had 980 produce requests refused"), log.lines().toString());
+        }
     }
 
     @Test
