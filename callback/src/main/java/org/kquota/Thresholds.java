@@ -1,6 +1,7 @@
 package org.kquota;
 
 import org.kquota.share.LedPartitions;
+import org.kquota.threshold.BytesIn;
 import org.kquota.threshold.JmxBytesIn;
 import org.kquota.threshold.ThresholdsFile;
 import org.kquota.threshold.TopicGate;
@@ -19,16 +20,25 @@ import java.util.function.Supplier;
 final class Thresholds {
     private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
     private static final long JUDGE_NANOS = 1_000_000_000L;
+    /** For so long what was judged holds, unless it is judged anew. */
+    private static final long HOLDS_NANOS = 10_000_000_000L;
 
     private final ThresholdsFile file;
-    private final TopicGate gate = new TopicGate(new JmxBytesIn());
+    private final TopicGate gate;
     private final Supplier<String> whyNot;
     private final Errors errors;
     private volatile List<String> topicsHere = List.of();
+    private volatile long judgedNanos;
     private long lastJudgedNanos = System.nanoTime() - JUDGE_NANOS;
 
     /** @param whyNot why nobody is refused now, or null */
     Thresholds(Path file, Supplier<String> whyNot, Errors errors) {
+        this(file, new JmxBytesIn(), whyNot, errors);
+    }
+
+    /** With other meters. */
+    Thresholds(Path file, BytesIn bytesIn, Supplier<String> whyNot, Errors errors) {
+        this.gate = new TopicGate(bytesIn);
         this.file = new ThresholdsFile(file);
         this.whyNot = whyNot;
         this.errors = errors;
@@ -40,7 +50,12 @@ final class Thresholds {
 
     /** Whether this topic takes nothing in, which ends with what makes its thresholds act, whenever they are judged next. */
     boolean isClosedFor(String topic) {
-        return gate.isClosedFor(topic) && whyNot.get() == null;
+        return gate.isClosedFor(topic) && isClosedFor(topic, System.nanoTime());
+    }
+
+    /** The same at that moment of System.nanoTime(). Rates of long ago refuse nobody: the thread that judges may hang, or not get to see any. */
+    boolean isClosedFor(String topic, long nanos) {
+        return gate.isClosedFor(topic) && whyNot.get() == null && nanos - judgedNanos < HOLDS_NANOS;
     }
 
     TopicThresholds inForce() {
@@ -95,6 +110,7 @@ final class Thresholds {
         try {
             TopicThresholds thresholds = file.inForce();
             gate.judge(thresholds, judged(thresholds), nanos, whyNot.get());
+            judgedNanos = nanos;
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.THRESHOLDS, e);
         }
