@@ -22,6 +22,7 @@ import org.apache.kafka.server.authorizer.Authorizer;
 import org.apache.kafka.server.authorizer.AuthorizerServerInfo;
 
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -58,6 +59,8 @@ public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfig
                 throw new ConfigException(key, className, "it is no authorizer to wrap; " + allowed);
             }
             return (Authorizer) type.getDeclaredConstructor().newInstance();
+        } catch (InvocationTargetException e) {
+            throw new ConfigException(key, className, "it cannot be made, " + e.getCause() + "; " + allowed);
         } catch (ReflectiveOperationException | LinkageError e) {
             throw new ConfigException(key, className, "it cannot be made, " + e + "; " + allowed);
         }

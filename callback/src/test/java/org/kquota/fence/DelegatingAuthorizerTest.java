@@ -154,4 +154,17 @@ class DelegatingAuthorizerTest {
         allowAll.deleteAcls(null, List.of(AclBindingFilter.ANY)).forEach(deleted ->
             assertTrue(deleted.toCompletableFuture().join().exception().orElseThrow() instanceof SecurityDisabledException));
     }
+
+    /** As one whose libraries are not all there. */
+    public static final class Incomplete extends StandardAuthorizer {
+        public Incomplete() {
+            throw new IllegalStateException("there is no directory service");
+        }
+    }
+
+    @Test
+    void whyTheWrappedOneCannotBeMadeIsSaid() {
+        ConfigException refused = assertThrows(ConfigException.class, () -> Wrapper.make(Incomplete.class.getName()));
+        assertTrue(refused.getMessage().contains("there is no directory service"), refused.getMessage());
+    }
 }
