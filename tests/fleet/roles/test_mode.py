@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ PLAYBOOKS = REPOSITORY / "playbooks"
 MODES = {"a": "enforce", "b": "observe", "c": "enforce"}
 
 
-def set_mode(folder: Path, variables: Mapping[str, str]) -> str:
+def set_mode(folder: Path, variables: Mapping[str, str], *options: str) -> str:
     """Run the play here for brokers whose agents have a configuration each, but for d, which is new."""
     hosts = {}
     for name in [*MODES, "d"]:
@@ -28,7 +29,7 @@ def set_mode(folder: Path, variables: Mapping[str, str]) -> str:
     inventory = folder / "hosts.yml"
     inventory.write_text(json.dumps({"kafka_brokers": {"hosts": hosts, "vars": local}}))
     given = {"ansible_become": False, **variables}
-    return run_playbook(folder, PLAYBOOKS / "set_mode.yml", given, inventory=str(inventory))
+    return run_playbook(folder, PLAYBOOKS / "set_mode.yml", given, *options, inventory=str(inventory))
 
 
 @pytest.mark.parametrize("variables", [{}, {"kquota_mode": ""}], ids=["not given", "empty"])
@@ -45,6 +46,35 @@ def test_without_a_mode_nothing_changes_and_it_is_said_who_does_what(
 def test_a_mode_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlayFailed, match="kquota_mode is 'enfroce'"):
         set_mode(tmp_path, {"kquota_mode": "enfroce"})
+
+
+COMMANDS = {
+    "systemctl": "echo LoadState=loaded; echo ActiveState=active; echo MainPID=0",
+    "kafka/bin/kafka-configs.sh": 'echo "$@" >>"$ASKED"; echo "  kquota.mode=null sensitive=true"',
+}
+
+
+@pytest.mark.parametrize(("options", "changes"), [((), 1), (("--limit=a",), 0)], ids=["all", "one"])
+def test_one_broker_observes_by_its_agent_and_the_setting_of_all_brokers_stays(
+    options: Sequence[str], changes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in COMMANDS.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    asked = tmp_path / "asked"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("ASKED", str(asked))
+    (tmp_path / "server.properties").write_text("node.id=1\n")
+    given = {
+        "kquota_mode": "observe",
+        "kquota_kafka_home": str(tmp_path / "kafka"),
+        "kquota_server_properties": str(tmp_path / "server.properties"),
+    }
+    set_mode(tmp_path, given, *options)
+    lines = asked.read_text("utf-8").splitlines()
+    assert sum("--alter" in line for line in lines) == changes
+    assert sum("--describe" in line for line in lines) == 1
 
 
 # What is asked for, what the agent has, and what the rollout gives it.
