@@ -15,11 +15,13 @@ from tests.fleet.hosts.spec import VolumeSpec
 from tests.fleet.rollout import (
     AGENT,
     REPOSITORY,
+    PlayFailed,
     applied,
     journal,
     metrics,
     now,
     play,
+    property_of,
     wait_for,
 )
 
@@ -138,6 +140,26 @@ def test_a_further_rollout_changes_nothing(rolled_out: RolledOut):
     rollout = REPOSITORY / "playbooks/rollout.yml"
     recap = play(rolled_out.inventory, rollout, kquota_dist_dir=str(rolled_out.packages))
     assert recap.rsplit("PLAY RECAP", 1)[1].count("changed=0") == 1, recap
+
+
+def test_a_rollout_with_a_password_that_is_refused_leaves_the_agent_as_it_was(rolled_out: RolledOut):
+    host, rollout = rolled_out.host, REPOSITORY / "playbooks/rollout.yml"
+    given = {"kquota_dist_dir": str(rolled_out.packages)}
+    host.write(f"{PASSWORD_FILE}.old", FIRST, mode=0o600)
+    before = property_of(host, AGENT, "MainPID")
+    with pytest.raises(PlayFailed, match="is not restarted, and goes on as it was") as refused:
+        play(
+            rolled_out.inventory,
+            rollout,
+            kquota_agent_credentials={"kafka-password": f"{PASSWORD_FILE}.old"},
+            **given,
+        )
+    assert "refused the login" in str(refused.value)
+    assert property_of(host, AGENT, "MainPID") == before
+    is_well(host)
+    play(rolled_out.inventory, rollout, **given)
+    assert property_of(host, AGENT, "MainPID") != before
+    is_well(host)
 
 
 def test_no_password_is_told_passed_or_written(rolled_out: RolledOut):
