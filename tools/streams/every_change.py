@@ -29,17 +29,17 @@ _MADE = {
     "java": ("make", "test-java"),
     "spark": ("make", "test-spark"),
 }
-# How many cores each keeps busy, roughly as measured, in an order that keeps two busy to the end. What
-# compares rates asks for more than it uses: on two cores nothing fits beside it but what mostly waits.
+# How many cores each keeps busy, as measured, in an order that keeps two busy to the end. What compares rates
+# comes early: it finds beside it what mostly waits.
 _CORES = {
-    "hosts": 1.0,
-    "load": 1.3,
-    "unit": 0.9,
-    "roles": 0.9,
-    "kafka": 0.7,
-    "java": 1.2,
-    "spark": 1.1,
-    "spine": 0.8,
+    "hosts": 0.4,
+    "load": 1.2,
+    "unit": 0.4,
+    "spine": 0.6,
+    "java": 0.8,
+    "roles": 0.8,
+    "kafka": 0.5,
+    "spark": 0.4,
 }
 
 
