@@ -27,17 +27,19 @@ public final class PacedProducer {
         int[] partitions = java.util.Arrays.stream(arguments[3].split(",")).mapToInt(Integer::parseInt).toArray();
         byte[] value = new byte[Integer.parseInt(arguments[4])];
         long gapNanos = (long) (value.length / Double.parseDouble(arguments[5]) * 1e9);
-        // What does not fit is left out, so that the backlog, and with it a mute, stays short.
-        Semaphore queue = new Semaphore(QUEUED_RECORDS * partitions.length);
+        // What does not fit is left out, so that the backlog, and with it a mute, stays short. Each partition has a queue of its own:
+        // of one for all, a partition whose broker is muted would take what the others need.
+        Semaphore[] queues = java.util.Arrays.stream(partitions).mapToObj(partition -> new Semaphore(QUEUED_RECORDS)).toArray(Semaphore[]::new);
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
                 Map.of("bootstrap.servers", arguments[0], "client.id", arguments[1], "linger.ms", 5, "enable.metrics.push", false),
                 new ByteArraySerializer(), new ByteArraySerializer())) {
             long due = System.nanoTime();
             long printed = due;
             while (System.in.available() == 0) {
-                for (int partition : partitions) {
+                for (int i = 0; i < partitions.length; i++) {
+                    Semaphore queue = queues[i];
                     if (queue.tryAcquire()) {
-                        producer.send(new ProducerRecord<>(arguments[2], partition, null, value), (metadata, error) -> {
+                        producer.send(new ProducerRecord<>(arguments[2], partitions[i], null, value), (metadata, error) -> {
                             queue.release();
                             if (error == null) {
                                 DELIVERED_BYTES.addAndGet(value.length);

@@ -24,6 +24,8 @@ class Paced(Protocol):
     """A producer that sends at a steady rate to each of its partitions until the end of the block.
 
     What does not fit into its short queue is left out, so that its backlog, and with it a mute, stays short.
+    Each partition has a queue of its own: of one for all, a partition whose broker is muted takes what the
+    others need.
     """
 
     client_id: str
@@ -52,7 +54,7 @@ class Librdkafka:
         self.delivered_bytes = self.failed = 0
         self.throttle_max_ms = self.throttle_average_ms = 0.0
         self._topic = topic
-        self._partitions = partitions
+        self._queued_records = dict.fromkeys(partitions, 0)
         self._gap_seconds = RECORD_BYTES / bytes_per_second
         self._producer = Producer(
             {
@@ -60,7 +62,6 @@ class Librdkafka:
                 "log_level": 0,
                 "client.id": client_id,
                 "linger.ms": 5,
-                "queue.buffering.max.messages": _QUEUED_RECORDS * len(partitions),
                 "statistics.interval.ms": 200,
                 "stats_cb": self._on_statistics,
             }
@@ -81,14 +82,19 @@ class Librdkafka:
         due = time.monotonic()
         while not self._ended.wait(max(0.0, due - time.monotonic())):
             due = max(due + self._gap_seconds, time.monotonic() - 0.5)
-            for partition in self._partitions:
-                with contextlib.suppress(BufferError):
+            for partition, queued in self._queued_records.items():
+                if queued < _QUEUED_RECORDS:
+                    self._queued_records[partition] += 1
                     self._producer.produce(
                         self._topic, bytes(RECORD_BYTES), partition=partition, on_delivery=self._on_delivery
                     )
             self._producer.poll(0)
 
-    def _on_delivery(self, error: KafkaError | None, _message: Message) -> None:
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        """Called in poll, by this producer's thread; when that has ended, in flush, by the block's."""
+        partition = message.partition()
+        assert partition is not None
+        self._queued_records[partition] -= 1
         if error is None:
             self.delivered_bytes += RECORD_BYTES
         else:
