@@ -358,11 +358,13 @@ class Cycle:
             lease=lease,
         )
         error = self._ports.write(document)
-        # What failed may have got as far as the file: the next cycle writes, whatever it decides.
-        self._written = None if error is not None else content
-        if error is None:
-            self._written_at_seconds = moment.monotonic_seconds
-        return error is None, error
+        if error is not None:
+            # It may have got as far as the file: the next cycle writes, whatever it decides.
+            self._written = None
+            return False, error
+        self._written = content
+        self._written_at_seconds = moment.monotonic_seconds
+        return True, None
 
     def _lease(self, hold: Hold | None, moment: Moment) -> Lease:
         """Return the lease of a decision made now; in maintenance it lasts until the planned stop is over.

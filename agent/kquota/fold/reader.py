@@ -32,6 +32,7 @@ from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
+from kquota.kafka.threads import repeat
 
 _LOG = logging.getLogger(__name__)
 
@@ -128,14 +129,7 @@ class TopicReader:
             self._thread.join(2.0)
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._step()
-            except Exception:
-                # A mistake here must not end the reading: what is lost then is noticed by nobody but as
-                # staleness.
-                _LOG.exception("reading topic %s failed unexpectedly; it goes on", self._topic)
-                self._stop.wait(_RETRY_SECONDS)
+        repeat(self._step, f"reading topic {self._topic}", until=self._stop, pause_seconds=_RETRY_SECONDS)
         self._client.close()
 
     def _step(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure
+from kquota.kafka.threads import going_on
 
 _LOG = logging.getLogger(__name__)
 
@@ -96,13 +97,10 @@ class BrokerWatch:
     def _run(self) -> None:
         due = self._clock()
         while not self._stop.is_set():
-            try:
+            with going_on("asking for the brokers"):
                 self._admin.serve()
                 self._ask_own_broker()
                 self._ask_cluster()
-            except Exception:
-                # A mistake here must not end the watch: brokers that come and go would not be noticed.
-                _LOG.exception("asking for the brokers failed unexpectedly; it goes on")
             due = max(due + self._brokers_interval_seconds, self._clock())
             self._stop.wait(due - self._clock())
 

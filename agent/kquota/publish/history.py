@@ -1,6 +1,5 @@
 """Publishing history records: in order, within bounds while the cluster is away, and in nobody's way."""
 
-import logging
 import threading
 import time
 from collections import deque
@@ -12,10 +11,10 @@ from confluent_kafka import KafkaError, Message
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.threads import repeat
 from kquota.publish.delivery import PublicationState
 from kquota.publish.producer import TopicProducer
 
-_LOG = logging.getLogger(__name__)
 _UNDER_WAY_RECORDS = 200
 _RECORD_TIMEOUT_MS = 20_000
 _POLL_SECONDS = 0.5
@@ -118,12 +117,12 @@ class HistoryPublisher:
             self._producer.tally.dropped()
 
     def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._step()
-            except Exception:
-                _LOG.exception("publishing history failed unexpectedly; it goes on")
-                self._stopped.wait(_PAUSE_AFTER_FAILURE_SECONDS)
+        repeat(
+            self._step,
+            "publishing history",
+            until=self._stopped,
+            pause_seconds=_PAUSE_AFTER_FAILURE_SECONDS,
+        )
 
     def _step(self) -> None:
         with self._changed:

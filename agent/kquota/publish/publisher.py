@@ -1,6 +1,5 @@
 """Publishing usage snapshots: the newest of each key, never a queue of old ones."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +10,10 @@ from confluent_kafka import KafkaError, Message
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.threads import repeat
 from kquota.publish.delivery import Headers, PublicationState
 from kquota.publish.producer import TopicProducer
 
-_LOG = logging.getLogger(__name__)
 _POLL_SECONDS = 0.5
 _POLL_WHILE_WAITING_SECONDS = 0.1
 
@@ -116,13 +115,7 @@ class UsagePublisher:
         self._producer.close()
 
     def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._step()
-            except Exception:
-                # A mistake here must not end the publishing: others would notice it as staleness alone.
-                _LOG.exception("publishing snapshots failed unexpectedly; it goes on")
-                self._stopped.wait(_POLL_SECONDS)
+        repeat(self._step, "publishing snapshots", until=self._stopped, pause_seconds=_POLL_SECONDS)
 
     def _step(self) -> None:
         self._producer.poll(_POLL_WHILE_WAITING_SECONDS if self._waiting else _POLL_SECONDS)

@@ -1,6 +1,5 @@
 """Looking at our topics on the cluster, again and again, and creating them where they are absent."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -8,9 +7,8 @@ from typing import TypeVar
 
 from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.kafka.threads import going_on
 from kquota.publish.topics import TopicContract, TopicVerdict, Verdict, judge
-
-_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -155,24 +153,14 @@ class TopicWatch:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            restless = False
+            settled = 0
             for check in self._checks:
                 if self._stop.is_set():
                     return
-                try:
+                with going_on("looking at a topic"):
                     verdict = check.look()
-                except Exception:
-                    # A mistake here must not end the watch: a topic that is to be refused would go unnoticed.
-                    _LOG.exception("looking at a topic failed unexpectedly; it goes on")
-                    restless = True
-                    continue
-                restless |= verdict.status in (Verdict.ABSENT, Verdict.UNKNOWN)
-                try:
+                    settled += verdict.status not in (Verdict.ABSENT, Verdict.UNKNOWN)
                     self._sink(verdict)
-                except Exception:
-                    _LOG.exception("the receiver of the topics' verdicts failed")
-            try:
+            with going_on("what is looked at beside the topics"):
                 self._also()
-            except Exception:
-                _LOG.exception("what is looked at beside the topics failed unexpectedly; it goes on")
-            self._stop.wait(self._retry_seconds if restless else self._interval_seconds)
+            self._stop.wait(self._interval_seconds if settled == len(self._checks) else self._retry_seconds)

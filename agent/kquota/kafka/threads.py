@@ -1,0 +1,38 @@
+"""A mistake in a thread beside the cycle is told, and the thread goes on.
+
+Had it ended, the others would learn of it as staleness alone, and some of what it looks at would go
+unnoticed.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_LOG = logging.getLogger(__name__)
+
+
+def repeat(step: Callable[[], None], what: str, *, until: threading.Event, pause_seconds: float) -> None:
+    """Call ``step`` again and again; after one that failed unexpectedly, wait for ``pause_seconds``.
+
+    ``what`` it does is a noun or a gerund, such as "reading topic usage": a log message begins with it.
+    """
+    while not until.is_set():
+        try:
+            step()
+        except Exception:
+            _tell(what)
+            until.wait(pause_seconds)
+
+
+@contextmanager
+def going_on(what: str) -> Iterator[None]:
+    """Leave the block where it fails unexpectedly, and tell what failed, as `repeat` does."""
+    try:
+        yield
+    except Exception:
+        _tell(what)
+
+
+def _tell(what: str) -> None:
+    _LOG.exception("%s failed unexpectedly; it goes on", what)
