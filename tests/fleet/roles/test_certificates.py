@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,34 @@ from tests.unit.repository.tree import REPOSITORY
 ISSUE = (("kquota_tls", "authority"), ("kquota_tls", "issue"))
 
 
-@pytest.fixture
-def variables(tmp_path: Path) -> dict[str, object]:
+def variables_for(folder: Path) -> dict[str, object]:
     return {
-        "kquota_tls_ca_dir": str(tmp_path / "authority"),
-        "kquota_tls_directory": str(tmp_path / "etc/tls"),
+        "kquota_tls_ca_dir": str(folder / "authority"),
+        "kquota_tls_directory": str(folder / "etc/tls"),
         "kquota_tls_group": "root",
         "kquota_tls_ca_passphrase": "correct horse",
     }
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, object]:
+    return variables_for(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def issued_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where an authority and an agent's first certificate were made."""
+    folder: Path = tmp_path_factory.mktemp("issued")
+    assert run_tasks(folder, ISSUE, variables_for(folder)) > 0
+    return folder
+
+
+@pytest.fixture
+def issued(issued_once: Path, tmp_path: Path) -> x509.Certificate:
+    """A copy of them for the test, and that certificate."""
+    for name in ("authority", "etc"):
+        shutil.copytree(issued_once / name, tmp_path / name, symlinks=True)
+    return certificate(tmp_path)
 
 
 def certificate(tmp_path: Path) -> x509.Certificate:
@@ -35,10 +56,9 @@ def authority(tmp_path: Path) -> x509.Certificate:
 
 
 def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
-    tmp_path: Path, variables: dict[str, object]
+    tmp_path: Path, variables: dict[str, object], issued: x509.Certificate
 ) -> None:
-    assert run_tasks(tmp_path, ISSUE, variables) > 0
-    first = certificate(tmp_path)
+    first = issued
     assert first.subject.rfc4514_string() == "CN=kquota-agent"
     usage = first.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -51,8 +71,10 @@ def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
     assert (tmp_path / "etc").stat().st_mode & 0o777 == 0o751
     assert (tmp_path / "etc/tls").stat().st_mode & 0o777 == 0o750
 
+    (tmp_path / "etc").chmod(0o755)
     assert run_tasks(tmp_path, ISSUE, variables) == 0
     assert certificate(tmp_path) == first
+    assert (tmp_path / "etc").stat().st_mode & 0o777 == 0o755, "a directory that is there keeps its mode"
 
     # One that would end within the time is replaced, and so is one by order.
     assert run_tasks(tmp_path, ISSUE, {**variables, "kquota_tls_renew_days": 400}) > 0
@@ -64,25 +86,23 @@ def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
 
 
 def test_the_new_pair_and_the_one_before_stay_whatever_the_clocks_said(
-    tmp_path: Path, variables: dict[str, object]
+    tmp_path: Path, variables: dict[str, object], issued: x509.Certificate
 ) -> None:
     """One control host's clock was in the future when it named pairs."""
-    run_tasks(tmp_path, ISSUE, variables)
     first = (tmp_path / "etc/tls/current").resolve()
     early, late = first.with_name("20010101T000000"), first.with_name("29990101T000000")
     early.mkdir()
     late.mkdir()
     run_tasks(tmp_path, ISSUE, {**variables, "kquota_tls_renew": True})
-    assert certificate(tmp_path)
+    assert certificate(tmp_path) != issued
     assert not early.exists()
     assert late.exists()
 
 
 def test_a_certificate_of_an_authority_that_nobody_has_named_stays_untouched(
-    tmp_path: Path, variables: dict[str, object]
+    tmp_path: Path, variables: dict[str, object], issued: x509.Certificate
 ) -> None:
     """A control host without the directory has made an authority of its own."""
-    run_tasks(tmp_path, ISSUE, variables)
     files = {path: path.read_bytes() for path in (tmp_path / "etc").rglob("*") if path.is_file()}
     elsewhere = {**variables, "kquota_tls_ca_dir": str(tmp_path / "elsewhere"), "kquota_tls_renew": True}
     with pytest.raises(PlayFailed, match=r"is\s+of\s+another\s+authority\s+than"):
@@ -120,10 +140,8 @@ def test_certificates_that_are_not_of_the_role_are_not_rotated(tmp_path: Path) -
     assert not (tmp_path / "authority").exists()
 
 
-def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(
-    tmp_path: Path, variables: dict[str, object]
-) -> None:
-    run_tasks(tmp_path, ISSUE, variables)
+@pytest.mark.usefixtures("issued")
+def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(tmp_path: Path) -> None:
     key = tmp_path / "authority/ca.key"
     assert key.stat().st_mode & 0o777 == 0o600
     assert load_pem_private_key(key.read_bytes(), b"correct horse")
@@ -132,17 +150,11 @@ def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(
     assert [path.name for path in (tmp_path / "etc").rglob("ca.*")] == ["ca.pem"]
 
 
-def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Path, variables: dict[str, object]) -> None:
-    (tmp_path / "etc").mkdir(mode=0o755)
-    run_tasks(tmp_path, ISSUE, variables)
-    assert (tmp_path / "etc").stat().st_mode & 0o777 == 0o755
-
-
+@pytest.mark.usefixtures("issued")
 def test_a_removal_takes_the_directory_around_them_unless_others_use_it(
     tmp_path: Path, variables: dict[str, object]
 ) -> None:
     remove = (("kquota_tls", "remove"),)
-    run_tasks(tmp_path, ISSUE, variables)
     another = tmp_path / "etc/agent.yml"
     another.touch()
     assert run_tasks(tmp_path, remove, variables) > 0

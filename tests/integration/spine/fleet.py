@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Message, Producer
 
 from kquota.demo.clients import admin_client, create_topic, offsets_by_partition
 from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
@@ -20,6 +20,7 @@ from kquota.demo.ports import PortReservation
 from kquota.demo.runtime import KafkaRuntime
 from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
 from tests.integration.spine.agents import AgentProcess
+from tests.integration.spine.followed_topic import FollowedTopic
 from tests.integration.waiting import eventually
 
 USAGE_TOPIC = "__kquota_volume_usage"
@@ -73,6 +74,7 @@ class Fleet:
         self.agents: dict[int, AgentProcess] = {}
         self.waits: list[tuple[str, float]] = []
         """Each state that was waited for, with the seconds until it was there."""
+        self._followed: dict[tuple[str, str | None], FollowedTopic] = {}
         self._settings = settings
         self._ports = PortReservation()
         self._stack = ExitStack()
@@ -168,18 +170,14 @@ class Fleet:
 
     def records(self, topic: str = USAGE_TOPIC, *, name: str | None = agent_name(1)) -> list[Message]:
         """Every record of a topic of ours, to its end as of now; read as `name`, or as an application."""
-        configuration = {**self.cluster.client_configuration(name), "log_level": 0}
-        end = offsets_by_partition(admin_client(configuration), topic)[0]
-        consumer = Consumer({**configuration, "group.id": "test", "enable.auto.commit": False})
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        found: list[Message] = []
-        deadline = time.monotonic() + 60
-        try:
-            while (not found or (found[-1].offset() or 0) < end - 1) and time.monotonic() < deadline:
-                found += [message for message in consumer.consume(500, 0.2) if message.error() is None]
-        finally:
-            consumer.close()
-        return found
+        if (topic, name) not in self._followed:
+            configuration = self.cluster.client_configuration(name)
+            self._followed[topic, name] = self._stack.enter_context(FollowedTopic(configuration, topic))
+        return self._followed[topic, name].records()
+
+    def read_anew(self) -> None:
+        """Have `records` forget what it has read: a topic is to be another one."""
+        self._followed.clear()
 
     def usage_of(self, broker_id: int) -> list[tuple[int, dict[str, Any]]]:
         """The broker's usage records: time of arrival in ms, and content; without those of the tests."""

@@ -16,7 +16,7 @@ from tests.integration.observe.conftest import HangingDisk
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 
-_SWINGS = 4
+_SWINGS = 2
 
 
 @pytest.mark.accepts("F29", "A30")

@@ -176,6 +176,7 @@ def test_a_deleted_topic_is_made_anew_and_verdicts_of_the_dead_stay(
     marks, begun = fragile.marks(), time.monotonic()
     with leases_hold(fragile, survivors) as look:
         admin.delete_topics([USAGE_TOPIC])[USAGE_TOPIC].result(timeout=30)
+        fragile.read_anew()
         for agent in fragile.of(survivors):
             eventually(
                 lambda agent=agent: agent.told("read again from its beginning", since=marks[agent.broker_id]),
