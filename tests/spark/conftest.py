@@ -19,6 +19,8 @@ from tests.spark.ingest.history import History
 # pyspark.testing imports pandas on Spark, which warns without it.
 os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+# They run for too short a time to earn back what the thorough compiler costs.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 
 SMALL = {
     "spark.master": os.environ.get("KQUOTA_TEST_MASTER", "local[2]"),

@@ -32,14 +32,14 @@ _MADE = {
 # How many cores each keeps busy, as measured, in an order that keeps two busy to the end. What compares rates
 # comes early: it finds beside it what mostly waits.
 _CORES = {
-    "hosts": 0.4,
-    "load": 1.2,
-    "unit": 0.4,
-    "spine": 0.6,
-    "java": 0.8,
-    "roles": 0.8,
+    "hosts": 0.8,
+    "load": 0.6,
     "kafka": 0.5,
-    "spark": 0.4,
+    "spine": 0.5,
+    "spark": 0.9,
+    "roles": 0.8,
+    "java": 0.6,
+    "unit": 0.6,
 }
 
 

@@ -85,6 +85,7 @@ def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
     assert key.public_key() == second.public_key()
 
 
+@pytest.mark.long
 def test_the_new_pair_and_the_one_before_stay_whatever_the_clocks_said(
     tmp_path: Path, variables: dict[str, object], issued: x509.Certificate
 ) -> None:
@@ -99,8 +100,9 @@ def test_the_new_pair_and_the_one_before_stay_whatever_the_clocks_said(
     assert late.exists()
 
 
+@pytest.mark.usefixtures("issued")
 def test_a_certificate_of_an_authority_that_nobody_has_named_stays_untouched(
-    tmp_path: Path, variables: dict[str, object], issued: x509.Certificate
+    tmp_path: Path, variables: dict[str, object]
 ) -> None:
     """A control host without the directory has made an authority of its own."""
     files = {path: path.read_bytes() for path in (tmp_path / "etc").rglob("*") if path.is_file()}
@@ -109,6 +111,13 @@ def test_a_certificate_of_an_authority_that_nobody_has_named_stays_untouched(
         run_tasks(tmp_path, ISSUE, elsewhere)
     assert {path: path.read_bytes() for path in (tmp_path / "etc").rglob("*") if path.is_file()} == files
 
+
+@pytest.mark.long
+@pytest.mark.usefixtures("issued")
+def test_another_authority_takes_over_where_both_are_named_or_the_first_is_given_up(
+    tmp_path: Path, variables: dict[str, object]
+) -> None:
+    elsewhere = {**variables, "kquota_tls_ca_dir": str(tmp_path / "elsewhere"), "kquota_tls_renew": True}
     known = {**elsewhere, "kquota_tls_trusted_files": [str(tmp_path / "authority/ca.pem")]}
     run_tasks(tmp_path, ISSUE, known)
     certificate(tmp_path).verify_directly_issued_by(authority(tmp_path))

@@ -32,7 +32,9 @@ def set_mode(folder: Path, variables: Mapping[str, str], *options: str) -> str:
     return run_playbook(folder, PLAYBOOKS / "set_mode.yml", given, *options, inventory=str(inventory))
 
 
-@pytest.mark.parametrize("variables", [{}, {"kquota_mode": ""}], ids=["not given", "empty"])
+@pytest.mark.parametrize(
+    "variables", [{}, pytest.param({"kquota_mode": ""}, marks=pytest.mark.long)], ids=["not given", "empty"]
+)
 def test_without_a_mode_nothing_changes_and_it_is_said_who_does_what(
     variables: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -54,7 +56,11 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("options", "changes"), [((), 1), (("--limit=a",), 0)], ids=["all", "one"])
+@pytest.mark.parametrize(
+    ("options", "changes"),
+    [pytest.param((), 1, marks=pytest.mark.long), (("--limit=a",), 0)],
+    ids=["all", "one"],
+)
 def test_one_broker_observes_by_its_agent_and_the_setting_of_all_brokers_stays(
     options: Sequence[str], changes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,8 +59,24 @@ with Talkative(spec, ensure_kafka_runtime(), root=Path(os.environ["ROOT"])) as c
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize("moment", ["prepare", "format", "start", "serve"])
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("start", signal.SIGINT),
+        ("serve", signal.SIGKILL),
+        *(
+            pytest.param(moment, number, marks=pytest.mark.long)
+            for moment, number in (
+                ("prepare", signal.SIGINT),
+                ("prepare", signal.SIGKILL),
+                ("format", signal.SIGINT),
+                ("format", signal.SIGKILL),
+                ("start", signal.SIGKILL),
+                ("serve", signal.SIGINT),
+            )
+        ),
+    ],
+)
 def test_nothing_outlives_a_cluster_ended_at(
     moment: str, number: signal.Signals, run_script: RunScript
 ) -> None:
@@ -101,6 +117,7 @@ def test_internal_wants_a_certificate(one_broker: KafkaCluster) -> None:
         admin_client(without).list_topics(timeout=3)
 
 
+@pytest.mark.long
 def test_three_brokers_see_each_other_on_real_volumes(start_cluster: StartCluster) -> None:
     sizes = (VolumeSpec(64 * MIB), VolumeSpec(32 * MIB, reserved_percentage=5))
     spec = ClusterSpec.of(3, volumes=sizes, separate_metadata_dir=True)
@@ -135,6 +152,7 @@ def test_three_brokers_see_each_other_on_real_volumes(start_cluster: StartCluste
         as_anyone.create_acls([binding])[binding].result(timeout=30)
 
 
+@pytest.mark.long
 def test_nodes_of_separate_roles_are_killed_hung_stopped_and_started_again(
     start_cluster: StartCluster,
 ) -> None:

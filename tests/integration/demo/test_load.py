@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from kquota.demo.clients import admin_client, create_topic, offsets_by_partition
 from kquota.demo.cluster import KafkaCluster
 from kquota.demo.load_process import LoadProcess
 
 
+@pytest.mark.long
 def test_what_the_producer_counts_is_in_the_log_and_reaches_the_consumer(
     one_broker: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
@@ -39,6 +42,7 @@ def test_what_the_producer_counts_is_in_the_log_and_reaches_the_consumer(
     assert consumer.stop().bytes == produced.bytes
 
 
+@pytest.mark.long
 def test_a_rate_is_kept(one_broker: KafkaCluster, topic_name: str, tmp_path: Path) -> None:
     create_topic(admin_client(one_broker.client_configuration()), topic_name, [[1]])
 

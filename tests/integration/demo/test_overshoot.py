@@ -15,10 +15,9 @@ from kquota.demo.volumes import MIB
 Measured = Callable[[str, object], None]
 
 
+@pytest.mark.long
 @pytest.mark.accepts("F27")
-@pytest.mark.parametrize(
-    "fence", [False, pytest.param(True, marks=pytest.mark.long)], ids=["governor", "fence"]
-)
+@pytest.mark.parametrize("fence", [False, True], ids=["governor", "fence"])
 def test_a_burst_at_full_speed_goes_no_farther_than_reaction_window_requests_and_leak(
     kafka_runtime: KafkaRuntime,
     callback_jar: Path,

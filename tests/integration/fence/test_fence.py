@@ -111,6 +111,7 @@ def _beyond(end: Callable[[str], int], topic: str, offset: int) -> Callable[[], 
     return lambda: end(topic) > offset
 
 
+@pytest.mark.long
 @pytest.mark.accepts("C3")
 def test_a_follower_catches_up_in_a_pause(fenced: FencedCluster, topic_name: str) -> None:
     cluster = fenced.cluster
@@ -133,6 +134,7 @@ def test_a_follower_catches_up_in_a_pause(fenced: FencedCluster, topic_name: str
     fenced.decide("OPEN")
 
 
+@pytest.mark.long
 def test_a_controller_with_the_fence_keeps_acls_and_who_is_denied_is_told_so_in_a_pause(
     fenced: FencedCluster, topic_name: str
 ) -> None:

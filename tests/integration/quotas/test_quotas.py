@@ -76,6 +76,7 @@ def test_static_quotas_hold_on_each_broker_and_a_group_shares_its_own(
     assert landed == sum(producer.delivered_bytes for producer in producers), "all of it is in the log, once"
 
 
+@pytest.mark.long
 @pytest.mark.accepts("B5")
 def test_clients_without_a_client_id_share_one_quota(quoted: FencedCluster, topic_name: str) -> None:
     cluster = quoted.cluster
@@ -95,6 +96,7 @@ def test_clients_without_a_client_id_share_one_quota(quoted: FencedCluster, topi
 
 
 @both_families
+@pytest.mark.long
 @pytest.mark.accepts("C5")
 def test_each_broker_gives_its_share_of_a_total(
     quoted: FencedCluster, topic_name: str, make: MakePaced

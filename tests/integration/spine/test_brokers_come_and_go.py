@@ -56,6 +56,7 @@ def test_a_rolling_restart_of_every_broker_neither_pauses_nor_flaps(mortal: Flee
         assert len(told) <= 4, f"told once, not at every cycle: {told}"
 
 
+@pytest.mark.long
 @pytest.mark.accepts("F25")
 def test_a_broker_without_a_decision_boots_into_its_fallback_and_its_agent_ends_it(mortal: Fleet) -> None:
     node, agent = mortal.cluster.nodes[2], mortal.agents[2]
@@ -88,6 +89,7 @@ def test_a_full_broker_that_dies_keeps_its_verdict(mortal: Fleet) -> None:
         dead = status["brokers"][2]
         return float(dead["age_seconds"]) if dead["active"] is False else 0.0
 
+    time.sleep(mortal.agents[1].settings["staleness_seconds"])
     eventually(
         lambda: age_of_the_dead_seconds() > mortal.agents[1].settings["staleness_seconds"],
         "its report is older than the threshold, and it is inactive",

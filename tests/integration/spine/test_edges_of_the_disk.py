@@ -16,9 +16,10 @@ from tests.integration.observe.conftest import HangingDisk
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 
-_SWINGS = 2
+_SWINGS = 4
 
 
+@pytest.mark.long
 @pytest.mark.accepts("F29", "A30")
 def test_space_that_oscillates_at_the_hard_limit_makes_one_pause(fleet: Fleet) -> None:
     fleet.fill(3, headroom=-0.03)

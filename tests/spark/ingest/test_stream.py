@@ -45,10 +45,10 @@ def test_each_record_is_appended_once_over_tls_in_batches_of_the_size_asked_for(
     topic = history(partitions=2, volumes=3)
     expected = fill(topic, 100)
     lines: list[str] = []
-    done = ingest(spark, topic.source(max_records_per_batch=50), tables, checkpoint, lines.append)
+    done = ingest(spark, topic.source(max_records_per_batch=70), tables, checkpoint, lines.append)
     assert counts(spark, tables) == expected
     assert (done.records, done.counts[None], done.counts["usage"]) == (120, 3, 100)
-    assert done.batches >= 3
+    assert done.batches >= 2
     assert len(lines) == done.batches
     assert "records/s" in done.summary() or "/s)" in done.summary()
     # Nothing new: nothing happens. Then only what is new.
@@ -62,6 +62,7 @@ def test_each_record_is_appended_once_over_tls_in_batches_of_the_size_asked_for(
     ]
 
 
+@pytest.mark.long
 def test_a_back_fill_of_months_comes_in_one_run_and_says_how_it_goes(spark, tables, checkpoint, history):
     topic = history(partitions=2, volumes=2)
     # A record every twelve hours: a hundred days, which a batch has all at once.

@@ -34,6 +34,7 @@ class LivePauseTest {
     }
 
     @Test
+    @Tag("long")
     @Tag("F27")
     @Tag("F28")
     void aPauseLetsInNoMoreThanItsFormulaFromItsFirstSecondOn() throws Exception {

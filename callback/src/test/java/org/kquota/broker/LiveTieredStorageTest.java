@@ -56,6 +56,7 @@ class LiveTieredStorageTest {
     }
 
     @Test
+    @Tag("long")
     @Tag("F33")
     void inAPauseSegmentsAreUploadedAndFreed() throws Exception {
         uploadsInAPause(LiveBroker.AGENT, Mechanism.GOVERNOR);
