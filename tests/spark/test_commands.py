@@ -109,6 +109,7 @@ def test_a_first_look_decides_many_policies_of_one_type_and_refuses_others(
     assert "policy 'special' must have limits of one type, and the same on every volume" in refused.stderr
 
 
+@pytest.mark.long
 def test_recommended_limits_are_the_same_in_files_and_in_json(month: Tables, tmp_path: Path) -> None:
     (cluster,) = rows(month, "recommend", f"--to={tmp_path}/limits", "--tick-seconds=1800")
     assert cluster["recommendation"]["problem"] is None

@@ -14,7 +14,7 @@ _PYTHON: Files = {
     # Everything else on hosts: packages, passwords, several brokers, and the hosts themselves.
     "hosts": ("tests/fleet",),
     # What compares rates, and how soon something happens.
-    "load": ("tests/integration/demo", "tests/integration/quotas"),
+    "load": ("tests/integration/demo", "tests/integration/fence", "tests/integration/quotas"),
     # Everything else: fleets on loopback, the checked model, what is in the packages.
     "rest": ("tests",),
 }

@@ -8,6 +8,9 @@ import signal
 from pathlib import Path
 
 _PARENT = "kquota-hosts"
+# A control group has one process's or session's part in the time of this machine's processors, however many
+# processes it holds: beside other tests, whole hosts would stand nearly still.
+_WEIGHT = {"cpu.shares": 8 * 1024, "cpu.weight": 8 * 100}
 
 
 def hierarchies() -> list[tuple[Path, bool]]:
@@ -41,6 +44,9 @@ def make(name: str) -> list[Path]:
             for key in ("cpuset.cpus", "cpuset.mems"):  # version 1: empty, and no process may enter
                 if not version_2 and (file := directory / key).exists() and not file.read_text().strip():
                     file.write_text((directory.parent / key).read_text())
+        for key, weight in _WEIGHT.items():
+            if (file := parent / key).exists():
+                file.write_text(str(weight))
         made.append(group)
     return made
 
