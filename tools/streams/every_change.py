@@ -29,17 +29,17 @@ _MADE = {
     "java": ("make", "test-java"),
     "spark": ("make", "test-spark"),
 }
-# How many cores each keeps busy, as measured, in an order that keeps two busy to the end. Hosts go before others
-# for the processors (tests/fleet/hosts/cgroups.py): beside them runs what compares no times.
+# How many cores each keeps busy, as measured, in an order that keeps two busy to the end. Hosts go before
+# others for the processors (tests/fleet/hosts/cgroups.py): beside them runs what compares no times.
 _CORES = {
-    "hosts": 1.2,
-    "roles": 0.8,
-    "spine": 0.6,
-    "spark": 0.8,
-    "java": 0.6,
-    "load": 0.8,
-    "kafka": 0.6,
-    "unit": 0.6,
+    "hosts": 1.0,
+    "roles": 1.0,
+    "unit": 0.8,
+    "spark": 1.1,
+    "java": 0.75,
+    "spine": 0.65,
+    "load": 0.75,
+    "kafka": 0.55,
 }
 
 
