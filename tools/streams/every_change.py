@@ -34,12 +34,12 @@ _MADE = {
 _CORES = {
     "hosts": 1.0,
     "roles": 1.0,
-    "unit": 0.8,
-    "spark": 1.1,
-    "java": 0.75,
-    "spine": 0.65,
-    "load": 0.75,
-    "kafka": 0.55,
+    "unit": 0.7,
+    "spark": 0.8,
+    "spine": 0.6,
+    "java": 0.6,
+    "kafka": 0.5,
+    "load": 0.8,
 }
 
 

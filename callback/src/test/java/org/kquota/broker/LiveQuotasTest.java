@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import javax.management.ObjectName;
 
@@ -225,6 +226,7 @@ class LiveQuotasTest {
         CreateTopicsOptions once = new CreateTopicsOptions().retryOnQuotaViolation(false);
         int owed = 30;
         try (Admin admin = Admin.create(broker.clientSettings("dave", "topics"))) {
+            awaitMutationQuota(admin, once);
             admin.createTopics(List.of(new NewTopic("burst", TOKENS + owed, (short) 1)), once).all().get();
             ThrottlingQuotaExceededException rejected = rejection(() -> admin.createTopics(List.of(new NewTopic("late", 1, (short) 1)), once).all().get());
             assertEquals(owed / (double) MUTATIONS_PER_SECOND, rejected.throttleTimeMs() / 1e3, 4, "seconds, by what is owed");
@@ -248,6 +250,21 @@ class LiveQuotasTest {
         try (Admin admin = Admin.create(broker.clientSettings("carol", "topics"))) {
             admin.createTopics(List.of(new NewTopic("unlimited", 3 * TOKENS, (short) 1)), once).all().get();
         }
+    }
+
+    /** The controller hears of a quota a moment after it was given. */
+    private static void awaitMutationQuota(Admin admin, CreateTopicsOptions once) throws Exception {
+        AtomicInteger number = new AtomicInteger();
+        LiveBroker.await("the quota is in force", () -> {
+            try {
+                admin.createTopics(List.of(new NewTopic("probe-" + number.incrementAndGet(), 1, (short) 1)), once).all().get();
+                return mbean("type=ControllerMutation,user=dave", "tokens") <= TOKENS;
+            } catch (javax.management.InstanceNotFoundException e) {
+                return false;
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+        });
     }
 
     private static Set<String> topics(Admin admin) {
