@@ -34,12 +34,12 @@ _MADE = {
 _CORES = {
     "hosts": 1.0,
     "roles": 1.0,
-    "unit": 0.7,
-    "spark": 0.8,
     "spine": 0.6,
+    "spark": 0.8,
     "java": 0.6,
-    "kafka": 0.5,
+    "unit": 0.7,
     "load": 0.8,
+    "kafka": 0.5,
 }
 
 

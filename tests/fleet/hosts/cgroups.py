@@ -10,7 +10,7 @@ from pathlib import Path
 _PARENT = "kquota-hosts"
 # A control group has one process's or session's part in the time of this machine's processors, however many
 # processes it holds: beside other tests, whole hosts would stand nearly still.
-_WEIGHT = {"cpu.shares": 8 * 1024, "cpu.weight": 8 * 100}
+_WEIGHT = {"cpu.shares": 4 * 1024, "cpu.weight": 4 * 100}
 
 
 def hierarchies() -> list[tuple[Path, bool]]:
