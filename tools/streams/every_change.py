@@ -30,7 +30,7 @@ _MADE = {
     "spark": ("make", "test-spark"),
 }
 # How many cores each keeps busy, as measured, in an order that keeps two busy to the end. Hosts go before
-# others for the processors (tests/fleet/hosts/cgroups.py): beside them runs what compares no times.
+# others for the processors (tests/fleet/hosts/cgroups.py): beside them runs what compares no rates.
 _CORES = {
     "hosts": 0.7,
     "roles": 1.0,
