@@ -34,7 +34,7 @@ _MADE = {
 _CORES = {
     "hosts": 0.7,
     "roles": 1.0,
-    "spine": 0.6,
+    "spine": 0.5,
     "unit": 0.7,
     "kafka": 0.5,
     "spark": 0.8,
