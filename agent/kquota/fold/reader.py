@@ -1,6 +1,5 @@
 """Reading the usage topic: all of it from the beginning, then whatever comes, without a consumer group."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -32,9 +31,7 @@ from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
-from kquota.kafka.threads import repeat
-
-_LOG = logging.getLogger(__name__)
+from kquota.kafka.threads import going_on, repeat
 
 _POLL_SECONDS = 0.25
 _POLL_SECONDS_AT_THE_START = 0.02  # answers about the topic come beside the records
@@ -305,10 +302,8 @@ class TopicReader:
     def _hand_over(self, what: TopicRecord | ReaderEvent) -> None:
         if self._stop.is_set():
             return
-        try:
+        with going_on("the receiver of the records"):
             self._sink(what)
-        except Exception:
-            _LOG.exception("the receiver of the records failed")
 
 
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:

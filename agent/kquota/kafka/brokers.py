@@ -2,7 +2,6 @@
 settings.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,8 +10,6 @@ from dataclasses import dataclass
 from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.threads import going_on
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +127,5 @@ class BrokerWatch:
     def _hand_over(self, event: ClusterEvent) -> None:
         if self._stop.is_set():
             return
-        try:
+        with going_on("the receiver of the broker list"):
             self._sink(event)
-        except Exception:
-            _LOG.exception("the receiver of the broker list failed")

@@ -1,6 +1,5 @@
 """What the publishers share: a producer for one topic that tells what became of its records."""
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,10 +9,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
+from kquota.kafka.threads import going_on
 from kquota.publish.delivery import DeliveryTally, Headers
 from kquota.publish.topics import MAX_RECORD_BYTES
 
-_LOG = logging.getLogger(__name__)
 # What was purged is reported at once; this is for a machine that has no time.
 _RETIRE_SECONDS = 1.0
 
@@ -133,10 +132,8 @@ class TopicProducer:
         """Tell the receiver of failures; call it without locks."""
         if self._on_failure is None:
             return
-        try:
+        with going_on("the receiver of publication errors"):
             self._on_failure(failure)
-        except Exception:
-            _LOG.exception("the receiver of publication errors failed")
 
     def close(self) -> None:
         """End the client; what it still holds is given up without reports."""
