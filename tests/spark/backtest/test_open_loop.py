@@ -26,7 +26,7 @@ from tests.spark.backtest.clusters import (
     usage_rows,
 )
 
-CLUSTERS = [random_cluster(number) for number in range(50)]
+CLUSTERS = [random_cluster(number) for number in range(80)]
 
 
 def frame(spark: SparkSession, table: Table, rows: list[dict[str, Any]]) -> DataFrame:
