@@ -20,6 +20,7 @@ _LEADERSHIP_IN_MOTION = {
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError._UNKNOWN_PARTITION,
     KafkaError._UNKNOWN_TOPIC,
+    KafkaError._NOENT,  # what librdkafka says where none of the partitions has a leader yet
 }
 
 
@@ -81,9 +82,12 @@ def partitions_of(admin: AdminClient, topic: str) -> list[int]:
     """Its partition numbers.
 
     Raises:
-        KeyError: there is no such topic.
+        KafkaException: the broker that answers knows no such topic, or not yet who leads it.
     """
-    return sorted(admin.list_topics(topic, timeout=_REQUEST_TIMEOUT_SECONDS).topics[topic].partitions)
+    described = admin.list_topics(topic, timeout=_REQUEST_TIMEOUT_SECONDS).topics[topic]
+    if described.error is not None:
+        raise KafkaException(described.error)
+    return sorted(described.partitions)
 
 
 @_until_led
