@@ -19,6 +19,8 @@ from kquota.core.replay import InvalidReplay, read_events
 from kquota.core.timestamps import InvalidTimestamp, parse_utc
 from kquota.core.view import ClusterView
 
+_MOST_SECONDS = 1_000_000_000  # thirty years: a moment that much earlier is still a date
+
 
 def decide(
     records: Annotated[
@@ -73,10 +75,9 @@ def _moment(text: str) -> datetime:
 
 
 def _duration(value: float, option: str) -> timedelta:
-    try:
-        return timedelta(seconds=value)
-    except (OverflowError, ValueError):
-        fail(f"{option}: {value} is not a number of seconds", exit_codes.USAGE)
+    if not 0 <= value <= _MOST_SECONDS:
+        fail(f"{option}: {value:g} is no number of seconds from 0 to {_MOST_SECONDS}", exit_codes.USAGE)
+    return timedelta(seconds=value)
 
 
 def _broker_ids(text: str, option: str) -> frozenset[int]:
