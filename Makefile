@@ -215,7 +215,7 @@ scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ $(if $(RESIDENT),$(RESIDENT_STRATEGY)) \
 	  .venv-fleet/bin/molecule test -s $(SCENARIO)
 
-# As operators run Ansible: `default` too, which test-scenario runs otherwise but for the rollout that stops.
+# All of them as operators run Ansible; test-scenario runs `default` otherwise.
 LONG_SCENARIOS = default log-dirs pipeline uninstall upgrade wheels
 .PHONY: scenarios
 scenarios: $(addprefix scenario-,$(LONG_SCENARIOS)) ## All of them, one after the other

@@ -9,5 +9,5 @@ ansible_mitogen.affinity.policy = ansible_mitogen.affinity.Policy()
 _Linear = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
 
 
-class StrategyModule(ansible_mitogen.strategy.StrategyMixin, _Linear):  # type: ignore[misc]
+class StrategyModule(ansible_mitogen.strategy.StrategyMixin, _Linear):
     """What Ansible looks for in a file of this folder."""
