@@ -36,7 +36,10 @@ def cut(
         added = shlex.split(os.environ.get("PYTEST_ARGS", ""))
         return Stream(
             name=name,
-            command=(*_pytest(name, python), "-m", marks, "-o", f"cache_dir={records / name}.cache", *added),
+            command=(
+                *(*_pytest(name, python), "-m", marks, "-o", f"cache_dir={records / name}.cache"),
+                *("--durations=20", "--durations-min=2", *added),
+            ),
             cores=cores[name],
             after=("build",),
             good=(0, _NO_TESTS) if added else (0,),

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from kquota.demo.class_archive import ensure_class_archive
 from kquota.demo.cluster import ClusterSpec
 from kquota.demo.runtime import KafkaRuntime
 from tests.integration.conftest import StartCluster
 
 
+@pytest.mark.long
 def test_a_node_takes_kafka_s_classes_from_the_archive(
     kafka_runtime: KafkaRuntime, start_cluster: StartCluster, callback_jar: Path, tmp_path: Path
 ) -> None:

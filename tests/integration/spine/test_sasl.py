@@ -79,6 +79,7 @@ def fleet(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
         yield fleet
 
 
+@pytest.mark.long
 def test_it_is_the_principal_that_is_never_held_and_holds_the_others(fleet: Fleet) -> None:
     agent = fleet.agents[1]
     assert agent.applied is not None
@@ -90,6 +91,7 @@ def test_it_is_the_principal_that_is_never_held_and_holds_the_others(fleet: Flee
     fleet.await_enforced("OPEN")
 
 
+@pytest.mark.long
 def test_a_refused_login_is_told_and_another_password_is_taken_at_the_next_start(fleet: Fleet) -> None:
     agent = fleet.agents[1]
     agent.stop()
