@@ -108,7 +108,6 @@ def test_systemd_hears_of_start_state_cycles_reload_and_stop(fleet: Fleet) -> No
     eventually(lambda: any(m.get("STOPPING") == "1" for m in agent.notifications.heard[mark:]), "it says so")
 
 
-@pytest.mark.long
 def test_an_agent_that_reaches_no_cluster_is_ready_with_a_fallback(fleet: Fleet) -> None:
     agent = fleet.agents[2]
     agent.stop()

@@ -70,6 +70,14 @@ def test_streams_run_at_the_same_time(tmp_path: Path) -> None:
     assert "seen" not in output, "what has ended well need not be read"
 
 
+def test_modules_are_compiled_once_and_not_at_each_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    code, output = played(tmp_path, [shell("one", '[ -z "${PYTHONDONTWRITEBYTECODE-}" ]')])
+    assert code == 0, output
+
+
 def test_no_more_run_at_once_than_there_are_cores_for(tmp_path: Path) -> None:
     alone = f"mkdir {tmp_path}/here; sleep 0.3; rmdir {tmp_path}/here"
     code, output = played(tmp_path, [shell(name, alone) for name in "abc"], cores=1.0)
