@@ -207,7 +207,8 @@ SCENARIO ?= default
 # What scenarios need besides the packages of this version.
 NEEDED_upgrade = packages-of-previous-version
 NEEDED_wheels = packages-of-previous-version dist/agent-wheels/3.13/wheels.txt
-# With RESIDENT=1, tasks are done by processes that stay on the hosts, in a fraction of the time.
+# With RESIDENT=1, tasks are done by processes that stay on the hosts, in a fraction of the time. They are told where
+# Python is: a task for one host (run_once) would find it out there, and tell all.
 RESIDENT_STRATEGY = ANSIBLE_STRATEGY=resident ANSIBLE_STRATEGY_PLUGINS="$(CURDIR)/extensions/molecule/shared/strategy" \
   ANSIBLE_PYTHON_INTERPRETER=/usr/bin/python3
 .PHONY: scenario

@@ -32,14 +32,12 @@ def cut(
     def stream(name: str) -> Stream:
         if name in made:
             return Stream(name=name, command=made[name], cores=cores[name], after=("build",))
+        kept = ("-o", f"cache_dir={records / name}.cache", "--durations=20", "--durations-min=2")
         # What the caller adds to every call; a stream may then have nothing to run.
         added = shlex.split(os.environ.get("PYTEST_ARGS", ""))
         return Stream(
             name=name,
-            command=(
-                *(*_pytest(name, python), "-m", marks, "-o", f"cache_dir={records / name}.cache"),
-                *("--durations=20", "--durations-min=2", *added),
-            ),
+            command=(*_pytest(name, python), "-m", marks, *kept, *added),
             cores=cores[name],
             after=("build",),
             good=(0, _NO_TESTS) if added else (0,),

@@ -15,8 +15,6 @@ from tools.streams.stream import REPOSITORY, Stream
 
 _TAIL_BYTES = 8_192
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-# Tests start the agent and the command hundreds of times: each would compile all of its modules anew.
-_COSTLY = {"PYTHONDONTWRITEBYTECODE"}
 _DRAWN = re.compile(r"[^\w\s]{3,}|[│─┌└]")
 
 
@@ -38,7 +36,8 @@ class RunningStream:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 process_group=0,
-                env={name: value for name, value in os.environ.items() if name not in _COSTLY},
+                # Tests start the agent and the command hundreds of times, and its modules are compiled once.
+                env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
             )
 
     @property
