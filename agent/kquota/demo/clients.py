@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    NewTopic,
+    OffsetSpec,
+    PartitionMetadata,
+)
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 _REQUEST_TIMEOUT_SECONDS = 30.0
@@ -84,10 +89,7 @@ def partitions_of(admin: AdminClient, topic: str) -> list[int]:
     Raises:
         KafkaException: the broker that answers knows no such topic, or not yet who leads it.
     """
-    described = admin.list_topics(topic, timeout=_REQUEST_TIMEOUT_SECONDS).topics[topic]
-    if described.error is not None:
-        raise KafkaException(described.error)
-    return sorted(described.partitions)
+    return sorted(_described_partitions(admin, topic, _REQUEST_TIMEOUT_SECONDS))
 
 
 @_until_led
@@ -121,10 +123,8 @@ def partition_health(admin: AdminClient, topic: str, timeout_seconds: float = 5.
     """The partitions of the topic as the cluster describes them.
 
     Raises:
-        KafkaException: no broker answers.
-        KeyError: there is no such topic.
+        KafkaException: no broker answers, or the one that does knows no such topic.
     """
-    partitions = admin.list_topics(topic, timeout=timeout_seconds).topics[topic].partitions.values()
     return [
         PartitionHealth(
             partition=entry.id,
@@ -132,7 +132,7 @@ def partition_health(admin: AdminClient, topic: str, timeout_seconds: float = 5.
             replicas=tuple(entry.replicas),
             in_sync=tuple(entry.isrs),
         )
-        for entry in partitions
+        for entry in _described_partitions(admin, topic, timeout_seconds).values()
     ]
 
 
@@ -142,6 +142,15 @@ def delete_records_before(admin: AdminClient, topic: str, offsets: Mapping[int, 
     answers = admin.delete_records(requests, operation_timeout=_REQUEST_TIMEOUT_SECONDS)
     for future in answers.values():
         _await(future)
+
+
+def _described_partitions(
+    admin: AdminClient, topic: str, timeout_seconds: float
+) -> dict[int, PartitionMetadata]:
+    described = admin.list_topics(topic, timeout=timeout_seconds).topics[topic]
+    if described.error is not None:
+        raise KafkaException(described.error)
+    return described.partitions
 
 
 def _await(future: Future[Any]) -> Any:
