@@ -15,7 +15,7 @@ from itertools import pairwise
 from bench.lane import Lane
 from bench.loads import JavaLoadClass
 from bench.results import Case, Paused, Throttled
-from bench.systems import System
+from bench.systems import HoldableSystem
 
 WINDOW_SECONDS = 11.0
 STEPS = ((Fraction(1), Fraction(1, 2)), (Fraction(1), Fraction(3, 10)), (Fraction(3, 10), Fraction(1, 20)))
@@ -29,17 +29,19 @@ _BEFORE_PAUSE_SECONDS = 6.0
 _RATE_BEFORE_SECONDS = 4.0
 _LATE_SECONDS = 0.5
 
+_Lane = Lane[HoldableSystem]
+
 
 @dataclass(frozen=True, slots=True)
 class _Change:
     """One lane's order to change the factor."""
 
-    lane: Lane
+    lane: _Lane
     baseline_rate: float
     started_at: float
 
 
-def throttle(systems: Sequence[System], case: Case, java: JavaLoadClass) -> list[Throttled]:
+def throttle(systems: Sequence[HoldableSystem], case: Case, java: JavaLoadClass) -> list[Throttled]:
     """Steps of the throttle factor. The case's own system is left out of account."""
     results = []
     with _lanes(systems, case, java) as lanes:
@@ -47,7 +49,7 @@ def throttle(systems: Sequence[System], case: Case, java: JavaLoadClass) -> list
         for factor_from, factor in STEPS:
             if factor_from == 1:
                 baselines = _warm(lanes)
-            started = {lane.system.name: lane.decide(factor) for lane in lanes}
+            started = {lane.system.name: _decide(lane, factor) for lane in lanes}
             time.sleep(_STEP_SECONDS)
             for lane in lanes:
                 name = lane.system.name
@@ -56,7 +58,7 @@ def throttle(systems: Sequence[System], case: Case, java: JavaLoadClass) -> list
     return results
 
 
-def ramp(systems: Sequence[System], case: Case, java: JavaLoadClass) -> list[Throttled]:
+def ramp(systems: Sequence[HoldableSystem], case: Case, java: JavaLoadClass) -> list[Throttled]:
     """A ramp of the throttle factor, as a disk that fills makes it."""
     start, end = RAMP
     with _lanes(systems, case, java) as lanes:
@@ -65,7 +67,7 @@ def ramp(systems: Sequence[System], case: Case, java: JavaLoadClass) -> list[Thr
         while (passed := time.monotonic() - began_at) < RAMP_SECONDS:
             factor = start + (end - start) * Fraction(passed / RAMP_SECONDS).limit_denominator(10_000)
             for lane in lanes:
-                lane.decide(factor)
+                _decide(lane, factor)
             time.sleep(_RAMP_TICK_SECONDS)
         ended_at = time.monotonic()
         results = []
@@ -88,16 +90,16 @@ def ramp(systems: Sequence[System], case: Case, java: JavaLoadClass) -> list[Thr
     return results
 
 
-def pause(systems: Sequence[System], case: Case, seconds: float, java: JavaLoadClass) -> list[Paused]:
+def pause(systems: Sequence[HoldableSystem], case: Case, seconds: float, java: JavaLoadClass) -> list[Paused]:
     """One pause, of systems whose producers are not held by an earlier one."""
     for system in systems:
         system.make_fresh()
     watched_seconds = watched_after(seconds)
     with _lanes(systems, case, java) as lanes:
         time.sleep(_BEFORE_PAUSE_SECONDS)
-        paused_at = {lane.system.name: lane.decide(Fraction(0)) for lane in lanes}
+        paused_at = {lane.system.name: _decide(lane, Fraction(0)) for lane in lanes}
         time.sleep(seconds)
-        released_at = {lane.system.name: lane.decide(Fraction(1)) for lane in lanes}
+        released_at = {lane.system.name: _decide(lane, Fraction(1)) for lane in lanes}
         time.sleep(watched_seconds)
     return [
         _paused(lane, seconds, watched_seconds, paused_at[lane.system.name], released_at[lane.system.name])
@@ -110,16 +112,23 @@ def watched_after(pause_seconds: float) -> float:
     return min(max(8.0, pause_seconds / 2), 20.0)
 
 
-def _warm(lanes: Sequence[Lane]) -> dict[str, float]:
+def _warm(lanes: Sequence[_Lane]) -> dict[str, float]:
     _release(lanes)
     time.sleep(_WARM_SECONDS)
     now = time.monotonic()
     return {lane.system.name: lane.landed().rate(now - 5, now) for lane in lanes}
 
 
-def _release(lanes: Sequence[Lane]) -> None:
+def _decide(lane: _Lane, factor: Fraction) -> float:
+    """Order a throttle factor; returns when (CLOCK_MONOTONIC, in seconds)."""
+    ordered_at = time.monotonic()
+    lane.system.decide(factor)
+    return ordered_at
+
+
+def _release(lanes: Sequence[_Lane]) -> None:
     for lane in lanes:
-        lane.decide(Fraction(1))
+        _decide(lane, Fraction(1))
 
 
 def _stepped(change: _Change, factor_from: Fraction, factor: Fraction) -> Throttled:
@@ -136,7 +145,7 @@ def _stepped(change: _Change, factor_from: Fraction, factor: Fraction) -> Thrott
     )
 
 
-def _paused(lane: Lane, seconds: float, watched_seconds: float, start: float, end: float) -> Paused:
+def _paused(lane: _Lane, seconds: float, watched_seconds: float, start: float, end: float) -> Paused:
     landed = lane.landed()
     rates = landed.rates_by_connection(start - _RATE_BEFORE_SECONDS, start)
     # A broker on a busy machine may not answer for as long as a fifth of a short pause takes.
@@ -158,7 +167,7 @@ def _paused(lane: Lane, seconds: float, watched_seconds: float, start: float, en
 
 
 @contextmanager
-def _lanes(systems: Sequence[System], case: Case, java: JavaLoadClass) -> Iterator[list[Lane]]:
+def _lanes(systems: Sequence[HoldableSystem], case: Case, java: JavaLoadClass) -> Iterator[list[_Lane]]:
     with ExitStack() as stack:
         lanes = [
             stack.enter_context(Lane(system, replace(case, system=system.name), case.offered_rate, java))

@@ -6,8 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
-from fractions import Fraction
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
@@ -18,17 +17,18 @@ from bench.results import Case
 from bench.systems import System
 from kquota.demo.clients import admin_client
 
+_AnySystem = TypeVar("_AnySystem", bound=System)
 _SAMPLE_SECONDS = 0.1
 _TIMEOUT_SECONDS = 30.0
 
 
-class Lane:
+class Lane(Generic[_AnySystem]):
     """Topics, producers and samples of one system, for one case; a context manager.
 
     The topics are made when the block begins and deleted when it ends, so that no case inherits a disk.
     """
 
-    def __init__(self, system: System, case: Case, rate_bytes: float, java: JavaLoadClass) -> None:
+    def __init__(self, system: _AnySystem, case: Case, rate_bytes: float, java: JavaLoadClass) -> None:
         self.system = system
         self.case = case
         self.told: Told | None = None
@@ -67,12 +67,6 @@ class Lane:
             self.told, self._load = self._load.stop(), None
             self._ended.set()
             self._thread.join()
-
-    def decide(self, factor: Fraction) -> float:
-        """Order a throttle factor; returns when (CLOCK_MONOTONIC, in seconds)."""
-        ordered_at = time.monotonic()
-        self.system.decide(factor)
-        return ordered_at
 
     def landed(self) -> Landed:
         """What has landed so far.

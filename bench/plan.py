@@ -14,7 +14,18 @@ from bench.overshoot import NO_ZONE_BYTES, burst
 from bench.reaction import reaction
 from bench.request_path import polls, quota_path, request_path
 from bench.results import FLAT_OUT, USUAL_RATE_BYTES, Case, Results
-from bench.systems import FENCE, FENCE_3, GOVERNOR, GOVERNOR_3, PEER_NAME, STOCK, System, make_system
+from bench.systems import (
+    FENCE,
+    FENCE_3,
+    GOVERNOR,
+    GOVERNOR_3,
+    PEER_NAME,
+    STOCK,
+    HoldableSystem,
+    System,
+    holdable,
+    make_system,
+)
 from kquota.demo.callback_jar import find_callback_jar
 from kquota.demo.runtime import KafkaRuntime
 from kquota.demo.volumes import MIB
@@ -76,10 +87,14 @@ class Bench:
                 self._systems, self._running = stack.pop_all(), started
         return [self._running[name] for name in names]
 
-    def fresh_systems(self, names: tuple[str, ...]) -> list[System]:
-        """Those systems, started anew: their baselines know nothing of an earlier case's producers."""
+    def holdable_systems(self, names: tuple[str, ...]) -> list[HoldableSystem]:
+        """The same, of those that can be told to hold producers."""
+        return [holdable(system) for system in self.systems(names)]
+
+    def fresh_systems(self, names: tuple[str, ...]) -> list[HoldableSystem]:
+        """These, started anew: their baselines know nothing of an earlier case's producers."""
         self.stop_systems()
-        return self.systems(names)
+        return self.holdable_systems(names)
 
     def stop_systems(self) -> None:
         """Stop those that run."""
@@ -163,7 +178,7 @@ def _pause(
     case = Case("", client, connections, delivery, offered_rate)
 
     def run(bench: Bench) -> Results:
-        systems = bench.systems(_PAUSED)
+        systems = bench.holdable_systems(_PAUSED)
         # At a higher rate, or with more clients, the systems would take the machine's time from each other.
         at_once = offered_rate == USUAL_RATE_BYTES and connections <= _CONNECTIONS_AT_ONCE
         together = [systems] if at_once else [[system] for system in systems]

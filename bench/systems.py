@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -27,7 +28,7 @@ _PROPERTIES = {"file.delete.delay.ms": "500", "log.segment.bytes": str(64 * MIB)
 
 
 class System:
-    """One broker under measurement, a context manager. The stock broker can't be told to hold anybody."""
+    """One broker under measurement, a context manager."""
 
     def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
         self.name = name
@@ -52,15 +53,31 @@ class System:
     def prepare(self) -> None:
         """Have it let everybody produce."""
 
+
+class HoldableSystem(System, ABC):
+    """One that can be told to hold producers, as the stock broker can't."""
+
+    @abstractmethod
     def make_fresh(self) -> None:
         """See that nothing is left of an earlier pause."""
 
+    @abstractmethod
     def decide(self, factor: Fraction) -> None:
         """Order a throttle factor: 1 is OPEN, 0 is PAUSE."""
-        raise NotImplementedError(f"{self.name} can't be told to hold producers")
 
 
-class KquotaSystem(System):
+def holdable(system: System) -> HoldableSystem:
+    """The system, as one that holds producers.
+
+    Raises:
+        TypeError: it can't be told to.
+    """
+    if not isinstance(system, HoldableSystem):
+        raise TypeError(f"{system.name} can't be told to hold producers")
+    return system
+
+
+class KquotaSystem(HoldableSystem):
     """kquota, told what to do by its decision file as by an agent."""
 
     def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
@@ -70,6 +87,9 @@ class KquotaSystem(System):
     def prepare(self) -> None:
         """Write the first decision, OPEN: until then the decision is lost."""
         self.decide(Fraction(1))
+
+    def make_fresh(self) -> None:
+        """Nothing to do: a mute ends within seconds of its pause."""
 
     def decide(self, factor: Fraction) -> None:
         """Write the decision; the plug-in reads it within a tenth of a second."""
@@ -82,7 +102,7 @@ class KquotaSystem(System):
         )
 
 
-class PeerSystem(System):
+class PeerSystem(HoldableSystem):
     """The peer plug-in, told what to do by its broker's disk: that is filled, and given room again."""
 
     _VOLUME_BYTES = 6144 * MIB
