@@ -19,8 +19,11 @@ from tests.spark.ingest.history import History
 # pyspark.testing imports pandas on Spark, which warns without it.
 os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-# They run for too short a time to earn back what the thorough compiler costs.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+# They run for too short a time to earn back what the thorough compiler costs. With the quick one alone, a JVM
+# keeps room for much less code than Spark has: it would throw code out, and compile it again, all the time.
+os.environ.setdefault(
+    "JDK_JAVA_OPTIONS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+)
 
 SMALL = {
     "spark.master": os.environ.get("KQUOTA_TEST_MASTER", "local[2]"),
