@@ -35,11 +35,11 @@ _CORES = {
     "hosts": 0.6,
     "spine": 0.4,
     "roles": 1.0,
-    "kafka": 0.4,
-    "unit": 0.4,
-    "spark": 0.5,
+    "kafka": 0.3,
+    "unit": 0.3,
+    "spark": 0.4,
     "java": 0.6,
-    "load": 0.8,
+    "load": 0.7,
 }
 
 
