@@ -93,7 +93,7 @@ def test_without_root_the_demo_says_so_before_it_does_anything(root: Path) -> No
     [
         ("starting 3 Kafka", [signal.SIGINT]),
         pytest.param("starting an agent", [signal.SIGTERM], marks=pytest.mark.long),
-        ("flat out", [signal.SIGINT, signal.SIGINT]),
+        pytest.param("flat out", [signal.SIGINT, signal.SIGINT], marks=pytest.mark.long),
         pytest.param("producers are held", [signal.SIGINT], marks=pytest.mark.long),
     ],
 )

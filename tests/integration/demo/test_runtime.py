@@ -28,6 +28,7 @@ def fetch(cache: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long
 def test_an_interrupted_fetch_is_never_taken_for_complete(tmp_path: Path) -> None:
     family = tmp_path / "kquota" / f"kafka-{DEFAULT_KAFKA_VERSION}"
     with fetch(tmp_path) as victim:
