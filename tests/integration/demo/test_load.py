@@ -12,7 +12,6 @@ import pytest
 from kquota.demo.clients import admin_client, create_topic, offsets_by_partition
 from kquota.demo.cluster import KafkaCluster
 from kquota.demo.load_process import LoadProcess
-from kquota.demo.runtime import KafkaRuntime
 
 
 @pytest.mark.long
@@ -64,13 +63,13 @@ def test_a_rate_is_kept(one_broker: KafkaCluster, topic_name: str, tmp_path: Pat
 
 @pytest.mark.long
 def test_a_producer_that_is_held_leaves_its_processors_alone_unless_it_is_idempotent(
-    one_broker: KafkaCluster, kafka_runtime: KafkaRuntime, topic_name: str, tmp_path: Path
+    one_broker: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
-    # That is librdkafka's. Once this fails, the demonstration may be idempotent, and README.md says less.
-    servers = one_broker.client_configuration()["bootstrap.servers"]
+    # That is librdkafka's. Once this fails, the demonstration may be idempotent, and README.md and
+    # docs/clients.md say less.
     configuration = {**one_broker.client_configuration(), "client.id": topic_name}
     create_topic(admin_client(configuration), topic_name, [[1], [1]])
-    limit_to(kafka_runtime, servers, client_id=topic_name, bytes_per_second=300_000)
+    limit_to(one_broker, client_id=topic_name, bytes_per_second=300_000)
     clients = {
         "idempotent": ("true", 5),
         "idempotent, one request in flight": ("true", 1),
@@ -91,9 +90,9 @@ def test_a_producer_that_is_held_leaves_its_processors_alone_unless_it_is_idempo
     assert all(spun > 5 * cores for cores in busy_cores.values())
 
 
-def limit_to(kafka: KafkaRuntime, bootstrap_servers: str, *, client_id: str, bytes_per_second: int) -> None:
-    command = [kafka.java, "-cp", kafka.class_path(), "kafka.admin.ConfigCommand"]
-    command += ["--bootstrap-server", bootstrap_servers, "--alter", "--entity-type", "clients"]
+def limit_to(cluster: KafkaCluster, *, client_id: str, bytes_per_second: int) -> None:
+    command = [cluster.runtime.java, "-cp", cluster.runtime.class_path(), "kafka.admin.ConfigCommand"]
+    command += ["--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", "clients"]
     command += ["--entity-name", client_id, "--add-config", f"producer_byte_rate={bytes_per_second}"]
     subprocess.run(command, check=True, capture_output=True)
 
