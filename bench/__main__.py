@@ -28,7 +28,7 @@ from kquota.demo.volumes import require_loop_volumes
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _PAGE = _REPOSITORY / "docs" / "bench.md"
-_RESULTS = _REPOSITORY / "build" / "bench"
+_RESULTS = _REPOSITORY / "build" / "bench.jsonl"
 
 
 def bench(
@@ -36,7 +36,7 @@ def bench(
         list[Scenario] | None, typer.Option(help="Measure this scenario alone; may be given again.")
     ] = None,
     full: Annotated[bool, typer.Option(help="Every case: two hours, not twenty minutes.")] = False,
-    out: Annotated[Path, typer.Option(help="Where results are saved as they come.")] = _RESULTS,
+    out: Annotated[Path, typer.Option(help="The file of JSON lines where results are saved as they come.")] = _RESULTS,
     resume: Annotated[bool, typer.Option(help="Measure only what is not yet saved there.")] = False,
     judge_only: Annotated[bool, typer.Option(help="Measure nothing: judge what is saved there.")] = False,
     minutes: Annotated[
@@ -50,18 +50,18 @@ def bench(
     --judge-only, then with a list of what is missing.
     """
     console = Console()
-    store = Store(out)
+    try:
+        store = Store(out)
+    except UnreadableResults as error:
+        console.print(f"[red]{error}[/]")
+        raise typer.Exit(1) from None
     profile = measurements(full=full)
     chosen = [entry for entry in profile if not only or entry.scenario in only]
     failed: list[str] = []
     if not judge_only:
         wanted = [entry for entry in chosen if not (resume and store.has(entry.name))]
         failed = _measure(wanted, store, minutes, console)
-    try:
-        saved = store.load(entry.name for entry in profile)
-    except UnreadableResults as error:
-        console.print(f"[red]{error}[/]")
-        raise typer.Exit(1) from None
+    saved = store.load(entry.name for entry in profile)
     missing = [entry.name for entry in profile if not store.has(entry.name)]
     results = Results.together(entry.results for entry in saved)
     verdicts = judge(results)

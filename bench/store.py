@@ -1,4 +1,4 @@
-"""Results on disk, saved as they come: one JSON file for each measurement.
+"""Results on disk, saved as they come: a file of JSON lines, one line for each measurement.
 
 A run that ends early loses nothing, `--resume` measures what is missing, and `--judge-only` measures nothing.
 """
@@ -30,48 +30,46 @@ class Saved:
 
 
 class UnreadableResults(Exception):
-    """A file of results can't be used; the message names it and says why."""
+    """A line of results can't be used; the message names it and gives the cause."""
 
 
 _ADAPTER = TypeAdapter(Saved)
 
 
 class Store:
-    """A directory of results."""
+    """The measurements in one file, which need not exist.
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    Raises:
+        UnreadableResults: a line is not what this version writes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._saved: dict[str, Saved] = {}
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            try:
+                saved = _ADAPTER.validate_json(line)
+            except ValidationError as error:
+                raise UnreadableResults(
+                    f"{path}:{number}: not results of this version ({error.error_count()} errors, first: "
+                    f"{error.errors()[0]['msg']}); remove this line and measure again"
+                ) from None
+            self._saved[saved.name] = saved
 
     def save(self, saved: Saved) -> None:
         """Write one measurement; it replaces one of the same name."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        temporary = self.directory / f"{saved.name}.tmp"
-        temporary.write_bytes(_ADAPTER.dump_json(saved, indent=1))
-        temporary.replace(self._path(saved.name))
+        self._saved[saved.name] = saved
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._path.with_suffix(".tmp")
+        entries = sorted(self._saved.values(), key=lambda entry: entry.name)
+        temporary.write_bytes(b"".join(_ADAPTER.dump_json(entry) + b"\n" for entry in entries))
+        temporary.replace(self._path)
 
     def load(self, names: Iterable[str]) -> list[Saved]:
-        """Those of that name that are there, in that order.
-
-        Raises:
-            UnreadableResults: a file is not what this version writes.
-        """
-        found = []
-        for name in names:
-            path = self._path(name)
-            if not path.exists():
-                continue
-            try:
-                found.append(_ADAPTER.validate_json(path.read_bytes()))
-            except ValidationError as error:
-                raise UnreadableResults(
-                    f"{path}: not results of this version ({error.error_count()} errors, first: "
-                    f"{error.errors()[0]['msg']}); remove it and measure again"
-                ) from None
-        return found
+        """Return the measurements of these names that are saved, in that order."""
+        return [self._saved[name] for name in names if name in self._saved]
 
     def has(self, name: str) -> bool:
-        """Whether there is one of that name."""
-        return self._path(name).exists()
-
-    def _path(self, name: str) -> Path:
-        return self.directory / f"{name}.json"
+        """Return whether a measurement of that name is saved."""
+        return name in self._saved
