@@ -36,7 +36,7 @@ def bench(
         list[Scenario] | None, typer.Option(help="Measure this scenario alone; may be given again.")
     ] = None,
     full: Annotated[bool, typer.Option(help="Every case: two hours, not twenty minutes.")] = False,
-    out: Annotated[Path, typer.Option(help="The file of JSON lines where results are saved as they come.")] = _RESULTS,
+    out: Annotated[Path, typer.Option(help="Where results are saved, as JSON lines.")] = _RESULTS,
     resume: Annotated[bool, typer.Option(help="Measure only what is not yet saved there.")] = False,
     judge_only: Annotated[bool, typer.Option(help="Measure nothing: judge what is saved there.")] = False,
     minutes: Annotated[

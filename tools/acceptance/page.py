@@ -17,7 +17,7 @@ Every statement has an id. A test that proves one carries the id, in Python as
 `@pytest.mark.accepts("A9")`, in Java as `@Tag("A9")`. *Decided* is our reading where the source leaves
 something open, contradicts itself, or is overtaken by Kafka. *Planned* means that no test proves the
 statement yet; *in part* that it is about real processes and file systems, and only tests without them prove
-it so far.
+it so far. The status of a statement links to its tests, at the end of the page.
 """
 
 
@@ -63,6 +63,12 @@ def render_page(sections: tuple[Section, ...], proofs: Mapping[str, Sequence[Mar
     """Return the page; paths in it are relative to docs/."""
     parts = [_HEAD, f"{tally(sections, proofs).sentence}\n"]
     parts.extend(_section(section, proofs) for section in sections)
+    parts.append("## The tests of each statement\n")
+    parts.extend(
+        _tests(statement.id, proofs[statement.id])
+        for statement in all_statements(sections)
+        if statement.id in proofs
+    )
     return "\n".join(parts)
 
 
@@ -98,13 +104,12 @@ def _is_proven(statement: Statement, tests: Sequence[Mark]) -> bool:
 def _status(statement: Statement, tests: Sequence[Mark]) -> str:
     if not tests:
         return "planned"
-    by_file: dict[str, list[str]] = {}
-    for test in tests:
-        by_file.setdefault(test.path, []).append(test.test)
     count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
-    files = "; ".join(
-        f"[{path.removeprefix('tests/')}](../{path}): {', '.join(f'`{name}`' for name in names)}"
-        for path, names in by_file.items()
-    )
     how_far = "proven" if _is_proven(statement, tests) else "in part"
-    return f"{how_far} by {count}: {files}"
+    return f"{how_far} by [{count}](#{statement.id.lower()})"
+
+
+def _tests(statement_id: str, tests: Sequence[Mark]) -> str:
+    """One line for each test, so that two changes of the same statement's tests merge."""
+    lines = [f"- [{test.path.removeprefix('tests/')}](../{test.path}): `{test.test}`" for test in tests]
+    return "\n".join([f"### {statement_id}", "", *lines]) + "\n"

@@ -46,10 +46,11 @@ def test_the_page_links_each_statement_to_its_tests(repository, capsys):
     assert main([], repository) == 0
     rows = [line for line in page(repository).splitlines() if line.startswith("| B")]
     assert rows == [
-        "| B1 | There is a delay. *Decided:* Two seconds. "
-        "| proven by 1 test: [unit/test_delay.py](../tests/unit/test_delay.py): `test_delay` |",
+        "| B1 | There is a delay. *Decided:* Two seconds. | proven by [1 test](#b1) |",
         "| B2 | There is none. (kquota itself) | planned |",
     ]
+    tests = page(repository).partition("## The tests of each statement\n")[2]
+    assert tests == "\n### B1\n\n- [unit/test_delay.py](../tests/unit/test_delay.py): `test_delay`\n"
     assert capsys.readouterr().out == "1 of 2 statements are proven by tests.\nPlanned: B2\n"
 
 
@@ -59,21 +60,23 @@ def test_tags_of_java_tests_count_as_well(repository):
     java.write_text('class DelayTest {\n  @Test\n  @Tag("B1")\n  @Tag("B2")\n  void delays() {}\n}\n')
     assert main([], repository) == 0
     assert "2 of 2 statements" in page(repository)
-    assert "proven by 2 tests: [callback/src/test/java/org/kquota/DelayTest.java]" in page(repository)
+    assert "| proven by [2 tests](#b1) |" in page(repository)
+    path = "callback/src/test/java/org/kquota/DelayTest.java"
+    assert page(repository).count(f"- [{path}](../{path}): `DelayTest::delays`\n") == 2
 
 
 def test_a_statement_about_real_parts_is_proven_by_tests_on_them_alone(repository, capsys):
     about_real_parts = STATEMENTS.replace("    statements:", "    on_real_parts: true\n    statements:")
     (repository / "docs/acceptance.yml").write_text("real_parts: [tests/integration/]\n" + about_real_parts)
     assert main([], repository) == 0
-    assert "| in part by 1 test: [unit/test_delay.py]" in page(repository)
+    assert "| in part by [1 test](#b1) |" in page(repository)
     assert capsys.readouterr().out == (
         "0 of 2 statements are proven by tests, 1 more in part.\nIn part: B1\nPlanned: B2\n"
     )
     (repository / "tests/integration").mkdir()
     (repository / "tests/integration/test_delay.py").write_text(PROOF)
     assert main([], repository) == 0
-    assert "| proven by 2 tests: [integration/test_delay.py]" in page(repository)
+    assert "| proven by [2 tests](#b1) |" in page(repository)
 
 
 def test_a_page_that_the_tests_have_overtaken_is_stale(repository, capsys):
