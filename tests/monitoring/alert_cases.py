@@ -8,6 +8,7 @@ from __future__ import annotations
 from tests.monitoring.promtool import HERE, Case
 
 INFO = {'kquota_broker_info{broker="1", cluster_id="c"}': "1x200"}
+HELD = {'kquota_applied_mechanism{mechanism="governor"}': "1x200"}
 DATA = 'volume="/dev/sdb1", mount_point="/data/1", role="data"'
 VOLUME = {"volume": "/dev/sdb1", "mount_point": "/data/1", "role": "data"} | HERE
 WHERE = "Volume /dev/sdb1 (/data/1) of kafka1:9464"
@@ -33,16 +34,18 @@ def down(alert: str, series: str, summary: str) -> Case:
 
 
 CASES = (
-    flag(
+    Case(
         "KquotaPaused",
-        'kquota_state{state="PAUSE"}',
-        "Producers of cluster c are paused",
+        {'kquota_applied_state{state="PAUSE"}': RISES_AND_FALLS} | HELD | INFO,
+        "2m",
+        "9m",
+        "14m",
         {"cluster_id": "c"},
-        info=True,
+        "Producers of cluster c are paused",
     ),
     Case(
         "KquotaThrottling",
-        {"kquota_throttle_factor_ratio": "1x8 0.42x40 1x60"} | INFO,
+        {"kquota_applied_factor_ratio": "1x8 0.42x40 1x60"} | HELD | INFO,
         "6m",
         "9m",
         "14m",
@@ -142,6 +145,15 @@ CASES = (
         "14m",
         {"state": "PAUSE"} | HERE,
         "kafka1:9464 has decided PAUSE, and its broker does not apply it",
+    ),
+    Case(
+        "KquotaBrokenGlass",
+        {'kquota_applied_mode{mode="observe"}': "0x8 1x60 0x60", "kquota_enforcing": "1x200"},
+        "10m",
+        "12m",
+        "18m",
+        HERE | {"mode": "observe"},
+        "The broker on kafka1:9464 holds no producer although enforcing is decided",
     ),
     down(
         "KquotaEnforcementUnverified",

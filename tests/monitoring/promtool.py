@@ -82,7 +82,28 @@ def located(series: str) -> str:
 
 def run(promtool: Path, case: Case, directory: Path) -> subprocess.CompletedProcess[str]:
     """Have promtool try a case."""
-    file = directory / f"{case.alert}.yml"
-    file.write_text(yaml.safe_dump(case.document(), sort_keys=False, allow_unicode=True), "utf-8")
+    return _run(promtool, case.document(), directory / f"{case.alert}.yml")
+
+
+def firing(
+    promtool: Path, series: Mapping[str, str], alerts: Mapping[str, bool], at: str, file: Path
+) -> subprocess.CompletedProcess[str]:
+    """Have promtool look whether these alerts fire at a moment, or do not."""
+    located_series = [{"series": located(name), "values": values} for name, values in series.items()]
+    expressions = [
+        {
+            "expr": f'count(ALERTS{{alertname="{alert}", alertstate="firing"}}) or vector(0)',
+            "eval_time": at,
+            "exp_samples": [{"labels": "{}", "value": int(fires)}],
+        }
+        for alert, fires in alerts.items()
+    ]
+    test = {"interval": "15s", "input_series": located_series, "promql_expr_test": expressions}
+    document = {"rule_files": [str(RULES)], "evaluation_interval": "15s", "tests": [test]}
+    return _run(promtool, document, file)
+
+
+def _run(promtool: Path, document: dict[str, Any], file: Path) -> subprocess.CompletedProcess[str]:
+    file.write_text(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), "utf-8")
     command = [str(promtool), "test", "rules", str(file)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

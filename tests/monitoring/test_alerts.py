@@ -10,7 +10,7 @@ import pytest
 
 from kquota.daemon.metrics import AgentMetrics
 from tests.monitoring.alert_cases import CASES
-from tests.monitoring.promtool import REPOSITORY, RULES, Case, rules, run
+from tests.monitoring.promtool import REPOSITORY, RULES, Case, firing, rules, run
 
 METRIC = re.compile(r"\bkquota_[a-z_]+")
 
@@ -35,6 +35,76 @@ def test_an_alert_is_silent_fires_and_recovers(case: Case, promtool: Path, tmp_p
 def test_a_case_that_expects_the_wrong_thing_fails(promtool: Path, tmp_path: Path) -> None:
     wrong = Case("KquotaRivalAgent", {"kquota_rival_agent": "0x100"}, "2m", "9m", "14m", {}, "never")
     assert run(promtool, wrong, tmp_path).returncode != 0
+
+
+PAUSED = {
+    'kquota_broker_info{broker="1", cluster_id="c"}': "1x300",
+    'kquota_state{state="PAUSE"}': "1x300",
+    'kquota_applied_state{state="PAUSE"}': "1x300",
+    "kquota_throttle_factor_ratio": "0x300",
+    "kquota_applied_factor_ratio": "0x300",
+    "kquota_applied_known": "1x300",
+}
+"""An hour of a decided PAUSE."""
+HOLDS = {
+    'kquota_applied_mechanism{mechanism="none"}': "0x300",
+    'kquota_applied_mechanism{mechanism="fence"}': "1x300",
+    'kquota_applied_mode{mode="observe"}': "0x300",
+    "kquota_enforcing": "1x300",
+}
+OBSERVES = {
+    'kquota_applied_mechanism{mechanism="none"}': "1x300",
+    'kquota_applied_mechanism{mechanism="fence"}': "0x300",
+    'kquota_applied_mode{mode="observe"}': "1x300",
+}
+THROTTLED = {"kquota_throttle_factor_ratio": "0.5x300", "kquota_applied_factor_ratio": "0.5x300"}
+
+
+@pytest.mark.accepts("G22")
+@pytest.mark.parametrize(
+    ("series", "paused", "slowed", "broken"),
+    [
+        pytest.param(HOLDS, True, False, False, id="they are held"),
+        pytest.param(HOLDS | THROTTLED, False, True, False, id="they are slowed"),
+        pytest.param(OBSERVES | {"kquota_enforcing": "1x300"}, False, False, True, id="the glass is broken"),
+        pytest.param(OBSERVES | {"kquota_enforcing": "0x300"}, False, False, False, id="all observe"),
+        pytest.param(
+            OBSERVES | THROTTLED | {"kquota_enforcing": "0x300"}, False, False, False, id="all observe half"
+        ),
+    ],
+)
+def test_only_producers_that_are_held_are_said_to_be(
+    series: dict[str, str], paused: bool, slowed: bool, broken: bool, promtool: Path, tmp_path: Path
+) -> None:
+    given = PAUSED | series
+    if "kquota_throttle_factor_ratio" in series:
+        given = {name: values for name, values in given.items() if "PAUSE" not in name}
+    alerts = {"KquotaPaused": paused, "KquotaThrottling": slowed, "KquotaBrokenGlass": broken}
+    done = firing(promtool, given, alerts, "60m", tmp_path / "rules.yml")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_broker_that_says_nothing_and_is_to_hold_producers_is_taken_to_hold_them(
+    promtool: Path, tmp_path: Path
+) -> None:
+    silent = {name: values for name, values in PAUSED.items() if "applied" not in name}
+    silent |= {"kquota_applied_known": "0x300"}
+    for enforcing, paused in (("1x300", True), ("0x300", False)):
+        given = silent | {"kquota_enforcing": enforcing}
+        done = firing(promtool, given, {"KquotaPaused": paused}, "60m", tmp_path / "rules.yml")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_broker_that_holds_producers_is_enough_to_say_so(promtool: Path, tmp_path: Path) -> None:
+    elsewhere = 'instance="kafka2:9464"'
+    others = {
+        f"{name.removesuffix('}') + ', ' if '{' in name else name + '{'}{elsewhere}}}": values
+        for name, values in (PAUSED | HOLDS).items()
+    }
+    given = PAUSED | OBSERVES | {"kquota_enforcing": "1x300"} | others
+    alerts = {"KquotaPaused": True, "KquotaBrokenGlass": True}
+    done = firing(promtool, given, alerts, "60m", tmp_path / "rules.yml")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_alert_has_a_case() -> None:

@@ -49,7 +49,14 @@ def overview() -> list[stat.Panel]:
     enforcing = (
         _figure("Enforcing", "Brokers that hold producers as decided, of those that are seen.", "percentunit")
         .thresholds(_thresholds(("orange", None), ("green", 1)))
-        .with_target(_query(f"avg(kquota_enforcing{{{HERE}}})", "share", instant=True))
+        .with_target(
+            _query(
+                f"avg((kquota_enforcing{{{HERE}}} unless on (job, instance)"
+                f' (kquota_applied_mode{{{HERE}, mode="observe"}} == 1)) or kquota_enforcing{{{HERE}}} * 0)',
+                "share",
+                instant=True,
+            )
+        )
     )
     return [
         panel.height(4).span(span)

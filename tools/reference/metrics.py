@@ -48,5 +48,5 @@ def _everything() -> AgentMetrics:
     metrics.observed([volume])
     undetermined = [(1, UndeterminedCause.STALE.value)]
     metrics.decided(DecisionSample(State.PAUSE.value, 0.0, True, undetermined, "pause", 1, True))
-    metrics.applied(AppliedSample(State.PAUSE.value, 0.0, 1, True, "governor", {"decision": 1}))
+    metrics.applied(AppliedSample(State.PAUSE.value, 0.0, 1, True, "governor", "enforce", {"decision": 1}))
     return metrics

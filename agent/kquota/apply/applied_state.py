@@ -60,8 +60,10 @@ class ExemptSeen:
 class AppliedState:
     """What the plug-in of one broker did when it wrote the file.
 
-    ``sequence`` is the decision's, or None while the plug-in has none in force; ``lost`` then says why.
-    ``errors`` counts each kind since the plug-in started. ``clients`` is None where it does not report them.
+    ``mode`` is the one in force: enforce only where decision and broker agree on it. ``broker_mode`` is the
+    broker's own, its property kquota.mode. ``sequence`` is the decision's, or None while the plug-in has none
+    in force; ``lost`` then says why. ``errors`` counts each kind since the plug-in started. ``clients`` is
+    None where it does not report them.
     """
 
     schema_version: int
@@ -95,6 +97,7 @@ class AppliedState:
             "Factor": self.factor,
             "Sequence": self.sequence,
             "Mechanism": self.mechanism.value,
+            "Mode": self.mode.value,
         }
 
 

@@ -11,6 +11,7 @@ import nagiosplugin
 
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
 from kquota.cli.local_state import local_document, local_notes
+from kquota.core.broken_glass import local_broken_glass
 from kquota.observe.server_properties import BrokerPropertiesError, read_broker_properties
 from kquota.settings import SettingsError, load
 
@@ -68,6 +69,8 @@ class _Context(nagiosplugin.Context):  # type: ignore[misc]
             return nagiosplugin.Warn, f"enforcement unverified: {local['applied_problem']}"
         if applied["lost"] is not None:
             return nagiosplugin.Critical, f"the plug-in has no decision: {applied['lost']}"
+        if (glass := local_broken_glass(local)) is not None:
+            return nagiosplugin.Warn, glass
         if decision is not None and applied["state"] != decision["state"]:
             return nagiosplugin.Warn, f"decided {decision['state']}, applied {applied['state']}"
         return nagiosplugin.Ok, f"applied {applied['state']} ({applied['mode']})"
@@ -80,7 +83,12 @@ class _Summary(nagiosplugin.Summary):  # type: ignore[misc]
         return str(results["factor"].hint)
 
     def problem(self, results: nagiosplugin.Results) -> str:
-        return str(next(iter(results.most_significant)).hint)
+        worst = str(next(iter(results.most_significant)).hint)
+        if "factor" not in results:
+            return worst
+        # "PAUSE" alone would be taken for a pause that holds somebody
+        glass = local_broken_glass(results["factor"].resource.local)
+        return worst if glass in (None, worst) else f"{worst}. {glass}"
 
     def verbose(self, results: nagiosplugin.Results) -> list[str]:
         return local_notes(results["factor"].resource.local) if "factor" in results else []
@@ -101,8 +109,9 @@ def _local(config: Path) -> dict[str, Any]:
 def check(config: ConfigOption = DEFAULT_CONFIG) -> None:
     """Check this host's broker in the manner of monitoring plug-ins: 0 OK, 1 warning, 2 critical, 3 unknown.
 
-    THROTTLE is a warning; PAUSE, a decision whose lease has ended and a plug-in without a decision are
-    critical; without a usable configuration it is unknown. Performance data: factor, lease, applied_factor.
+    THROTTLE is a warning, and so is a broker that observes although enforcing is decided; PAUSE, a decision
+    whose lease has ended and a plug-in without a decision are critical; without a usable configuration it is
+    unknown. Performance data: factor, lease, applied_factor.
     """
     contexts = [_Context(name) for name in ("decision", "lease", "applied")]
     nagiosplugin.Check(_Broker(config), *contexts, _Summary()).main(verbose=0, timeout=10)

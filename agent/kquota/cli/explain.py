@@ -9,7 +9,7 @@ import typer
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
-from kquota.cli.local_state import disagreement, local_document
+from kquota.cli.local_state import broken_glass, disagreement, local_document
 from kquota.display.status_view import observes
 
 
@@ -26,7 +26,10 @@ def explain(
     local = local_document(settings, broker_id)
     typer.echo(f"{document['sentence']}.")
     typer.echo(document["what_ends_it"])
-    if document["state"] != "OPEN" and observes(local):
+    glass = broken_glass(document, local)
+    if glass is not None:
+        typer.echo(glass)
+    elif document["state"] != "OPEN" and observes(local):
         typer.echo(f"Broker {broker_id}, on this host, only observes: it holds nobody.")
     otherwise = disagreement(document, local)
     if otherwise is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from kquota.apply.applied_state import AppliedState, read_applied_state
 from kquota.apply.clients import ClientFigures
+from kquota.core.broken_glass import broken_glass_sentence, observing_brokers
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.sentences import decision_sentence
 from kquota.host.boot_clock import BootClock, BootMoment
@@ -111,6 +112,11 @@ def disagreement(document: Mapping[str, Any], local: Mapping[str, Any]) -> str |
         f"The agent on this host has decided otherwise: {decision['sentence']}. If that stays so:"
         " journalctl -u kquota-agent"
     )
+
+
+def broken_glass(document: Mapping[str, Any], local: Mapping[str, Any]) -> str | None:
+    """Say which brokers of a status document only observe although enforcing is decided; None without any."""
+    return broken_glass_sentence(observing_brokers(document["brokers"], local))
 
 
 def _clients(figures: ClientFigures) -> list[dict[str, object]]:

@@ -18,7 +18,7 @@ from kquota.cli.configuration import (
     broker_of,
     settings_of,
 )
-from kquota.cli.local_state import disagreement, local_document, local_notes
+from kquota.cli.local_state import broken_glass, disagreement, local_document, local_notes
 from kquota.cli.output import print_json
 from kquota.cli.topic_look import TopicLook
 from kquota.cli.watch import watch as run_watch
@@ -69,6 +69,7 @@ def document_of(look: ClusterLook, settings: Settings, broker_id: int) -> dict[s
     local = local_document(settings, broker_id)
     document["local"] = local
     document["disagreement"] = disagreement(document, local)
+    document["broken_glass"] = broken_glass(document, local)
     document["notes"] = local_notes(local)
     return document
 

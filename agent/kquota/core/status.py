@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from fractions import Fraction
 
-from kquota.core.decision import Decision, decision_document, written_factor
+from kquota.core.decision import Decision, Mode, decision_document, written_factor
 from kquota.core.explanation import what_ends_it
 from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
 from kquota.core.sentences import decision_sentence
 from kquota.core.timestamps import format_utc
-from kquota.core.usage import Volume
+from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, NoRecord
 
 SCHEMA_VERSION = 1
@@ -65,8 +65,15 @@ def _broker(
         "snapshot_at": None if known is None else format_utc(known.snapshot_at),
         "age_seconds": None if known is None else round((now - known.snapshot_at).total_seconds(), 3),
         "applied": None if known is None or known.applied is None else dict(known.applied),
+        "mode": None if known is None else _mode(known),
         "volumes": [] if known is None else [_volume(volume) for volume in known.volumes],
     }
+
+
+def _mode(record: UsageRecord) -> str | None:
+    """Return the mode in force at the broker's plug-in; None where its record says none that we know."""
+    said = None if record.applied is None else record.applied.get("Mode")
+    return str(said) if said in tuple(Mode) else None
 
 
 def _volume(volume: Volume) -> dict[str, object]:

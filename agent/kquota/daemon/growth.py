@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from kquota.apply.applied_state import AppliedState
 from kquota.core.decision import Mode, State
 from kquota.daemon.report import CycleReport
 from kquota.observe.observation import VolumeObservation
@@ -105,4 +106,7 @@ class PauseGrowth:
 
 def _paused(report: CycleReport) -> bool:
     decision = report.decision
-    return decision is not None and decision.state is State.PAUSE and report.enforcement.mode is Mode.ENFORCE
+    if decision is None or decision.state is not State.PAUSE or report.enforcement.mode is not Mode.ENFORCE:
+        return False
+    # A broker whose glass is broken holds nobody: what grows there is grown by producers.
+    return not (isinstance(report.applied, AppliedState) and report.applied.mode is Mode.OBSERVE)

@@ -85,5 +85,6 @@ def _applied(report: CycleReport) -> AppliedSample | None:
         sequence=applied.sequence,
         verified=report.verified,
         mechanism=applied.mechanism.value,
+        mode=applied.mode.value,
         errors=applied.errors,
     )

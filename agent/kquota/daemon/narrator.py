@@ -6,8 +6,9 @@ import logging
 import re
 from dataclasses import dataclass, field
 
-from kquota.apply.applied_state import AppliedUnknown
-from kquota.core.decision import Decision, State
+from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.core.broken_glass import broken_glass_sentence
+from kquota.core.decision import Decision, Mode, State
 from kquota.core.sentences import undetermined_sentence
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.own_record import without_throttle_zone
@@ -35,6 +36,7 @@ class Narrator:
         entries = [*self._transition(report), *self._enforced(report), *self._folded(report)]
         entries += self.trouble("write", report.write_error, MessageId.DECISION_NOT_WRITTEN)
         entries += self.trouble("topic", report.news.topic_refused, MessageId.TOPIC_REFUSED)
+        entries += self.trouble("glass", self._broken_glass(report), MessageId.MODE_CHANGED)
         entries += self._volumes(report)
         return entries
 
@@ -86,6 +88,16 @@ class Narrator:
         refused = "refused" in sentence or "unverified" in sentence
         level = logging.WARNING if refused else logging.INFO
         return [Entry(level, f"mode: {sentence}", MessageId.MODE_CHANGED)]
+
+    def _broken_glass(self, report: CycleReport) -> str | None:
+        """Return what is to say of a broker whose own mode keeps it from what is decided.
+
+        The plug-in reports once a second: the mode in force follows the decision later, the broker's own not.
+        """
+        applied = report.applied
+        decided = report.decision is not None and report.enforcement.mode is Mode.ENFORCE
+        observes = isinstance(applied, AppliedState) and applied.broker_mode is Mode.OBSERVE
+        return broken_glass_sentence([self.broker_id] if decided and observes else [])
 
     def _folded(self, report: CycleReport) -> list[Entry]:
         entries = [

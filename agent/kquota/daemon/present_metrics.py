@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from kquota.apply.applied_state import Mechanism
-from kquota.core.decision import State
+from kquota.core.decision import Mode, State
 from kquota.core.records import HoldAction
 from kquota.core.usage import VolumeStatus
 
@@ -90,6 +90,7 @@ PRESENT_NAMES = frozenset(
         "kquota_applied_factor_ratio",
         "kquota_applied_sequence",
         "kquota_applied_mechanism",
+        "kquota_applied_mode",
         "kquota_applied_errors_total",
     }
 )
@@ -137,6 +138,7 @@ class AppliedSample:
     sequence: int | None
     verified: bool
     mechanism: str
+    mode: str  # observe | enforce: the one in force
     errors: Mapping[str, int] = field(default_factory=dict)  # by kind, since the plug-in's start
 
 
@@ -278,6 +280,13 @@ def _applied_metrics(applied: AppliedSample | None) -> Iterator[Metric]:
         "mechanism",
         Mechanism,
         applied.mechanism,
+    )
+    yield _one_of(
+        "kquota_applied_mode",
+        "The mode in force at the plug-in: observe holds nobody, whatever is decided.",
+        "mode",
+        Mode,
+        applied.mode,
     )
     errors = CounterMetricFamily(
         "kquota_applied_errors", "Errors of the plug-in since it started.", labels=["kind"]

@@ -17,7 +17,7 @@ from kquota.display.bar import usage_bar
 from kquota.display.figures import STATE_STYLES, age_text, headroom_style, size_text, state_text, until_text
 
 _GAP = 1
-_NARROW_BELOW = 80
+_NARROW_BELOW = 92
 _LONGEST_BAR = 40
 _SHORTEST_BAR = 8
 _WANTED_BAR = 16
@@ -91,6 +91,7 @@ def status_table(
         _Column("FILL/s", 6, _fill, 92),
         _Column("TO SOFT", 7, lambda row: _until(row, "seconds_to_soft"), 108),
         _Column("TO HARD", 7, lambda row: _until(row, "seconds_to_hard")),
+        _Column("MODE", 7, lambda row: _mode(row, decided), right=False),
         _Column(
             "APPLIED",
             8 if columns < _NARROW_BELOW else 15,
@@ -294,6 +295,15 @@ def _until(row: Row, key: str) -> str:
     return "" if row.volume is None else until_text(row.volume[key])
 
 
+def _mode(row: Row, decided: str | None) -> Text:
+    if not row.names_broker:
+        return Text()
+    mode = row.broker["mode"]
+    if mode is None:
+        return Text("?", style="dim")
+    return Text(str(mode), style="bold red not dim" if mode == "observe" and decided is not None else "")
+
+
 def _applied(row: Row, decided: str | None, *, narrow: bool, ascii_only: bool) -> Text:
     if not row.names_broker:
         return Text()
@@ -304,7 +314,7 @@ def _applied(row: Row, decided: str | None, *, narrow: bool, ascii_only: bool) -
         text = f"{factor:.2f}"
     else:
         text = state_text(state, factor)
-    if decided is not None and state != decided:
+    if decided is not None and (state != decided or row.broker["mode"] == "observe"):
         text += " !" if ascii_only else " ≠"
     return Text(text, style=STATE_STYLES[state])
 

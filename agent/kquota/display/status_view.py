@@ -17,6 +17,7 @@ MIN_COLUMNS = 60
 _MAX_CLIENTS = 4
 _MAX_TOPICS = 4
 _FEWEST_ROWS = 3
+_OBSERVED = "observed"  # what a broker in mode observe does about any state
 _HEADING_LINES = 2  # an empty line and the table's heading
 KEYS = (
     ("q", "quit"),
@@ -92,7 +93,7 @@ def _table(
 ) -> RenderableType:
     if not rows:
         return Text("  no volume is over a limit", style="dim")
-    decided = None if observes(document.get("local")) else str(document["state"])
+    decided = None if _only_observed(document) else str(document["state"])
     return status_table(shown, longest_name(rows), columns, decided=decided, ascii_only=ascii_only)
 
 
@@ -115,6 +116,8 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
     if state != "OPEN":
         lines.append(Text(str(document["what_ends_it"])))
     lines.append(_applied_line(document))
+    if document.get("broken_glass"):
+        lines.append(Text(str(document["broken_glass"]), style="bold red"))
     if document.get("disagreement"):
         lines.append(Text(str(document["disagreement"]), style="yellow"))
     lines += [Text(str(problem), style="red") for problem in document.get("problems", ())]
@@ -124,14 +127,14 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
 def _applied_line(document: Mapping[str, Any]) -> Text:
     """Say who does what is decided, and who does something else."""
     decided, factor = str(document["state"]), document["factor"]
-    if observes(document.get("local")):
+    if _only_observed(document):
         return Text.assemble(
             "decided ",
             (state_text(decided, factor), STATE_STYLES[decided]),
             ("; only observed: the broker on this host holds nobody", "yellow"),
         )
     brokers = [broker for broker in document["brokers"] if broker["active"] is not False]
-    applied = {broker["broker_id"]: applied_state(broker)[0] for broker in brokers}
+    applied = {broker["broker_id"]: _in_force(broker) for broker in brokers}
     counts = Counter(applied.values())
     text = Text.assemble(
         "decided ",
@@ -141,9 +144,21 @@ def _applied_line(document: Mapping[str, Any]) -> Text:
     for state in ("OPEN", "THROTTLE", "PAUSE"):
         if state != decided and counts[state]:
             text.append(f"; {state} at {_ids(applied, state)}", style="bold red")
+    if counts[_OBSERVED]:
+        text.append(f"; only observed at {_ids(applied, _OBSERVED)}", style="bold red")
     if counts[None]:
         text.append(f"; unverified at {_ids(applied, None)}", style="magenta")
     return text
+
+
+def _in_force(broker: Mapping[str, Any]) -> str | None:
+    return _OBSERVED if broker["mode"] == "observe" else applied_state(broker)[0]
+
+
+def _only_observed(document: Mapping[str, Any]) -> bool:
+    """Whether nobody is known to hold producers: where some broker does, it is told who does not."""
+    enforced = any(broker["mode"] == "enforce" for broker in document["brokers"])
+    return observes(document.get("local")) and not enforced and not document.get("broken_glass")
 
 
 def observes(local: Mapping[str, Any] | None) -> bool:

@@ -118,7 +118,13 @@ def test_what_is_no_such_file(file: Path) -> None:
 
 def test_what_a_usage_record_tells_of_it() -> None:
     document = parsed(THROTTLE).to_usage_document()
-    assert document == {"State": "THROTTLE", "Factor": 0.42, "Sequence": 42, "Mechanism": "governor"}
+    assert document == {
+        "State": "THROTTLE",
+        "Factor": 0.42,
+        "Sequence": 42,
+        "Mechanism": "governor",
+        "Mode": "enforce",
+    }
 
 
 @pytest.mark.accepts("F32")

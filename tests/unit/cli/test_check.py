@@ -70,6 +70,24 @@ def test_a_lease_that_ended_and_a_plug_in_that_differs_are_told(
     assert (said.code, text in first_line(said)) == (code, True), said.out
 
 
+@pytest.mark.accepts("G22")
+def test_a_broken_glass_is_a_warning_and_said_beside_the_pause_that_it_undoes(host: Host) -> None:
+    sentence = "Broker 1 holds no producer although enforcing is decided: mode observe is in force there"
+    host.decide()
+    host.apply(OPEN, mode="observe", broker_mode="observe")
+    said = host.run("check")
+    assert said.code == 1
+    assert first_line(said).startswith(f"KQUOTA WARNING - {sentence} (kquota.mode of the broker")
+    host.decide(**pause())
+    host.apply(PAUSED, mode="observe", broker_mode="observe", mechanism="none")
+    said = host.run("check")
+    assert said.code == 2
+    paused = "KQUOTA CRITICAL - PAUSE: volume /dev/sdb1 of broker 3 is over its hard limit. "
+    assert first_line(said).startswith(paused + sentence)
+    host.decide(**pause(), mode="observe")
+    assert "although" not in first_line(host.run("check")), "it observes as decided"
+
+
 def test_no_decision_is_critical(host: Host) -> None:
     host.apply(OPEN)
     said = host.run("check")

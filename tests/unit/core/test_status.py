@@ -70,6 +70,22 @@ def test_what_a_stranger_says_to_apply_is_shown_fit_to_print() -> None:
     assert len(broker_of(Applied={str(i): i for i in range(1000)})["applied"]) == 32
 
 
+@pytest.mark.accepts("G22", "F26")
+@pytest.mark.parametrize(
+    ("applied", "mode"),
+    [
+        ({"State": "PAUSE", "Mode": "observe"}, "observe"),
+        ({"State": "PAUSE", "Mode": "enforce"}, "enforce"),
+        ({"State": "PAUSE"}, None),  # of the version before
+        ({"State": "PAUSE", "Mode": "audit"}, None),
+        ({"State": "PAUSE", "Mode": True}, None),
+        ([], None),
+    ],
+)
+def test_the_mode_in_force_is_shown_where_it_is_known(applied: object, mode: str | None) -> None:
+    assert broker_of(Applied=applied)["mode"] == mode
+
+
 @given(case=cases())
 @bounded(60)
 def test_every_status_is_json(case: Case) -> None:

@@ -45,7 +45,7 @@ FULL: dict[str, Any] = {
             "Latched": "HARD",
         }
     ],
-    "Applied": {"State": "OPEN", "Factor": 1.0, "Sequence": 41, "Mechanism": "governor"},
+    "Applied": {"State": "OPEN", "Factor": 1.0, "Sequence": 41, "Mechanism": "governor", "Mode": "enforce"},
 }
 
 

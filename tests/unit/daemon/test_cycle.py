@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kquota.apply.applied_state import Mechanism
 from kquota.core.decision import Mode, State, UndeterminedCause
 from kquota.daemon.cycle import CONTRADICTION_SECONDS, REWRITE_SECONDS, START_PATIENCE_SECONDS
 from kquota.daemon.report import CycleReport
@@ -353,7 +354,13 @@ def test_what_the_plug_in_applies_is_told_with_the_record() -> None:
         "Factor": 0.0,
         "Sequence": 1,
         "Mechanism": "governor",
+        "Mode": "enforce",
     }
+    observed = applied_state(State.PAUSE, mode=Mode.OBSERVE, mechanism=Mechanism.NONE)
+    bench.ports.plug_in = (observed, VERIFIED)
+    for _ in range(3):
+        bench.run(after=5)
+    assert bench.ports.published[-1]["Applied"]["Mode"] == "observe", "though the broker would enforce"
 
 
 def test_what_it_publishes_says_how_fast_each_volume_fills() -> None:

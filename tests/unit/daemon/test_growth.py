@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kquota.core.decision import Mode
 from kquota.daemon.growth import MIN_GROWTH_BYTES, SETTLE_SECONDS, WINDOW_SECONDS, PauseGrowth
 from kquota.daemon.report import CycleReport
 from kquota.observe.observation import Failure
@@ -131,3 +132,11 @@ def test_a_log_dir_that_can_not_be_listed_is_said(tmp_path: Path) -> None:
     assert answer.problem == f"{tmp_path}/gone: No such file or directory"
     assert "can't be looked at" in str(answer)
     assert "no topic on it grows" in str(TopicGrowth())
+
+
+@pytest.mark.accepts("G22")
+def test_with_a_broken_glass_growth_is_the_producers(tmp_path: Path) -> None:
+    pause = Pause(tmp_path)
+    pause.bench.ports.plug_in = (applied_state(mode=Mode.OBSERVE, broker_mode=Mode.OBSERVE), VERIFIED)
+    pause.go_on(SETTLE_SECONDS, 0)
+    assert pause.go_on(WINDOW_SECONDS, 4 * MIN_GROWTH_BYTES) == {}

@@ -5,6 +5,7 @@ import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from prometheus_client import REGISTRY, generate_latest
@@ -39,7 +40,7 @@ FALLBACK = DecisionSample(
     sequence=42,
     enforcing=True,
 )
-APPLIED = AppliedSample("THROTTLE", 0.42, 41, True, "governor", {"request": 3})
+APPLIED = AppliedSample("THROTTLE", 0.42, 41, True, "governor", "enforce", {"request": 3})
 
 
 @pytest.fixture
@@ -162,6 +163,17 @@ def test_what_the_plug_in_applies(metrics: AgentMetrics) -> None:
     metrics.applied(None)
     seen = series(metrics)
     assert not [name for name in seen if name.startswith(("kquota_applied_state", "kquota_applied_factor"))]
+
+
+@pytest.mark.accepts("G22")
+@pytest.mark.parametrize(("mode", "other"), [("observe", "enforce"), ("enforce", "observe")])
+def test_the_mode_in_force_at_the_plug_in(metrics: AgentMetrics, mode: str, other: str) -> None:
+    metrics.applied(replace(APPLIED, mode=mode))
+    seen = series(metrics)
+    assert seen[f'kquota_applied_mode{{mode="{mode}"}}'] == 1
+    assert seen[f'kquota_applied_mode{{mode="{other}"}}'] == 0
+    metrics.applied(None)
+    assert not [name for name in series(metrics) if name.startswith("kquota_applied_mode")], "not known"
 
 
 def test_counters_count(metrics: AgentMetrics) -> None:

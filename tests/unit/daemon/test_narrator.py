@@ -9,6 +9,7 @@ import pytest
 
 from kquota.apply.applied_state import AppliedUnknown, UnknownCause
 from kquota.apply.verification import Verification
+from kquota.core.decision import Mode
 from kquota.core.limits import Limit, LimitType
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.narrator import Narrator
@@ -203,3 +204,16 @@ def test_a_refused_topic_and_a_failed_write_are_told(told: Told) -> None:
     kinds = {entry.message_id: entry.sentence for entry in told.run()}
     assert kinds[MessageId.TOPIC_REFUSED] == "its cleanup.policy is delete"
     assert kinds[MessageId.DECISION_NOT_WRITTEN] == told.bench.ports.write_error
+
+
+@pytest.mark.accepts("G22")
+def test_a_broken_glass_is_told_when_it_breaks_and_when_it_is_whole(told: Told) -> None:
+    told.settle()
+    words = "Broker 1 holds no producer although enforcing is decided"
+    broken = applied_state(mode=Mode.OBSERVE, broker_mode=Mode.OBSERVE)
+    told.bench.ports.plug_in = (broken, VERIFIED)
+    first = lines(told.run(after=1))
+    assert [(level, sentence.startswith(words)) for level, sentence in first] == [(WARNING, True)]
+    assert lines(told.run(after=1)) == []
+    told.bench.ports.plug_in = (applied_state(mode=Mode.OBSERVE), VERIFIED)  # it follows a moment later
+    assert [sentence.startswith(f"over: {words}") for _, sentence in lines(told.run(after=1))] == [True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from kquota.core.broken_glass import broken_glass_sentence, observing_brokers
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.status import status_document
 from tests.unit.core.situations import NOW, STALENESS, fold, free, order, usage
@@ -67,3 +68,17 @@ def crowded(brokers: int = 30) -> dict[str, Any]:
         for number in range(1, brokers + 1)
     ]
     return status_of(*records, active=frozenset(range(1, brokers + 1)))
+
+
+def broken_glass() -> dict[str, Any]:
+    """A pause that brokers 1 and 3 hold, and broker 2 only observes."""
+    modes = {1: "enforce", 2: "observe", 3: "enforce"}
+    document = status_of(
+        *(
+            (str(number), usage(free(5), Applied={"State": "PAUSE", "Factor": 0.0, "Mode": mode}))
+            for number, mode in modes.items()
+        ),
+        active=frozenset(modes),
+    )
+    observing = observing_brokers(document["brokers"], document["local"])
+    return document | {"broken_glass": broken_glass_sentence(observing)}

@@ -15,7 +15,7 @@ from rich.table import Table
 from kquota.display.status_table import Order, status_rows
 from kquota.display.status_view import KEYS, Looks, observes, status_view, watch_view
 from tests.unit.core.golden import complaints
-from tests.unit.display.documents import crowded, troubled
+from tests.unit.display.documents import broken_glass, crowded, troubled
 
 WIDTHS = (60, 72, 80, 92, 108, 135, 136, 200)
 
@@ -60,7 +60,8 @@ def test_it_fits_and_says_what_matters(columns: int, ascii_only: bool) -> None:
     assert ("SOFT" in text.replace("TO SOFT", "")) == (columns >= 136)
     assert ("TO SOFT" in text) == (columns >= 108)
     assert ("+10.0M" in text) == (columns >= 92)
-    assert ("50%" in text) == ("THROTTLE 0.25" in text) == (columns >= 80)
+    assert ("50%" in text) == (columns >= 80)
+    assert ("THROTTLE 0.25" in text) == (columns >= 92)
     assert ("28h" in text) == (columns >= 68)
 
 
@@ -87,6 +88,31 @@ def test_where_it_is_only_observed_nobody_is_blamed_for_holding_nobody() -> None
     assert "decided PAUSE; only observed: the broker on this host holds nobody" in text
     assert "≠" not in text
     assert "≠" in shown(110)
+
+
+@pytest.mark.accepts("G22")
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_broken_glass_is_seen_in_every_width(columns: int) -> None:
+    document = broken_glass()
+    text = printed(console_of(columns), status_view(document, columns))
+    assert max(map(len, text.splitlines())) <= columns
+    flat = " ".join(text.split())
+    assert "decided PAUSE, applied by 2 of 3 brokers; only observed at broker 2" in flat
+    assert "Broker 2 holds no producer although enforcing is decided" in flat
+    lines = text.splitlines()
+    heading = next(line for line in lines if line.startswith("BROKER"))
+    at = slice(heading.index("MODE"), heading.index("MODE") + len("enforce"))
+    rows = {line[0]: line for line in lines if line[:1].isdigit()}
+    assert [rows[number][at].strip() for number in "123"] == ["enforce", "observe", "enforce"]
+    assert ["PAUSE ≠" in rows[number] for number in "123"] == [False, True, False]
+
+
+@pytest.mark.accepts("G22")
+def test_this_host_s_broken_glass_does_not_hide_who_holds_producers() -> None:
+    document = broken_glass()
+    document["local"] |= {"broker_id": 2, "applied": {"mode": "observe"}}
+    text = " ".join(printed(console_of(100), status_view(document, 100)).split())
+    assert "applied by 2 of 3 brokers; only observed at broker 2" in text
 
 
 @pytest.mark.parametrize(
@@ -119,7 +145,7 @@ def test_a_broker_that_was_decommissioned_is_not_there() -> None:
     assert [broker["broker_id"] for broker in troubled()["brokers"]] == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("document", [troubled(), crowded()])
+@pytest.mark.parametrize("document", [troubled(), crowded(), broken_glass()])
 def test_the_document_is_what_its_schema_says(document: dict[str, Any]) -> None:
     assert complaints("status", json.loads(json.dumps(document))) == []
 
