@@ -14,6 +14,9 @@ import java.util.concurrent.locks.LockSupport;
 
 /** A producer that sends at a steady rate where it can, and notes when how many bytes were acknowledged. */
 final class Load implements AutoCloseable {
+    /** What one request holds at most, as Kafka's max.request.size is unless configured. */
+    static final long LARGEST_REQUEST_BYTES = 1 << 20;
+
     private static final int RECORD_BYTES = 10_000;
     private static final int RECORDS_IN_TRANSACTION = 20;
     private static final Set<String> TOLD = Set.of("requests-in-flight", "record-retry-total", "record-error-total", "record-send-total",
