@@ -89,6 +89,14 @@ test-java-4.3: deps ## Its tests on Kafka 4.3, campaigns and all
 	$(MVN) -Plong,kafka-4.3 verify
 	$(call tally,callback/target/kafka-4.3)
 
+MUTANT_PACKAGES = decision quota govern fence group share threshold
+
+.PHONY: mutants-java
+mutants-java: deps ## Change the plug-in in small ways, and list what its packages' own tests do not notice (MUTANT_PACKAGES="quota share")
+	for package in $(MUTANT_PACKAGES); do \
+	  $(MVN) -Pmutants -Dmutants.package=$$package test-compile org.pitest:pitest-maven:mutationCoverage || exit 1; done
+	$(PY) -m tools.mutants.java_results
+
 .PHONY: lint
 lint: lint-python lint-fleet ## Style, types, the direction of dependencies, and roles and plays
 

@@ -1,0 +1,203 @@
+"""``python -m tools.mutants.java_results``: PIT's reports of the plug-in's packages as one JSON file.
+
+Reads ``build/mutants/java/<package>/mutations.xml`` and ``tests/mutants/equivalent-java.yml``, and writes
+``build/mutants/java.json``. An entry of the list of equivalents that matches no survivor fails the run.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+from xml.etree import ElementTree
+
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+REPORTS = REPOSITORY / "build/mutants/java"
+RESULT = REPOSITORY / "build/mutants/java.json"
+EQUIVALENT = REPOSITORY / "tests/mutants/equivalent-java.yml"
+SOURCES = REPOSITORY / "callback/src/main/java"
+# Classes that have a score of their own, apart from that of their package.
+APART = {"org.kquota.govern.GovernorLaw": "govern/GovernorLaw"}
+OUTCOMES = {
+    "KILLED": "killed",
+    "MEMORY_ERROR": "killed",
+    "SURVIVED": "survived",
+    "NO_COVERAGE": "no_coverage",
+    "TIMED_OUT": "timed_out",
+}
+ALIVE = ("survived", "no_coverage")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change that PIT made to one line."""
+
+    package: str
+    class_name: str
+    method: str
+    file: str
+    line: int
+    mutator: str
+    index: int
+    text: str
+    outcome: str
+
+
+class Survivor(TypedDict):
+    """A mutant that no test kills."""
+
+    file: str
+    line: int
+    mutator: str
+    text: str
+
+
+class Results(TypedDict):
+    """What goes into the JSON file: how many mutants of each package came to what, and the survivors."""
+
+    packages: dict[str, dict[str, int]]
+    survivors: list[Survivor]
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """Mutants that no test can tell from the code, and why."""
+
+    class_name: str
+    method: str
+    mutator: str
+    text: str
+    why: str
+    count: int = 1
+
+    def matches(self, mutant: Mutant) -> bool:
+        """Return whether the mutant is one that the entry describes."""
+        return (mutant.class_name, mutant.method, mutant.mutator) == (
+            self.class_name,
+            self.method,
+            self.mutator,
+        ) and self.text in mutant.text
+
+
+class ListIsWrong(Exception):
+    """The list of equivalents does not fit what PIT found."""
+
+
+def read_report(report: Path, package: str, sources: Path = SOURCES) -> list[Mutant]:
+    """Return the mutants of one package's ``mutations.xml``."""
+    found = []
+    for element in ElementTree.parse(report).getroot().iter("mutation"):
+        status = element.get("status", "")
+        if status == "NON_VIABLE":
+            continue
+        if status not in OUTCOMES:
+            raise ListIsWrong(f"{report}: status {status} is no result; run the package again")
+        class_name = element.findtext("mutatedClass", "")
+        line = int(element.findtext("lineNumber", "0"))
+        file = sources / class_name.rpartition(".")[0].replace(".", "/") / element.findtext("sourceFile", "")
+        source = file.read_text("utf-8").splitlines()[line - 1].strip()
+        found.append(
+            Mutant(
+                package=APART.get(class_name.partition("$")[0], package),
+                class_name=class_name,
+                method=element.findtext("mutatedMethod", ""),
+                file=str(file.relative_to(REPOSITORY)) if file.is_relative_to(REPOSITORY) else str(file),
+                line=line,
+                mutator=element.findtext("mutator", "").rpartition(".")[2],
+                index=int(element.findtext("indexes/index", "0")),
+                text=f"{source} ({element.findtext('description', '')})",
+                outcome=OUTCOMES[status],
+            )
+        )
+    return found
+
+
+def read_equivalents(file: Path) -> list[Equivalent]:
+    """Return the entries of the list of equivalents."""
+    entries = yaml.safe_load(file.read_text("utf-8")) or []
+    try:
+        return [
+            Equivalent(
+                class_name=f"org.kquota.{entry['class']}",
+                method=entry["method"],
+                mutator=entry["mutator"],
+                text=entry["text"],
+                why=entry["why"],
+                count=entry.get("count", 1),
+            )
+            for entry in entries
+        ]
+    except KeyError as e:
+        raise ListIsWrong(f"{file}: an entry has no {e}") from e
+
+
+def equivalent(mutants: Iterable[Mutant], entries: Sequence[Equivalent], reported: set[str]) -> set[Mutant]:
+    """Return the survivors that are proved equivalent.
+
+    Each entry of a package that is reported has to match as many as it says.
+    """
+    alive = [mutant for mutant in mutants if mutant.outcome in ALIVE]
+    found: set[Mutant] = set()
+    for entry in entries:
+        if entry.class_name.split(".")[2] not in reported:
+            continue
+        matched = [mutant for mutant in alive if entry.matches(mutant)]
+        if len(matched) != entry.count:
+            raise ListIsWrong(
+                f"{EQUIVALENT.name}: {entry.class_name}.{entry.method}, {entry.mutator}, {entry.text!r} "
+                f"matches {len(matched)} survivors, and says {entry.count}"
+            )
+        found.update(matched)
+    return found
+
+
+def summary(mutants: Sequence[Mutant], proved: set[Mutant]) -> Results:
+    """Return what goes into the JSON file."""
+    counts: dict[str, Counter[str]] = {}
+    for mutant in mutants:
+        counts.setdefault(mutant.package, Counter())[
+            "equivalent" if mutant in proved else mutant.outcome
+        ] += 1
+    survivors = [mutant for mutant in mutants if mutant.outcome in ALIVE and mutant not in proved]
+    return {
+        "packages": {
+            package: {key: counts[package][key] for key in (*dict.fromkeys(OUTCOMES.values()), "equivalent")}
+            for package in sorted(counts)
+        },
+        "survivors": [
+            {"file": mutant.file, "line": mutant.line, "mutator": mutant.mutator, "text": mutant.text}
+            for mutant in sorted(survivors, key=lambda mutant: (mutant.file, mutant.line, mutant.mutator))
+        ],
+    }
+
+
+def score(counts: Mapping[str, int]) -> float:
+    """Return the killed in percent of all that are not equivalent; the time limit kills, too."""
+    killed = counts["killed"] + counts["timed_out"]
+    return 100 * killed / (killed + counts["survived"] + counts["no_coverage"])
+
+
+def main() -> int:
+    """Write the JSON file, and print a line for each package."""
+    reports = sorted(REPORTS.glob("*/mutations.xml"))
+    try:
+        mutants = [mutant for report in reports for mutant in read_report(report, report.parent.name)]
+        proved = equivalent(mutants, read_equivalents(EQUIVALENT), {report.parent.name for report in reports})
+    except ListIsWrong as e:
+        print(e, file=sys.stderr)
+        return 1
+    results = summary(mutants, proved)
+    RESULT.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    for package, counts in results["packages"].items():
+        print(f"{package}: {score(counts):.1f} %, {counts}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
