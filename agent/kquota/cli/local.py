@@ -26,8 +26,10 @@ from kquota.kafka.client import look_at_properties
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.observe.identity import remembered_from_json
 from kquota.observe.observation import Observation, VolumeObservation
+from kquota.observe.server_properties import BrokerProperties
+from kquota.observe.volume_limits import bound_from_json, refuse_limits
 from kquota.observe.volume_watch import VolumeWatch
-from kquota.settings import Settings
+from kquota.settings import Settings, SettingsError
 from kquota.write.agent_state import FILE_NAME, AgentStateFile
 
 config_app = typer.Typer(help="Check or show the agent's configuration.", no_args_is_help=True)
@@ -62,32 +64,26 @@ def volumes(
 ) -> None:
     """Show what this broker's log dirs resolve to: mount, volume, sizes, limits.
 
-    Exits with 1 if a volume has failed. After --accept reload the agent: systemctl reload kquota-agent.
+    Exits with 1 if a volume has failed, or a path of limits.volumes is for none. After --accept reload the
+    agent: systemctl reload kquota-agent.
     """
     settings = settings_of(config)
     properties = broker_of(settings)
     state_file = AgentStateFile(settings.state_dir / FILE_NAME)
     if accept:
         _forget_volumes(state_file)
-    state, _ = state_file.load()
-    try:
-        remembered = remembered_from_json(state.remembered_volumes)
-    except ValueError:
-        remembered = {}
-    with VolumeWatch(properties, remembered=remembered, hang_seconds=settings.hang_seconds) as watch:
-        watch.wait_for_samples(settings.hang_seconds + _LOOK_SECONDS)
-        seen = watch.observe()
+    seen = _look(settings, properties, state_file)
     if as_json:
         print_json([_volume_document(volume, settings) for volume in seen.volumes])
     else:
         _print_volumes(seen, settings)
-    if any(volume.status != "ok" for volume in seen.volumes):
+    if seen.limits_problems or any(volume.status != "ok" for volume in seen.volumes):
         raise typer.Exit(exit_codes.FAILED)
 
 
 @config_app.command("check")
 def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
-    """Check agent.yml, its librdkafka properties and the broker's server.properties; say what is wrong.
+    """Check agent.yml, its librdkafka properties, server.properties and limits.volumes; say what is wrong.
 
     Exits with 78 if the agent could not start with them.
     """
@@ -100,7 +96,15 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
         fail(str(error), exit_codes.CONFIGURATION)
     except OSError as error:
         fail(str(error))
-    for warning in settings.warnings():
+    warnings = list(settings.warnings())
+    if settings.limits.volumes:
+        seen = _look(settings, properties, AgentStateFile(settings.state_dir / FILE_NAME))
+        try:
+            refuse_limits(settings, seen.limits_problems)
+        except SettingsError as error:
+            fail(str(error), exit_codes.CONFIGURATION)
+        warnings += seen.warnings
+    for warning in warnings:
         typer.echo(f"warning: {warning}")
     directories = ", ".join(str(path) for path in properties.directories)
     typer.echo(f"{config} is good: broker {broker_id}, directories {directories}")
@@ -116,12 +120,30 @@ def config_show(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = Fal
         typer.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
 
 
+def _look(settings: Settings, properties: BrokerProperties, state_file: AgentStateFile) -> Observation:
+    """Look at the volumes once, with the agent's memory."""
+    state, _ = state_file.load()
+    try:
+        remembered = remembered_from_json(state.remembered_volumes)
+    except ValueError:
+        remembered = {}
+    with VolumeWatch(
+        properties,
+        limits=settings.limits,
+        remembered=remembered,
+        bound=bound_from_json(state.bound_limits),
+        hang_seconds=settings.hang_seconds,
+    ) as watch:
+        watch.wait_for_samples(settings.hang_seconds + _LOOK_SECONDS)
+        return watch.observe()
+
+
 def _forget_volumes(state_file: AgentStateFile) -> None:
     state, problem = state_file.load()
     if problem is not None:
         fail(problem)
     try:
-        state_file.save(replace(state, remembered_volumes={}))
+        state_file.save(replace(state, remembered_volumes={}, bound_limits={}))
     except OSError as error:
         fail(f"the state file {state_file.path} can't be written: {error.strerror}")
 
@@ -129,13 +151,14 @@ def _forget_volumes(state_file: AgentStateFile) -> None:
 def _volume_document(volume: VolumeObservation, settings: Settings) -> dict[str, Any]:
     bounds = None
     if volume.capacity_bytes is not None:
-        bounds = settings.limits.pair(volume.mount_point).bounds(volume.capacity_bytes)
+        bounds = settings.limits.pair(volume.limits_path).bounds(volume.capacity_bytes)
     return {
         "volume": volume.name,
         "volume_id": volume.volume_id,
         "mount_point": volume.mount_point,
         "fs_type": volume.fs_type,
         "log_dirs": list(volume.log_dirs),
+        "limits_path": volume.limits_path,
         "role": volume.role,
         "status": volume.status,
         "reason": volume.reason,

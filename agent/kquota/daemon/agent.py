@@ -27,6 +27,7 @@ from kquota.observe.server_properties import BrokerProperties
 from kquota.publish.delivery import PublicationState
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
+from kquota.settings.problems import SettingsError
 from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile
 
 _GOODBYE_SECONDS = 1.0
@@ -45,6 +46,7 @@ class Agent:
 
         Raises:
             ConfigurationError: librdkafka refuses a property.
+            SettingsError: ``limits.volumes`` can't be used with the volumes that were found.
             OSError: a directory of ours can't be used, or no client can be started.
         """
         self._clocks = Clocks()
@@ -74,7 +76,7 @@ class Agent:
         """Go on with other settings: new clients, the same view of the cluster.
 
         Raises:
-            ConfigurationError, OSError: as at the start; the agent then goes on as it was.
+            ConfigurationError, SettingsError, OSError: as at the start; the agent then goes on as it was.
         """
         broker_id = _broker_id(settings, properties)
         if broker_id != self.broker_id:  # its log dirs must not be reported as ours
@@ -144,12 +146,17 @@ class Agent:
         except OSError:
             kafka.close()
             raise
+        try:
+            local.wait_for_volumes(settings.hang_seconds)
+        except SettingsError:
+            local.close()
+            kafka.close()
+            raise
         self._kafka, self._local = kafka, local
         self._publication_errors: Counter[Kind] = Counter()
         self._history_dropped = 0
         self._wait_seconds = settings.sample_interval_seconds
         kafka.start()
-        local.wait_for_volumes(settings.hang_seconds)
 
     def _remember_brokers(self, report: CycleReport) -> None:
         ids, cluster_id = report.news.active_brokers, report.news.cluster_id

@@ -15,6 +15,7 @@ from kquota.host.boot_clock import BootClock
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, with_offline
 from kquota.observe.server_properties import BrokerProperties
+from kquota.observe.volume_limits import bound_from_json, refuse_limits
 from kquota.observe.volume_watch import VolumeWatch
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
@@ -59,22 +60,30 @@ class LocalSide:
         self.offline_log_dirs = offline_log_dirs
         self._volumes = VolumeWatch(
             properties,
+            limits=settings.limits,
             remembered=_remembered(state, self.problems),
+            bound=bound_from_json(state.bound_limits),
             interval_seconds=settings.sample_interval_seconds,
             hang_seconds=settings.hang_seconds,
         )
         self._volumes.start()
 
     def wait_for_volumes(self, timeout_seconds: float) -> None:
-        """Wait until every log dir has been looked at once, or the time is over."""
+        """Wait until every log dir has been looked at once, or the time is over.
+
+        Raises:
+            SettingsError: ``limits.volumes`` can't be used with what was found.
+        """
         self._volumes.wait_for_samples(timeout_seconds)
+        refuse_limits(self._settings, self._volumes.observe().limits_problems)
 
     def observe(self, _moment: Moment) -> Observation:
         """Look at the volumes, and remember what was found."""
         observation = self._volumes.observe()
         remembered = remembered_to_json(self._volumes.remembered)
-        if remembered != self._state.remembered_volumes:
-            self._remember(replace(self._state, remembered_volumes=remembered))
+        bound = {path: list(ids) for path, ids in self._volumes.bound.items()}
+        if (remembered, bound) != (self._state.remembered_volumes, self._state.bound_limits):
+            self._remember(replace(self._state, remembered_volumes=remembered, bound_limits=bound))
         return with_offline(observation, self.offline_log_dirs)
 
     def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from kquota.core.latch import latch_volumes
 from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
 from kquota.observe.observation import VolumeObservation
-from kquota.settings.model import LimitsSection, VolumeLimitsSection
+from kquota.settings.model import LimitsSection
 
 
 def own_record(
@@ -52,12 +52,12 @@ def without_throttle_zone(record: UsageRecord) -> tuple[Volume, ...]:
 
 def _volume(observed: VolumeObservation, limits: LimitsSection, rates: Mapping[str, float]) -> Volume:
     rate = rates.get(observed.volume_id)
-    own = limits.volumes.get(observed.mount_point) or VolumeLimitsSection()
+    own = limits.own(observed.limits_path)
     return Volume(
         name=observed.name,
         capacity_bytes=observed.capacity_bytes or 0,
         consumed_bytes=observed.consumed_bytes or 0,
-        limits=limits.pair(observed.mount_point),
+        limits=limits.pair(observed.limits_path),
         volume_id=observed.volume_id,
         log_dirs=tuple(str(path) for path in observed.log_dirs),
         mount_point=observed.mount_point,

@@ -9,6 +9,8 @@ from typing import Literal
 
 Role = Literal["data", "metadata"]
 Status = Literal["ok", "offline", "failed"]
+UNKNOWN = "unknown"
+"""The type of a file system that was never seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,18 @@ class Failure:
 
     log_dir: str | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsProblem:
+    """What is wrong with a path of ``limits.volumes`` on this host, and what is allowed."""
+
+    path: str
+    wrong: str
+    allowed: str
+
+    def __str__(self) -> str:
+        return f"limits.volumes.{self.path} {self.wrong}; allowed: {self.allowed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +43,7 @@ class VolumeObservation:
     (the Strimzi proposal has Capacity and Consumed; available to *which* user is decided here). Both figures
     are None where none was ever known; of a failed volume they are the last known ones.
     ``sampled_at_monotonic`` is their time on CLOCK_MONOTONIC, in seconds; None where it is not known.
+    ``limits_path`` is the path of ``limits.volumes`` that is for this volume, None where none is.
     """
 
     name: str
@@ -42,6 +57,12 @@ class VolumeObservation:
     sampled_at_monotonic: float | None
     failures: tuple[Failure, ...] = ()
     offline_log_dirs: tuple[str, ...] = ()
+    limits_path: str | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether its log dir has never been found on any file system."""
+        return self.fs_type == UNKNOWN
 
     @property
     def status(self) -> Status:
@@ -68,10 +89,14 @@ class VolumeObservation:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """All volumes of this broker, in order of the configured log dirs, and what an operator should know."""
+    """All volumes of this broker, in order of the configured log dirs, and what an operator should know.
+
+    ``limits_problems`` are among the warnings, too.
+    """
 
     volumes: tuple[VolumeObservation, ...]
     warnings: tuple[str, ...] = ()
+    limits_problems: tuple[LimitsProblem, ...] = ()
 
 
 def with_offline(observation: Observation, offline_log_dirs: Collection[str]) -> Observation:
@@ -95,4 +120,4 @@ def with_offline(observation: Observation, offline_log_dirs: Collection[str]) ->
     warnings += [
         f"the broker reports {path} offline, which is no log dir of it" for path in sorted(offline - known)
     ]
-    return Observation(tuple(volumes), tuple(warnings))
+    return replace(observation, volumes=tuple(volumes), warnings=tuple(warnings))

@@ -12,21 +12,25 @@ from kquota.observe.mountinfo import MountTable, MountTableReader
 from kquota.observe.observation import Observation
 from kquota.observe.probe import LogDirLook, LogDirSampler
 from kquota.observe.server_properties import BrokerProperties
+from kquota.observe.volume_limits import Bound, bind_limits
 from kquota.observe.volumes import Figures, resolve
+from kquota.settings.model import LimitsSection
 
 
 class VolumeWatch:
     """Observes the volumes behind a broker's directories, without ever waiting for a disk.
 
-    ``remembered`` (log dir → volume) is what an earlier run found; persist the property of that name when
-    it changes. Not for use by several threads.
+    ``remembered`` (log dir → volume) and ``bound`` (path of ``limits.volumes`` → ids of volumes) are what an
+    earlier run found; persist the properties of these names when they change. Not for use by several threads.
     """
 
     def __init__(
         self,
         properties: BrokerProperties,
         *,
+        limits: LimitsSection | None = None,
         remembered: Mapping[str, VolumeIdentity] | None = None,
+        bound: Bound | None = None,
         interval_seconds: float = 0.2,
         hang_seconds: float = 5.0,
     ) -> None:
@@ -34,12 +38,15 @@ class VolumeWatch:
         self._hang_seconds = hang_seconds
         log_dirs = [str(path) for path in properties.directories]
         self._remembered = {name: one for name, one in (remembered or {}).items() if name in log_dirs}
+        self._limits = limits or LimitsSection()
+        self._bound = {path: ids for path, ids in (bound or {}).items() if path in self._limits.volumes}
         self._last_known: Mapping[str, Figures] = {}
         self._uuids: Mapping[str, str] = {}
         self._seen_changes = 0
         self._mounts = MountTableReader()
         self._table = MountTable(())
-        self.sampler = LogDirSampler(log_dirs, interval_seconds=interval_seconds, hang_seconds=hang_seconds)
+        looked_at = list(dict.fromkeys([*log_dirs, *self._limits.volumes]))
+        self.sampler = LogDirSampler(looked_at, interval_seconds=interval_seconds, hang_seconds=hang_seconds)
 
     def __enter__(self) -> Self:
         self.start()
@@ -53,12 +60,17 @@ class VolumeWatch:
         """The volume each log dir was found on, to be handed to the next run."""
         return dict(self._remembered)
 
+    @property
+    def bound(self) -> Bound:
+        """The volumes that each path of ``limits.volumes`` was last found to be for."""
+        return dict(self._bound)
+
     def start(self) -> None:
         """Start sampling. Raises OSError where no process can be started."""
         self.sampler.start()
 
     def wait_for_samples(self, timeout_seconds: float) -> bool:
-        """Wait until every log dir has answered, with figures or an error; tell whether all have in time."""
+        """Wait until every directory has answered, also with an error; return whether all have in time."""
         deadline = time.monotonic() + timeout_seconds
         while True:
             looks = self.sampler.latest().values()
@@ -93,7 +105,9 @@ class VolumeWatch:
         )
         self._remembered.update(resolution.found)
         self._last_known = {**self._last_known, **resolution.figures}
-        return resolution.observation
+        bound = bind_limits(self._limits, resolution, looks, mounts, self._bound, self._hang_seconds)
+        self._bound.update(bound.bound)
+        return bound.observation
 
     def accept(self, log_dir: str | None = None) -> None:
         """Take the volume that ``log_dir`` (None: every log dir) is on now as the right one."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from kquota.core.strict_json import printable
 from kquota.observe.identity import VolumeIdentity, identify
 from kquota.observe.mountinfo import Mount, MountTable
-from kquota.observe.observation import Failure, Observation, Role, VolumeObservation
+from kquota.observe.observation import UNKNOWN, Failure, Observation, Role, VolumeObservation
 from kquota.observe.probe import LogDirLook
 from kquota.observe.server_properties import BrokerProperties
 
@@ -41,12 +41,14 @@ class Resolution:
     """An observation, and what it adds to the caller's memory.
 
     ``found`` is the volume of each log dir that was seen on the volume expected there, or seen for the first
-    time; ``figures`` are those of this observation's volumes, by volume id, the last known ones included.
+    time; ``figures`` are those of this observation's volumes, by volume id, the last known ones included;
+    ``by_device`` are the ids of the volumes that were found now.
     """
 
     observation: Observation
     found: Mapping[str, VolumeIdentity]
     figures: Mapping[str, Figures]
+    by_device: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -80,7 +82,7 @@ def resolve(
     mount_by_dir: dict[str, Mount] = {}
     failure_by_dir: dict[str, str] = {}
     for log_dir in log_dirs:
-        answer = _judge_look(looks.get(log_dir) or LogDirLook(log_dir), mounts, hang_seconds)
+        answer = judge_look(looks.get(log_dir) or LogDirLook(log_dir), mounts, hang_seconds)
         if isinstance(answer, Mount):
             mount_by_dir[log_dir] = answer
         else:
@@ -124,7 +126,8 @@ def resolve(
         )
         for log_dir, mount in found_now.items()
     }
-    return Resolution(Observation(tuple(observed), tuple(warnings)), found, figures)
+    by_device = {mount.device: printable(identities[mount.device].volume_id) for mount in found_now.values()}
+    return Resolution(Observation(tuple(observed), tuple(warnings)), found, figures, by_device)
 
 
 def _fullness(figures: Figures) -> tuple[float, float]:
@@ -136,8 +139,8 @@ def _fullness(figures: Figures) -> tuple[float, float]:
     return figures.consumed_bytes / figures.capacity_bytes, figures.sampled_at_monotonic or 0.0
 
 
-def _judge_look(look: LogDirLook, mounts: MountTable, hang_seconds: float) -> Mount | str:
-    """Return the mount that answered, or why the log dir can't be judged."""
+def judge_look(look: LogDirLook, mounts: MountTable, hang_seconds: float) -> Mount | str:
+    """Return the mount that answered, or why the directory can't be judged."""
     if look.waiting_seconds >= hang_seconds:
         return f"no answer from the file system for {hang_seconds:g} s"
     if look.failed_step is not None:
@@ -226,7 +229,7 @@ def _presumed_identity(
     mount = mounts.mount_of(log_dir)
     if mount is not None and not mounts.is_root(mount):
         return identities[mount.device]
-    return VolumeIdentity(f"unknown@{log_dir}", log_dir, log_dir, "unknown", "unknown", None)
+    return VolumeIdentity(f"unknown@{log_dir}", log_dir, log_dir, UNKNOWN, UNKNOWN, None)
 
 
 def _is_expected(expected: VolumeIdentity, mount: Mount, present: VolumeIdentity, mounts: MountTable) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,13 @@ from pydantic.fields import FieldInfo
 
 from kquota.settings.kafka_options import SECRET_REFERENCE, is_secret
 from kquota.settings.layers import EnvironmentLayer, FileLayer, merged, read_text
-from kquota.settings.model import Settings, VolumeLimitsSection
+from kquota.settings.model import Settings, SourceOf, Sources, VolumeLimitsSection
 from kquota.settings.problems import REDACTED, Allowed, Problem, SettingsError, findings_of, show
-from kquota.settings.values import MOUNT_POINT
+from kquota.settings.values import VOLUME_PATH
 
 _MAX_SECRET_BYTES = 64 * 1024
 _CREDENTIALS = Path("/run/credentials")
 """Where systemd keeps the credentials of each unit that runs; only root gets at others' than its own."""
-_SourceOf = Callable[[Sequence[str]], str]
 
 
 def load(path: Path, environ: Mapping[str, str]) -> Settings:
@@ -63,6 +62,7 @@ def load_text(text: str, path: Path, environ: Mapping[str, str]) -> Settings:
     if problems:
         raise SettingsError(problems)
     settings._secrets.update(secrets)
+    settings._sources = Sources(source_of)
     return settings
 
 
@@ -94,7 +94,7 @@ def _credentials_directory(path: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _read_secrets(
-    references: object, credentials: Path, source_of: _SourceOf
+    references: object, credentials: Path, source_of: SourceOf
 ) -> tuple[dict[str, str], list[Problem]]:
     secrets: dict[str, str] = {}
     problems = []
@@ -139,7 +139,7 @@ def _read_secret(reference: str, credentials: Path) -> str | _Unread:
     return secret
 
 
-def _problems(error: ValidationError, document: Mapping[str, Any], source_of: _SourceOf) -> list[Problem]:
+def _problems(error: ValidationError, document: Mapping[str, Any], source_of: SourceOf) -> list[Problem]:
     problems: dict[str, Problem] = {}
     for entry in error.errors(include_url=False):
         place = _place(entry["loc"])
@@ -162,7 +162,7 @@ def _problem(
     if entry["type"] == "extra_forbidden":
         return _unknown(place, source)
     if entry["loc"][-1] == "[key]":
-        return Problem(source, key, place[-1], "is no mount point", MOUNT_POINT)
+        return Problem(source, key, place[-1], "is no path of a volume", VOLUME_PATH)
     allowed = _allowed_at(place)
     if entry["type"] == "missing":
         return Problem(source, key, None, "is missing", allowed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -11,7 +13,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from kquota.core.decision import FallbackAction, Mode
 from kquota.core.limits import InvalidLimit, Limit, LimitPair, check_pair
 from kquota.settings.kafka_options import KafkaOptions, KafkaSecretsSection, KafkaSection, is_secret
-from kquota.settings.problems import REDACTED, Allowed, Finding, refuse
+from kquota.settings.problems import REDACTED, Allowed, Finding, Problem, refuse
 from kquota.settings.values import (
     AbsolutePath,
     Boolean,
@@ -25,7 +27,6 @@ from kquota.settings.values import (
     LogLevel,
     LogLevelValue,
     ModeValue,
-    MountPoint,
     NodeId,
     Partitions,
     Ratio,
@@ -33,6 +34,7 @@ from kquota.settings.values import (
     Seconds,
     SecondsOrZero,
     TopicName,
+    VolumePath,
     exact,
 )
 
@@ -42,6 +44,8 @@ from kquota.settings.values import (
 SAFE_STALENESS_SECONDS = 40
 # A third of the unit's WatchdogSec: systemd ends an agent that completes no cycle for so long.
 MAX_SAMPLE_INTERVAL_SECONDS = 10.0
+SourceOf = Callable[[Sequence[str]], str]
+"""Tells where a key is from: file and line, or the variable."""
 
 
 class _Section(BaseModel):
@@ -95,20 +99,21 @@ class VolumeLimitsSection(_Section):
 
 
 class LimitsSection(_Section):
-    """Limits of this broker, and per volume (by mount point) where they differ."""
+    """Limits of this broker, and per volume (by a path on it) where they differ."""
 
     hard: LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 5})
     soft: LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 15})
     volumes: Annotated[
-        dict[MountPoint, VolumeLimitsSection], Allowed("a mapping of mount points to hard and soft")
+        dict[VolumePath, VolumeLimitsSection],
+        Allowed("a mapping of paths, one of each volume (its mount point or a log dir), to hard and soft"),
     ] = {}
 
     @model_validator(mode="after")
     def _soft_is_below_hard(self) -> Self:
         reached_first = "a soft limit that is reached before the hard one"
         pairs = {("soft",): (self.soft, self.hard)} | {
-            ("volumes", mount_point): (own.soft or self.soft, own.hard or self.hard)
-            for mount_point, own in self.volumes.items()
+            ("volumes", path): (own.soft or self.soft, own.hard or self.hard)
+            for path, own in self.volumes.items()
             if own.soft or own.hard
         }
         findings = []
@@ -121,9 +126,13 @@ class LimitsSection(_Section):
             refuse(findings)
         return self
 
-    def pair(self, mount_point: str) -> LimitPair:
-        """Return the limits that hold for the volume mounted there."""
-        own = self.volumes.get(mount_point) or VolumeLimitsSection()
+    def own(self, path: str | None) -> VolumeLimitsSection:
+        """Return what ``volumes`` says under that path."""
+        return VolumeLimitsSection() if path is None else self.volumes[path]
+
+    def pair(self, path: str | None) -> LimitPair:
+        """Return the limits that hold for the volume with that path in ``volumes``; None is one without."""
+        own = self.own(path)
         return LimitPair(soft=own.soft or self.soft, hard=own.hard or self.hard)
 
 
@@ -137,6 +146,13 @@ class LogSection(_Section):
     """What is logged."""
 
     level: LogLevelValue = LogLevel.INFO
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where each key is from; the same values from elsewhere are the same configuration."""
+
+    of: SourceOf = field(compare=False)
 
 
 class Settings(BaseSettings):
@@ -178,6 +194,7 @@ class Settings(BaseSettings):
     log: LogSection = LogSection()
 
     _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
+    _sources: Sources = PrivateAttr(default_factory=lambda: Sources(lambda _key: "the configuration"))
 
     @classmethod
     def settings_customise_sources(  # noqa: D102 - pydantic-settings' hook
@@ -231,6 +248,10 @@ class Settings(BaseSettings):
         if value > bound:
             return []
         return [Finding((key,), f"is {value:g}", f"more than {than}, {bound:g}: {why}", f"{value:g}")]
+
+    def problem(self, key: Sequence[str], wrong: str, allowed: str) -> Problem:
+        """Return that a key can't be used on this host, with the place that it is from."""
+        return Problem(self._sources.of(key), ".".join(key), None, wrong, allowed)
 
     def librdkafka(self) -> KafkaOptions:
         """Return what the operator chose for every Kafka client, secrets from files included."""

@@ -114,7 +114,7 @@ def _absolute_path(value: object) -> Path:
     return path
 
 
-def _mount_point(value: object) -> str:
+def _volume_path(value: object) -> str:
     if not isinstance(value, str) or not value.startswith("/") or value.startswith("//"):
         raise ValueError
     path = PurePosixPath(value)
@@ -208,8 +208,11 @@ Boolean = Annotated[bool, PlainValidator(_boolean), Allowed("true or false")]
 AbsolutePath = Annotated[
     Path, PlainValidator(_absolute_path), _text, Allowed("an absolute path without '..' in it")
 ]
-MOUNT_POINT = "a mount point: an absolute path without a slash at its end, such as /var/lib/kafka"
-MountPoint = Annotated[str, PlainValidator(_mount_point), Allowed(MOUNT_POINT)]
+VOLUME_PATH = (
+    "a path on the volume, its mount point or a log dir: an absolute path without a slash at its end, such as"
+    " /var/lib/kafka"
+)
+VolumePath = Annotated[str, PlainValidator(_volume_path), Allowed(VOLUME_PATH)]
 TopicName = Annotated[
     str,
     PlainValidator(_topic_name),

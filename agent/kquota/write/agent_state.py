@@ -47,12 +47,14 @@ class ActiveBrokers:
 class AgentState:
     """Everything remembered; the empty state is a first start's.
 
-    ``remembered_volumes`` is by log dir; its content is the business of ``kquota.observe``.
+    ``remembered_volumes`` is by log dir, ``bound_limits`` by path of ``limits.volumes``; their content is the
+    business of ``kquota.observe``.
     """
 
     remembered_volumes: Mapping[str, object] = field(default_factory=dict)
     enforce_grant: EnforceGrant | None = None
     active_brokers: ActiveBrokers | None = None
+    bound_limits: Mapping[str, object] = field(default_factory=dict)
 
     def granted_for(self, broker_id: int) -> str | None:
         """Return the id of the cluster that enforcing was granted for to this broker's agent, if it was."""
@@ -126,6 +128,7 @@ def _to_document(state: AgentState) -> dict[str, object]:
     return {
         "schema_version": _SCHEMA_VERSION,
         "remembered_volumes": dict(state.remembered_volumes),
+        "bound_limits": dict(state.bound_limits),
         "enforce_grant": None
         if grant is None
         else {
@@ -150,6 +153,7 @@ def _from_document(document: object) -> AgentState:
         remembered_volumes=_mapping(top.get("remembered_volumes", {}), "remembered_volumes"),
         enforce_grant=None if grant is None else _grant(_mapping(grant, "enforce_grant")),
         active_brokers=None if active is None else _active(_mapping(active, "active_brokers")),
+        bound_limits=_mapping(top.get("bound_limits", {}), "bound_limits"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,9 @@ from kquota.observe.identity import VolumeIdentity
 from kquota.observe.mountinfo import parse_mountinfo
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.server_properties import parse_broker_properties
+from kquota.observe.volume_limits import Bound
 from kquota.observe.volume_watch import VolumeWatch
+from kquota.settings.model import LimitsSection
 from tests.integration.waiting import eventually
 
 HANG_SECONDS = 1.0
@@ -163,19 +165,30 @@ class Watch:
 
 class MakeWatch(Protocol):
     def __call__(
-        self, *log_dirs: Path, remembered: dict[str, VolumeIdentity] | None = None, ready: bool = True
+        self,
+        *log_dirs: Path,
+        remembered: Mapping[str, VolumeIdentity] | None = None,
+        ready: bool = True,
+        limits: LimitsSection | None = None,
+        bound: Bound | None = None,
     ) -> Watch: ...
 
 
 @pytest.fixture
 def make_watch(taken_down: ExitStack, watches: list[VolumeWatch]) -> MakeWatch:
     def make(
-        *log_dirs: Path, remembered: dict[str, VolumeIdentity] | None = None, ready: bool = True
+        *log_dirs: Path,
+        remembered: Mapping[str, VolumeIdentity] | None = None,
+        ready: bool = True,
+        limits: LimitsSection | None = None,
+        bound: Bound | None = None,
     ) -> Watch:
         text = f"node.id=1\nlog.dirs={','.join(map(str, log_dirs))}\n"
         watch = VolumeWatch(
             parse_broker_properties(text.encode(), Path("server.properties")),
+            limits=limits,
             remembered=remembered,
+            bound=bound,
             interval_seconds=0.05,
             hang_seconds=HANG_SECONDS,
         )

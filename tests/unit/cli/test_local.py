@@ -160,6 +160,26 @@ def test_what_librdkafka_refuses_is_said_before_the_agent_starts(host: Host, nam
     assert name in said.err
 
 
+@pytest.mark.accepts("A25")
+def test_limits_of_a_path_on_no_volume_of_the_broker_are_refused(host: Host) -> None:
+    hard = {"hard": {"type": "MinFreePercentage", "level": 7}}
+    host.configure(limits={"volumes": {"/proc": hard}})
+    said = host.run("config", "check")
+    assert (said.code, said.out) == (78, "")
+    assert "agent.yml line " in said.err
+    assert "limits.volumes./proc is on no volume with a log dir of this broker" in said.err
+    assert host.run("volumes").code == 1
+    host.configure(limits={"volumes": {str(host.log_dir): hard, str(host.directory): {}}})
+    said = host.run("config", "check")
+    assert said.code == 78
+    assert f"limits.volumes.{host.log_dir} has other limits than limits.volumes.{host.directory}" in said.err
+    host.configure(limits={"volumes": {str(host.directory): hard}})
+    assert host.run("config", "check").code == 0
+    (volume,) = host.run("volumes", "--json").document
+    assert volume["hard_bytes"] == volume["capacity_bytes"] * 93 // 100
+    assert volume["limits_path"] == str(host.directory)
+
+
 def test_settings_are_shown_as_they_are_in_force_without_secrets(host: Host, tmp_path: Path) -> None:
     host.configure(kafka={"bootstrap.servers": "x:1", "sasl.password": "hunter2"})
     said = host.run("config", "show", KQUOTA_INTERVAL_SECONDS="7")

@@ -19,6 +19,7 @@ from kquota.demo.ports import LOOPBACK, PortReservation
 from tests.integration.waiting import eventually
 
 UNHEARD_OF = "no.such.property"
+_HARD = {"type": "MinFreePercentage", "level": 7}
 
 
 class Machine:
@@ -44,7 +45,12 @@ class Machine:
         return self._root / "password"
 
     def configure(
-        self, *, server_properties: str = "server.properties", with_secret: bool = False, **kafka: str
+        self,
+        *,
+        server_properties: str = "server.properties",
+        with_secret: bool = False,
+        limits_of: str | None = None,
+        **kafka: str,
     ) -> None:
         if with_secret:
             self.secret.touch(0o600)
@@ -56,6 +62,7 @@ class Machine:
             "applied_file": str(self._root / "broker" / "applied.json"),
             "state_dir": str(self.state),
             "metrics": {"listen": self._address},
+            "limits": {"volumes": {} if limits_of is None else {limits_of: {"hard": _HARD}}},
             "kafka_secrets": {"ssl.key.password": str(self.secret)} if with_secret else {},
         }
         self.config.write_text(json.dumps(document), "utf-8")  # YAML has JSON in it
@@ -102,7 +109,11 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 @pytest.mark.accepts("F34")
 @pytest.mark.parametrize(
     ("bad", "said"),
-    [({UNHEARD_OF: "1"}, UNHEARD_OF), ({"server_properties": "none.properties"}, "none.properties")],
+    [
+        ({UNHEARD_OF: "1"}, UNHEARD_OF),
+        ({"server_properties": "none.properties"}, "none.properties"),
+        ({"limits_of": "/proc"}, "limits.volumes./proc is on no volume with a log dir of this broker"),
+    ],
 )
 def test_a_configuration_that_only_fails_when_it_is_used_is_no_good_one(
     machine: Machine, capfd: pytest.CaptureFixture[str], bad: dict[str, str], said: str
@@ -139,6 +150,9 @@ def test_at_the_first_start_it_ends_with_what_is_wrong(
     machine.configure(**{UNHEARD_OF: "1"})
     assert run(machine.config, {}) == EXIT_CONFIGURATION
     assert UNHEARD_OF in capfd.readouterr().err
+    machine.configure(limits_of="/proc")
+    assert run(machine.config, {}) == EXIT_CONFIGURATION
+    assert f"{machine.config} line 1: limits.volumes./proc is on no volume" in capfd.readouterr().err
 
 
 @pytest.mark.accepts("F34")

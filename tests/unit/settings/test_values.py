@@ -126,7 +126,7 @@ limits:
 
     assert limits.pair("/data/1") == LimitPair(soft=percent(15), hard=percent(10))
     assert limits.pair("/data/3") == LimitPair(soft=percent(30), hard=percent(20))
-    assert limits.pair("/elsewhere") == LimitPair(soft=percent(15), hard=percent(5))
+    assert limits.pair(None) == LimitPair(soft=percent(15), hard=percent(5))
 
 
 @pytest.mark.parametrize(
@@ -198,10 +198,10 @@ def test_listen_addresses(text: str, address: ListenAddress, shown: str) -> None
 
 
 @pytest.mark.parametrize("mount_point", ["data", "/data/", "//data", "/data/../etc", "/data/./1", "''"])
-def test_volumes_are_keyed_by_mount_points(mount_point: str) -> None:
+def test_volumes_are_keyed_by_paths(mount_point: str) -> None:
     found = problems_of(f"limits: {{volumes: {{{mount_point}: {{}}}}}}")
     (problem,) = found.values()
-    assert problem.wrong == "is no mount point"
+    assert problem.wrong == "is no path of a volume"
 
 
 @pytest.mark.parametrize(
