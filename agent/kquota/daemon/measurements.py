@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kquota.apply.applied_state import AppliedState
-from kquota.core.decision import Mode, written_factor
+from kquota.core.decision import Mode, State, written_factor
 from kquota.core.usage import Volume
 from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, VolumeSample
 from kquota.daemon.report import CycleReport
@@ -24,7 +24,7 @@ def measure(
             DecisionSample(
                 state=decision.state.value,
                 factor=decision.factor,
-                fallback=decision.fallback,
+                held_by_fallback=decision.fallback and decision.state is not State.OPEN,
                 undetermined=[(entry.broker_id, entry.cause.value) for entry in decision.undetermined],
                 hold=None if decision.hold is None else decision.hold.action.value,
                 sequence=report.sequence,

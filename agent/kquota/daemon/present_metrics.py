@@ -122,7 +122,7 @@ class DecisionSample:
 
     state: str
     factor: float
-    fallback: bool
+    held_by_fallback: bool
     undetermined: Sequence[tuple[int | None, str]]
     hold: str | None  # pause | open
     sequence: int
@@ -216,8 +216,8 @@ def _decision_metrics(decision: DecisionSample) -> Iterator[Metric]:
     )
     yield _gauge(
         "kquota_fallback",
-        "Whether the fallback action applies because the state of a broker is not known.",
-        decision.fallback,
+        "Whether producers are held because a state is not known; 0 where the fallback action is open.",
+        decision.held_by_fallback,
     )
     undetermined = GaugeMetricFamily(
         "kquota_undetermined",

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from prometheus_client import generate_latest
 
-from kquota.core.decision import State
+from kquota.core.decision import FallbackAction, State
+from kquota.core.policy import PolicySettings
 from kquota.daemon.measurements import measure
 from kquota.daemon.metrics import AgentMetrics
-from tests.unit.daemon.cycles import NEWS, VERIFIED, Bench, applied_state, arrival, volume
+from tests.unit.daemon.cycles import NEWS, SETTINGS, VERIFIED, Bench, applied_state, arrival, volume
 
 
 def metrics_of(bench: Bench, *arrivals: object) -> str:
@@ -31,6 +32,17 @@ def test_a_fallback_and_its_broker_are_named() -> None:
     assert 'kquota_records_total{result="malformed"} 1.0' in text
     assert "kquota_enforcing 0.0" in text
     assert "kquota_applied_known 0.0" in text
+
+
+@pytest.mark.accepts("A18", "A19")
+def test_a_fallback_that_holds_nobody_is_not_shown_as_one() -> None:
+    bench = Bench(settings=replace(SETTINGS, policy=PolicySettings(FallbackAction.OPEN)))
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    bench.settle()
+    text = metrics_of(bench, arrival(2, b"{"))
+    assert 'kquota_undetermined{broker="2",cause="malformed"} 1.0' in text
+    assert 'kquota_state{state="OPEN"} 1.0' in text
+    assert "kquota_fallback 0.0" in text
 
 
 def test_volumes_decision_and_what_is_applied_are_shown() -> None:
