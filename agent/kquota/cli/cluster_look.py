@@ -14,11 +14,19 @@ from kquota.cli.output import fail
 from kquota.core.decision import UndeterminedCause
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.reading import Reading
 from kquota.core.records import read_event
 from kquota.core.status import status_document
 from kquota.core.view import ClusterView
 from kquota.fold.reader import TopicReader
-from kquota.fold.records import CaughtUp, ReaderEvent, ReadingFailed, ReadingRecovered, TopicRecord
+from kquota.fold.records import (
+    CaughtUp,
+    ReaderEvent,
+    ReadingFailed,
+    ReadingRecovered,
+    TopicRecord,
+    TopicRestarted,
+)
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, ClusterEvent
 from kquota.kafka.config import ClientProperties, ConfigurationError
@@ -50,11 +58,11 @@ class ClusterLook:
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
         self._events: SimpleQueue[TopicRecord | ReaderEvent | ClusterEvent] = SimpleQueue()
         self._admin = AdminConnection(properties)
-        self._reader = TopicReader(properties, settings.topics.usage.name, self._admin, self._events.put)
-        self._brokers = BrokerWatch(self._admin, self._events.put)
+        self._reader = TopicReader(properties, settings.topics.usage.name, self._admin, self.put)
+        self._brokers = BrokerWatch(self._admin, self.put)
         self._policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
         self._release_margin = settings.release_margin_ratio
-        self.view = ClusterView(timedelta(seconds=settings.future_tolerance_seconds))
+        self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds))
         self.membership = Membership(settings.join_grace_seconds)
         self.cluster_id: str | None = None
         self._caught_up = False
@@ -67,9 +75,18 @@ class ClusterLook:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all clients."""
         self._brokers.close()
         self._reader.close()
         self._admin.close()
+
+    @property
+    def view(self) -> ClusterView:
+        """What the topic says: as it was read last to its end, while it is read again."""
+        return self._reading.view
 
     @property
     def complete(self) -> bool:
@@ -87,6 +104,10 @@ class ClusterLook:
         while not self.complete and time.monotonic() < deadline:
             self.take(0.2)
         return self.complete
+
+    def put(self, event: TopicRecord | ReaderEvent | ClusterEvent) -> None:
+        """Hand over an event, from any thread; `take` takes it in."""
+        self._events.put(event)
 
     def take(self, timeout_seconds: float) -> None:
         """Take in what has arrived; wait for the first of it, at most so long."""
@@ -120,8 +141,11 @@ class ClusterLook:
     def _take(self, event: TopicRecord | ReaderEvent | ClusterEvent) -> None:
         match event:
             case TopicRecord():
-                self.view.fold(read_event(event.key, event.value), datetime.now(UTC))
+                self._reading.fold(read_event(event.key, event.value), datetime.now(UTC))
+            case TopicRestarted():
+                self._reading.begin_again(same_topic=event.same_topic)
             case CaughtUp():
+                self._reading.reached_end(datetime.now(UTC))
                 self._caught_up = True
             case ReadingFailed():
                 self._problems["reader"] = event.failure.sentence
@@ -130,7 +154,7 @@ class ClusterLook:
             case BrokerList():
                 self.membership.update(event.ids, time.monotonic())
                 self.cluster_id = event.cluster_id
-                self.view.know_cluster(event.cluster_id)
+                self._reading.know(event.cluster_id, self.membership.active)
                 self._problems.pop("brokers", None)
             case BrokerListFailed():
                 self._problems["brokers"] = event.failure.sentence

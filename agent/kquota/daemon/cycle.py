@@ -24,6 +24,7 @@ from kquota.core.decision import (
 )
 from kquota.core.membership import Membership
 from kquota.core.policy import Situation, decide
+from kquota.core.reading import Reading
 from kquota.core.records import (
     BrokerOrder,
     Event,
@@ -79,7 +80,7 @@ class Cycle:
         ``covered_until_uptime_ms`` is the end of an earlier instance's lease of this boot, 0 for none.
         """
         self.instance_id = str(uuid.uuid4())
-        self.view = ClusterView(settings.future_tolerance)
+        self._reading = Reading(settings.future_tolerance)
         self._membership = Membership(settings.join_grace_seconds)
         self._schedule = PublicationSchedule(settings.interval_seconds)
         self._settings = settings
@@ -89,7 +90,6 @@ class Cycle:
         self._covered_until_uptime_ms = covered_until_uptime_ms
         self._previous: tuple[Volume, ...] = ()
         self._fill_rates = FillRates()
-        self._rereading: ClusterView | None = None
         self._rereadings = 0
         self._read_once = False
         self._was_caught_up = False
@@ -107,8 +107,8 @@ class Cycle:
     def configure(self, settings: CycleSettings, ports: Ports) -> None:
         """Go on with other settings; what was learnt about the cluster stays."""
         self._settings, self._ports = settings, ports
-        self._read_anew()
-        self.view.future_tolerance = settings.future_tolerance
+        self._reading.view.future_tolerance = settings.future_tolerance
+        self._read_again()
         self._membership.grace_seconds = settings.join_grace_seconds
         self._schedule.interval_seconds = settings.interval_seconds
         self._applied = None
@@ -194,7 +194,7 @@ class Cycle:
             if event is None:
                 fold.results[FoldResult.SUPERSEDED.value] += 1
                 continue
-            result = view.fold(event, moment.wall)
+            result = self._reading.fold(event, moment.wall)
             fold.results[result.value] += 1
             if result is FoldResult.EXCESS:
                 fold.malformed.append(excess_sentence(arrival.key))
@@ -214,9 +214,8 @@ class Cycle:
                 case MalformedEvent(_, key, problem):
                     fold.malformed.append(f"the record of key {key} can't be used: {problem}")
         self._was_caught_up = news.caught_up
-        if news.caught_up and self._rereading is not None:
-            self._rereading.take_over(self.view, moment.wall)
-            self.view, self._rereading = self._rereading, None
+        if news.caught_up:
+            self._reading.reached_end(moment.wall)
         if news.caught_up and not self._read_once:
             self._read_once = True
             self._recall_latches(moment)
@@ -232,20 +231,15 @@ class Cycle:
     def _view_being_read(self, news: ClusterNews) -> ClusterView:
         if news.rereadings != self._rereadings:
             self._rereadings = news.rereadings
-            self._read_anew()
-        view = self._rereading or self.view
+            self._read_again()
         # Only what the cluster itself has said: one remembered from before may be another cluster's.
-        view.know_cluster(None if news.active_brokers is None else news.cluster_id)
-        view.listed = self._membership.active or frozenset()
-        return view
+        cluster_id = None if news.active_brokers is None else news.cluster_id
+        self._reading.know(cluster_id, self._membership.active)
+        return self._reading.target
 
-    def _read_anew(self) -> None:
-        """The topic is read again from its beginning.
-
-        Old records must not pass for the present while that goes on, so they make a view of their own, which
-        takes the place of this one at the end. Our own last record may be gone: another follows at once.
-        """
-        self._rereading = ClusterView(self._settings.future_tolerance)
+    def _read_again(self) -> None:
+        """Read the topic from its beginning; our own last record may be gone, so another follows at once."""
+        self._reading.begin_again(same_topic=True)
         self._was_caught_up = False
         self._schedule.force()
 
@@ -259,7 +253,7 @@ class Cycle:
         return zip(arrivals, read_backlog(backlog, view, moment.wall), strict=True)
 
     def _recall_latches(self, moment: Moment) -> None:
-        record = self.view.record_of(self._settings.broker_id, moment.wall)
+        record = self._reading.view.record_of(self._settings.broker_id, moment.wall)
         if not isinstance(record, NoRecord):
             self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
 
@@ -271,7 +265,7 @@ class Cycle:
             own=own,
             cluster_causes=tuple(self._cluster_causes(news)),
         )
-        decision = decide(self.view, situation, self._settings.policy, moment.wall)
+        decision = decide(self._reading.view, situation, self._settings.policy, moment.wall)
         self._decides = self._decides or self._may_decide(decision, own, moment, news)
         return decision if self._decides else None
 
@@ -342,7 +336,7 @@ class Cycle:
             decision.hold,
             enforced.mode,
             cluster_id,
-            self.view.orders.get((BrokerOrder.MAINTENANCE, self._settings.broker_id)),
+            self._reading.view.orders.get((BrokerOrder.MAINTENANCE, self._settings.broker_id)),
         )
         age_seconds = moment.monotonic_seconds - self._written_at_seconds
         if content == self._written and age_seconds < min(REWRITE_SECONDS, self._settings.lease_seconds / 3):
@@ -372,7 +366,9 @@ class Cycle:
         What somebody holds it at ends with the hold, also when no agent is there any more to end it.
         """
         shortest = duration = timedelta(seconds=self._settings.lease_seconds)
-        maintenance = self.view.order_in_force(BrokerOrder.MAINTENANCE, self._settings.broker_id, moment.wall)
+        maintenance = self._reading.view.order_in_force(
+            BrokerOrder.MAINTENANCE, self._settings.broker_id, moment.wall
+        )
         if maintenance is not None:
             duration = max(shortest, min(maintenance.until - moment.wall, MAX_MAINTENANCE_LEASE))
         if hold is not None:

@@ -217,11 +217,11 @@ class TopicReader:
             self._former_ids.add(self._topic_id)
         elif self._out_of_order is not None and self._progress.positions:
             restarted = TopicRestarted(facts.topic_id, self._out_of_order, same_topic=True)
-            self._caught_up = False
         again = restarted is not None or self._out_of_order is not None
         self._topic_id = facts.topic_id
         self._out_of_order = None
         if again:
+            self._caught_up = False
             self._progress.restart()
             self._questions.forget_ends()
         new = self._progress.begin(facts.partitions)

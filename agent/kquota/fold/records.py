@@ -25,7 +25,8 @@ class TopicRestarted:
     and the offsets of what follows do not compare with those of what came before. It takes back nothing of
     what was read.
 
-    Of the `same_topic` old records come again, until CaughtUp is told anew.
+    Of the `same_topic` the records that are still there come again. In either case CaughtUp follows when the
+    topic has been read to its end.
     """
 
     topic_id: str
@@ -35,8 +36,8 @@ class TopicRestarted:
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """Every partition has been read up to where it ended when the reading began. Told once, and again
-    after the same topic was read anew.
+    """Every partition has been read up to where it ended when the reading began. Handed over once, and again
+    after each TopicRestarted.
     """
 
     records: int
