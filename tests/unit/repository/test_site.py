@@ -19,7 +19,7 @@ def test_every_page_of_the_navigation_is_staged_with_what_it_links_to(tmp_path: 
     assert (tmp_path / "docs/img/overshoot.svg").is_file()
     home = (tmp_path / HOME).read_text("utf-8")
     assert home.count("```{toctree}") == len(sections(NAVIGATION))
-    assert "\nkquota in five minutes </README>\n" in home
+    assert "\nkquota in one page </README>\n" in home
     assert "\ntutorial\n" in home
 
 

@@ -1,4 +1,4 @@
-"""The figures in README.md and docs/sizing.md are those of the code, and the example adds up."""
+"""The defaults in docs/operation.md and docs/sizing.md are those of the code, and the example adds up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from kquota.settings.model import Settings
 from tests.unit.repository.tree import REPOSITORY
 
-README = (REPOSITORY / "README.md").read_text("utf-8")
+OPERATION = (REPOSITORY / "docs/operation.md").read_text("utf-8")
 SIZING = (REPOSITORY / "docs/sizing.md").read_text("utf-8")
 BROKER_PROPERTIES = (REPOSITORY / "callback/src/main/java/org/kquota/KquotaConfig.java").read_text("utf-8")
 
@@ -25,26 +25,25 @@ def broker_default(constant: str) -> int:
     return int(found[1].replace("_", ""))
 
 
-@pytest.mark.parametrize(
-    ("key", "sentence"),
-    [
-        ("lease_seconds", "The decision is a lease of {:g} s"),
-        ("staleness_seconds", "until that is stale ({:g} s)"),
-        ("metrics", "metrics on `{.listen}`"),
-        ("decision_file", "from `{}`"),
-        ("applied_file", "`{}`"),
-    ],
-)
-def test_a_default_in_the_text_is_the_default_of_the_settings(key, sentence):
-    assert sentence.format(default(key)) in README
+def test_the_table_of_defaults_is_that_of_the_settings():
+    table = dict(re.findall(r"^\| `([\w.]+)` \| (.+) \|$", OPERATION, re.MULTILINE))
+    limits = default("limits")
+    assert table == {
+        "lease_seconds": f"{default('lease_seconds'):g}",
+        "staleness_seconds": f"{default('staleness_seconds'):g}",
+        "decision_file": str(default("decision_file")),
+        "applied_file": str(default("applied_file")),
+        "metrics.listen": str(default("metrics").listen),
+        "limits.soft": f"{limits.soft.level} % free",
+        "limits.hard": f"{limits.hard.level} % free",
+    }
 
 
 def test_the_default_limits_are_those_of_the_settings():
     limits = default("limits")
     assert {limits.hard.type, limits.soft.type} == {"MinFreePercentage"}
-    for text in (README, SIZING):
-        words = " ".join(text.split())
-        assert f"hard at {limits.hard.level} % free and soft at {limits.soft.level} % free" in words
+    words = " ".join(SIZING.split())
+    assert f"hard at {limits.hard.level} % free and soft at {limits.soft.level} % free" in words
     assert f"a reserve of {limits.hard.level * 10} GB" in SIZING
     assert f"a zone of {(limits.soft.level - limits.hard.level) * 10} GB" in SIZING
 
