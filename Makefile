@@ -89,6 +89,19 @@ test-java-4.3: deps ## Its tests on Kafka 4.3, campaigns and all
 	$(MVN) -Plong,kafka-4.3 verify
 	$(call tally,callback/target/kafka-4.3)
 
+.PHONY: mutants
+mutants: ## Change agent and plug-in in small ways; fails where tests notice too few of the changes, and writes docs/mutants.md
+	-$(MAKE) --keep-going mutants-python mutants-java
+	$(PY) -m tools.mutants
+
+.PHONY: mutants-python
+mutants-python: deps-mutants ## The agent's half (MUTANTS_ARGS="--resume": only what no test has killed yet)
+	$(PY) -m tools.mutants.python_results $(MUTANTS_ARGS)
+
+.PHONY: mutants-page
+mutants-page: deps ## Judge the last campaigns, and write docs/mutants.md
+	$(PY) -m tools.mutants
+
 MUTANT_PACKAGES = decision quota govern fence group share threshold
 
 .PHONY: mutants-java
@@ -203,6 +216,10 @@ deps-docs: ## Set up .venv-docs with Sphinx
 	@tools/system-packages.sh
 	@tools/virtual-environment.sh docs
 
+.PHONY: deps-mutants
+deps-mutants: deps ## Set up .venv-mutants with mutmut
+	@tools/virtual-environment.sh mutants
+
 .PHONY: audit
 audit: deps ## Compare the dependencies with their locks and with themselves; list licences
 	$(PY) -m tools.audit
@@ -288,4 +305,4 @@ release: deps-fleet deps-docs ## Everything of a release into dist/release, twic
 
 .PHONY: clean
 clean: ## Remove what was built here
-	rm -rf .venv .venv-fleet .venv-pipeline .venv-docs .venv-release build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-fleet .venv-pipeline .venv-docs .venv-mutants .venv-release build dist callback/target .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

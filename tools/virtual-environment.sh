@@ -1,5 +1,5 @@
 #!/bin/sh
-# virtual-environment.sh [fleet|pipeline|docs|release]: makes .venv, or the environment of that name beside it, from the
+# virtual-environment.sh [fleet|pipeline|docs|mutants|release]: makes .venv, or the environment of that name beside it, from the
 # locked requirements; does nothing when it is already made from these very locks.
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,8 +11,9 @@ case ${1:-} in
   fleet) venv=.venv-fleet lock=requirements/fleet.txt kquota=no ;;
   pipeline) venv=.venv-pipeline lock=requirements/pipeline-dev.txt ;;
   docs) venv=.venv-docs lock=requirements/docs.txt kquota=no ;;
+  mutants) venv=.venv-mutants lock=requirements/mutants.txt kquota=no ;;
   release) venv=.venv-release lock=requirements/release.txt kquota=no ;;
-  *) echo "usage: $0 [fleet|pipeline|docs|release]" >&2; exit 2 ;;
+  *) echo "usage: $0 [fleet|pipeline|docs|mutants|release]" >&2; exit 2 ;;
 esac
 
 # Tests run side by side, and each make target looks after its environment: one makes it, the others wait.

@@ -27,14 +27,14 @@ AGES_SECONDS = (-3600.0, -30.001, -30.0, -1.0, 0.0, 1.0, 59.999, 60.0, 60.001, 8
 MALFORMED = (b"", b"null", b"{}", b"[1]", b"garbage", b'{"SnapshotAt": "2026-11-20T10:15:30Z"}')
 
 # A campaign searches further: KQUOTA_PROPERTY_SCALE=50 makes as many times the examples, new ones each time.
-SCALE = int(os.environ.get("KQUOTA_PROPERTY_SCALE", "1"))
+SCALE = float(os.environ.get("KQUOTA_PROPERTY_SCALE", "1"))
 
 
 def bounded(examples: int) -> settings:
     """Return settings for so many examples, the same in every run unless scaled."""
     return settings(
-        max_examples=examples * SCALE,
-        derandomize=SCALE == 1,
+        max_examples=round(examples * SCALE),
+        derandomize=SCALE <= 1,
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

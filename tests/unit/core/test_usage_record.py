@@ -165,7 +165,7 @@ def test_a_malformed_record_is_refused_and_says_where(path: str, value: object, 
         b"[" * 100_000 + b"]" * 100_000,
         b" " * (1024 * 1024) + b"{}",
     ],
-    ids=lambda text: repr(text[:24]),
+    ids=lambda text: f"{len(text)} bytes",
 )
 def test_what_is_no_such_json_is_malformed_and_never_raises_anything_else(text: bytes) -> None:
     with pytest.raises(MalformedRecord):

@@ -1,0 +1,46 @@
+"""The page of mutants says what the last campaigns came to."""
+
+from __future__ import annotations
+
+import sys
+
+from tools.mutants.__main__ import TARGETS, main, missed, page
+
+NONE = {"killed": 0, "timed_out": 0, "survived": 0, "no_coverage": 0, "equivalent": 0}
+PERFECT = {
+    half: {"packages": {name: NONE | {"killed": 100} for name in targets}, "survivors": []}
+    for half, targets in TARGETS.items()
+}
+
+
+def with_core(**counts):
+    core = {"packages": PERFECT["python"]["packages"] | {"core": NONE | counts}, "survivors": []}
+    return PERFECT | {"python": core}
+
+
+def test_the_page_is_fresh(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["mutants", "--check"])
+    assert main() == 0
+
+
+def test_a_score_at_its_target_is_enough():
+    assert list(missed(with_core(killed=94, timed_out=1, survived=5, equivalent=7))) == []
+
+
+def test_a_score_below_its_target_is_named():
+    assert list(missed(with_core(killed=94, survived=4, no_coverage=2))) == [
+        "core: 94.0 % of the mutants are killed, below 95 %"
+    ]
+
+
+def test_what_was_not_measured_is_missed():
+    assert set(missed({"java": PERFECT["java"]})) == {f"{name}: not measured" for name in TARGETS["python"]}
+
+
+def test_survivors_and_equivalents_are_listed():
+    survivor = {"file": "agent/a.py", "line": 7, "mutator": "f", "text": "a `b`\n  c → d"}
+    seen = PERFECT | {"python": PERFECT["python"] | {"survivors": [survivor]}}
+    entry = {"file": "agent/a.py", "function": "g", "was": "x", "becomes": "y", "why": "x is y."}
+    shown = page(seen, {"python": [entry], "java": []})
+    assert "- `agent/a.py:7`, f: `` a `b` c → d ``" in shown
+    assert "- `agent/a.py`, `g`: `x → y`. x is y." in shown

@@ -1,0 +1,262 @@
+"""``python -m tools.mutants.python_results``: run mutmut on the agent's rooms, and collect what came of it.
+
+Mutants are made and tried in ``build/mutants/python``; ``--resume`` tries only those that no test has killed
+there. Reads ``tests/mutants/equivalent-python.yml``, and writes ``build/mutants/python.json``. An entry of
+the list of equivalents that matches no survivor fails the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+import yaml
+
+from tools.mutants.java_results import Results, Survivor, score
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STAGE = REPOSITORY / "build/mutants/python"
+RESULT = REPOSITORY / "build/mutants/python.json"
+EQUIVALENT = REPOSITORY / "tests/mutants/equivalent-python.yml"
+# Where mutmut's file layout wants them, and where they are.
+LAID_OUT = {
+    "src": "agent",
+    "tests": "tests",
+    "schemas": "schemas",
+    "campaign.py": "tools/mutants/campaign.py",
+    "pyproject.toml": "tools/mutants/mutmut.toml",
+}
+# Exit codes of pytest, and mutmut's own: 33 is a mutant that no test reaches, 36 and signals are time limits.
+OUTCOMES = {
+    0: "survived",
+    5: "no_coverage",
+    33: "no_coverage",
+    24: "timed_out",
+    36: "timed_out",
+    255: "timed_out",
+}
+ALIVE = ("survived", "no_coverage")
+
+
+class ListIsWrong(Exception):
+    """The list of equivalents does not fit what mutmut found, or the campaign is not finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one function: ``was`` and ``becomes`` are the lines that differ, without indentation."""
+
+    name: str
+    file: str
+    line: int
+    function: str
+    was: str
+    becomes: str
+    outcome: str
+
+    @property
+    def room(self) -> str:
+        """The folder below ``agent/kquota``."""
+        return self.file.split("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """A mutant that no test can tell from the code, and why."""
+
+    file: str
+    function: str
+    was: str
+    becomes: str
+    why: str
+
+    def matches(self, mutant: Mutant) -> bool:
+        """Return whether the mutant is the one that the entry describes, wherever its line is now."""
+        return (self.file, self.function, self.was, self.becomes) == (
+            mutant.file,
+            mutant.function,
+            mutant.was,
+            mutant.becomes,
+        )
+
+
+def lines_of_functions(source: str) -> dict[str, int]:
+    """Return the line of each function's ``def``, by ``function`` or ``Class.function``."""
+    found = {}
+    for node in ast.parse(source).body:
+        for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                found[f"{node.name}.{inner.name}" if isinstance(node, ast.ClassDef) else inner.name] = (
+                    inner.lineno
+                )
+    return found
+
+
+def read_mutants(stage: Path) -> Iterator[Mutant]:
+    """Yield what mutmut made of each file, from its notes beside the mutated files."""
+    for meta in sorted((stage / "mutants/src").rglob("*.meta")):
+        mutated = meta.with_suffix("")
+        file = mutated.relative_to(stage / "mutants")
+        results: dict[str, int | None] = json.loads(meta.read_text("utf-8"))["exit_code_by_key"]
+        if not results:
+            continue
+        spans = json.loads(mutated.with_name(mutated.name + ".spans").read_text("utf-8"))["spans"]
+        text = mutated.read_text("utf-8").splitlines()
+        defined_at = lines_of_functions((stage / file).read_text("utf-8"))
+
+        def code(name: str, spans: dict[str, list[int]] = spans, text: list[str] = text) -> list[str]:
+            first, last = spans[name]
+            found = text[first - 1 : last]
+            start = next(
+                number for number, line in enumerate(found) if line.lstrip().startswith(("def ", "async "))
+            )
+            return [line.strip().replace(f"{name}(", "(", 1) for line in found[start:]]
+
+        for key, exit_code in results.items():
+            name = key.rpartition(".")[2]
+            mangled = name.rpartition("__mutmut_")[0]
+            function = mangled[2:].replace("ǁ", ".") if mangled.startswith("xǁ") else mangled[2:]
+            original, mutant = code(f"{mangled}__mutmut_orig"), code(name)
+            changes = [
+                change
+                for change in difflib.SequenceMatcher(None, original, mutant, autojunk=False).get_opcodes()
+                if change[0] != "equal"
+            ]
+            first, last = changes[0][1], changes[-1][2]
+            yield Mutant(
+                name=key,
+                file="agent/" + str(file.relative_to("src")),
+                line=defined_at.get(function, 0) + first,
+                function=function,
+                was="\n".join(original[first:last]),
+                becomes="\n".join(mutant[changes[0][3] : changes[-1][4]]),
+                outcome="not_tried" if exit_code is None else outcome(exit_code),
+            )
+
+
+def outcome(exit_code: int) -> str:
+    """Return what an exit code says: whatever else ends pytest has noticed the mutant."""
+    return "timed_out" if exit_code < 0 else OUTCOMES.get(exit_code, "killed")
+
+
+def read_equivalents(file: Path) -> list[Equivalent]:
+    """Return the entries of the list of equivalents."""
+    try:
+        return [Equivalent(**entry) for entry in yaml.safe_load(file.read_text("utf-8")) or []]
+    except TypeError as e:
+        raise ListIsWrong(f"{file}: {e}") from e
+
+
+def equivalent(mutants: Sequence[Mutant], entries: Iterable[Equivalent]) -> set[Mutant]:
+    """Return the survivors that are listed as equivalent; each entry has to match one."""
+    alive = [mutant for mutant in mutants if mutant.outcome in ALIVE]
+    found: set[Mutant] = set()
+    for entry in entries:
+        matched = [mutant for mutant in alive if entry.matches(mutant)]
+        if not matched:
+            raise ListIsWrong(
+                f"{EQUIVALENT.name}: {entry.file}, {entry.function}, {entry.was!r} matches no survivor"
+            )
+        found.update(matched)
+    return found
+
+
+def summary(mutants: Sequence[Mutant], proved: set[Mutant]) -> Results:
+    """Return what goes into the JSON file."""
+    counts: dict[str, Counter[str]] = {}
+    for mutant in mutants:
+        counts.setdefault(mutant.room, Counter())["equivalent" if mutant in proved else mutant.outcome] += 1
+    keys = ("killed", "survived", "no_coverage", "timed_out", "equivalent")
+    survivors: list[Survivor] = [
+        {
+            "file": mutant.file,
+            "line": mutant.line,
+            "mutator": "no test reaches it" if mutant.outcome == "no_coverage" else mutant.function,
+            "text": f"{mutant.was} → {mutant.becomes}",
+        }
+        for mutant in mutants
+        if mutant.outcome in ALIVE and mutant not in proved
+    ]
+    return {
+        "packages": {room: {key: counts[room][key] for key in keys} for room in sorted(counts)},
+        "survivors": survivors,
+    }
+
+
+def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
+    """Let mutmut make the mutants that are missing, and try those that nothing has killed yet."""
+    if not resume:
+        shutil.rmtree(stage, ignore_errors=True)
+    stage.mkdir(parents=True, exist_ok=True)
+    for name, target in LAID_OUT.items():
+        if not (stage / name).is_symlink():
+            (stage / name).symlink_to(REPOSITORY / target)
+    # Which test reaches what is found anew: tests may have changed.
+    shutil.rmtree(stage / "mutants/tests", ignore_errors=True)
+    (stage / "mutants/mutmut-stats.json").unlink(missing_ok=True)
+    names = []
+    if resume or patterns:
+        # Makes the mutants of what has changed, then finds none of that name.
+        subprocess.run([*MUTMUT, "run", "none"], cwd=stage, env=ENVIRONMENT, check=False, capture_output=True)
+        names = [
+            mutant.name
+            for mutant in read_mutants(stage)
+            if mutant.outcome in (*ALIVE, "not_tried")
+            and (not patterns or any(fnmatch(mutant.name, pattern) for pattern in patterns))
+        ]
+        if not names:
+            return
+    children = os.environ.get("MUTANTS_CHILDREN", str(os.cpu_count() or 1))
+    subprocess.run(
+        [*MUTMUT, "run", "--max-children", children, *names], cwd=stage, env=ENVIRONMENT, check=True
+    )
+
+
+MUTMUT = [str(REPOSITORY / ".venv-mutants/bin/mutmut")]
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(STAGE / "mutants/src"),
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "KQUOTA_PROPERTY_SCALE": "0.1",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the campaign, write the JSON file, and print a line for each room."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--resume", action="store_true", help="try only what no test has killed yet")
+    parser.add_argument("--collect", action="store_true", help="try nothing: only write the file again")
+    parser.add_argument(
+        "patterns", nargs="*", help="mutants to try, as kquota.core.votes.*; all of them by default"
+    )
+    options = parser.parse_args(arguments)
+    if not options.collect:
+        run(STAGE, resume=options.resume, patterns=options.patterns)
+    try:
+        mutants = list(read_mutants(STAGE))
+        untried = Counter(mutant.room for mutant in mutants if mutant.outcome == "not_tried")
+        if untried:
+            raise ListIsWrong(f"not tried yet: {dict(untried)}; --resume tries them")
+        proved = equivalent(mutants, read_equivalents(EQUIVALENT))
+    except ListIsWrong as e:
+        print(e, file=sys.stderr)
+        return 1
+    results = summary(mutants, proved)
+    RESULT.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for room, counts in results["packages"].items():
+        print(f"{room}: {score(counts):.1f} %, {counts}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
