@@ -24,7 +24,7 @@ from kquota.cli.output import fail, print_json
 from kquota.display.figures import size_text
 from kquota.kafka.client import look_at_properties
 from kquota.kafka.config import ClientProperties, ConfigurationError
-from kquota.observe.identity import remembered_from_json
+from kquota.observe.identity import remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, VolumeObservation
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import bound_from_json, refuse_limits
@@ -70,9 +70,7 @@ def volumes(
     settings = settings_of(config)
     properties = broker_of(settings)
     state_file = AgentStateFile(settings.state_dir / FILE_NAME)
-    if accept:
-        _forget_volumes(state_file)
-    seen = _look(settings, properties, state_file)
+    seen = _look(settings, properties, state_file, accept=accept)
     if as_json:
         print_json([_volume_document(volume, settings) for volume in seen.volumes])
     else:
@@ -120,9 +118,13 @@ def config_show(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = Fal
         typer.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
 
 
-def _look(settings: Settings, properties: BrokerProperties, state_file: AgentStateFile) -> Observation:
-    """Look at the volumes once, with the agent's memory."""
-    state, _ = state_file.load()
+def _look(
+    settings: Settings, properties: BrokerProperties, state_file: AgentStateFile, *, accept: bool = False
+) -> Observation:
+    """Look at the volumes once, with the agent's memory; what is accepted becomes its memory."""
+    state, problem = state_file.load()
+    if accept and problem is not None:
+        fail(problem)
     try:
         remembered = remembered_from_json(state.remembered_volumes)
     except ValueError:
@@ -131,21 +133,22 @@ def _look(settings: Settings, properties: BrokerProperties, state_file: AgentSta
         properties,
         limits=settings.limits,
         remembered=remembered,
-        bound=bound_from_json(state.bound_limits),
+        bound={} if accept else bound_from_json(state.bound_limits),
         hang_seconds=settings.hang_seconds,
     ) as watch:
         watch.wait_for_samples(settings.hang_seconds + _LOOK_SECONDS)
-        return watch.observe()
-
-
-def _forget_volumes(state_file: AgentStateFile) -> None:
-    state, problem = state_file.load()
-    if problem is not None:
-        fail(problem)
-    try:
-        state_file.save(replace(state, remembered_volumes={}, bound_limits={}))
-    except OSError as error:
-        fail(f"the state file {state_file.path} can't be written: {error.strerror}")
+        if accept:
+            watch.accept()
+        seen = watch.observe()
+    if accept:
+        accepted = replace(
+            state, remembered_volumes=remembered_to_json(watch.remembered), bound_limits=dict(watch.bound)
+        )
+        try:
+            state_file.save(accepted)
+        except OSError as error:
+            fail(f"the state file {state_file.path} can't be written: {error.strerror}")
+    return seen
 
 
 def _volume_document(volume: VolumeObservation, settings: Settings) -> dict[str, Any]:

@@ -85,10 +85,10 @@ class Agent:
                 f" {self.broker_id}: restart it, if that is meant"
             )
         kafka, local = self._kafka, self._local
-        # `kquota volumes --accept` has changed the file; where it is broken, or its disk does not answer,
-        # what we have in mind counts.
+        # `kquota volumes --accept` has changed the file; where it is broken or gone, or its disk does not
+        # answer, what we have in mind counts.
         state = local.state
-        if self._states.settle(_GOODBYE_SECONDS):
+        if self._states.settle(_GOODBYE_SECONDS) and self._state_file.path.exists():
             loaded, self._state_problem = self._state_file.load()
             state = state if self._state_problem else loaded
         self._connect(settings, properties, state, local.offline_log_dirs)

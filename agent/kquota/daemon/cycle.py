@@ -92,6 +92,7 @@ class Cycle:
         self._fill_rates = FillRates()
         self._rereadings = 0
         self._read_once = False
+        self._recalled = False
         self._was_caught_up = False
         self._withheld = False
         self._usage_sequence = 0
@@ -107,6 +108,7 @@ class Cycle:
     def configure(self, settings: CycleSettings, ports: Ports) -> None:
         """Go on with other settings; what was learnt about the cluster stays."""
         self._settings, self._ports = settings, ports
+        self._recalled = False
         self._reading.view.future_tolerance = settings.future_tolerance
         self._read_again()
         self._membership.grace_seconds = settings.join_grace_seconds
@@ -172,7 +174,7 @@ class Cycle:
 
     def _publish(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> bool:
         self._withheld = own is None or news.topic_refused is not None
-        # Not before the topic was read: our own last record there says which breaches are latched.
+        # Not before the topic was read: our own last record says which volumes we have, and their latches.
         if own is None or self._withheld or not self._read_once:
             return False
         applied = self._applied[0] if self._applied is not None else None
@@ -216,9 +218,9 @@ class Cycle:
         self._was_caught_up = news.caught_up
         if news.caught_up:
             self._reading.reached_end(moment.wall)
-        if news.caught_up and not self._read_once:
-            self._read_once = True
-            self._recall_latches(moment)
+        if news.caught_up and not self._recalled:
+            self._recalled = self._read_once = True
+            self._recall(moment)
         if news.active_brokers is not None:
             self._membership.update(news.active_brokers, moment.monotonic_seconds)
             self._schedule.interval_seconds = regular_interval_seconds(
@@ -252,10 +254,11 @@ class Cycle:
         backlog = [(arrival.key, arrival.value) for arrival in arrivals]
         return zip(arrivals, read_backlog(backlog, view, moment.wall), strict=True)
 
-    def _recall_latches(self, moment: Moment) -> None:
+    def _recall(self, moment: Moment) -> None:
         record = self._reading.view.record_of(self._settings.broker_id, moment.wall)
-        if not isinstance(record, NoRecord):
-            self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
+        volumes = () if isinstance(record, NoRecord) else record.volumes
+        self._previous = (*self._previous, *(v for v in volumes if v.latched))
+        self._ports.recall(volumes)
 
     def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
         situation = Situation(

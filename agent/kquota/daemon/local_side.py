@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from kquota.apply.applied_state import AppliedState, AppliedUnknown, read_applied_state
 from kquota.apply.verification import Verification, verify
 from kquota.core.records import broker_key
-from kquota.core.usage import UsageRecord, usage_to_document
+from kquota.core.usage import UsageRecord, Volume, usage_to_document
 from kquota.daemon.clocks import Moment
 from kquota.daemon.state_writer import StateWriter
 from kquota.host.boot_clock import BootClock
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, with_offline
+from kquota.observe.recorded import recorded_volumes
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import bound_from_json, refuse_limits
 from kquota.observe.volume_watch import VolumeWatch
@@ -86,6 +87,10 @@ class LocalSide:
             self._remember(replace(self._state, remembered_volumes=remembered, bound_limits=bound))
         return with_offline(observation, self.offline_log_dirs)
 
+    def recall(self, volumes: Iterable[Volume]) -> None:
+        """Compare log dirs that nothing is remembered of with what this broker last reported."""
+        self._volumes.recall(recorded_volumes(volumes))
+
     def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
         """Publish this broker's record."""
         value = to_json(usage_to_document(record, applied=applied))
@@ -149,5 +154,5 @@ def _remembered(state: AgentState, problems: dict[str, str]) -> dict[str, Volume
     try:
         return remembered_from_json(state.remembered_volumes)
     except ValueError as error:
-        problems["remembered volumes"] = f"{error}; the mounts found now are taken as expected"
+        problems["remembered volumes"] = f"{error}; the last report says where each log dir belongs"
         return {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from kquota.apply.applied_state import AppliedState, AppliedUnknown
 from kquota.apply.verification import Verification
-from kquota.core.usage import UsageRecord
+from kquota.core.usage import UsageRecord, Volume
 from kquota.daemon.clocks import Moment
 from kquota.daemon.orders import Headers
 from kquota.observe.observation import Observation
@@ -47,6 +47,9 @@ class Ports(Protocol):
 
     def observe(self, moment: Moment) -> Observation | None:
         """Return the freshest look at the volumes; None before the first."""
+
+    def recall(self, volumes: Iterable[Volume]) -> None:
+        """Take in the volumes of this broker's last record; empty where there is none."""
 
     def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
         """Hand the record to the usage topic."""

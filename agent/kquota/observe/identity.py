@@ -13,6 +13,7 @@ class VolumeIdentity:
     """A volume as it is known beyond one look at it: JSON-able, to be remembered for each log dir.
 
     ``volume_id`` is the file system's UUID where there is one, else made of type, source and mount point.
+    ``fs_type`` is empty where the volume is known from a usage record, which does not name it.
     """
 
     volume_id: str
@@ -26,14 +27,19 @@ class VolumeIdentity:
         """Tell whether ``other``, seen at ``mount_point``, is the same file system.
 
         Device names and numbers change from boot to boot, so UUIDs decide wherever both are known; a file
-        system without one is the same if type, source and mount point are.
+        system without one is the same if type, source and mount point are. A volume known from a usage record
+        is the same if its id is, or if it is mounted in the same place: a host may have got new disks.
         """
+        if not self.fs_type:
+            return self.volume_id == other.volume_id or self.mount_point in (mount_point, other.mount_point)
         if self.fs_uuid is not None and other.fs_uuid is not None:
             return self.fs_uuid == other.fs_uuid
         return (self.fs_type, self.source, self.mount_point) == (other.fs_type, other.source, mount_point)
 
     def __str__(self) -> str:
         """Describe the volume for a message."""
+        if not self.fs_type:
+            return f"{self.source} at {self.mount_point} (as this broker last reported)"
         uuid = f", fs uuid {self.fs_uuid}" if self.fs_uuid else ""
         return f"{self.source} at {self.mount_point} ({self.fs_type}{uuid})"
 

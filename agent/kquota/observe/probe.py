@@ -36,7 +36,8 @@ class LogDirLook:
     ``failed_step`` ("open" or "statvfs") and ``failed_errno`` tell of a look that failed. The rest is from
     the last look that succeeded at ``sampled_at_monotonic`` (None: none yet): the id of the mount that
     answered, the file system's capacity, the bytes available to an unprivileged user, the errno of listing
-    the directory (0: listed), and the file system's UUID where the kernel tells it.
+    the directory (0: listed), the file system's UUID where the kernel tells it, and whether Kafka has
+    formatted the directory (None where that can't be seen).
     """
 
     log_dir: str
@@ -49,6 +50,7 @@ class LogDirLook:
     available_bytes: int = 0
     list_errno: int = 0
     fs_uuid: str | None = None
+    formatted: bool | None = None
 
 
 class LogDirSampler:
@@ -246,7 +248,7 @@ def _is_readable(pipe: IO[bytes], wait_seconds: float) -> bool:
 
 def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
     """Read one line of the probe's answer; what it has not found out yet stays as it was ``before``."""
-    _, waited, sampled, step, failed, mount_id, capacity, available, listed, uuid = line.split(" ")
+    _, waited, sampled, step, failed, mount_id, capacity, available, listed, uuid, formatted = line.split(" ")
     look = LogDirLook(
         log_dir=before.log_dir,
         waiting_seconds=int(waited) * probe_process.TICK_SECONDS,
@@ -258,6 +260,7 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
         available_bytes=int(available),
         list_errno=int(listed),
         fs_uuid=None if uuid == "-" else str(UUID(uuid)),
+        formatted=None if formatted == "-" else formatted == "1",
     )
     if int(sampled):
         return look

@@ -9,7 +9,8 @@ log dir and a line ``end``, and exits when stdin ends, that is when its parent c
 
 A line: index, ticks waited for an unfinished look, time of the last look that got figures (CLOCK_MONOTONIC,
 nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available (bytes), errno
-of listing the directory, file system UUID or ``-``.
+of listing the directory, file system UUID or ``-``, whether Kafka has formatted the directory (1, 0, or
+``-`` where that can't be seen).
 """
 
 import _thread
@@ -37,13 +38,13 @@ class LogDir:
     def __init__(self, path: bytes) -> None:
         self.path = path
         self.busy_since_tick: int | None = None
-        self.uuid = "-"
+        self.uuid = self.formatted = "-"
         self.list_errno = 0
         self.mount_id = 0
         self.identity: tuple[int, int, int] | None = None
         self.full_look_at = 0.0
         # One tuple, replaced as a whole: the main thread never sees half a look.
-        self.result: tuple[int, str, int, int, int, int, int, str] = (0, "-", 0, 0, 0, 0, 0, "-")
+        self.result: tuple[int, str, int, int, int, int, int, str, str] = (0, "-", 0, 0, 0, 0, 0, "-", "-")
 
     def look(self) -> None:
         """Look once; an error ends up in the result, and the figures of the last good look stay."""
@@ -71,13 +72,14 @@ class LogDir:
                 figures.f_bavail * figures.f_frsize,
                 self.list_errno,
                 self.uuid,
+                self.formatted,
             )
         except OSError as error:
             self.identity = None
             self.result = (self.result[0], step, error.errno or errno.EIO, *self.result[3:])
 
     def full_look(self, handle: int) -> None:
-        """Read the mount id, list one entry (a dead file system refuses), ask for the UUID."""
+        """Read the mount id, list one entry (a dead file system refuses), ask for the UUID and the format."""
         fdinfo = os.open(f"/proc/self/fdinfo/{handle}", os.O_RDONLY | os.O_CLOEXEC)
         try:
             for line in os.read(fdinfo, 4096).split(b"\n"):
@@ -85,7 +87,7 @@ class LogDir:
                     self.mount_id = int(line[7:])
         finally:
             os.close(fdinfo)
-        self.list_errno, self.uuid = 0, "-"
+        self.list_errno, self.uuid, self.formatted = 0, "-", "-"
         try:
             # The same directory by its descriptor: the path could lead elsewhere by now.
             readable = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -93,11 +95,23 @@ class LogDir:
                 with os.scandir(readable) as entries:
                     next(entries, None)
                 self.uuid = filesystem_uuid(readable)
+                self.formatted = formatted(readable)
             finally:
                 os.close(readable)
         except OSError as error:
             self.list_errno = error.errno or errno.EIO
         self.full_look_at = time.monotonic()
+
+
+def formatted(handle: int) -> str:
+    """Return 1 for a directory with Kafka's ``meta.properties``, 0 without, ``-`` where nobody may look."""
+    try:
+        os.stat("meta.properties", dir_fd=handle)
+    except FileNotFoundError:
+        return "0"
+    except OSError:
+        return "-"
+    return "1"
 
 
 def filesystem_uuid(handle: int) -> str:

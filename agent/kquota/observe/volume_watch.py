@@ -11,6 +11,7 @@ from kquota.observe.identity import VolumeIdentity
 from kquota.observe.mountinfo import MountTable, MountTableReader
 from kquota.observe.observation import Observation
 from kquota.observe.probe import LogDirLook, LogDirSampler
+from kquota.observe.recorded import Recorded
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import Bound, bind_limits
 from kquota.observe.volumes import Figures, resolve
@@ -21,7 +22,9 @@ class VolumeWatch:
     """Observes the volumes behind a broker's directories, without ever waiting for a disk.
 
     ``remembered`` (log dir → volume) and ``bound`` (path of ``limits.volumes`` → ids of volumes) are what an
-    earlier run found; persist the properties of these names when they change. Not for use by several threads.
+    earlier run found; persist the properties of these names when they change. A log dir that is not
+    remembered may be on the wrong mount, until `recall` compares it with what this broker last reported.
+    Not for use by several threads.
     """
 
     def __init__(
@@ -40,6 +43,8 @@ class VolumeWatch:
         self._remembered = {name: one for name, one in (remembered or {}).items() if name in log_dirs}
         self._limits = limits or LimitsSection()
         self._bound = {path: ids for path, ids in (bound or {}).items() if path in self._limits.volumes}
+        self._unproven = set(log_dirs) - self._remembered.keys()
+        self._accepts = False
         self._last_known: Mapping[str, Figures] = {}
         self._uuids: Mapping[str, str] = {}
         self._seen_changes = 0
@@ -57,8 +62,8 @@ class VolumeWatch:
 
     @property
     def remembered(self) -> Mapping[str, VolumeIdentity]:
-        """The volume each log dir was found on, to be handed to the next run."""
-        return dict(self._remembered)
+        """The volume of each log dir, to be handed to the next run; none that is yet to be recalled."""
+        return {name: one for name, one in self._remembered.items() if name not in self._unproven}
 
     @property
     def bound(self) -> Bound:
@@ -102,6 +107,7 @@ class VolumeWatch:
             last_known=self._last_known,
             hang_seconds=self._hang_seconds,
             silence=self.sampler.silence,
+            accept=self._accepts,
         )
         self._remembered.update(resolution.found)
         self._last_known = {**self._last_known, **resolution.figures}
@@ -109,12 +115,31 @@ class VolumeWatch:
         self._bound.update(bound.bound)
         return bound.observation
 
+    def recall(self, recorded: Recorded) -> None:
+        """Compare the log dirs that nothing is remembered of with what this broker last reported.
+
+        One that was on another volume then has lost its mount, and is still expected there. The last figures
+        of a volume that can't be read count for it.
+        """
+        for log_dir in self._unproven & recorded.identities.keys():
+            expected, present = recorded.identities[log_dir], self._remembered.get(log_dir)
+            has_arrived = expected.mount_point == "/"
+            if present is None or not (
+                has_arrived or expected.is_same(present, mount_point=present.mount_point)
+            ):
+                self._remembered[log_dir] = expected
+        self._unproven.clear()
+        self._last_known = {**recorded.figures, **self._last_known}
+
     def accept(self, log_dir: str | None = None) -> None:
         """Take the volume that ``log_dir`` (None: every log dir) is on now as the right one."""
+        self._accepts = True
         if log_dir is None:
             self._remembered.clear()
+            self._unproven.clear()
         else:
             self._remembered.pop(log_dir, None)
+            self._unproven.discard(log_dir)
 
     def close(self) -> None:
         """End the sampling."""

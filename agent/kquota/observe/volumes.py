@@ -19,6 +19,8 @@ from kquota.observe.observation import UNKNOWN, Failure, Observation, Role, Volu
 from kquota.observe.probe import LogDirLook
 from kquota.observe.server_properties import BrokerProperties
 
+UNSEEN = "unknown@"
+"""How the ids begin of volumes that stand for a log dir whose own volume was never seen."""
 _ERRNO_REASONS = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "is not a directory",
@@ -69,13 +71,15 @@ def resolve(
     last_known: Mapping[str, Figures] | None = None,
     hang_seconds: float = 5.0,
     silence: str | None = None,
+    accept: bool = False,
 ) -> Resolution:
     """Resolve log dirs to volumes.
 
     ``looks`` are by configured path; ``remembered`` is the volume each log dir was on when last found;
     ``device_uuids`` are by "major:minor", for file systems whose UUID the looks don't tell; ``last_known``
     is by volume id. A look without an answer for ``hang_seconds`` is a failure. ``silence`` says that no
-    look can be trusted, and why. Several log dirs on one file system are one volume, as full as the fullest.
+    look can be trusted, and why. ``accept`` believes every log dir that was never found before. Several log
+    dirs on one file system are one volume, as full as the fullest.
     """
     last_known = last_known or {}
     log_dirs = [str(path) for path in properties.directories]
@@ -93,6 +97,7 @@ def resolve(
 
     volumes: dict[str, _Volume] = {}
     found_now: dict[str, Mount] = {}
+    is_formatted = any(looks[log_dir].formatted for log_dir in log_dirs if log_dir in looks)
     for log_dir in log_dirs:
         mount, expected = mount_by_dir.get(log_dir), remembered.get(log_dir)
         if mount is None:
@@ -102,6 +107,16 @@ def resolve(
         elif expected is not None and not _is_expected(expected, mount, identities[mount.device], mounts):
             volume = volumes.setdefault(expected.volume_id, _Volume(expected))
             volume.failures.append(Failure(log_dir, _gone(log_dir, expected, mount, identities, mounts)))
+        elif (
+            expected is None
+            and not accept
+            and is_formatted
+            and looks[log_dir].formatted is False
+            and mounts.is_root(mount)
+        ):
+            identity = _unseen(log_dir)
+            volume = volumes.setdefault(identity.volume_id, _Volume(identity))
+            volume.failures.append(Failure(log_dir, _unformatted(log_dir)))
         else:
             identity = identities[mount.device]
             volume = volumes.setdefault(identity.volume_id, _Volume(identity))
@@ -229,7 +244,11 @@ def _presumed_identity(
     mount = mounts.mount_of(log_dir)
     if mount is not None and not mounts.is_root(mount):
         return identities[mount.device]
-    return VolumeIdentity(f"unknown@{log_dir}", log_dir, log_dir, UNKNOWN, UNKNOWN, None)
+    return _unseen(log_dir)
+
+
+def _unseen(log_dir: str) -> VolumeIdentity:
+    return VolumeIdentity(f"{UNSEEN}{log_dir}", log_dir, log_dir, UNKNOWN, UNKNOWN, None)
 
 
 def _is_expected(expected: VolumeIdentity, mount: Mount, present: VolumeIdentity, mounts: MountTable) -> bool:
@@ -249,6 +268,13 @@ def _gone(
     return (
         f"the mount of {expected} is gone; {log_dir} is now on {identities[mount.device]}{root} "
         "(kquota volumes --accept, if that is meant)"
+    )
+
+
+def _unformatted(log_dir: str) -> str:
+    return (
+        f"{log_dir} is on the root file system and has no meta.properties, which other directories of this"
+        " broker have: its mount is missing (kquota volumes --accept, if that is meant)"
     )
 
 

@@ -2,7 +2,7 @@
 
 Only convenience and caution live here: everything the cluster has to agree on is in the topic. A lost
 or broken state file therefore never loosens anything; the agent observes until enforcing is verified
-again, and takes the mounts it finds for the expected ones.
+again, and expects each log dir on the volume that its own last record on the topic names.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kquota.observe.recorded import recorded_volumes
 from tests.integration.observe.conftest import MakeDisk, MakeWatch, run
 from tests.integration.waiting import eventually
 
@@ -76,6 +77,7 @@ def test_a_vanished_mount_fails_and_never_shows_the_figures_below_it(
     log_dir = disk.log_dir()
     watch = make_watch(log_dir)
     known = watch.volume
+    watch.watch.recall(recorded_volumes(()))
     remembered = dict(watch.watch.remembered)
     disk.unmount_lazily()
     eventually(lambda: watch.volume.status == "failed")

@@ -114,11 +114,12 @@ def test_a_log_dir_that_is_not_there_fails(host: Host) -> None:
     assert "kafka" in volume["reason"]
 
 
-def test_accepting_the_volumes_of_now_forgets_the_ones_before(host: Host) -> None:
+def test_accepting_the_volumes_of_now_replaces_the_ones_before(host: Host) -> None:
     state = host.directory / "state" / "state.json"
     state.write_text(json.dumps({"schema_version": 1, "remembered_volumes": {"/x": {"y": 1}}}), "utf-8")
     assert host.run("volumes", "--accept").code == 0
-    assert json.loads(state.read_text("utf-8"))["remembered_volumes"] == {}
+    remembered = json.loads(state.read_text("utf-8"))["remembered_volumes"]
+    assert list(remembered) == [str(host.log_dir)], "a start without it would ask the last report again"
 
 
 def test_what_root_accepts_stays_readable_to_the_agent(host: Host) -> None:

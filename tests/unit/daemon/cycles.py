@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -21,7 +21,7 @@ from kquota.core.decision import FallbackAction, Mode, State
 from kquota.core.limits import Limit, LimitType
 from kquota.core.policy import PolicySettings
 from kquota.core.timestamps import format_utc
-from kquota.core.usage import UsageRecord, usage_to_document
+from kquota.core.usage import UsageRecord, Volume, usage_to_document
 from kquota.daemon.clocks import Moment
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.cycle_settings import CycleSettings
@@ -119,9 +119,13 @@ class MemoryPorts:
     published: list[dict[str, Any]] = field(default_factory=list)
     written: list[dict[str, Any]] = field(default_factory=list)
     grants: list[str] = field(default_factory=list)
+    recalled: list[tuple[Volume, ...]] = field(default_factory=list)
 
     def observe(self, _moment: Moment) -> Observation | None:
         return Observation(self.volumes, self.warnings) if self.volumes else None
+
+    def recall(self, volumes: Iterable[Volume]) -> None:
+        self.recalled.append(tuple(volumes))
 
     def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
         self.published.append(dict(usage_to_document(record, applied=applied)))

@@ -217,7 +217,11 @@ def test_decisions_go_on_while_the_disk_of_the_state_file_stalls(
     assert state.active_brokers.broker_ids == (7, 8, 9, 10), "the last one at the end"
 
 
-def test_a_reload_reads_what_was_written_just_before(agent: Agent, directory: Path) -> None:
+def test_a_reload_reads_what_was_written_just_before(
+    agent: Agent, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KafkaSide, "news", lambda *_: ClusterNews(caught_up=True))
+    agent.run_cycle()
     agent.run_cycle()
     settings = settings_in(directory)
     agent.reconfigure(settings, read_broker_properties(settings.broker.server_properties))
@@ -225,7 +229,24 @@ def test_a_reload_reads_what_was_written_just_before(agent: Agent, directory: Pa
     assert list(state.remembered_volumes) == [f"{directory}/kafka"]
 
 
-def test_a_state_file_that_can_not_be_written_is_told(agent: Agent, directory: Path) -> None:
+def test_a_state_file_that_is_gone_at_a_reload_is_no_first_start(
+    agent: Agent, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KafkaSide, "news", lambda *_: ClusterNews(caught_up=True))
+    agent.run_cycle()
+    agent.run_cycle()
+    settings = settings_in(directory)
+    properties = read_broker_properties(settings.broker.server_properties)
+    agent.reconfigure(settings, properties)
+    (settings.state_dir / FILE_NAME).unlink()
+    agent.reconfigure(settings, properties)
+    assert list(agent._local.state.remembered_volumes) == [f"{directory}/kafka"]
+
+
+def test_a_state_file_that_can_not_be_written_is_told(
+    agent: Agent, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(KafkaSide, "news", lambda *_: ClusterNews(caught_up=True))
     (directory / "state").rename(directory / "gone")
     eventually(
         lambda: any("state.json can't be written" in entry.sentence for entry in agent.run_cycle()[1]),

@@ -22,6 +22,7 @@ from tests.unit.daemon.cycles import (
     UNKNOWN,
     VERIFIED,
     Bench,
+    MemoryPorts,
     applied_state,
     arrival,
     order,
@@ -163,6 +164,21 @@ def test_a_latch_is_recalled_from_the_topic_before_anything_is_published() -> No
     report = bench.run()
     assert "Latched" not in bench.ports.published[-1]["Volumes"][0]
     assert state(report) == "THROTTLE"
+
+
+def test_the_volumes_of_the_own_last_record_are_recalled_once_and_again_after_a_reload() -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, caught_up=False)
+    bench.run(arrival(1, bench.usage(50)))
+    assert bench.ports.recalled == [], "a later record may say otherwise"
+    bench.news = NEWS
+    bench.run(arrival(1, bench.usage(40)), arrival(2, bench.usage(30)))
+    bench.run(arrival(1, bench.usage(20)))
+    assert [[v.consumed_bytes for v in volumes] for volumes in bench.ports.recalled] == [[60]]
+    ports = MemoryPorts()
+    bench.replace_ports(ports, SETTINGS)
+    bench.run()
+    assert len(ports.recalled) == 1
 
 
 @pytest.mark.accepts("F11")

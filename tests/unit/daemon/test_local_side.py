@@ -96,6 +96,8 @@ def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine
 def test_volumes_brokers_and_the_grant_are_remembered(machine: Machine) -> None:
     machine.side.wait_for_volumes(60)
     machine.side.observe(machine.clocks.now())
+    machine.side.recall(())
+    machine.side.observe(machine.clocks.now())
     machine.side.remember_grant("c", machine.clocks.now())
     machine.side.remember_brokers(ActiveBrokers("c", (1, 7), START))
     assert machine.states.settle(60)
@@ -123,7 +125,7 @@ def test_what_can_not_be_written_is_a_problem_and_not_the_end(machine: Machine) 
 
 def test_remembered_volumes_that_can_not_be_read_are_said(machine: Machine) -> None:
     side = machine.start(AgentState(remembered_volumes={"/x": "nonsense"}))
-    assert "the mounts found now are taken as expected" in side.problems["remembered volumes"]
+    assert "the last report says where each log dir belongs" in side.problems["remembered volumes"]
     side.close()
 
 
