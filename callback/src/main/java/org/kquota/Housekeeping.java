@@ -2,14 +2,17 @@ package org.kquota;
 
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.govern.ProduceRates;
+import org.kquota.quota.TagSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.EnumMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * What a node looks after beside its decision: it warns of settings with which the plug-in cannot do what it promises, tells
@@ -18,6 +21,8 @@ import java.util.function.Supplier;
 final class Housekeeping {
     private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
     private static final int EACH_SECONDS = 60;
+    /** A rate that was not there is looked for again after this long: a request asks for its tags before the broker meters it. */
+    private static final int AGAIN_SECONDS = 5;
     private static final String RATES_UNSEEN = "produce rates are not visible over JMX, so a pause leaks more and mutes can become long: ";
 
     private final NodeQuotas quotas;
@@ -28,6 +33,8 @@ final class Housekeeping {
     private final Set<String> toldWriters = new HashSet<>();
     private boolean tiered;
     private int lastSeconds;
+    /** Whose rates were not there at the last look, though the broker had metered them. */
+    private List<TagSet> unseen = List.of();
 
     /** @param whySharesAreOld why what follows from the leaders of partitions does not follow them now, or null */
     Housekeeping(NodeQuotas quotas, ProduceRates rates, Errors errors, Supplier<String> whySharesAreOld) {
@@ -48,12 +55,16 @@ final class Housekeeping {
     /** To be called often; most of it is done once a minute. */
     void keep(int nowSeconds) {
         warnOfHeldMetadataWriter();
+        if (!unseen.isEmpty() && nowSeconds - lastSeconds >= AGAIN_SECONDS) {
+            warnOfUnseenRates();
+        }
         if (nowSeconds - lastSeconds < EACH_SECONDS) {
             return;
         }
         lastSeconds = nowSeconds;
         try {
-            checkRatesAreSeen(nowSeconds);
+            unseen = unseen(quotas.tagSets(ClientQuotaType.PRODUCE).all().stream()
+                .filter(set -> set.isMeteredSince(nowSeconds - EACH_SECONDS / 2)));
         } catch (RuntimeException e) {
             errors.count(Errors.Kind.GOVERNOR, e);
         }
@@ -75,13 +86,21 @@ final class Housekeeping {
         }
     }
 
-    private void checkRatesAreSeen(int nowSeconds) {
-        boolean unseen = quotas.tagSets(ClientQuotaType.PRODUCE).all().stream()
-            .filter(set -> nowSeconds - set.lastTouchSeconds() < EACH_SECONDS / 2)
-            .anyMatch(set -> rates.bytesPerSecond(set.tags()).isEmpty());
-        if (unseen) {
-            warn(Errors.Kind.GOVERNOR, RATES_UNSEEN + "metric.reporters must name org.apache.kafka.common.metrics.JmxReporter, and "
-                + "metrics.jmx.exclude must not match kafka.server:type=Produce");
+    private List<TagSet> unseen(Stream<TagSet> metered) {
+        return metered.filter(set -> rates.bytesPerSecond(set.tags()).isEmpty()).toList();
+    }
+
+    /** The broker keeps the rate of whom it has metered for an hour. */
+    private void warnOfUnseenRates() {
+        List<TagSet> before = unseen;
+        unseen = List.of();
+        try {
+            if (!unseen(before.stream()).isEmpty()) {
+                warn(Errors.Kind.GOVERNOR, RATES_UNSEEN + "metric.reporters must name org.apache.kafka.common.metrics.JmxReporter, and "
+                    + "metrics.jmx.exclude must not match kafka.server:type=Produce");
+            }
+        } catch (RuntimeException e) {
+            errors.count(Errors.Kind.GOVERNOR, e);
         }
     }
 

@@ -165,7 +165,11 @@ final class NodeQuotas {
             return use(paused);
         }
         own.touch(nowSeconds);
-        return state == State.THROTTLE && isInPool(own) ? use(newcomers) : known.tags();
+        if (state == State.THROTTLE && isInPool(own)) {
+            return use(newcomers);
+        }
+        own.meter(nowSeconds);
+        return known.tags();
     }
 
     private void noteMetadataWriter(ClientQuotaType type, Clients.Client client, String clientId) {

@@ -12,6 +12,7 @@ public final class TagSet {
     /** The limit of a tag set that the governor does not hold. */
     public static final double NO_LIMIT = Double.POSITIVE_INFINITY;
 
+    private static final int NEVER = Integer.MIN_VALUE;
     private static final VarHandle REQUESTS;
 
     static {
@@ -25,6 +26,7 @@ public final class TagSet {
     private final String user;
     private final String clientId;
     private volatile int lastTouchSeconds;
+    private volatile int lastMeteredSeconds = NEVER;
     @SuppressWarnings("unused") // by its handle
     private long requests;
     private volatile double limit = NO_LIMIT;
@@ -61,6 +63,18 @@ public final class TagSet {
 
     public int lastTouchSeconds() {
         return lastTouchSeconds;
+    }
+
+    /** The broker meters a request by these tags at that second, and not by those of a pool. */
+    public void meter(int seconds) {
+        if (lastMeteredSeconds != seconds) {
+            lastMeteredSeconds = seconds;
+        }
+    }
+
+    /** Whether the broker has metered a request by these tags at that second or later. */
+    public boolean isMeteredSince(int seconds) {
+        return lastMeteredSeconds >= seconds;
     }
 
     /** How many requests have used these tags, or a few less. */
