@@ -13,6 +13,8 @@ import org.apache.kafka.server.quota.QuotaType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.kquota.quota.BrokerQuotas;
 import org.kquota.quota.BrokerQuotasOfThisKafka;
 import org.kquota.quota.ManualTime;
@@ -20,6 +22,7 @@ import org.kquota.quota.Tags;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -72,7 +75,7 @@ class LateLimitTest {
         try (Metrics metrics = new Metrics();
              BrokerQuotas quotas = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, new ManualTime(), 11, callback)) {
             quotas.update(null, "app", QUOTA);
-            await("throttled", () -> boundAfterARequest(metrics, quotas, APP) < QUOTA);
+            await("throttled", () -> boundAfterARequest(metrics, quotas, QuotaType.PRODUCE, APP) < QUOTA);
             Thread slow = new Thread(() -> {
                 while (callback.asked.getCount() > 0) {
                     quotas.record("alice", "app", 1);
@@ -84,11 +87,11 @@ class LateLimitTest {
                 decision.write("THROTTLE", factor);
             }
             decision.write("OPEN", 1);
-            await("free", () -> boundAfterARequest(metrics, quotas, APP) == QUOTA);
+            await("free", () -> boundAfterARequest(metrics, quotas, QuotaType.PRODUCE, APP) == QUOTA);
             callback.goesOn.countDown();
             slow.join(60_000);
-            assertTrue(bound(metrics, APP) < QUOTA, "what it wrote is the limit of before");
-            await("free in spite of it", () -> boundAfterARequest(metrics, quotas, APP) == QUOTA);
+            assertTrue(bound(metrics, QuotaType.PRODUCE, APP) < QUOTA, "what it wrote is the limit of before");
+            await("free in spite of it", () -> boundAfterARequest(metrics, quotas, QuotaType.PRODUCE, APP) == QUOTA);
         } finally {
             callback.goesOn.countDown();
             callback.close();
@@ -96,31 +99,32 @@ class LateLimitTest {
     }
 
     /** No state holds anybody, so that nothing else has the broker look at the limits. */
-    @Test
-    void aShareThatIsWrittenLateDoesNotOutliveTheMoveOfALeader() throws Exception {
+    @ParameterizedTest
+    @EnumSource(value = QuotaType.class, names = {"PRODUCE", "FETCH"})
+    void aShareThatIsWrittenLateDoesNotOutliveTheMoveOfALeader(QuotaType type) throws Exception {
         Map<String, String> orders = Tags.of("<group>orders", "");
         Map<String, Object> properties = TestProperties.broker(directory);
         properties.put("kquota.quota.groups", "orders");
         properties.put("kquota.quota.group.orders.client.ids", "app");
-        properties.put("kquota.quota.group.orders.produce.total", "8M");
+        properties.put("kquota.quota.group.orders." + type.name().toLowerCase(Locale.ROOT) + ".total", "8M");
         properties.put("kquota.quota.group.orders.topics", "orders");
         Waiting callback = new Waiting(orders);
         callback.configure(properties);
         try (Metrics metrics = new Metrics();
-             BrokerQuotas quotas = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, new ManualTime(), 11, callback)) {
+             BrokerQuotas quotas = new BrokerQuotasOfThisKafka(type, metrics, new ManualTime(), 11, callback)) {
             callback.updateClusterMetadata(orders(4, 4));
-            assertEquals(8e6, boundAfterARequest(metrics, quotas, orders));
+            assertEquals(8e6, boundAfterARequest(metrics, quotas, type, orders));
             callback.updateClusterMetadata(orders(4, 3));
             Thread slow = new Thread(() -> quotas.record("alice", "app", 1));
             callback.slow = slow;
             slow.start();
             assertTrue(callback.asked.await(60, TimeUnit.SECONDS));
             callback.updateClusterMetadata(orders(4, 1));
-            await("the share of now", () -> boundAfterARequest(metrics, quotas, orders) == 2e6);
+            await("the share of now", () -> boundAfterARequest(metrics, quotas, type, orders) == 2e6);
             callback.goesOn.countDown();
             slow.join(60_000);
-            assertEquals(6e6, bound(metrics, orders), "what it wrote is the share of before");
-            await("the share in spite of it", () -> boundAfterARequest(metrics, quotas, orders) == 2e6);
+            assertEquals(6e6, bound(metrics, type, orders), "what it wrote is the share of before");
+            await("the share in spite of it", () -> boundAfterARequest(metrics, quotas, type, orders) == 2e6);
         } finally {
             callback.goesOn.countDown();
             callback.close();
@@ -135,12 +139,12 @@ class LateLimitTest {
         return new Cluster("c", nodes, infos, Set.of(), Set.of());
     }
 
-    private static double boundAfterARequest(Metrics metrics, BrokerQuotas quotas, Map<String, String> tags) {
+    private static double boundAfterARequest(Metrics metrics, BrokerQuotas quotas, QuotaType type, Map<String, String> tags) {
         quotas.record("alice", "app", 1);
-        return bound(metrics, tags);
+        return bound(metrics, type, tags);
     }
 
-    private static double bound(Metrics metrics, Map<String, String> tags) {
-        return metrics.metric(metrics.metricName("byte-rate", "Produce", "", tags)).config().quota().bound();
+    private static double bound(Metrics metrics, QuotaType type, Map<String, String> tags) {
+        return metrics.metric(metrics.metricName("byte-rate", type.toString(), "", tags)).config().quota().bound();
     }
 }

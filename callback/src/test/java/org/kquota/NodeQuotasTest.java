@@ -11,6 +11,8 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.kquota.decision.Decision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
@@ -144,13 +146,17 @@ class NodeQuotasTest {
         }
     }
 
-    @Test
-    void theSharedTagSetBeyondTheBoundNeverGetsADefaultUsersQuota() {
-        quotas.tags(PRODUCE, ALICE, "third");
-        Map<String, String> tags = quotas.tags(PRODUCE, ALICE, "fourth");
+    @ParameterizedTest
+    @EnumSource(ClientQuotaType.class)
+    void theSharedTagSetBeyondTheBoundNeverGetsADefaultUsersQuota(ClientQuotaType type) {
+        for (String clientId : List.of("known", "idle", "third")) {
+            assertEquals(Tags.of("", clientId), quotas.tags(type, ALICE, clientId));
+        }
+        Map<String, String> tags = quotas.tags(type, ALICE, "fourth");
         assertEquals(Tags.OVERFLOW, tags);
-        quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.DEFAULT_USER, "")), 10);
-        assertNull(quotas.limit(PRODUCE, tags));
+        quotas.stock(type).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.DEFAULT_USER, "")), 10);
+        assertNull(quotas.limit(type, tags));
+        assertEquals(10, quotas.limit(type, Tags.of("bob", "")));
     }
 
     /** A default quota gives one to every client id that anybody invents. */
