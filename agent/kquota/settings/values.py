@@ -18,8 +18,8 @@ from typing import Annotated
 from pydantic import PlainSerializer, PlainValidator
 
 from kquota.core.decision import FallbackAction, Mode
-from kquota.core.limits import MAX_BYTES, InvalidLimit, Limit, exact_number, json_number
-from kquota.settings.problems import Allowed, Finding, refuse
+from kquota.core.limits import InvalidLimit, Limit, exact_number, json_number
+from kquota.settings.problems import Allowed, Finding, refuse, show
 
 _DECIMAL = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,20})?", re.ASCII)
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -140,7 +140,10 @@ def _listen_address(value: object) -> ListenAddress:
     return ListenAddress(host, int(port))
 
 
-_LEVEL = f"a number of bytes between 0 and {MAX_BYTES}, for MinFreePercentage a percentage between 0 and 100"
+# Limits are published as JSON, whose numbers most readers take for binary64.
+_MAX_LEVEL = 2**53
+_LEVEL = f"a number of bytes between 0 and {_MAX_LEVEL}, for MinFreePercentage a percentage between 0 and 100"
+_EXACT_LEVEL = "a whole number, or one with at most 15 digits"
 _LIMIT_TYPES = "ConsumedSpace, MinFreeBytes or MinFreePercentage"
 
 
@@ -172,9 +175,22 @@ def _limit(value: object) -> Limit:
             Limit.parse({"type": value["type"] if known else "MinFreeBytes", "level": level})
         except (InvalidLimit, ValueError):
             findings.append(Finding.of_value(("level",), value["level"], _LEVEL))
+        else:
+            findings += _inexact(value["level"], level)
     if findings:
         refuse(findings)
     return Limit.parse({"type": value["type"], "level": level})
+
+
+def _inexact(value: object, level: Fraction) -> list[Finding]:
+    """Return that other agents would read another level in our record than this one."""
+    if level > _MAX_LEVEL:
+        return [Finding.of_value(("level",), value, _LEVEL)]
+    if exact(float(level)) == level:
+        return []
+    shown = show(value)
+    wrong = f"is {shown}, and would be published as {float(level)!r}"
+    return [Finding(("level",), wrong, _EXACT_LEVEL, shown)]
 
 
 def _limit_or_none(value: object) -> Limit | None:

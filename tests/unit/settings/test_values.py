@@ -1,5 +1,6 @@
 """Each value is read exactly, or refused with what is allowed."""
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def test_the_defaults() -> None:
         ("12.5", Fraction(25, 2)),
         ("0.1", Fraction(1, 10)),
         ("'0.1'", Fraction(1, 10)),
-        ("3.14159265358979323846", Fraction(314159265358979323846, 10**20)),
+        ("3.14159265358979", Fraction(314159265358979, 10**14)),
         ("0", Fraction(0)),
         ("100", Fraction(100)),
         ("100.0", Fraction(100)),
@@ -51,6 +52,30 @@ def test_levels_are_exact(text: str, level: Fraction) -> None:
         f"  soft: {{type: MinFreePercentage, level: {text}}}\n"
     )
     assert settings.limits.soft == Limit(LimitType.MIN_FREE_PERCENTAGE, level)
+
+
+@pytest.mark.accepts("A2")
+@pytest.mark.parametrize(
+    ("type_name", "level", "said"),
+    [
+        ("MinFreePercentage", "3.14159265358979323846", "would be published as 3.141592653589793"),
+        ("MinFreeBytes", "0.12345678901234567890", "would be published as 0.12345678901234568"),
+        ("MinFreeBytes", "9007199254740991.5", "would be published as 9007199254740992.0"),
+        ("ConsumedSpace", "9007199254740993", "is 9007199254740993"),
+        ("ConsumedSpace", "9223372036854775807", "is 9223372036854775807"),
+    ],
+)
+def test_a_level_that_others_would_read_otherwise_is_refused(type_name: str, level: str, said: str) -> None:
+    found = problems_of(f"limits: {{hard: {{type: {type_name}, level: {level}}}}}")
+    assert said in found["limits.hard.level"].wrong
+    volume = f"{{volumes: {{/data: {{hard: {{type: {type_name}, level: {level}}}}}}}}}"
+    assert said in problems_of(f"limits: {volume}")["limits.volumes./data.hard.level"].wrong
+
+
+@pytest.mark.parametrize("level", ["0.1", "4.35", "12.3456789012345", "33.33", "99.999999"])
+def test_what_is_published_of_a_level_reads_as_the_same_number(level: str) -> None:
+    limit = loaded(f"limits: {{hard: {{type: MinFreeBytes, level: {level}}}}}").limits.hard
+    assert Limit.parse(json.loads(json.dumps(limit.to_document()))) == limit
 
 
 def test_levels_from_the_environment_are_exact_too() -> None:
