@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from queue import Empty, SimpleQueue
 from typing import Any, Self
@@ -18,9 +18,11 @@ from kquota.core.reading import Reading
 from kquota.core.records import read_event
 from kquota.core.status import status_document
 from kquota.core.view import ClusterView
+from kquota.fold.misplaced import MisplacedRecords
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import (
     CaughtUp,
+    PartitionsChanged,
     ReaderEvent,
     ReadingFailed,
     ReadingRecovered,
@@ -66,6 +68,7 @@ class ClusterLook:
         self.membership = Membership(settings.join_grace_seconds)
         self.cluster_id: str | None = None
         self._caught_up = False
+        self._misplaced = MisplacedRecords(settings.topics.usage.name)
         self._problems: dict[str, str] = {}
         self._closed = threading.Event()
 
@@ -96,7 +99,7 @@ class ClusterLook:
     @property
     def problems(self) -> Sequence[str]:
         """What keeps the look from being complete, in sentences."""
-        return tuple(dict.fromkeys(self._problems.values()))
+        return tuple(dict.fromkeys(filter(None, [self._misplaced.sentence, *self._problems.values()])))
 
     def wait(self, timeout_seconds: float) -> bool:
         """Wait until the look is complete; return whether it is."""
@@ -124,7 +127,7 @@ class ClusterLook:
         situation = Situation(
             active_brokers=self.membership.active,
             joining_brokers=self.membership.joining(time.monotonic()),
-            cluster_causes=() if self._caught_up else (UndeterminedCause.NOT_READ,),
+            cluster_causes=tuple(self._causes()),
         )
         decision = decide(self.view, situation, self._policy, now)
         document = status_document(
@@ -138,11 +141,21 @@ class ClusterLook:
         document["problems"] = list(self.problems)
         return document
 
+    def _causes(self) -> Iterator[UndeterminedCause]:
+        if self._misplaced.sentence is not None:
+            yield UndeterminedCause.TOPIC_REFUSED
+        elif not self._caught_up:
+            yield UndeterminedCause.NOT_READ
+
     def _take(self, event: TopicRecord | ReaderEvent | ClusterEvent) -> None:
         match event:
             case TopicRecord():
+                self._misplaced.take(event)
                 self._reading.fold(read_event(event.key, event.value), datetime.now(UTC))
+            case PartitionsChanged():
+                self._misplaced.partitions_are(event.partitions)
             case TopicRestarted():
+                self._misplaced.forget()
                 self._reading.begin_again(same_topic=event.same_topic)
             case CaughtUp():
                 self._reading.reached_end(datetime.now(UTC))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
 from kquota.daemon.ports import Arrival, ClusterNews
+from kquota.fold.misplaced import MisplacedRecords
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import (
     CaughtUp,
@@ -85,11 +86,16 @@ class KafkaKnowledge:
     denied: Counter[Operation] = field(default_factory=Counter)
     read_failures: int = 0
     certificate: CertificateSeen | None = None
+    misplaced: MisplacedRecords = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.misplaced = MisplacedRecords(self.usage_topic)
 
     def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
         """Take in one event; a record of the usage topic comes back as an arrival."""
         match event:
             case TopicRecord():
+                self.misplaced.take(event)
                 return Arrival(event.key, event.value, event.headers)
             case CaughtUp():
                 self.caught_up = True
@@ -119,22 +125,25 @@ class KafkaKnowledge:
             case CertificateSeen():
                 self.certificate = event
             case TopicRestarted():
+                self.misplaced.forget()
                 self.restarts.append(event.reason)
                 if event.same_topic:
                     self.caught_up, self.rereadings = False, self.rereadings + 1
             case PartitionsChanged():
                 self.partitions = event.partitions
+                self.misplaced.partitions_are(event.partitions)
         return None
 
     def news(self, now_seconds: float) -> ClusterNews:
         """Return what a cycle needs of it."""
-        refused = self.topics.get(self.usage_topic)
+        verdict = self.topics.get(self.usage_topic)
+        refused = verdict.sentence if verdict and verdict.status is Verdict.REFUSED else None
         answered = self.own_broker_answered_at_seconds
         return ClusterNews(
             cluster_id=self.cluster_id,
             active_brokers=self.active_brokers,
             caught_up=self.caught_up,
-            topic_refused=refused.sentence if refused and refused.status is Verdict.REFUSED else None,
+            topic_refused=refused or self.misplaced.sentence,
             asked_own_broker=answered is not None and now_seconds - answered <= _ASKED_WITHIN_SECONDS,
             rereadings=self.rereadings,
         )

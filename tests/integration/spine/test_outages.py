@@ -17,6 +17,7 @@ from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    NewPartitions,
     ResourceType,
 )
 
@@ -157,6 +158,29 @@ def test_a_topic_that_deletes_is_refused_until_it_is_compacted_again(
     alter(fragile, ResourceType.TOPIC, USAGE_TOPIC, cleanup_policy="compact")
     fragile.await_enforced("OPEN")
     record_property("recovery_seconds", time.monotonic() - begun)
+
+
+@pytest.mark.accepts("F10", "A12")
+def test_a_topic_with_partitions_added_is_refused_until_it_is_made_again(fragile: Fleet) -> None:
+    marks, admin = fragile.marks(), admin_of(fragile)
+    admin.create_partitions([NewPartitions(USAGE_TOPIC, 5)])[USAGE_TOPIC].result(timeout=30)
+    fragile.await_enforced("PAUSE")
+    said = "partitions were added"
+    for agent in fragile.of():
+        assert [entry["cause"] for entry in agent.decision["undetermined"]] == ["topic-refused"]
+        agent.await_metric(1, "kquota_undetermined", broker="", cause="topic-refused")
+        mark = marks[agent.broker_id]
+        eventually(lambda agent=agent, mark=mark: agent.told(said, since=mark), "the journal says why")
+    # also to an agent that starts only now
+    fragile.agents[2].stop()
+    fragile.agents[2].start()
+    fragile.await_enforced("PAUSE")
+    assert [entry["cause"] for entry in fragile.agents[2].decision["undetermined"]] == ["topic-refused"]
+    status = fragile.agents[1].cli("status", "--json")
+    assert said in status.stdout
+    admin.delete_topics([USAGE_TOPIC])[USAGE_TOPIC].result(timeout=30)
+    fragile.read_anew()
+    fragile.await_enforced("OPEN", timeout_seconds=90)
 
 
 @pytest.mark.accepts("F9", "A26")
