@@ -62,8 +62,6 @@ def required(record: Mapping[str, object], key: str) -> object:
 
 def size_field(value: object, index: int, key: str) -> int:
     """Return a whole number of bytes, of the volume of that index."""
-    if type(value) is int and 0 <= value <= MAX_BYTES:
-        return value
     number = exact_number(value)
     if number is None or number.denominator != 1 or not 0 <= number <= MAX_BYTES:
         raise MalformedRecord(

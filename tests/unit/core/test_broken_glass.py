@@ -37,6 +37,7 @@ def host(
         ([], None),
         ([3], f"Broker 3 holds no producer {END}"),
         ([2, 3], f"Brokers 2, 3 hold no producer {END}"),
+        (range(1, 6), f"Brokers 1, 2, 3, 4, 5 hold no producer {END}"),
         (range(1, 8), f"Brokers 1, 2, 3, 4, 5 and 2 more hold no producer {END}"),
     ],
 )

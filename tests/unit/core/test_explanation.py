@@ -56,12 +56,17 @@ def test_open_has_nothing_to_end() -> None:
     )
 
 
-@pytest.mark.parametrize(("consumed_gb", "to_free"), [(85, "5 GB"), (88, "8 GB"), (80.04, "40 MB")])
+@pytest.mark.parametrize(
+    ("consumed_gb", "to_free"),
+    [(85, "5 GB"), (88, "8 GB"), (81, "1 GB"), (80.04, "40 MB"), (80.000000001, "1 bytes")],
+)
 def test_throttle_ends_at_the_soft_limit(consumed_gb: float, to_free: str) -> None:
     why, end = explained(consumed_gb)
     assert why.startswith("THROTTLE")
-    assert "volume /dev/sdb of broker 1 is back at its soft limit" in end
-    assert f"(about {to_free} to free)" in end
+    assert end == (
+        f"It ends when volume /dev/sdb of broker 1 is back at its soft limit (about {to_free} to free):"
+        " delete data, shorten retention, or move replicas away."
+    )
 
 
 @pytest.mark.parametrize(("release_margin", "to_free"), [("0.1", "3 GB"), ("0.5", "7 GB"), ("0", "2 GB")])
@@ -69,6 +74,11 @@ def test_pause_ends_above_the_release_margin_as_configured(release_margin: str, 
     why, end = explained(92, release_margin=release_margin)
     assert why.startswith("PAUSE")
     assert f"back above the release margin (about {to_free} to free)" in end
+
+
+def test_a_latched_volume_that_is_below_its_margin_already_has_nothing_to_free() -> None:
+    latched = {"VolumeName": "/dev/sdb", "Capacity": 100 * GB, "Consumed": 50 * GB, "Latched": "HARD"}
+    assert "release margin (about 0 bytes to free): " in explained(50, changes={"Volumes": [latched]})[1]
 
 
 def test_without_a_throttle_zone_pause_ends_a_hundredth_of_the_capacity_below_the_hard_limit() -> None:
@@ -125,4 +135,4 @@ def test_a_hold_ends_at_its_time_or_by_release() -> None:
     hold = {"Action": "pause", "Until": until, "Reason": "disks are swapped", "Actor": "ada"}
     why, end = explained(50, hold=hold)
     assert f"held at pause by ada until {until} (disks are swapped)" in why
-    assert end.endswith("kquota hold release.")
+    assert end == "It ends at the time said, or at once with: kquota hold release."

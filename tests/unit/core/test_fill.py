@@ -60,6 +60,12 @@ def test_another_size_and_a_long_gap_begin_anew() -> None:
     assert fill.after(CAPACITY, 5, late) == FillRate.begin(CAPACITY, 5, late)
 
 
+def test_after_the_longest_gap_and_after_the_shortest_step_the_look_goes_on() -> None:
+    fill = seen(1e6, 60)
+    assert fill.after(CAPACITY, 5, fill.at_seconds + MAX_GAP_SECONDS).since_seconds == 0.0
+    assert fill.after(CAPACITY, 5, fill.at_seconds + 0.2).consumed_bytes == 5
+
+
 def test_a_look_that_is_not_later_changes_nothing() -> None:
     fill = seen(1e6, 60)
     assert fill.after(CAPACITY, 7, fill.at_seconds) is fill
@@ -85,6 +91,7 @@ def test_when_a_bound_is_reached() -> None:
     assert seconds_until(100, 40, 2.0) == 30
     assert seconds_until(100, 100, None) == 0
     assert seconds_until(100, 120, -5.0) == 0
+    assert seconds_until(100, 40, 0.5) == 120
     assert seconds_until(100, 40, 0.0) is None
     assert seconds_until(100, 40, -1.0) is None
     assert seconds_until(100, 40, None) is None

@@ -12,7 +12,9 @@ import pytest
 
 from kquota.core.decision import FallbackAction, decision_document
 from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.records import MalformedEvent
 from kquota.core.replay import InvalidReplay, read_events
+from kquota.core.strict_json import MAX_VALUE_BYTES
 from kquota.core.timestamps import parse_utc
 from kquota.core.view import ClusterView
 from tests.unit.core.golden import SAMPLES, complaints
@@ -68,3 +70,16 @@ def test_every_replay_has_its_expectation_and_every_expectation_its_replay() -> 
 def test_a_line_that_is_no_record_is_named(line: str) -> None:
     with pytest.raises(InvalidReplay, match=r"^line 3: "):
         list(read_events(['{"key": "x", "value": null}', "  ", line]))
+
+
+def test_a_line_may_be_longer_than_a_record_but_not_without_bound() -> None:
+    value = "7" * (2 * MAX_VALUE_BYTES)
+    (event,) = read_events([json.dumps({"key": "1", "value": value})])
+    assert isinstance(event, MalformedEvent)
+    with pytest.raises(InvalidReplay, match=r"line 1: not JSON: \d+ bytes are more than the 8388608 allowed"):
+        list(read_events([json.dumps({"key": "1", "value": 5 * value})]))
+
+
+def test_a_number_that_json_does_not_have_is_named() -> None:
+    with pytest.raises(InvalidReplay, match=r"^line 1: not JSON: -Infinity is not JSON$"):
+        list(read_events(['{"key": "1", "value": -Infinity}']))

@@ -79,7 +79,9 @@ def test_a_breach_that_outranks_a_hold_says_so() -> None:
     [
         (Fraction(1, 10**9), "0.1 %"),
         (Fraction(5, 1000), "0.5 %"),
+        (Fraction(1, 100), "1 %"),
         (Fraction(1, 3), "33 %"),
+        (Fraction(99, 100), "99 %"),
         (Fraction(995, 1000), "99.5 %"),
         (1 - Fraction(1, 10**9), "99.9 %"),
     ],
@@ -92,7 +94,29 @@ def test_every_cause_has_words() -> None:
     at = {cause: Fraction(1, 2) if cause in (Cause.SOFT, Cause.OWN) else Fraction(0) for cause in Cause}
     sentences = {reason_sentence(Reason(cause, headroom, 1, "a")) for cause, headroom in at.items()}
     assert len(sentences) == len(Cause)
-    assert reason_sentence(Reason(Cause.FALLBACK, Fraction(0))).endswith("the cluster is not known")
+    fallback = "fallback, because the state of"
+    assert reason_sentence(Reason(Cause.FALLBACK, Fraction(0))) == f"{fallback} the cluster is not known"
+    assert reason_sentence(Reason(Cause.FALLBACK, Fraction(0), 1)) == f"{fallback} broker 1 is not known"
+    assert reason_sentence(Reason(Cause.HOLD, Fraction(0))) == "held by an operator"
+
+
+@pytest.mark.parametrize(
+    ("others", "more"), [(1, "1 more volume"), (2, "2 more volumes"), (60, "60 more volumes")]
+)
+def test_how_many_more_volumes_are_over_a_limit_is_said(others: int, more: str) -> None:
+    volumes = [free(12), *(free(15, name=f"/dev/sd{number:03}") for number in range(others))]
+    assert said(("1", usage(*volumes))) == (
+        "THROTTLE to 0.2: volume /dev/sda1 of broker 1 has 20 % of the way from soft to hard limit left,"
+        f" and {more} over a limit"
+    )
+
+
+def test_of_a_hold_that_is_outranked_all_breaches_of_ones_own_are_counted() -> None:
+    volumes = [free(5, name=f"/dev/sd{number:03}") for number in range(60)]
+    text = said(("1", usage(*volumes)), ("hold", order(Action="open")), self_id=1)
+    assert text.startswith(
+        "PAUSE: volume /dev/sd000 of broker 1 is over its hard limit, and 59 more volumes over a limit"
+    )
 
 
 def test_an_invalid_limit_is_named() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.core.topic_thresholds import (
+    RATE_ALLOWED,
     InvalidThresholds,
     TopicThresholds,
     parse_rate,
@@ -74,6 +75,7 @@ def test_thresholds_are_there_only_if_they_add_up(total: int, topics: dict[str, 
         ("2Mi", 2 * 2**20),
         ("1Ti", 2**40),
         (" 4K ", 4000),
+        (f"{2**63 - 1}", 2**63 - 1),
     ],
 )
 def test_a_rate_is_a_number_with_a_unit(text: str, bytes_per_second: int) -> None:
@@ -91,3 +93,49 @@ def test_anything_else_is_refused_and_says_what_is_allowed(text: str) -> None:
 def test_a_key_twice_is_refused() -> None:
     with pytest.raises(InvalidThresholds, match="same key twice"):
         parse_thresholds('{"schema_version": 1, "schema_version": 1, "total.bytes.in.per.sec.threshold": 1}')
+
+
+VALID = {
+    "schema_version": 1,
+    "total.bytes.in.per.sec.threshold": 9,
+    "topics": {"a": {"bytes.in.per.sec.threshold": 4}},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"schema_version": 2}, "schema_version is 2, allowed is 1"),
+        (
+            {"Total": 1},
+            "there is no key Total in the document, allowed are schema_version, topics,"
+            " total.bytes.in.per.sec.threshold",
+        ),
+        ({"topics": []}, "topics is no JSON object"),
+        ({"topics": {"a\n": 7}}, "topics.a\ufffd is no JSON object"),
+        (
+            {"total.bytes.in.per.sec.threshold": "9"},
+            f"total.bytes.in.per.sec.threshold is '9', {RATE_ALLOWED}",
+        ),
+        (
+            {"topics": {"a": {"bytes.in.per.sec.threshold": None}}},
+            f"topics.a.bytes.in.per.sec.threshold is None, {RATE_ALLOWED}",
+        ),
+        ({"total.bytes.in.per.sec.threshold": -1}, f"total.bytes.in.per.sec.threshold is -1, {RATE_ALLOWED}"),
+        (
+            {"topics": {"a b": {"bytes.in.per.sec.threshold": 1}}},
+            "'a b' is no name of a topic: allowed are letters, digits and . _ -",
+        ),
+    ],
+)
+def test_a_file_that_can_not_be_used_says_which_key_and_what_is_allowed(
+    change: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(InvalidThresholds) as refused:
+        parse_thresholds(json.dumps(VALID | change))
+    assert str(refused.value) == sentence
+
+
+def test_no_document_is_refused() -> None:
+    with pytest.raises(InvalidThresholds, match=r"^the document is no JSON object$"):
+        parse_thresholds("[]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -311,4 +312,40 @@ def test_texts_of_strangers_are_made_fit_to_print() -> None:
 def test_a_record_whose_limits_can_not_be_judged_is_never_published() -> None:
     record = parse_usage(changed("HardLimit.type", "Unheard"))
     with pytest.raises(ValueError, match="without limits"):
+        usage_to_document(record)
+
+
+@pytest.mark.parametrize("written", ["0", "0.0", "1e6", "1000000.0", f"{MAX_BYTES}", f"{MAX_BYTES}.0"])
+def test_a_size_is_a_whole_number_however_it_is_written(written: str) -> None:
+    text = changed("Volumes.0.Capacity", MAX_BYTES).decode().replace('": 400000', f'": {written}')
+    consumed = parse_usage(text).volumes[0].consumed_bytes
+    assert (consumed, type(consumed)) == (int(Decimal(written)), int)
+
+
+@pytest.mark.parametrize(
+    ("written", "rate"),
+    [
+        ("1.6", 2),
+        ("-3", -3),
+        (f"{MAX_BYTES}", MAX_BYTES),
+        (f"{MAX_BYTES + 1}", None),
+        ('"7"', None),
+        ("null", None),
+    ],
+)
+def test_a_fill_rate_that_can_not_be_used_is_not_known(written: str, rate: int | None) -> None:
+    text = json.dumps(MINIMAL).replace('"Consumed"', f'"FillBytesPerSecond": {written}, "Consumed"')
+    assert parse_usage(text).volumes[0].fill_bytes_per_second == rate
+
+
+def test_a_volume_that_fills_says_when_it_reaches_its_limits() -> None:
+    filling = changed("Volumes.0.FillBytesPerSecond", 1000)
+    assert parse_usage(filling).volumes[0].seconds_to_limits() == (450.0, 550.0)
+    without_limits = changed("SoftLimit.type", "Unheard", json.loads(filling))
+    assert parse_usage(without_limits).volumes[0].seconds_to_limits() == (None, None)
+
+
+def test_a_record_that_can_not_be_judged_is_not_published() -> None:
+    record = parse_usage(changed("SoftLimit.type", "Unheard"))
+    with pytest.raises(ValueError, match=r"^a record without limits can't be published$"):
         usage_to_document(record)

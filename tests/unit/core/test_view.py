@@ -24,6 +24,8 @@ from kquota.core.view import (
     ClusterView,
     FoldResult,
     NoRecord,
+    excess_sentence,
+    foreign_sentence,
 )
 from tests.unit.core.situations import NOW, TOLERANCE, Value, fold, free, order, raw, usage
 
@@ -267,3 +269,68 @@ def test_what_a_view_read_anew_keeps_gives_way_to_a_record_whose_time_has_come()
     assert [gigabytes_free(anew.record_of(1, at)) for at in (NOW, then)] == [
         gigabytes_free(former.record_of(1, at)) for at in (NOW, then)
     ]
+
+
+def at_capacity() -> ClusterView:
+    """A view that has no room for another broker that the cluster does not list, unless its id is lower."""
+    event = read_event("1", raw(usage(free(60))))
+    assert isinstance(event, UsageEvent)
+    view = ClusterView(TOLERANCE)
+    view.fold_all((UsageEvent(10 + i, event.record) for i in range(MAX_UNLISTED_BROKERS)), NOW)
+    return view
+
+
+def test_a_view_read_anew_that_is_full_takes_over_lower_ids_alone() -> None:
+    former = fold(("1", usage(free(50))), (str(10**6), usage(free(50))))
+    anew = at_capacity()
+    anew.take_over(former, NOW)
+    assert [gigabytes_free(anew.record_of(broker, NOW)) for broker in (1, 10**6)] == [50, NoRecord.MISSING]
+    assert len(anew.brokers) == MAX_UNLISTED_BROKERS
+
+
+@pytest.mark.parametrize(
+    ("values", "counts_later"),
+    [
+        ([MALFORMED], 70),  # no word of it: all that the former view knew, what is to come included
+        ([usage(free(80), age_seconds=-31), MALFORMED], 80),  # its own word is what is to come
+    ],
+)
+def test_what_is_to_come_is_taken_over_only_where_there_is_no_word_of_it(
+    values: list[Value], counts_later: int
+) -> None:
+    former, anew = fold(("1", usage(free(50))), ("1", FUTURE)), fold(*(("1", value) for value in values))
+    anew.take_over(former, NOW)
+    then = NOW + timedelta(seconds=31)
+    assert [gigabytes_free(anew.record_of(1, at)) for at in (NOW, then)] == [50, counts_later]
+
+
+def test_a_former_view_that_waits_itself_has_nothing_to_give() -> None:
+    anew = fold(("1", FUTURE))
+    anew.take_over(fold(("1", FUTURE)), NOW)
+    assert anew.record_of(1, NOW) is NoRecord.FUTURE
+
+
+def test_a_record_of_ones_own_that_counts_needs_no_former_one() -> None:
+    former, anew = fold(("1", usage(free(50), age_seconds=20))), fold(("1", usage(free(60), age_seconds=1)))
+    anew.take_over(former, NOW)
+    before_its_snapshot = NOW - TOLERANCE - timedelta(seconds=10)
+    assert anew.record_of(1, before_its_snapshot) is NoRecord.FUTURE
+
+
+@pytest.mark.parametrize(
+    ("key", "name"), [(b"7", "7"), (b"\xff7\n", "\ufffd7\ufffd"), ("hold\x1b", "hold\ufffd"), (None, "")]
+)
+def test_a_record_that_is_not_used_is_named_by_its_key(key: bytes | str | None, name: str) -> None:
+    assert excess_sentence(key) == (
+        f"the record of key {name} is not kept: the topic tells of more than {MAX_UNLISTED_BROKERS} brokers"
+        " that the cluster does not list, or of as many orders"
+    )
+    assert foreign_sentence(key, "the\nirs") == (
+        f"the record of key {name} can't be used: ClusterId: the\ufffdirs is another cluster's"
+    )
+
+
+def test_a_record_of_a_cluster_without_a_name_is_named_without_one() -> None:
+    assert (
+        foreign_sentence("7", None) == "the record of key 7 can't be used: ClusterId:  is another cluster's"
+    )

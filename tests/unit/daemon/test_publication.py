@@ -7,17 +7,25 @@ from fractions import Fraction
 
 import pytest
 
+from kquota.core.limits import Limit, LimitType
 from kquota.core.usage import UsageRecord
 from kquota.daemon.own_record import own_record, without_throttle_zone
 from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
 from kquota.observe.observation import VolumeObservation
+from kquota.settings.model import LimitsSection
 from tests.unit.daemon.cycles import SETTINGS, volume
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 
-def record(*volumes: VolumeObservation) -> UsageRecord:
-    return own_record(volumes, SETTINGS.limits, (), release_margin=Fraction(1, 10), snapshot_at=NOW)
+# A million bytes from soft to hard limit: one byte more consumed is a millionth of headroom less.
+MILLION_BETWEEN = LimitsSection(
+    hard=Limit.of(LimitType.MIN_FREE_BYTES, 10**6), soft=Limit.of(LimitType.MIN_FREE_BYTES, 2 * 10**6)
+)
+
+
+def record(*volumes: VolumeObservation, limits: LimitsSection = SETTINGS.limits) -> UsageRecord:
+    return own_record(volumes, limits, (), release_margin=Fraction(1, 10), snapshot_at=NOW)
 
 
 def test_a_record_says_where_its_volumes_are_mounted_so_that_limits_can_be_set_by_it():
@@ -74,11 +82,16 @@ def test_more_consumed_without_a_change_of_state_can_wait() -> None:
     assert not published(volume(50)).due(record(volume(40)), "OPEN", 104)
 
 
-def test_a_factor_that_moved_by_a_hundredth_is_due_after_a_second() -> None:
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_factor_that_moved_by_a_hundredth_is_due_after_a_second(direction: int) -> None:
+    def of(headroom_millionths: int) -> UsageRecord:
+        consumed = 2 * 10**6 - headroom_millionths
+        return record(volume(0, capacity_bytes=3 * 10**6, consumed_bytes=consumed), limits=MILLION_BETWEEN)
+
     schedule = PublicationSchedule(5)
-    large = {"capacity_bytes": 100_000, "consumed_bytes": 100_000 - 15}
-    schedule.published(record(volume(15, **large)), "THROTTLE", 100.0)
-    moved = record(volume(15, **(large | {"consumed_bytes": 100_000 - 14})))
+    schedule.published(of(500_000), "THROTTLE", 100.0)
+    assert not schedule.due(of(500_000 + direction * 9_999), "THROTTLE", 104.0)
+    moved = of(500_000 + direction * 10_000)
     assert not schedule.due(moved, "THROTTLE", 100.9)
     assert schedule.due(moved, "THROTTLE", 101.0)
 
