@@ -21,6 +21,7 @@ from kquota.cli.configuration import (
 )
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
+from kquota.daemon.web_access import look_at_web_config
 from kquota.display.figures import size_text
 from kquota.kafka.client import look_at_properties
 from kquota.kafka.config import ClientProperties, ConfigurationError
@@ -94,6 +95,11 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
         fail(str(error), exit_codes.CONFIGURATION)
     except OSError as error:
         fail(str(error))
+    if settings.metrics.web_config_file is not None:
+        try:
+            look_at_web_config(settings.metrics.web_config_file)
+        except SettingsError as error:
+            fail(str(error), exit_codes.CONFIGURATION)
     warnings = list(settings.warnings())
     if settings.limits.volumes:
         seen = _look(settings, properties, AgentStateFile(settings.state_dir / FILE_NAME))

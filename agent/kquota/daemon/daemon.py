@@ -182,12 +182,14 @@ class _Daemon:
 
     def _serve(self, settings: Settings) -> None:
         """Serve metrics where they are to be served; an agent without metrics still protects the disks."""
-        if self._listening == settings.metrics.listen:
+        if self._listening == settings.metrics:
             return
         self._stop_serving()
         try:
-            self._server = MetricsServer(settings.metrics.listen, self._metrics.registry)
-            self._listening = settings.metrics.listen
+            self._server = MetricsServer(
+                settings.metrics.listen, self._metrics.registry, settings.metrics.web_config_file
+            )
+            self._listening = settings.metrics
         except OSError as error:
             self._tell(logging.ERROR, f"metrics are not served: {error}", MessageId.CONFIGURATION_REFUSED)
 

@@ -16,6 +16,7 @@ from kquota.settings.kafka_options import KafkaOptions, KafkaSecretsSection, Kaf
 from kquota.settings.problems import REDACTED, Allowed, Finding, Problem, refuse
 from kquota.settings.values import (
     AbsolutePath,
+    AbsolutePathOrNone,
     Boolean,
     Bytes,
     FallbackValue,
@@ -140,6 +141,7 @@ class MetricsSection(_Section):
     """Where the agent's Prometheus endpoint listens."""
 
     listen: Listen = ListenAddress("127.0.0.1", 9464)
+    web_config_file: AbsolutePathOrNone = None
 
 
 class LogSection(_Section):
@@ -281,9 +283,10 @@ class Settings(BaseSettings):
             found.append(
                 "fallback_action is open: while a broker's state can't be determined, its disks may run full"
             )
-        if self.metrics.listen.host not in ("127.0.0.1", "::1", "localhost"):
+        is_open = self.metrics.web_config_file is None
+        if is_open and self.metrics.listen.host not in ("127.0.0.1", "::1", "localhost"):
             found.append(
                 f"metrics.listen is {self.metrics.listen}: the endpoint has no authentication and is"
-                " reachable from other hosts"
+                " reachable from other hosts; metrics.web_config_file can give it TLS and users"
             )
         return tuple(found)

@@ -224,6 +224,12 @@ Boolean = Annotated[bool, PlainValidator(_boolean), Allowed("true or false")]
 AbsolutePath = Annotated[
     Path, PlainValidator(_absolute_path), _text, Allowed("an absolute path without '..' in it")
 ]
+AbsolutePathOrNone = Annotated[
+    Path | None,
+    PlainValidator(lambda value: None if value is None else _absolute_path(value)),
+    PlainSerializer(lambda path: None if path is None else str(path)),
+    Allowed("an absolute path without '..' in it; or null, for plain HTTP without users"),
+]
 VOLUME_PATH = (
     "a path on the volume, its mount point or a log dir: an absolute path without a slash at its end, such as"
     " /var/lib/kafka"

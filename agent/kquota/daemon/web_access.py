@@ -1,0 +1,183 @@
+"""Who may see the metrics: TLS and users as the web configuration says, read again whenever it changes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import logging
+import secrets
+import ssl
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+
+from kquota.settings.problems import Problem, SettingsError
+from kquota.settings.web_config import TlsSection, WebConfig, read_web_config
+
+# A check of a password takes long on purpose. One at a time leaves the other cores to the agent; bcrypt works
+# without the interpreter's lock. A scraper's password is checked once.
+_CHECK_WAIT_SECONDS = 5.0
+_REMEMBERED_CHECKS = 100
+# Compared for users that do not exist, so that the time does not say who does. Nobody has its password.
+_NOBODY = "$2b$10$tYbHgfYUGTUuFlfkJkSv5etYJVS0H3DXu06fJmGUd04ZiBEqHJeUG"
+_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+_CLIENTS = {
+    "NoClientCert": ssl.CERT_NONE,
+    "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
+    "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
+}
+_log = logging.getLogger("kquota")
+_Seen = tuple[tuple[str, int, int, int] | None, ...]
+
+
+class Answer(Enum):
+    """What becomes of a request."""
+
+    PERMITTED = auto()
+    DENIED = auto()
+    BUSY = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What holds for a connection: TLS or None for plain HTTP, and the users with their hashes."""
+
+    tls: ssl.SSLContext | None = None
+    users: Mapping[str, str] = field(default_factory=dict)
+
+
+class WebAccess:
+    """The web configuration as it is now; for use by several threads."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read the file at ``path``; None lets everybody in by plain HTTP."""
+        self._path = path
+        self._lock = threading.Lock()
+        self._checking = threading.Lock()
+        self._key = secrets.token_bytes(32)
+        self._good: OrderedDict[bytes, None] = OrderedDict()
+        self._files: tuple[Path, ...] = () if path is None else (path,)
+        self._seen: _Seen | None = None
+        self._access: Access | None = Access()
+        self.current()
+
+    def current(self) -> Access | None:
+        """Return what holds now; None while the configuration is bad: then nobody is let in."""
+        if self._path is None:
+            return self._access
+        with self._lock:
+            if _state_of(self._files) != self._seen:
+                before = _state_of((self._path,))
+                self._access = self._read(self._path)
+                seen = _state_of(self._files)
+                self._seen = seen if seen[:1] == before else None
+            return self._access
+
+    def answer(self, access: Access, authorization: str | None) -> Answer:
+        """Judge the header of a request; takes long for a password that is new or wrong."""
+        if not access.users:
+            return Answer.PERMITTED
+        user, password = _credentials(authorization)
+        hashed = access.users.get(user)
+        said = b"\0".join([user.encode(), (hashed or "").encode(), password])
+        known = hmac.digest(self._key, said, "sha256")
+        with self._lock:
+            if hashed is not None and known in self._good:
+                self._good.move_to_end(known)
+                return Answer.PERMITTED
+        if authorization is None:
+            return Answer.DENIED
+        if not self._checking.acquire(timeout=_CHECK_WAIT_SECONDS):
+            return Answer.BUSY
+        try:
+            is_right = _is_password(password, hashed or _NOBODY)
+        finally:
+            self._checking.release()
+        if hashed is None or not is_right:
+            return Answer.DENIED
+        with self._lock:
+            self._good[known] = None
+            while len(self._good) > _REMEMBERED_CHECKS:
+                self._good.popitem(last=False)
+        return Answer.PERMITTED
+
+    def _read(self, path: Path) -> Access | None:
+        try:
+            config = read_web_config(path)
+            self._files = (path, *_files_of(config, path.parent))
+            return _access(config, path)
+        except SettingsError as error:
+            for problem in error.problems:
+                _log.error("metrics are not served: %s", problem)
+            return None
+
+
+def look_at_web_config(path: Path) -> None:
+    """Look whether the endpoint can be served with the web configuration at ``path``.
+
+    Raises:
+        SettingsError: with every problem found.
+    """
+    _access(read_web_config(path), path)
+
+
+def _access(config: WebConfig, path: Path) -> Access:
+    section = config.tls_server_config
+    try:
+        return Access(None if section is None else _context(section, path.parent), config.basic_auth_users)
+    except OSError as error:  # those of ssl, too
+        wrong = f"can't be used: {error.strerror or error}"
+        allowed = "a certificate, its key and, to verify clients, their authority, in PEM without a password"
+        raise SettingsError([Problem(str(path), "tls_server_config", None, wrong, allowed)]) from None
+
+
+def _files_of(config: WebConfig, directory: Path) -> tuple[Path, ...]:
+    tls = config.tls_server_config
+    named = () if tls is None else (tls.cert_file, tls.key_file, tls.client_ca_file)
+    return tuple(directory / file for file in named if file is not None)
+
+
+def _state_of(files: tuple[Path, ...]) -> _Seen:
+    seen: list[tuple[str, int, int, int] | None] = []
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            seen.append(None)
+        else:
+            seen.append((str(file), status.st_ino, status.st_size, status.st_mtime_ns))
+    return tuple(seen)
+
+
+def _context(section: TlsSection, directory: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = _VERSIONS[section.min_version]
+    # without a password OpenSSL would ask the terminal for one
+    context.load_cert_chain(directory / section.cert_file, directory / section.key_file, password="")
+    if section.client_ca_file is not None:
+        context.load_verify_locations(directory / section.client_ca_file)
+    context.verify_mode = _CLIENTS[section.client_auth_type]
+    return context
+
+
+def _is_password(password: bytes, hashed: str) -> bool:
+    import bcrypt  # noqa: PLC0415 - only agents with users for their metrics need it
+
+    try:
+        return bool(bcrypt.checkpw(password, hashed.encode()))
+    except ValueError:  # too long for bcrypt
+        return False
+
+
+def _credentials(authorization: str | None) -> tuple[str, bytes]:
+    scheme, _, encoded = (authorization or "").partition(" ")
+    try:
+        text = base64.b64decode(encoded, validate=True) if scheme.lower() == "basic" else b""
+        user, _, password = text.partition(b":")
+        return user.decode(), password
+    except (binascii.Error, UnicodeDecodeError):
+        return "", b""

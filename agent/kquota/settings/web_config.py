@@ -1,0 +1,106 @@
+"""The web configuration of the metrics endpoint, in the form of Prometheus' exporters.
+
+Source: https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md. What is not
+offered of it is refused: an option that protects must not be ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, model_validator
+
+from kquota.settings.layers import FileLayer, read_text
+from kquota.settings.problems import Finding, Problem, SettingsError, findings_of, refuse
+
+# Each step doubles what a check takes; 14 is about a second.
+_MAX_COST = 14
+_HASH = re.compile(r"\$2[abxy]\$([0-9]{2})\$[./A-Za-z0-9]{53}", re.ASCII)
+_ALLOWED_HASH = f"a bcrypt hash of cost {_MAX_COST} at most, such as htpasswd -nBC 10 makes"
+ClientAuth = Literal["NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _file(value: object) -> Path:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError
+    return Path(value)
+
+
+def _hash(value: object) -> str:
+    found = _HASH.fullmatch(value) if isinstance(value, str) else None
+    if found is None or int(found[1]) > _MAX_COST:
+        raise ValueError
+    return found[0]
+
+
+_File = Annotated[Path, PlainValidator(_file)]
+
+
+class TlsSection(_Section):
+    """How the endpoint proves who it is, and what it asks of clients; paths are from the file's directory."""
+
+    cert_file: _File
+    key_file: _File
+    client_auth_type: ClientAuth = "NoClientCert"
+    client_ca_file: _File | None = None
+    min_version: Literal["TLS12", "TLS13"] = "TLS12"
+
+    @model_validator(mode="after")
+    def _clients_are_asked_with_an_authority(self) -> Self:
+        if (self.client_ca_file is None) != (self.client_auth_type == "NoClientCert"):
+            allowed = "both client_ca_file and a client_auth_type that verifies, or neither"
+            refuse([Finding(("client_auth_type",), "does not fit client_ca_file", allowed)])
+        return self
+
+
+class WebConfig(_Section):
+    """TLS and users; without the former the endpoint speaks plain HTTP, without the latter to everybody."""
+
+    tls_server_config: TlsSection | None = None
+    basic_auth_users: dict[str, Annotated[str, PlainValidator(_hash)]] = {}
+
+
+_ALLOWED: Mapping[str, str] = {
+    "basic_auth_users": _ALLOWED_HASH,
+    "client_auth_type": ", ".join(ClientAuth.__args__),  # type: ignore[attr-defined]  # Literal has them
+    "min_version": "TLS12 or TLS13",
+}
+
+
+def read_web_config(path: Path) -> WebConfig:
+    """Read the file at ``path``.
+
+    Raises:
+        SettingsError: with every problem found; no hash is quoted.
+    """
+    layer = FileLayer(path, read_text(path))
+    try:
+        return WebConfig.model_validate(layer.document)
+    except ValidationError as error:
+        raise SettingsError(
+            Problem(layer.source_of(key), ".".join(key), None, wrong, allowed)
+            for entry in error.errors(include_url=False, include_input=False)
+            for key, wrong, allowed in _wrong(dict(entry))
+        ) from None
+
+
+def _wrong(entry: Mapping[str, object]) -> list[tuple[tuple[str, ...], str, str]]:
+    location = entry["loc"]
+    assert isinstance(location, tuple)
+    key = tuple(str(part) for part in location if not str(part).startswith("function-"))
+    if findings := findings_of(entry):
+        return [((*key, *finding.key), finding.wrong, finding.allowed) for finding in findings]
+    section = TlsSection if key[:1] == ("tls_server_config",) else WebConfig
+    known = ", ".join(section.model_fields)
+    if entry["type"] == "extra_forbidden":
+        return [(key, "is no key that is offered", known)]
+    allowed = _ALLOWED.get(key[0]) if key[0] == "basic_auth_users" else _ALLOWED.get(key[-1])
+    wrong = "is missing" if entry["type"] == "missing" else "has a value that is not allowed"
+    return [(key, wrong, allowed or (f"a mapping with {known}" if len(key) == 1 else "a file"))]
