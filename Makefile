@@ -75,10 +75,10 @@ test-java: deps ## The callback's own tests
 	$(call tally,callback/target)
 
 .PHONY: test-java-long
-test-java-long: deps ## Its campaigns, and Kafka's own tests of quotas with it
+test-java-long: deps ## Its campaigns, and Kafka's own tests of quotas with it, those of the newest Kafka
 	$(MVN) -Plong -Dgroups=long -Dbuild.folder=target/long verify
 	$(call tally,callback/target/long)
-	$(MVN) -Plong,kafkas-own-tests test -Dtest='Kafkas*'
+	$(MVN) -Plong,kafka-4.3,kafkas-own-tests test -Dtest='Kafkas*'
 	$(call tally,callback/target/kafkas-own)
 
 .PHONY: test-java-4.2 test-java-4.3

@@ -66,8 +66,7 @@ final class Heartbeat implements AutoCloseable {
                     reportWanted.drainPermits();
                 }
             } catch (InterruptedException e) {
-                // Only close() interrupts; the loop's condition tells.
-                Thread.interrupted();
+                // Nobody of ours interrupts; the loop's condition tells.
             }
         }
     }
@@ -95,11 +94,12 @@ final class Heartbeat implements AutoCloseable {
         return thread;
     }
 
+    /** Ends both threads, and waits for what they are at. A report is written to its end: an interruption would leave half of one. */
     @Override
     public void close() {
         closed = true;
         LockSupport.unpark(looker);
-        reporter.interrupt();
+        reportNow();
         try {
             looker.join(JOIN_MS);
             reporter.join(JOIN_MS);

@@ -12,6 +12,7 @@ import org.kquota.decision.BootClock;
 
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * The broker plug-in: <code>client.quota.callback.class=org.kquota.KquotaCallback</code>. It keeps the quotas that were
@@ -19,14 +20,18 @@ import java.util.Set;
  *
  * <p>No exception leaves it and no request thread waits in it: what goes wrong is counted, and the last safe value is
  * used, so that an error never lifts a pause.
+ *
+ * <p>The broker closes it when it stops, and closes only what is {@link AutoCloseable}, which a ClientQuotaCallback is not by itself.
  */
-public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Monitorable {
+public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Monitorable, AutoCloseable {
     private static final int MAX_REMEMBERED = 5_000;
 
     private final BootClock bootClock;
     private final ResetFlags resetFlags = new ResetFlags();
     private final LastLimits lastLimits = new LastLimits(MAX_REMEMBERED);
+    private final AtomicBoolean closed = new AtomicBoolean();
     private volatile BrokerNode node;
+    private volatile PluginMetrics metrics;
     private volatile Posture knownRanOut;
 
     /** As the broker builds it. */
@@ -158,16 +163,19 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     }
 
     @Override
-    public void withPluginMetrics(PluginMetrics metrics) {
-        NodeMetrics.register(metrics, node);
-        node.refusalMetrics().register(metrics, node.config().groups().all());
+    public void withPluginMetrics(PluginMetrics ofBroker) {
+        metrics = ofBroker;
+        NodeMetrics.register(ofBroker, node);
+        node.refusalMetrics().register(ofBroker, node.config().groups().all());
     }
 
+    /** What this leaves behind is in docs/architecture.md. Requests that are still on their way get what held last, until its lease runs out. */
     @Override
     public void close() {
         BrokerNode held = node;
-        if (held != null) {
+        if (held != null && !closed.getAndSet(true)) {
             held.leave(resetFlags);
+            held.refusalMetrics().forget(metrics);
             Nodes.release(held);
         }
     }

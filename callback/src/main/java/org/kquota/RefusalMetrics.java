@@ -45,8 +45,13 @@ final class RefusalMetrics {
         registries.add(new Registry(metrics));
     }
 
+    /** Adds no more to these: the broker is about to close them, or null. */
+    synchronized void forget(PluginMetrics metrics) {
+        registries.removeIf(registry -> registry.metrics == metrics);
+    }
+
     /** Adds those of clients that were refused for the first time; on the reporter's thread. */
-    void update() {
+    synchronized void update() {
         for (Registry registry : registries) {
             refusals.byClient().forEach((client, count) -> {
                 if (registry.known.add(client)) {

@@ -11,4 +11,14 @@ class KafkasUserClientIdQuotaTest extends UserClientIdQuotaTest {
         PluggedIn.into(serverConfig());
         PluggedIn.into(controllerConfig());
     }
+
+    @Override
+    public long defaultProducerQuota() {
+        return PluggedIn.PRODUCER_QUOTA;
+    }
+
+    @Override
+    public long defaultConsumerQuota() {
+        return PluggedIn.CONSUMER_QUOTA;
+    }
 }
