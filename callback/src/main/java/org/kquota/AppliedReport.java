@@ -60,9 +60,6 @@ final class AppliedReport {
             failing = false;
         } catch (IOException | RuntimeException | Error e) {
             node.errors().count(Errors.Kind.APPLIED_FILE, e);
-            if (!failing) {
-                LOG.warn("{} cannot be written, so the agent cannot verify what is enforced: {}", file.path(), e.toString());
-            }
             failing = true;
         }
     }

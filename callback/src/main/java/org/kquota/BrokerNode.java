@@ -91,11 +91,7 @@ final class BrokerNode implements AutoCloseable {
             tick();
             LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
             this.appliedReport = new AppliedReport(this);
-            this.heartbeat = new Heartbeat(config.nodeId(), this::tick, () -> {
-                thresholds.read();
-                appliedReport.write();
-                tellRefusals();
-            });
+            this.heartbeat = new Heartbeat(config.nodeId(), this::tick, this::report, errors);
             heartbeat.start();
         } else {
             this.watch = null;
@@ -162,6 +158,13 @@ final class BrokerNode implements AutoCloseable {
             int nowSeconds = nowSeconds();
             quotas.nowSeconds(nowSeconds);
             housekeeping.keep(nowSeconds);
+        }
+    }
+
+    /** A controller has no thread of ours that would log faults. */
+    void logFaultsWithoutThreads() {
+        if (heartbeat == null) {
+            errors.log(nanoTime.getAsLong());
         }
     }
 
@@ -310,6 +313,13 @@ final class BrokerNode implements AutoCloseable {
 
     // ---- for reports
 
+    private void report() {
+        errors.log(nanoTime.getAsLong());
+        thresholds.read();
+        appliedReport.write();
+        tellRefusals();
+    }
+
     private void tellRefusals() {
         try {
             refusalMetrics.update();
@@ -361,5 +371,6 @@ final class BrokerNode implements AutoCloseable {
         if (heartbeat != null) {
             heartbeat.close();
         }
+        errors.log(nanoTime.getAsLong());
     }
 }

@@ -1,8 +1,5 @@
 package org.kquota;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -14,20 +11,21 @@ import java.util.concurrent.locks.LockSupport;
 final class Heartbeat implements AutoCloseable {
     /** How often the decision file is read and the limits are looked at. */
     static final long LOOK_MS = 100;
-    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
     private static final long REPORT_MS = 1000;
     private static final long JOIN_MS = 5000;
 
     private final Runnable look;
     private final Runnable report;
+    private final Errors errors;
     private final Semaphore reportWanted = new Semaphore(0);
     private final Thread looker;
     private final Thread reporter;
     private volatile boolean closed;
 
-    Heartbeat(int nodeId, Runnable look, Runnable report) {
+    Heartbeat(int nodeId, Runnable look, Runnable report, Errors errors) {
         this.look = look;
         this.report = report;
+        this.errors = errors;
         this.looker = daemon("kquota-decision-" + nodeId, this::lookLoop);
         this.reporter = daemon("kquota-applied-" + nodeId, this::reportLoop);
     }
@@ -45,7 +43,7 @@ final class Heartbeat implements AutoCloseable {
     private void lookLoop() {
         long due = System.nanoTime();
         while (!closed) {
-            guarded(look);
+            guarded(look, Errors.Kind.GOVERNOR);
             due += TimeUnit.MILLISECONDS.toNanos(LOOK_MS);
             long left = due - System.nanoTime();
             if (left > 0) {
@@ -60,7 +58,7 @@ final class Heartbeat implements AutoCloseable {
 
     private void reportLoop() {
         while (!closed) {
-            guarded(report);
+            guarded(report, Errors.Kind.APPLIED_FILE);
             try {
                 if (reportWanted.tryAcquire(REPORT_MS, TimeUnit.MILLISECONDS)) {
                     reportWanted.drainPermits();
@@ -71,20 +69,20 @@ final class Heartbeat implements AutoCloseable {
         }
     }
 
-    private static void guarded(Runnable task) {
+    private void guarded(Runnable task, Errors.Kind kind) {
         try {
             task.run();
         } catch (Throwable e) {
-            // These threads outlive whatever happens in a step; their steps count their own errors.
-            tell(e);
+            count(kind, e);
         }
     }
 
-    private static void tell(Throwable thrown) {
+    /** These threads outlive whatever happens in a step. */
+    private void count(Errors.Kind kind, Throwable fault) {
         try {
-            LOG.error("unexpected error on {}", Thread.currentThread().getName(), thrown);
+            errors.count(kind, fault);
         } catch (Throwable e) {
-            // The log may be what fails: its disk is full, and its appender says so, or there is no memory for a line.
+            // There is no memory even for this.
         }
     }
 

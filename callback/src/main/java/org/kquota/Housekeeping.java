@@ -6,17 +6,15 @@ import org.kquota.quota.TagSet;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * What a node looks after beside its decision: it warns of settings with which the plug-in cannot do what it promises, tells
- * the errors that request threads have counted, and forgets clients that are gone. Used by one thread only: the one that decides, on a controller the one that tells of metadata.
+ * What a node does once a minute: it warns of settings with which the plug-in cannot do what it promises, and forgets clients that are gone.
+ * Used by one thread only: the one that decides, on a controller the one that brings metadata.
  */
 final class Housekeeping {
     private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
@@ -29,7 +27,6 @@ final class Housekeeping {
     private final ProduceRates rates;
     private final Errors errors;
     private final Supplier<String> whySharesAreOld;
-    private final Map<Errors.Kind, Long> toldErrors = new EnumMap<>(Errors.Kind.class);
     private final Set<String> toldWriters = new HashSet<>();
     private boolean tiered;
     private int lastSeconds;
@@ -69,8 +66,6 @@ final class Housekeeping {
             errors.count(Errors.Kind.GOVERNOR, e);
         }
         quotas.forgetUnused();
-        tellErrors(Errors.Kind.REQUEST, "No request failed, the last safe quota was used.");
-        tellErrors(Errors.Kind.FENCE, "No request failed, the governor held producers instead of the fence.");
         String old = whySharesAreOld.get();
         if (old != null) {
             warn(Errors.Kind.METADATA, old);
@@ -107,15 +102,5 @@ final class Housekeeping {
     private void warn(Errors.Kind kind, String message) {
         LOG.warn("{}", message);
         errors.count(kind, message);
-    }
-
-    /** Request threads only count. */
-    private void tellErrors(Errors.Kind kind, String outcome) {
-        Errors.Tally tally = errors.tally(kind);
-        long before = toldErrors.getOrDefault(kind, 0L);
-        if (tally.count() > before) {
-            LOG.error("{} errors on request threads since the last report; the last one: {}. {}", tally.count() - before, tally.lastMessage(), outcome);
-            toldErrors.put(kind, tally.count());
-        }
     }
 }

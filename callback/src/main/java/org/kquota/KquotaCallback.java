@@ -120,31 +120,28 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
 
     @Override
     public final void updateQuota(ClientQuotaType type, ClientQuotaEntity entity, double newValue) {
-        try {
-            node.update(type, entity, newValue);
-        } catch (RuntimeException | Error e) {
-            node.errors().count(Errors.Kind.QUOTA_UPDATE, e);
-        }
+        onMetadataThread(Errors.Kind.QUOTA_UPDATE, () -> node.update(type, entity, newValue));
     }
 
     @Override
     public final void removeQuota(ClientQuotaType type, ClientQuotaEntity entity) {
-        try {
-            node.remove(type, entity);
-        } catch (RuntimeException | Error e) {
-            node.errors().count(Errors.Kind.QUOTA_UPDATE, e);
-        }
+        onMetadataThread(Errors.Kind.QUOTA_UPDATE, () -> node.remove(type, entity));
     }
 
     @Override
     public final boolean updateClusterMetadata(Cluster cluster) {
-        try {
-            node.metadata(cluster);
-        } catch (RuntimeException | Error e) {
-            node.errors().count(Errors.Kind.METADATA, e);
-        }
+        onMetadataThread(Errors.Kind.METADATA, () -> node.metadata(cluster));
         // Changed limits are told by the reset flags: a node with both roles has two instances, which share what changed.
         return false;
+    }
+
+    private void onMetadataThread(Errors.Kind kind, Runnable task) {
+        try {
+            task.run();
+        } catch (RuntimeException | Error e) {
+            node.errors().count(kind, e);
+        }
+        node.logFaultsWithoutThreads();
     }
 
     @Override

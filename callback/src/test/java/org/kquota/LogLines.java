@@ -14,6 +14,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 /** The warnings and errors that a class logs meanwhile. */
 public final class LogLines extends AbstractAppender implements AutoCloseable {
     private final List<String> lines = new CopyOnWriteArrayList<>();
+    private final List<Throwable> faults = new CopyOnWriteArrayList<>();
     private final Logger logger;
     private final Level before;
 
@@ -29,10 +30,18 @@ public final class LogLines extends AbstractAppender implements AutoCloseable {
     @Override
     public void append(LogEvent event) {
         lines.add(event.getMessage().getFormattedMessage());
+        if (event.getThrown() != null) {
+            faults.add(event.getThrown());
+        }
     }
 
     public List<String> lines() {
         return List.copyOf(lines);
+    }
+
+    /** What was logged with its stack trace. */
+    public List<Throwable> faults() {
+        return List.copyOf(faults);
     }
 
     @Override

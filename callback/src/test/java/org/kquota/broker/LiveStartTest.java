@@ -47,6 +47,7 @@ class LiveStartTest {
                 assertEquals(0, poisoned.failed(), "no request may fail");
             }
             assertTrue(broker.applied().errors().stream().anyMatch(error -> error.kind().equals("request") && error.count() > 0));
+            assertTrue(broker.log().contains("fault of kind request, no request failed") && broker.log().contains("at org.kquota.FaultyCallback.tags"));
             broker.stop();
             assertTrue(broker.process().exitValue() == 143 || broker.process().exitValue() == 0, "a clean end: " + broker.process().exitValue());
         }
