@@ -15,12 +15,13 @@ SEEN_WITHIN_SECONDS = 30.0
 class Verification:
     """Whether enforcing is proven safe by the applied state, or disproven, and the sentence for people.
 
-    Neither: what the broker applies is not known.
+    Neither: what the broker applies is not known. ``cause`` is why it is not verified, as a word.
     """
 
     verified: bool
     contradicted: bool
     sentence: str
+    cause: str = "unknown"
 
 
 def verify(
@@ -36,7 +37,7 @@ def verify(
     nothing: the principal is authenticated, and the plug-in lists exempt ones only.
     """
     if isinstance(applied, AppliedUnknown):
-        return Verification(False, False, applied.reason)
+        return Verification(False, False, applied.reason, applied.cause.value)
     ours = [
         seen
         for seen in applied.exempt
@@ -48,11 +49,11 @@ def verify(
             True,
             f"the broker's plug-in has not seen a client {client_id_prefix}… as exempt:"
             " is the agent's principal among kquota.exempt.principals?",
+            "never-exempt",
         )
     latest = max(ours, key=lambda seen: seen.last_seen_uptime_ms)
     age_seconds = (now.uptime_ms - latest.last_seen_uptime_ms) / 1000
     if age_seconds > seen_within_seconds:
-        return Verification(
-            False, True, f"the broker's plug-in saw {latest.principal} last {age_seconds:.0f} s ago"
-        )
+        sentence = f"the broker's plug-in saw {latest.principal} last {age_seconds:.0f} s ago"
+        return Verification(False, True, sentence, "long-ago")
     return Verification(True, False, f"{latest.principal} is exempt on this broker")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.narrator import Narrator
 from kquota.daemon.report import CycleReport
 from kquota.daemon.state_writer import StateWriter
+from kquota.daemon.troubles import Trouble, TroubleTable
 from kquota.kafka.config import ConfigurationError
 from kquota.kafka.errors import Kind
 from kquota.observe.server_properties import BrokerProperties
@@ -59,7 +59,7 @@ class Agent:
         self.broker_id = _broker_id(settings, properties)
         self._narrator = Narrator(self.broker_id)
         self._growth = PauseGrowth(self.broker_id)
-        self._told_growing: frozenset[str] = frozenset()
+        self._troubles = TroubleTable()
         self._connect(settings, properties, state)
         self._cycle = Cycle(
             CycleSettings.of(settings, self.broker_id),
@@ -111,8 +111,11 @@ class Agent:
         for document in self._history.record(report):
             self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
         self._remember_brokers(report)
-        entries = [*self._narrator.tell(report), *self._tell_growth(report), *self._tell_around(moment)]
-        measure(report, self._metrics, self._told_growing)
+        growing = self._growth.look(report)
+        standing = [*self._narrator.troubles(report), *growing.values(), *self._troubles_around()]
+        entries = [*self._narrator.changes(report), *self._events_around(moment)]
+        entries += self._troubles.follow(standing, moment.monotonic_seconds)
+        measure(report, self._metrics, frozenset(growing))
         self._last_cycle_seconds = time.monotonic() - started_seconds
         self._metrics.cycle_completed(self._last_cycle_seconds, moment.wall.timestamp())
         return report, entries
@@ -165,16 +168,24 @@ class Agent:
         self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
         self._metrics.identified(self.broker_id, cluster_id)
 
-    def _tell_growth(self, report: CycleReport) -> Iterator[Entry]:
-        """Yield which volumes go on growing in PAUSE, and which no longer do."""
-        growing = self._growth.look(report)
-        for name in sorted(growing.keys() | self._told_growing):
-            sentence = growing.get(name)
-            yield from self._narrator.trouble(f"growth of {name}", sentence, MessageId.GROWING_IN_PAUSE)
-        self._told_growing = frozenset(growing)
+    def _troubles_around(self) -> Iterator[Trouble]:
+        """Yield what is wrong at the edges, beside the cycle itself."""
+        kafka = self._kafka
+        yield from kafka.knowledge.standing()
+        usage, history = kafka.usage.state().trouble, kafka.history.state().trouble
+        if (failure := kafka.usage.credentials_problem()) is not None:  # all clients have the same files
+            yield Trouble.of("credentials", failure)
+        if usage is not None:
+            yield Trouble.of("publish", usage, MessageId.PUBLISH_FAILED)
+        if history is not None and history.kind is Kind.ACL_DENIED:  # what ails all clients is told by others
+            yield Trouble.of("history", history)
+        problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
+        for what, problem in problems.items():
+            if problem:
+                yield Trouble(MessageId.STATE_FILE_BROKEN, f"state file: {what}", "", problem)
 
-    def _tell_around(self, moment: Moment) -> Iterator[Entry]:
-        """Yield what the edges have to say, beside the cycle itself."""
+    def _events_around(self, moment: Moment) -> Iterator[Entry]:
+        """Yield what happened at the edges, and show in the metrics how they are."""
         knowledge = self._kafka.knowledge
         usage, history = self._kafka.usage.state(), self._kafka.history.state()
         self._metrics.connected(usage.connected)
@@ -182,25 +193,15 @@ class Agent:
             certificate = knowledge.certificate.certificate
             expires = None if certificate is None else certificate.not_after.timestamp()
             self._metrics.certificate_expires(expires)
-        tell = self._narrator.trouble
-        topics = (f"topic {name}" for name in knowledge.topics)
-        for subject in ("resources", "reader", "brokers", "own broker", *topics):
-            yield from tell(subject, knowledge.troubles.get(subject), MessageId.KAFKA_TROUBLE)
-        failure = self._kafka.usage.credentials_problem()  # all clients have the same files
-        yield from tell("credentials", None if failure is None else failure.sentence, MessageId.KAFKA_TROUBLE)
-        failure = usage.trouble
-        yield from tell("publish", None if failure is None else failure.sentence, MessageId.PUBLISH_FAILED)
-        yield from tell("history", _history_trouble(history), MessageId.KAFKA_TROUBLE)
-        yield from tell("state file", self._state_trouble(), MessageId.STATE_FILE_BROKEN)
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():
             sentence = f"the usage topic is read again from its beginning: {reason}"
-            yield Entry(logging.WARNING, sentence, MessageId.KAFKA_TROUBLE)
+            yield Entry.of(MessageId.KAFKA_TROUBLE, sentence)
         jump_seconds = self._jumps.jump_seconds(moment)
         if jump_seconds:
             self._metrics.clock_jumped()
             sentence = f"the wall clock jumped by {jump_seconds:+.1f} s; leases are not affected"
-            yield Entry(logging.WARNING, sentence, MessageId.CLOCK_JUMPED)
+            yield Entry.of(MessageId.CLOCK_JUMPED, sentence)
 
     def _count_failures(self, usage: PublicationState, history: PublicationState) -> None:
         knowledge = self._kafka.knowledge
@@ -216,19 +217,9 @@ class Agent:
         self._metrics.history_dropped(history.dropped - self._history_dropped)
         self._history_dropped = history.dropped
 
-    def _state_trouble(self) -> str | None:
-        problems = [self._state_problem, self._states.problem, *self._local.problems.values()]
-        return "; ".join(problem for problem in problems if problem) or None
-
 
 def _broker_id(settings: Settings, properties: BrokerProperties) -> int:
     return properties.node_id if settings.broker.node_id is None else settings.broker.node_id
-
-
-def _history_trouble(history: PublicationState) -> str | None:
-    """Return what keeps only history from the log; what ails all clients is told by others."""
-    failure = history.trouble
-    return None if failure is None or failure.kind is not Kind.ACL_DENIED else failure.sentence
 
 
 def _close(kafka: KafkaSide, local: LocalSide) -> None:

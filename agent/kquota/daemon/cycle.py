@@ -310,6 +310,7 @@ class Cycle:
             verified=verification.verified and news.cluster_id is not None,
             contradicted=self._contradicted(verification.contradicted and news.asked_own_broker, now),
             sentence=verification.sentence,
+            cause=verification.cause,
         )
         if result.newly_granted and news.cluster_id is not None:
             self._ports.remember_grant(news.cluster_id, moment)

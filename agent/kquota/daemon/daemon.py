@@ -47,11 +47,11 @@ def run(config: Path, environ: Mapping[str, str]) -> int:
             return EXIT_CONFIGURATION
         # It was good once: what is missing now may come back, a file that is being replaced, say.
         sentence = "the agent can't start: the configuration is bad, the last good one can't be used either"
-        journal.write([Entry(logging.ERROR, sentence, MessageId.CONFIGURATION_REFUSED)])
+        journal.write([Entry.of(MessageId.CONFIGURATION_REFUSED, sentence)])
         return EXIT_FAILED
     except OSError as error:
         sentence = f"the agent can't start: {error}"
-        journal.write([Entry(logging.ERROR, sentence, MessageId.CYCLE_FAILED)])
+        journal.write([Entry.of(MessageId.CYCLE_FAILED, sentence)])
         return EXIT_FAILED
     finally:
         journal.close()
@@ -60,7 +60,7 @@ def run(config: Path, environ: Mapping[str, str]) -> int:
 def _refusal(error: Exception) -> list[Entry]:
     """Return an entry for each problem of a configuration."""
     problems = error.problems if isinstance(error, SettingsError) else (error,)
-    return [Entry(logging.ERROR, str(problem), MessageId.CONFIGURATION_REFUSED) for problem in problems]
+    return [Entry.of(MessageId.CONFIGURATION_REFUSED, str(problem)) for problem in problems]
 
 
 class _Daemon:
@@ -81,16 +81,14 @@ class _Daemon:
         with self._signals():
             agent = self._start()
             sentence = f"kquota {kquota.__version__} started for broker {agent.broker_id}"
-            self._tell(logging.INFO, sentence, MessageId.STARTED)
+            self._tell(MessageId.STARTED, sentence)
             try:
                 return self._loop(agent)
             finally:
                 self._notifier.stopping("the agent stops; its last decision holds until the lease ends")
                 agent.close()
                 self._stop_serving()
-                self._tell(
-                    logging.INFO, "stopped; the last decision holds until its lease ends", MessageId.STOPPING
-                )
+                self._tell(MessageId.STOPPING, "stopped; the last decision holds until its lease ends")
 
     def _loop(self, agent: Agent) -> int:
         failed_cycles = 0
@@ -151,14 +149,14 @@ class _Daemon:
             settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
         )
         for warning in settings.warnings():
-            self._tell(logging.WARNING, warning, MessageId.CONFIGURATION_WARNING)
+            self._tell(MessageId.CONFIGURATION_WARNING, warning)
 
     def _refuse(self, error: Exception, outcome: str) -> None:
         """Say what is wrong with the present configuration, and what holds in its place."""
         self._metrics.config_reload_failed()
         self._metrics.running_last_good_config(True)
         self._journal.write(_refusal(error))
-        self._tell(logging.ERROR, outcome, MessageId.CONFIGURATION_REFUSED)
+        self._tell(MessageId.CONFIGURATION_REFUSED, outcome)
 
     def _reconfigure(self, agent: Agent) -> None:
         """Take over a changed configuration; a bad one changes nothing."""
@@ -175,7 +173,7 @@ class _Daemon:
             self._in_force(settings, agent)
             self._metrics.running_last_good_config(False)
             outcome = "the configuration was read again"
-            self._tell(logging.INFO, outcome, MessageId.CONFIGURATION_LOADED)
+            self._tell(MessageId.CONFIGURATION_LOADED, outcome)
         # systemd takes this for the end of the reload; the end of the start is the first decision
         if self._ready:
             self._notifier.ready(outcome)
@@ -191,15 +189,15 @@ class _Daemon:
             )
             self._listening = settings.metrics
         except OSError as error:
-            self._tell(logging.ERROR, f"metrics are not served: {error}", MessageId.CONFIGURATION_REFUSED)
+            self._tell(MessageId.CONFIGURATION_REFUSED, f"metrics are not served: {error}")
 
     def _stop_serving(self) -> None:
         if self._server is not None:
             self._server.close()
         self._server = self._listening = None
 
-    def _tell(self, level: int, sentence: str, message_id: MessageId) -> None:
-        self._journal.write([Entry(level, sentence, message_id)])
+    def _tell(self, message_id: MessageId, sentence: str) -> None:
+        self._journal.write([Entry.of(message_id, sentence)])
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -9,15 +9,19 @@ from kquota.core.decision import Mode
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
-    """The mode to write, the reason for people, and whether a first grant is to be remembered."""
+    """The mode to write, the reason for people, and whether a first grant is to be remembered.
+
+    ``cause`` is what is not as it should be, as a word; empty where all is well.
+    """
 
     mode: Mode
     sentence: str
+    cause: str = ""
     newly_granted: bool = False
 
 
 def enforcement(
-    wanted: Mode, *, granted: bool, verified: bool, contradicted: bool, sentence: str
+    wanted: Mode, *, granted: bool, verified: bool, contradicted: bool, sentence: str, cause: str = "unknown"
 ) -> Enforcement:
     """Decide the mode.
 
@@ -31,14 +35,12 @@ def enforcement(
         granted: whether this broker was ever verified (the persisted grant).
         verified: whether the plug-in's applied state proves it now.
         contradicted: whether a fresh applied state says that this agent is not exempt.
-        sentence: why it is or is not verified.
+        sentence: why it is or is not verified; ``cause`` is the same as a word.
     """
     if wanted is Mode.OBSERVE:
         return Enforcement(Mode.OBSERVE, "observing, as configured")
     if verified:
         return Enforcement(Mode.ENFORCE, "enforcing", newly_granted=not granted)
-    if contradicted:
-        return Enforcement(Mode.OBSERVE, f"observing, enforce is refused: {sentence}")
-    if granted:
-        return Enforcement(Mode.ENFORCE, f"enforcing, enforcement unverified: {sentence}")
-    return Enforcement(Mode.OBSERVE, f"observing, enforce is refused: {sentence}")
+    if granted and not contradicted:
+        return Enforcement(Mode.ENFORCE, f"enforcing, enforcement unverified: {sentence}", cause)
+    return Enforcement(Mode.OBSERVE, f"observing, enforce is refused: {sentence}", cause)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from kquota.apply.applied_state import AppliedState
 from kquota.core.decision import Mode, State
+from kquota.daemon.journal import MessageId
 from kquota.daemon.report import CycleReport
+from kquota.daemon.troubles import Trouble
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion
 
@@ -35,8 +37,8 @@ class PauseGrowth:
     _paused_since_seconds: float | None = None
     _volumes: dict[str, _Watched] = field(default_factory=dict)
 
-    def look(self, report: CycleReport) -> dict[str, str]:
-        """Return a sentence for each volume that grows, by its name."""
+    def look(self, report: CycleReport) -> dict[str, Trouble]:
+        """Return the volumes that grow, by name."""
         now = report.moment.monotonic_seconds
         if not _paused(report) or report.observation is None:
             self.close()
@@ -50,7 +52,9 @@ class PauseGrowth:
             if volume.role == "data" and volume.status == "ok" and volume.consumed_bytes is not None:
                 sentence = self._follow(volume, volume.consumed_bytes, now)
                 if sentence is not None:
-                    found[volume.name] = sentence
+                    kind = "replication" if self._volumes[volume.name].topics is None else "topics"
+                    subject = f"growth of {volume.name}"
+                    found[volume.name] = Trouble(MessageId.GROWING_IN_PAUSE, subject, kind, sentence)
         return found
 
     def close(self) -> None:

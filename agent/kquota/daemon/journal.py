@@ -26,7 +26,10 @@ _MIN_SECRET_LENGTH = 4
 
 
 class MessageId(StrEnum):
-    """Kinds of entries. An id never changes its meaning and is never used for another one."""
+    """Kinds of entries. An id never changes its meaning and is never used for another one.
+
+    The ``level`` is that of the kind; only changes of state and mode have one of their own.
+    """
 
     STARTED = "359ee44feaa54734a22f8d34dbef5d2b"
     STOPPING = "9a0f0a88627c4a7eb71d8ff4f71e6320"
@@ -52,6 +55,22 @@ class MessageId(StrEnum):
     GROWING_IN_PAUSE = "a1a404cd3dee42d2b464dee73118652a"
     CYCLE_FAILED = "0bd6e1a02f5f41c2a34605262c761b06"
 
+    @property
+    def level(self) -> int:
+        """Return a level of ``logging``."""
+        return _LEVELS.get(self, logging.WARNING)
+
+
+_LEVELS = {
+    MessageId.CYCLE: logging.DEBUG,
+    MessageId.STARTED: logging.INFO,
+    MessageId.STOPPING: logging.INFO,
+    MessageId.CONFIGURATION_LOADED: logging.INFO,
+    MessageId.APPLIED_UNKNOWN: logging.INFO,
+    MessageId.CONFIGURATION_REFUSED: logging.ERROR,
+    MessageId.CYCLE_FAILED: logging.ERROR,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -61,6 +80,11 @@ class Entry:
     sentence: str
     message_id: MessageId
     fields: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(message_id: MessageId, sentence: str) -> Entry:
+        """Return an entry at the level of its kind."""
+        return Entry(message_id.level, sentence, message_id)
 
 
 class Journal:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
+from kquota.daemon.journal import MessageId
 from kquota.daemon.ports import Arrival, ClusterNews
+from kquota.daemon.troubles import Trouble
 from kquota.fold.misplaced import MisplacedRecords
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import (
@@ -68,8 +71,8 @@ KafkaEvent = (
 class KafkaKnowledge:
     """What the Kafka clients have said so far.
 
-    ``troubles`` are sentences by subject, for people; ``errors`` counts failures by kind, ``denied``
-    those for want of a permission. ``certificate`` is None until it was looked at.
+    ``troubles`` are what is wrong, by subject, until it is well again; ``errors`` counts failures by kind,
+    ``denied`` those for want of a permission. ``certificate`` is None until it was looked at.
     """
 
     usage_topic: str
@@ -81,7 +84,7 @@ class KafkaKnowledge:
     partitions: int | None = None
     topics: dict[str, TopicVerdict] = field(default_factory=dict)
     own_broker_answered_at_seconds: float | None = None
-    troubles: dict[str, str] = field(default_factory=dict)
+    troubles: dict[str, dict[Trouble, None]] = field(default_factory=dict)
     errors: Counter[Kind] = field(default_factory=Counter)
     denied: Counter[Operation] = field(default_factory=Counter)
     read_failures: int = 0
@@ -103,15 +106,15 @@ class KafkaKnowledge:
                 self.read_failures += 1
                 self._failed("reader", event.failure)
             case ReadingRecovered():
-                self._trouble("reader", None)
+                self._well("reader")
             case BrokerList():
                 self.active_brokers, self.cluster_id = event.ids, event.cluster_id or self.cluster_id
-                self._trouble("brokers", None)
+                self._well("brokers")
             case BrokerListFailed():
                 self._failed("brokers", event.failure)
             case OwnBroker():
                 self.own_broker_answered_at_seconds = event.at_monotonic
-                self._trouble("own broker", None)
+                self._well("own broker")
             case OwnBrokerFailed():
                 if event.failure.kind is Kind.ACL_DENIED:  # it answered, and has seen who we are
                     self.own_broker_answered_at_seconds = event.at_monotonic
@@ -121,7 +124,7 @@ class KafkaKnowledge:
             case KafkaFailure():
                 self._count(event)
                 if event.is_want_of_resources:  # and it does not try again: it stands until these clients go
-                    self._trouble("resources", event.sentence)
+                    self._add(Trouble.of("resources", event))
             case CertificateSeen():
                 self.certificate = event
             case TopicRestarted():
@@ -148,6 +151,14 @@ class KafkaKnowledge:
             rereadings=self.rereadings,
         )
 
+    def standing(self) -> Iterator[Trouble]:
+        """Yield all that is wrong."""
+        for troubles in self.troubles.values():
+            yield from troubles
+        if (sentence := self.misplaced.sentence) is not None:
+            subject = f"partitions of {self.usage_topic}"
+            yield Trouble(MessageId.TOPIC_REFUSED, subject, "misplaced", sentence)
+
     def drain_errors(self) -> Counter[Kind]:
         """Return the failures since the last call, by kind."""
         errors, self.errors = self.errors, Counter()
@@ -171,8 +182,13 @@ class KafkaKnowledge:
     def _take_verdict(self, verdict: TopicVerdict) -> None:
         if verdict.status is not Verdict.UNKNOWN or verdict.topic not in self.topics:
             self.topics[verdict.topic] = verdict
-        worth_telling = not verdict.usable or bool(verdict.problems)
-        self._trouble(f"topic {verdict.topic}", verdict.sentence if worth_telling else None)
+        subject, kind = f"topic {verdict.topic}", " ".join((verdict.status, *verdict.problems))
+        refused = verdict.status is Verdict.REFUSED and verdict.topic == self.usage_topic
+        if verdict.usable and not verdict.problems:
+            self._well(subject)
+        else:
+            message_id = MessageId.TOPIC_REFUSED if refused else MessageId.KAFKA_TROUBLE
+            self._add(Trouble(message_id, subject, kind, verdict.sentence))
         if verdict.failure is not None:
             self._count(verdict.failure)
 
@@ -183,13 +199,13 @@ class KafkaKnowledge:
 
     def _failed(self, subject: str, failure: KafkaFailure) -> None:
         self._count(failure)
-        self._trouble(subject, failure.sentence)
+        self._add(Trouble.of(subject, failure))
 
-    def _trouble(self, subject: str, sentence: str | None) -> None:
-        if sentence is None:
-            self.troubles.pop(subject, None)
-        else:
-            self.troubles[subject] = sentence
+    def _add(self, trouble: Trouble) -> None:
+        self.troubles.setdefault(trouble.subject, {}).setdefault(trouble)
+
+    def _well(self, subject: str) -> None:
+        self.troubles.pop(subject, None)
 
 
 class KafkaSide:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from enum import StrEnum
 from typing import cast
 
 from confluent_kafka import (
@@ -26,7 +27,6 @@ from kquota.fold.records import (
     TopicRecord,
     TopicRestarted,
 )
-from kquota.fold.troubles import Source, Troubles
 from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
@@ -65,6 +65,14 @@ _READER_PROPERTIES = {
     # it again for ever, so it is taken in, handed over and forgotten.
     "receive.message.max.bytes": str(_LARGEST_RESPONSE_BYTES),
 }
+
+
+class _Source(StrEnum):
+    """Where a failure showed. A success at one place says nothing about another."""
+
+    CONNECTION = "connection"
+    FETCH = "fetch"
+    DESCRIBE = "describe"
 
 
 class TopicReader:
@@ -111,7 +119,7 @@ class TopicReader:
         self._out_of_order: str | None = None
         self._caught_up = False
         self._records = 0
-        self._troubles = Troubles()
+        self._lasting: set[_Source] = set()
         self._probe_due = clock()
         self._thread = threading.Thread(target=self._run, name="kquota-reader", daemon=True)
 
@@ -135,7 +143,7 @@ class TopicReader:
         consumer = self._client.current()
         if consumer is None:
             if self._client.problem is not None:
-                self._failed(Source.CONNECTION, self._client.problem)
+                self._failed(_Source.CONNECTION, self._client.problem)
             self._stop.wait(_POLL_SECONDS)
             return
         if self._client.generation != self._generation:
@@ -196,14 +204,14 @@ class TopicReader:
         failure = self._failure(error)
         if failure.kind is Kind.TOPIC_MISSING:
             self._questions.look_soon()
-        self._failed(Source.FETCH, failure)
+        self._failed(_Source.FETCH, failure)
 
     def _follow_topic(self) -> None:
         found = self._questions.facts()
         if isinstance(found, KafkaFailure):
-            self._failed(Source.DESCRIBE, found)
+            self._failed(_Source.DESCRIBE, found)
         elif found is not None:
-            self._succeeded(Source.DESCRIBE)
+            self._succeeded(_Source.DESCRIBE)
             self._follow(found)
 
     def _follow(self, facts: TopicFacts) -> None:
@@ -246,7 +254,7 @@ class TopicReader:
             )
         except KafkaException as error:
             self._generation = 0
-            self._failed(Source.FETCH, self._failure(error.args[0]))
+            self._failed(_Source.FETCH, self._failure(error.args[0]))
 
     def _follow_ends(self) -> None:
         ends = self._questions.ends(self._progress.ends_unknown())
@@ -264,7 +272,7 @@ class TopicReader:
         """While the connection is down and nothing arrives, ask a leader something small, to see when it is
         back.
         """
-        if Source.CONNECTION not in self._troubles or self._clock() < self._probe_due:
+        if _Source.CONNECTION not in self._lasting or self._clock() < self._probe_due:
             return
         self._probe_due = self._clock() + _RETRY_SECONDS
         for partition in sorted(self._progress.partitions)[:1]:
@@ -274,7 +282,7 @@ class TopicReader:
             except KafkaException:
                 return
             self._client.errors.contact()
-            self._succeeded(Source.CONNECTION)
+            self._succeeded(_Source.CONNECTION)
 
     def _failure(self, error: KafkaError) -> KafkaFailure:
         certificate = self._client.client_certificate()
@@ -284,20 +292,21 @@ class TopicReader:
     def _connection_failed(self, failure: KafkaFailure) -> None:
         # One broker of several that cannot be reached keeps nobody from reading the others' partitions.
         if failure.kind is not Kind.UNREACHABLE or self._client.errors.all_brokers_down:
-            self._failed(Source.CONNECTION, failure)
+            self._failed(_Source.CONNECTION, failure)
 
-    def _failed(self, source: Source, failure: KafkaFailure) -> None:
-        if self._troubles.failed(source, failure, self._clock()):
-            self._hand_over(ReadingFailed(failure))
+    def _failed(self, source: _Source, failure: KafkaFailure) -> None:
+        self._lasting.add(source)
+        self._hand_over(ReadingFailed(failure))
 
     def _read_something(self) -> None:
         self._client.errors.contact()
-        self._succeeded(Source.FETCH, Source.CONNECTION)
+        self._succeeded(_Source.FETCH, _Source.CONNECTION)
         self._tell_caught_up()
 
-    def _succeeded(self, *sources: Source) -> None:
-        if self._troubles.succeeded(*sources):
+    def _succeeded(self, *sources: _Source) -> None:
+        if self._lasting and not (self._lasting - set(sources)):
             self._hand_over(ReadingRecovered())
+        self._lasting -= set(sources)
 
     def _hand_over(self, what: TopicRecord | ReaderEvent) -> None:
         if self._stop.is_set():

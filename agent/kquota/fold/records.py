@@ -52,9 +52,7 @@ class PartitionsChanged:
 
 @dataclass(frozen=True, slots=True)
 class ReadingFailed:
-    """Something keeps the reader from reading; it goes on trying. Told again at most once a second while it
-    lasts.
-    """
+    """Something keeps the reader from reading; it goes on trying. Handed over at each try."""
 
     failure: KafkaFailure
 

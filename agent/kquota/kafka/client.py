@@ -25,8 +25,8 @@ CREDENTIALS_LOOK_SECONDS = 1.0
 CREDENTIALS_RETRY_SECONDS = 5.0
 """How often credential files that cannot be used are tried again, though they look the same."""
 
-TELL_AGAIN_SECONDS = 1.0
-"""How often the same failure of a connection is told while it lasts."""
+AGAIN_SECONDS = 1.0
+"""How often the same failure of a connection to a broker is handed over while it lasts."""
 
 _RECENT_SECONDS = 15.0
 _KINDS_WITH_A_CAUSE_BEHIND = frozenset({Kind.TIMEOUT, Kind.UNREACHABLE, Kind.OTHER})
@@ -65,7 +65,7 @@ class ErrorWatch:
         self._lock = threading.Lock()
         self._connection: tuple[float, KafkaFailure] | None = None
         self._all_down = False
-        self._told: tuple[tuple[str, bool] | None, float] = (None, 0.0)
+        self._handed_over: dict[tuple[Kind, str | None, bool], float] = {}
 
     def on_error(self, error: KafkaError) -> None:
         """librdkafka's `error_cb`."""
@@ -83,13 +83,13 @@ class ErrorWatch:
             self._on_failure(failure)
 
     def _is_news(self, failure: KafkaFailure) -> bool:
-        """Whether a failure is to be told: every connection attempt fails anew, some ten times a second."""
+        """Whether to hand over a failure: every attempt at a connection fails, some ten times a second."""
         now = self._clock()
         with self._lock:
-            what, told_at = (failure.sentence, self._all_down), self._told[1]
-            if what == self._told[0] and now - told_at < TELL_AGAIN_SECONDS:
+            what = (failure.kind, failure.broker, self._all_down)
+            if now - self._handed_over.get(what, -AGAIN_SECONDS) < AGAIN_SECONDS:
                 return False
-            self._told = (what, now)
+            self._handed_over[what] = now
             return True
 
     def note(self, failure: KafkaFailure) -> None:

@@ -1,7 +1,7 @@
 """The usage and the history topic: what they must be like, and how a topic that is there compares."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -138,13 +138,13 @@ class Verdict(StrEnum):
 class TopicVerdict:
     """Whether a topic may be used. REFUSED: it must not be read or written. UNKNOWN: it could not be looked
     at (see `failure`), so the last verdict stands. `problems` are settings that are worse than they should
-    be, one sentence each.
+    be, with a sentence each.
     """
 
     topic: str
     status: Verdict
     sentence: str
-    problems: tuple[str, ...] = ()
+    problems: Mapping[str, str] = field(default_factory=dict)
     topic_id: str | None = None
     partitions: int | None = None
     replication_factor: int | None = None
@@ -191,10 +191,10 @@ def judge(
             replication_factor=facts.replication_factor,
             failure=KafkaFailure(Kind.TOPIC_REFUSED, sentence, topic=contract.name),
         )
-    problems = tuple(_problems(contract, facts, settings, brokers))
+    problems = dict(_problems(contract, facts, settings, brokers))
     status = Verdict.CREATED if created else Verdict.OK
     if problems:
-        sentence = f"Topic {contract.name} is used, but: {' '.join(problems)}"
+        sentence = f"Topic {contract.name} is used, but: {' '.join(problems.values())}"
     else:
         sentence = (
             f"Topic {contract.name} {'was created' if created else 'is as it should be'} "
@@ -213,35 +213,37 @@ def judge(
 
 def _problems(
     contract: TopicContract, facts: TopicFacts, settings: Mapping[str, str], brokers: int
-) -> list[str]:
-    problems = []
+) -> Iterator[tuple[str, str]]:
     desired = contract.replicas_among(brokers)
     if facts.replication_factor < desired:
-        problems.append(
+        yield (
+            "replicas",
             f"It has {facts.replication_factor} replicas where {desired} are wanted: "
-            "add some with kafka-reassign-partitions."
+            "add some with kafka-reassign-partitions.",
         )
     in_sync = _number(settings.get("min.insync.replicas"))
     if in_sync is not None and in_sync > 1:
-        problems.append(
-            f"min.insync.replicas is {in_sync}: with fewer brokers up nothing can be published; set it to 1."
+        yield (
+            "min.insync.replicas",
+            f"min.insync.replicas is {in_sync}: with fewer brokers up nothing can be published; set it to 1.",
         )
     if settings.get("unclean.leader.election.enable") == "true":
-        problems.append(
-            "unclean.leader.election.enable is true: records can be lost silently; set it to false."
+        yield (
+            "unclean.leader.election.enable",
+            "unclean.leader.election.enable is true: records can be lost silently; set it to false.",
         )
     largest = _number(settings.get("max.message.bytes"))
     if largest is not None and largest > 2 * MAX_RECORD_BYTES:
-        problems.append(
+        yield (
+            "max.message.bytes",
             f"max.message.bytes is {largest}: every agent must hold such a record in memory; "
-            f"set {MAX_RECORD_BYTES}."
+            f"set {MAX_RECORD_BYTES}.",
         )
-    if contract.cleanup_policy == "delete":
-        unbounded = [name for name in ("retention.ms", "retention.bytes") if settings.get(name) == _UNLIMITED]
-        problems.extend(f"{name} is unlimited: it fills the disks it reports on." for name in unbounded)
+    for name in ("retention.ms", "retention.bytes") if contract.cleanup_policy == "delete" else ():
+        if settings.get(name) == _UNLIMITED:
+            yield name, f"{name} is unlimited: it fills the disks it reports on."
     if facts.leaderless:
-        problems.append(f"{len(facts.leaderless)} of its partitions have no leader.")
-    return problems
+        yield "leaders", f"{len(facts.leaderless)} of its partitions have no leader."
 
 
 def _number(text: str | None) -> int | None:

@@ -43,7 +43,7 @@ def test_an_absent_topic_is_created_with_the_documented_settings(
     assert look(admin, contract, create=False).status is Verdict.ABSENT
     verdict = look(admin, contract)
     assert verdict.status is Verdict.CREATED
-    assert verdict.problems == ()
+    assert verdict.problems == {}
     assert (verdict.partitions, verdict.replication_factor) == (1, 2)
     settings = admin.topic_settings(topic_name).result()
     assert not isinstance(settings, KafkaFailure)
@@ -55,7 +55,7 @@ def test_a_topic_is_created_with_the_partitions_and_replicas_that_are_wanted(
     admin: AdminConnection, topic_name: str
 ) -> None:
     verdict = look(admin, replace(usage_topic(topic_name), partitions=3, replication_factor=1))
-    assert (verdict.status, verdict.problems) == (Verdict.CREATED, ())
+    assert (verdict.status, verdict.problems) == (Verdict.CREATED, {})
     assert (verdict.partitions, verdict.replication_factor) == (3, 1)
 
 
@@ -116,7 +116,7 @@ def test_what_is_worse_than_it_should_be_is_reported_and_used(
     verdict = look(admin, usage_topic(topic_name))
     assert verdict.status is Verdict.OK
     assert verdict.usable
-    told = " ".join(verdict.problems)
+    told = " ".join(verdict.problems.values())
     for what in ("1 replicas where 2", "min.insync.replicas", "unclean.leader.election", "max.message.bytes"):
         assert what in told
     assert len(verdict.problems) == 4

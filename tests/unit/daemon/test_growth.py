@@ -39,7 +39,8 @@ class Pause:
         for _ in range(steps):
             self.consumed_bytes += growth_bytes // steps
             self.bench.ports.volumes = (volume(free),)
-            found = self.watch.look(self._seen(self.bench.run(after=STEP_SECONDS)))
+            growing = self.watch.look(self._seen(self.bench.run(after=STEP_SECONDS)))
+            found = {name: trouble.sentence for name, trouble in growing.items()}
         return found
 
     def _seen(self, report: CycleReport) -> CycleReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
+from kquota.daemon.journal import MessageId
 from kquota.daemon.kafka_side import KafkaKnowledge
 from kquota.daemon.ports import Arrival
 from kquota.fold.records import (
@@ -30,6 +31,11 @@ def knowledge() -> KafkaKnowledge:
     return KafkaKnowledge(TOPIC)
 
 
+def wrong(knowledge: KafkaKnowledge) -> dict[str, str]:
+    """What is wrong, by subject."""
+    return {trouble.subject: trouble.sentence for trouble in knowledge.standing()}
+
+
 def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaKnowledge) -> None:
     headers = (("actor", b"alice"),)
     assert knowledge.take(TopicRecord(0, 7, 0, b"1", b"{}", headers)) == Arrival(b"1", b"{}", headers)
@@ -44,10 +50,10 @@ def test_the_list_of_brokers_stands_while_it_can_not_be_had(knowledge: KafkaKnow
     knowledge.take(BrokerListFailed(DOWN, 11.0))
     news = knowledge.news(11)
     assert (news.active_brokers, news.cluster_id) == ({1, 2}, "c")
-    assert knowledge.troubles == {"brokers": DOWN.sentence}
+    assert wrong(knowledge) == {"brokers": DOWN.sentence}
     knowledge.take(BrokerList(frozenset({1}), None, 12.0))
     assert (knowledge.news(12).active_brokers, knowledge.news(12).cluster_id) == ({1}, "c")
-    assert knowledge.troubles == {}
+    assert wrong(knowledge) == {}
 
 
 def test_our_broker_has_answered_if_it_did_lately_though_with_a_denial(knowledge: KafkaKnowledge) -> None:
@@ -59,7 +65,7 @@ def test_our_broker_has_answered_if_it_did_lately_though_with_a_denial(knowledge
     assert not knowledge.news(30).asked_own_broker
     knowledge.take(OwnBrokerFailed(1, DENIED, 40.0))
     assert knowledge.news(40).asked_own_broker, "it has seen who we are"
-    assert knowledge.troubles == {"own broker": DENIED.sentence}
+    assert wrong(knowledge) == {"own broker": DENIED.sentence}
 
 
 @pytest.mark.accepts("A12")
@@ -69,10 +75,13 @@ def test_a_refused_topic_stays_refused_while_it_can_not_be_looked_at(knowledge: 
     assert knowledge.news(0).topic_refused == "its cleanup.policy is delete"
     knowledge.take(TopicVerdict(TOPIC, Verdict.UNKNOWN, "nobody knows", failure=DOWN))
     assert knowledge.news(0).topic_refused == "its cleanup.policy is delete"
-    assert knowledge.troubles == {f"topic {TOPIC}": "nobody knows"}
+    assert [(trouble.kind, trouble.message_id) for trouble in knowledge.standing()] == [
+        ("refused", MessageId.TOPIC_REFUSED),
+        ("unknown", MessageId.KAFKA_TROUBLE),
+    ]
     knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is fine"))
     assert knowledge.news(0).topic_refused is None
-    assert knowledge.troubles == {}
+    assert wrong(knowledge) == {}
 
 
 def test_another_topic_that_is_refused_does_not_keep_the_usage_topic_from_use(
@@ -80,12 +89,12 @@ def test_another_topic_that_is_refused_does_not_keep_the_usage_topic_from_use(
 ) -> None:
     knowledge.take(TopicVerdict("history", Verdict.REFUSED, "no"))
     assert knowledge.news(0).topic_refused is None
-    assert knowledge.troubles == {"topic history": "no"}
+    assert wrong(knowledge) == {"topic history": "no"}
 
 
 def test_a_usable_topic_with_problems_is_a_trouble(knowledge: KafkaKnowledge) -> None:
-    knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is used, but", problems=("one replica",)))
-    assert knowledge.troubles == {f"topic {TOPIC}": "it is used, but"}
+    knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is used, but", problems={"replicas": "one replica"}))
+    assert wrong(knowledge) == {f"topic {TOPIC}": "it is used, but"}
     assert knowledge.news(0).topic_refused is None
 
 
@@ -96,7 +105,7 @@ def test_failures_are_counted_by_kind_until_they_are_taken(knowledge: KafkaKnowl
     assert knowledge.drain_errors() == {}
     assert (knowledge.drain_read_failures(), knowledge.drain_read_failures()) == (1, 0)
     knowledge.take(ReadingRecovered())
-    assert "reader" not in knowledge.troubles
+    assert "reader" not in wrong(knowledge)
 
 
 @pytest.mark.accepts("F23")
@@ -138,5 +147,5 @@ def test_a_broker_that_librdkafka_got_no_thread_for_is_told_as_long_as_these_cli
     ErrorWatch(on_failure=told.append).on_error(error)
     knowledge.take(told[0])
     knowledge.take(BrokerList(frozenset({1}), "c", 0.0))
-    assert "Unable to create broker thread" in knowledge.troubles["resources"]
+    assert "Unable to create broker thread" in wrong(knowledge)["resources"]
     assert knowledge.drain_errors() == {Kind.OTHER: 1}

@@ -13,6 +13,7 @@ from kquota.core.decision import Mode
 from kquota.core.limits import Limit, LimitType
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.narrator import Narrator
+from kquota.daemon.troubles import TroubleTable
 from kquota.observe.observation import Failure
 from kquota.settings.model import LimitsSection
 from tests.unit.daemon.cycles import (
@@ -34,10 +35,12 @@ class Told:
     def __init__(self) -> None:
         self.bench = Bench()
         self.bench.ports.plug_in = (applied_state(), VERIFIED)
-        self.narrator = Narrator(1)
+        self.narrator, self.troubles = Narrator(1), TroubleTable()
 
     def run(self, *arrivals: object, after: float = 0.2) -> list[Entry]:
-        entries = self.narrator.tell(self.bench.run(*arrivals, after=after))  # type: ignore[arg-type]
+        report = self.bench.run(*arrivals, after=after)  # type: ignore[arg-type]
+        entries = self.narrator.changes(report)
+        entries += self.troubles.follow(self.narrator.troubles(report), self.bench.seconds)
         return [entry for entry in entries if entry.level > DEBUG]
 
     def settle(self) -> Told:
@@ -86,7 +89,7 @@ def test_a_state_that_holds_producers_is_a_warning(told: Told) -> None:
 
 
 def test_an_unchanged_cycle_is_for_debugging(told: Told) -> None:
-    entries = told.narrator.tell(told.bench.run())
+    entries = told.narrator.changes(told.bench.run())
     assert [(entry.level, entry.message_id) for entry in entries] == [(DEBUG, MessageId.CYCLE)]
 
 
@@ -103,6 +106,18 @@ def test_each_broker_that_is_not_known_is_told_once() -> None:
     entries = [entry for _ in range(6) for entry in told.run()]
     assert lines([entry for entry in entries if entry.message_id is MessageId.UNDETERMINED]) == [
         (WARNING, f"the state of broker {broker} is not known (it has never reported)") for broker in (2, 3)
+    ]
+
+
+def test_each_broker_that_is_known_again_is_told_by_its_name() -> None:
+    told = Told()
+    told.bench.news = replace(NEWS, active_brokers=frozenset({1, 2, 3}))
+    told.settle()
+    reports = arrival(2, told.bench.usage(50)), arrival(3, told.bench.usage(50))
+    entries = [entry for entry in told.run(*reports) if entry.message_id is MessageId.UNDETERMINED]
+    assert lines(entries) == [
+        (INFO, f"over: the state of broker {broker} is not known (it has never reported)")
+        for broker in (2, 3)
     ]
 
 
@@ -134,11 +149,11 @@ def test_a_volume_s_trouble_is_told_when_it_begins_changes_and_ends(told: Told) 
     assert [e for e in told.run() if e.message_id is MessageId.VOLUME_TROUBLE] == [], "only its age differs"
     told.bench.ports.volumes = (volume(50, offline_log_dirs=("/mnt/dev/sda1/kafka",)),)
     entries = lines(told.run())
-    assert (INFO, f"over: {sentence}") in entries
     offline = "volume /dev/sda1 is offline: the broker has taken all its log dirs offline"
     assert (WARNING, offline) in entries
     told.bench.ports.volumes = (volume(50),)
-    assert (INFO, f"over: {offline}") in lines(told.run())
+    ended = lines(told.run())
+    assert [(INFO, f"over: {sentence}"), (INFO, f"over: {offline}")] == ended[-2:]
 
 
 @pytest.mark.accepts("A29")
@@ -181,28 +196,9 @@ def test_an_age_that_grows_is_not_told_every_second(told: Told) -> None:
     assert (INFO, "mode: enforcing") in last
 
 
-def test_the_looks_of_one_trouble_are_bounded_and_told_once_each() -> None:
-    narrator = Narrator(1)
-
-    def tell(sentence: str | None) -> list[str]:
-        return [entry.sentence for entry in narrator.trouble("reader", sentence, MessageId.KAFKA_TROUBLE)]
-
-    assert tell("broker 10.0.0.1:9092 can't be reached") == ["broker 10.0.0.1:9092 can't be reached"]
-    assert tell("broker 10.0.0.2:9092 can't be reached") == []
-    assert tell("the certificate has expired") == ["the certificate has expired"]
-    assert tell("broker 10.0.0.3:9092 can't be reached") == []
-    names = [f"broker {chr(97 + n)} can't be reached" for n in range(26)]
-    assert sum(len(tell(name)) for name in names) < 20
-    assert len(tell(None)) == 1
-    assert tell(None) == []
-    assert tell("the certificate has expired") == ["the certificate has expired"], "a new one is told anew"
-
-
-def test_a_refused_topic_and_a_failed_write_are_told(told: Told) -> None:
-    told.bench.news = replace(NEWS, topic_refused="its cleanup.policy is delete")
+def test_a_failed_write_is_told(told: Told) -> None:
     told.bench.ports.write_error = "the decision file can't be written: No space left on device"
-    kinds = {entry.message_id: entry.sentence for entry in told.run()}
-    assert kinds[MessageId.TOPIC_REFUSED] == "its cleanup.policy is delete"
+    kinds = {entry.message_id: entry.sentence for entry in told.run(after=6)}
     assert kinds[MessageId.DECISION_NOT_WRITTEN] == told.bench.ports.write_error
 
 

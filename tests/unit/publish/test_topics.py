@@ -44,7 +44,7 @@ def test_partitions_and_replicas_that_are_configured_count_whatever_the_number_o
     assert (history.name, history.partitions_among(200), history.replicas_among(200)) == ("h", 3, 1)
     assert history.settings["retention.ms"] == "7200000"
     two = replace(FACTS, replication_factor=2)
-    assert judge(usage, two, usage.settings, 200).problems == (), "as it was wanted"
+    assert judge(usage, two, usage.settings, 200).problems == {}, "as it was wanted"
 
 
 def test_what_is_not_configured_follows_from_the_number_of_brokers() -> None:
@@ -58,7 +58,7 @@ def test_what_is_not_configured_follows_from_the_number_of_brokers() -> None:
 @pytest.mark.parametrize("contract", [usage_topic(), history_topic()])
 def test_a_topic_as_we_create_it_has_no_problems(contract: TopicContract) -> None:
     verdict = judge(contract, FACTS, contract.settings, 5)
-    assert (verdict.status, verdict.problems) == (Verdict.OK, ())
+    assert (verdict.status, verdict.problems) == (Verdict.OK, {})
     assert verdict.usable
     assert (verdict.topic_id, verdict.partitions, verdict.replication_factor) == ("id-1", 1, 3)
 
@@ -86,7 +86,7 @@ def test_any_other_cleanup_policy_is_refused(contract: TopicContract, policy: st
 def test_fewer_replicas_than_wanted_is_a_problem_only_where_brokers_for_them_are() -> None:
     few = replace(FACTS, replication_factor=1)
     contract = usage_topic()
-    assert judge(contract, few, contract.settings, 1).problems == ()
+    assert judge(contract, few, contract.settings, 1).problems == {}
     assert "1 replicas where 2 are wanted" in judge(contract, few, contract.settings, 2).sentence
     assert "1 replicas where 3 are wanted" in judge(contract, few, contract.settings, 9).sentence
 
@@ -106,8 +106,9 @@ def test_unclean_settings_are_told_and_the_topic_is_used(setting: str, value: st
     verdict = judge(contract, FACTS, {**contract.settings, setting: value}, 3)
     assert verdict.usable
     assert len(verdict.problems) == 1
-    assert told in verdict.problems[0]
-    assert verdict.problems[0] in verdict.sentence
+    (problem,) = verdict.problems.values()
+    assert told in problem
+    assert problem in verdict.sentence
 
 
 def test_the_history_is_bounded_as_asked() -> None:
