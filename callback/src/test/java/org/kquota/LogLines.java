@@ -11,7 +11,7 @@ import org.apache.logging.log4j.core.config.Property;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** The warnings and errors that a class logs meanwhile. */
+/** The lines that a class logs meanwhile; warnings and errors where nothing else is said. */
 public final class LogLines extends AbstractAppender implements AutoCloseable {
     private final List<String> lines = new CopyOnWriteArrayList<>();
     private final List<Throwable> faults = new CopyOnWriteArrayList<>();
@@ -19,12 +19,17 @@ public final class LogLines extends AbstractAppender implements AutoCloseable {
     private final Level before;
 
     public LogLines(Class<?> of) {
+        this(of, Level.WARN);
+    }
+
+    /** Those of this level, too. */
+    public LogLines(Class<?> of, Level from) {
         super("lines of " + of.getName(), null, null, false, Property.EMPTY_ARRAY);
         start();
         logger = (Logger) LogManager.getLogger(of);
         before = logger.getLevel();
         logger.addAppender(this);
-        Configurator.setLevel(of.getName(), Level.WARN);
+        Configurator.setLevel(of.getName(), from);
     }
 
     @Override

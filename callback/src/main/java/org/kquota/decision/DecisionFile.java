@@ -16,7 +16,7 @@ import java.util.Set;
  * The decision file as seen by a reader that trusts only its owner: a regular file, no symbolic link, owned by root or
  * by the directory's owner, writable by nobody else, in a directory that neither group nor others can write.
  */
-public final class DecisionFile {
+public class DecisionFile {
     /** Nothing that kquota writes comes near this; a larger file is refused unread. */
     public static final int MAX_BYTES = 1024 * 1024;
 
@@ -42,12 +42,12 @@ public final class DecisionFile {
         this.path = path;
     }
 
-    public Path path() {
+    public final Path path() {
         return path;
     }
 
     /** The file's bytes, or why they are not to be trusted; never throws. */
-    public Result<byte[]> read() {
+    public final Result<byte[]> read() {
         for (int attempt = 1; ; attempt++) {
             Result<byte[]> result = readOnce();
             // A new version renamed into place during the look is the usual way of writing, not a fault.
@@ -77,7 +77,7 @@ public final class DecisionFile {
             byte[] bytes;
             // Only the directory's owner or root could swap the file between the checks: the same inode before and
             // after the opening says they did not.
-            try (SeekableByteChannel channel = Files.newByteChannel(path, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))) {
+            try (SeekableByteChannel channel = open()) {
                 Inode after = inode(path);
                 if (!before.sameFile(after)) {
                     return REPLACED;
@@ -90,6 +90,10 @@ public final class DecisionFile {
         } catch (IOException | UnsupportedOperationException | SecurityException e) {
             return refused("is not readable: %s: %s", e.getClass().getSimpleName(), e.getMessage());
         }
+    }
+
+    SeekableByteChannel open() throws IOException {
+        return Files.newByteChannel(path, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
     }
 
     static String objection(Inode file, int directoryUid) {

@@ -59,6 +59,11 @@ public final class Groups {
         return group == NO_GROUP ? null : group;
     }
 
+    /** How many client ids are remembered with their groups. */
+    int rememberedClientIds() {
+        return clientIdCache.size();
+    }
+
     /** The group with this user tag, or null if it is no group's. */
     public Group ofTag(String user) {
         return user.startsWith(TAG_PREFIX) ? byTag.get(user) : null;

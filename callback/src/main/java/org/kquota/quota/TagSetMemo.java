@@ -142,6 +142,11 @@ public final class TagSetMemo {
         current.set(new Generation(FIRST_PLACES));
     }
 
+    /** For how many there is room. */
+    int places() {
+        return current.get().places.length();
+    }
+
     /** How many are remembered, or a few more. */
     int size() {
         return current.get().used.get();

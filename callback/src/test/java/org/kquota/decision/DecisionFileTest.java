@@ -1,6 +1,7 @@
 package org.kquota.decision;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,8 +11,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 
 @Tag("F21")
@@ -32,8 +36,29 @@ class DecisionFileTest {
         Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-r--r--"));
     }
 
+    /** A file of which a new version is renamed into place just before it is opened for the first times. */
+    private DecisionFile replacedAtOpenings(int openings) {
+        return new DecisionFile(path) {
+            private int left = openings;
+
+            @Override
+            SeekableByteChannel open() throws IOException {
+                if (left-- > 0) {
+                    Path next = directory.resolve("next");
+                    Files.copy(path, next, StandardCopyOption.COPY_ATTRIBUTES);
+                    Files.move(next, path, StandardCopyOption.ATOMIC_MOVE);
+                }
+                return super.open();
+            }
+        };
+    }
+
     private void assertRefused(String because) {
-        Result<byte[]> result = new DecisionFile(path).read();
+        assertRefused(new DecisionFile(path), because);
+    }
+
+    private void assertRefused(DecisionFile file, String because) {
+        Result<byte[]> result = file.read();
         assertNull(result.value());
         assertTrue(result.reason().contains(because), result.reason());
         assertTrue(result.reason().contains(path.toString()), result.reason());
@@ -41,7 +66,9 @@ class DecisionFileTest {
 
     @Test
     void aRegularFileThatOnlyItsOwnerWritesIsRead() {
-        assertArrayEquals(CONTENT, new DecisionFile(path).read().value());
+        DecisionFile file = new DecisionFile(path);
+        assertEquals(path, file.path());
+        assertArrayEquals(CONTENT, file.read().value());
     }
 
     @Test
@@ -62,7 +89,7 @@ class DecisionFileTest {
     @Test
     void aFileThatTheGroupCanWriteIsRefused() throws IOException {
         Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-rw-r--"));
-        assertRefused("writable by group or others");
+        assertRefused("writable by group or others, mode 664");
     }
 
     @Test
@@ -74,7 +101,7 @@ class DecisionFileTest {
     @Test
     void aDirectoryThatOthersCanWriteIsRefused() throws IOException {
         Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxrwxr-x"));
-        assertRefused("directory that group or others can write");
+        assertRefused("directory that group or others can write, mode 775");
         Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xrwx"));
         assertRefused("directory that group or others can write");
     }
@@ -102,6 +129,23 @@ class DecisionFileTest {
         assertRefused("larger than");
         Files.write(path, new byte[DecisionFile.MAX_BYTES]);
         assertNull(new DecisionFile(path).read().reason());
+    }
+
+    /** The agent writes a new version every few seconds. */
+    @Test
+    void aFileThatIsReplacedWhileItIsOpenedIsReadAgain() {
+        assertArrayEquals(CONTENT, replacedAtOpenings(4).read().value());
+        assertRefused(replacedAtOpenings(5), "is replaced each time it is opened");
+    }
+
+    @Test
+    void aFileThatCannotBeOpenedIsNotReadable() {
+        assertRefused(new DecisionFile(path) {
+            @Override
+            SeekableByteChannel open() throws IOException {
+                throw new AccessDeniedException(path.toString());
+            }
+        }, "is not readable: AccessDeniedException");
     }
 
     @Test

@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.Golden;
@@ -19,6 +20,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Random;
 import java.util.stream.Stream;
 
@@ -94,6 +96,35 @@ class DecisionFormatTest {
             parse(DECISION.replace("\"enforce\"", "\"off\"")).reason());
         assertEquals("decision's sequence is missing, allowed is an integer from 0 to 9223372036854775807",
             parse(DECISION.replace("\"sequence\"", "\"sequences\"")).reason());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"hold,an object or null,{}", "reasons,an array,[]", "undetermined,an array,[]", "decided_at,a text,\"now\"", "valid_until,a text,\"then\""})
+    void whatIsOnlyForPeopleHasToBeOfItsType(String field, String allowed, String good) {
+        assertEquals("decision's " + field + " is 1, allowed is " + allowed, parse(DECISION.replace("{", "{\"" + field + "\": 1, ")).reason());
+        for (String value : List.of(good, "null")) {
+            assertNotNull(parse(DECISION.replace("{", "{\"" + field + "\": " + value + ", ")).value());
+        }
+    }
+
+    @Test
+    void textsHaveABound() {
+        assertEquals(1024, parse(DECISION.replace("\"c\"", "\"" + "c".repeat(1024) + "\"")).value().clusterId().length());
+        assertTrue(parse(DECISION.replace("\"c\"", "\"" + "c".repeat(1025) + "\"")).reason().endsWith("a text of 1 to 1024 characters"));
+    }
+
+    @Test
+    void aReasonShowsEightyCharactersOfAValue() {
+        String shown = "\"" + "x".repeat(78) + "\"";
+        assertTrue(parse(DECISION.replace("\"enforce\"", shown)).reason().contains("mode is " + shown + ", allowed"));
+        assertTrue(parse(DECISION.replace("\"enforce\"", "\"" + "x".repeat(79) + "\"")).reason().contains("mode is \"" + "x".repeat(79) + "…, allowed"));
+    }
+
+    @Test
+    void aModeIsKnownByItsSpelling() {
+        assertEquals(Mode.ENFORCE, Mode.of("enforce"));
+        assertEquals(Mode.OBSERVE, Mode.of("observe"));
+        assertNull(Mode.of("ENFORCE"));
     }
 
     @Test

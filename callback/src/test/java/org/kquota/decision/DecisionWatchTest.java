@@ -1,6 +1,7 @@
 package org.kquota.decision;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -51,6 +52,7 @@ class DecisionWatchTest {
     @Test
     void aRunningLeaseIsADeadlineOnTheMonotonicClock() {
         Verdict verdict = watch.look("c");
+        assertFalse(verdict.isLost());
         assertEquals(State.PAUSE, verdict.decision().state());
         assertEquals(NANOS + 10_000_000_000L, verdict.deadlineNanos());
     }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.apache.kafka.common.Endpoint;
 import org.apache.kafka.common.Reconfigurable;
 import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclBindingFilter;
@@ -15,10 +16,12 @@ import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.SecurityDisabledException;
 import org.apache.kafka.common.metrics.Monitorable;
 import org.apache.kafka.common.resource.ResourceType;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.metadata.authorizer.ClusterMetadataAuthorizer;
 import org.apache.kafka.metadata.authorizer.StandardAuthorizer;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.apache.kafka.server.authorizer.Authorizer;
+import org.apache.kafka.server.authorizer.AuthorizerServerInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -29,9 +32,11 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -66,7 +71,9 @@ class DelegatingAuthorizerTest {
     /** Every method that Kafka may call, with the type that it asks for. */
     static Stream<Method> everyMethod() {
         return Stream.of(ClusterMetadataAuthorizer.class, Reconfigurable.class, Monitorable.class)
-            .flatMap(type -> Arrays.stream(type.getMethods())).filter(method -> !Modifier.isStatic(method.getModifiers()));
+            .flatMap(type -> Arrays.stream(type.getMethods())).filter(method -> !Modifier.isStatic(method.getModifiers()))
+            // The JVM gives them in any order, and a test is known by its place in it.
+            .sorted(Comparator.comparing(Method::toString));
     }
 
     private static Object valueOf(Class<?> type) {
@@ -148,11 +155,33 @@ class DelegatingAuthorizerTest {
         assertEquals(List.of(AuthorizationResult.ALLOWED, AuthorizationResult.ALLOWED), allowAll.authorize(null, Arrays.asList(null, null)));
         assertEquals(AuthorizationResult.ALLOWED, allowAll.authorizeByResourceType(null, AclOperation.WRITE, ResourceType.TOPIC));
         assertThrows(SecurityDisabledException.class, () -> allowAll.acls(AclBindingFilter.ANY));
+        assertEquals(1, allowAll.deleteAcls(null, List.of(AclBindingFilter.ANY)).size());
         assertEquals(1, allowAll.createAcls(null, Arrays.asList((AclBinding) null)).size());
         allowAll.createAcls(null, Arrays.asList((AclBinding) null)).forEach(made ->
             assertTrue(made.toCompletableFuture().join().exception().orElseThrow() instanceof SecurityDisabledException));
         allowAll.deleteAcls(null, List.of(AclBindingFilter.ANY)).forEach(deleted ->
             assertTrue(deleted.toCompletableFuture().join().exception().orElseThrow() instanceof SecurityDisabledException));
+    }
+
+    @Test
+    void whereEverythingIsAllowedAllListenersAreReadyAtOnce() {
+        List<Endpoint> listeners = List.of(new Endpoint("ONE", SecurityProtocol.SSL, "a", 1), new Endpoint("TWO", SecurityProtocol.SSL, "a", 2));
+        AuthorizerServerInfo server = (AuthorizerServerInfo) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {AuthorizerServerInfo.class},
+            (proxy, method, given) -> method.getName().equals("endpoints") ? listeners : null);
+        Map<Endpoint, ? extends CompletionStage<Void>> ready = new AllowAll().start(server);
+        assertEquals(Set.copyOf(listeners), ready.keySet());
+        ready.values().forEach(each -> assertTrue(each.toCompletableFuture().isDone()));
+    }
+
+    @Test
+    void anAuthorizerIsMadeOnAThreadWithoutAClassLoaderOfItsOwn() {
+        ClassLoader before = Thread.currentThread().getContextClassLoader();
+        try {
+            Thread.currentThread().setContextClassLoader(null);
+            assertSame(StandardAuthorizer.class, Wrapper.make(StandardAuthorizer.class.getName()).getClass());
+        } finally {
+            Thread.currentThread().setContextClassLoader(before);
+        }
     }
 
     /** As one whose libraries are not all there. */

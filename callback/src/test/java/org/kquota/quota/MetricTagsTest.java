@@ -1,17 +1,21 @@
 package org.kquota.quota;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.common.MetricName;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NoSuchElementException;
 
 class MetricTagsTest {
     private final Map<String, String> tags = Tags.of("alice", "app");
@@ -36,7 +40,7 @@ class MetricTagsTest {
         assertEquals(List.of("alice", "app"), new ArrayList<>(tags.values()));
         assertEquals(List.of("user", "client-id"), new ArrayList<>(tags.keySet()));
         assertEquals(List.of(Map.entry("user", "alice"), Map.entry("client-id", "app")), new ArrayList<>(tags.entrySet()));
-        assertEquals(2, tags.size());
+        assertEquals(List.of(2, 2, 2, 2), List.of(tags.size(), tags.values().size(), tags.keySet().size(), tags.entrySet().size()));
     }
 
     @Test
@@ -47,7 +51,26 @@ class MetricTagsTest {
             assertNotEquals(tags, other);
         }
         assertNull(tags.get("client"));
+        assertFalse(tags.containsKey("client"));
+        assertTrue(tags.containsKey("user") && tags.containsKey("client-id"));
         assertEquals(Map.of("user", "", "client-id", ""), Tags.of("", ""));
+    }
+
+    @Test
+    void tagsAreOfAnExemptPrincipalByTheirUser() {
+        assertTrue(Tags.isExempt(Tags.exempt("admin")));
+        assertFalse(Tags.isExempt(tags));
+        assertFalse(Tags.isExempt(Map.of("client-id", "<exempt>admin")));
+    }
+
+    @Test
+    void theirValuesEnd() {
+        Iterator<String> values = tags.values().iterator();
+        values.next();
+        assertTrue(values.hasNext());
+        values.next();
+        assertFalse(values.hasNext());
+        assertThrows(NoSuchElementException.class, values::next);
     }
 
     @Test

@@ -84,6 +84,18 @@ class TagSetMemoTest {
         assertTrue(missed < 10, missed + " had to make room for one another");
     }
 
+    /** With 64 places 32 have room enough. */
+    @Test
+    void thereIsRoomForTwiceAsManyAsAreRememberedAndNobodyIsLostWhenItGrows() {
+        Map<String, TagSet> remembered = new HashMap<>();
+        for (int i = 1; i <= 50; i++) {
+            assertEquals(i <= 33 ? 64 : 128, memo.places(), "before the client " + i);
+            remembered.put("app-" + i, remember(ALICE, "app-" + i));
+        }
+        assertEquals(50, memo.size());
+        remembered.forEach((id, tagSet) -> assertSame(tagSet, find(ALICE, id)));
+    }
+
     /** Client ids are whatever clients send. */
     @Test
     @Tag("C8")
@@ -93,8 +105,12 @@ class TagSetMemoTest {
             assertSame(tagSet, find(ALICE, "invented-" + i), "the last one is there, whom it displaces or not");
         }
         assertTrue(memo.size() <= TagSetMemo.MAX_PLACES, memo.size() + " are remembered");
-        remember(ALICE, "x".repeat(10_000));
-        assertNull(find(ALICE, "x".repeat(10_000)));
+        assertEquals(TagSetMemo.MAX_PLACES, memo.places());
+        for (int length : new int[] {129, 10_000}) {
+            remember(ALICE, "x".repeat(length));
+            assertNull(find(ALICE, "x".repeat(length)));
+        }
+        assertSame(remember(ALICE, "x".repeat(128)), find(ALICE, "x".repeat(128)));
     }
 
     @Test

@@ -1,14 +1,18 @@
 package org.kquota.quota;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.List;
+import java.util.Queue;
 
 class TagSetsTest {
     private record Part(ClientQuotaEntity.ConfigEntityType entityType, String name) implements ClientQuotaEntity.ConfigEntity {
@@ -26,6 +30,8 @@ class TagSetsTest {
         }
         assertSame(sets.overflow(), sets.of("alice", "client-100"));
         assertSame(sets.overflow(), sets.of("bob", "client-101"));
+        assertSame(sets.of("alice", "client-7"), sets.knownOrOverflow(new StockQuotas.Pair("", "client-7")));
+        assertSame(sets.overflow(), sets.knownOrOverflow(new StockQuotas.Pair("", "client-101")));
         assertEquals(100, sets.size());
     }
 
@@ -41,13 +47,44 @@ class TagSetsTest {
     }
 
     @Test
+    void tagSetsAreFoundByTheirTags() {
+        TagSets sets = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 1);
+        assertNull(sets.find("", "app"));
+        assertNull(sets.knownOrOverflow(new StockQuotas.Pair("", "app")), "there is room for a new one");
+        TagSet app = sets.of("alice", "app");
+        assertSame(app, sets.find("", "app"));
+        assertSame(app, sets.of("bob", "app"), "nobody has a quota by user");
+        assertSame(sets.overflow(), sets.find(Tags.OVERFLOW.get(Tags.USER), ""));
+        assertEquals(List.of(app), List.copyOf(sets.all()));
+    }
+
+    @Test
+    void whoWatchesGetsThoseThatAreThereAndEachNewOne() {
+        TagSets sets = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 2);
+        TagSet one = sets.of("alice", "one");
+        Queue<TagSet> watched = sets.watch();
+        assertSame(one, watched.poll());
+        TagSet two = sets.of("alice", "two");
+        sets.of("alice", "one");
+        sets.of("alice", "beyond");
+        assertSame(two, watched.poll());
+        assertNull(watched.poll());
+    }
+
+    @Test
     void whatNobodyUsesIsForgotten() {
         TagSets sets = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 100);
         TagSet old = sets.of("alice", "old");
         old.touch(10);
         sets.of("alice", "new").touch(20);
-        sets.forgetUnusedSince(15, set -> true);
+        assertFalse(sets.forgetUnusedSince(10, set -> true), "10 is not before 10");
+        assertFalse(sets.forgetUnusedSince(15, set -> false));
+        assertEquals(2, sets.size());
+        TagSet young = sets.find("", "new");
+        assertTrue(sets.forgetUnusedSince(15, set -> true));
         assertEquals(1, sets.size());
+        assertTrue(old.forgotten());
+        assertFalse(young.forgotten());
         assertNotEquals(System.identityHashCode(old), System.identityHashCode(sets.of("alice", "old")));
     }
 }

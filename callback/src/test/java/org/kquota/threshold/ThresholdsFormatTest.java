@@ -55,6 +55,14 @@ class ThresholdsFormatTest {
     }
 
     @Test
+    void aReasonShowsEightyCharactersOfAValueOrThatItIsMissing() {
+        assertEquals("schema_version is missing, allowed is 1", parse("{}").reason());
+        String eighty = "\"" + "x".repeat(78) + "\"";
+        assertEquals("schema_version is " + eighty + ", allowed is 1", parse("{\"schema_version\": " + eighty + "}").reason());
+        assertEquals("schema_version is \"" + "x".repeat(79) + "…, allowed is 1", parse("{\"schema_version\": \"" + "x".repeat(79) + "\"}").reason());
+    }
+
+    @Test
     @Tag("D2")
     void whatNoSchemaCanSayIsRefusedToo() {
         assertTrue(parse("{\"schema_version\": 1, \"total.bytes.in.per.sec.threshold\": 100, \"topics\": {\"A\": {\"bytes.in.per.sec.threshold\": 81}, "

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -116,6 +117,72 @@ class TopicGateTest {
             assertTrue(log.lines().size() < 50, log.lines().size() + " lines");
             assertTrue(log.lines().contains("980 more topics take nothing in from now on"), log.lines().toString());
             assertTrue(log.lines().contains("980 more topics had 980 produce requests refused"), log.lines().toString());
+        }
+    }
+
+    private List<String> told(long nanos, String whyNot, double ofA) {
+        rates.total = 101;
+        rates.topics.put("A", ofA);
+        try (LogLines log = new LogLines(TopicGate.class, Level.INFO)) {
+            gate.judge(THRESHOLDS, List.of("A"), nanos, whyNot);
+            return log.lines();
+        }
+    }
+
+    @Test
+    void eachChangeIsLoggedOnce() {
+        String over = "41 B/s come in, above its threshold of 40, and 101 in all, above the threshold of 100";
+        assertEquals(List.of("topic A takes nothing in from now on: " + over), told(0, null, 41));
+        assertEquals(List.of(), told(1, null, 41));
+        assertEquals(List.of("topic A takes in again"), told(2, null, 39));
+        assertEquals(List.of(), told(3, null, 39));
+    }
+
+    @Test
+    void whileItDoesNotActTheLinesSayWhy() {
+        String over = "41 B/s come in, above its threshold of 40, and 101 in all, above the threshold of 100";
+        assertEquals(List.of("topic A would take nothing in from now on, but kquota.mode is observe: " + over), told(0, "kquota.mode is observe", 41));
+        assertEquals(List.of(), told(1, "kquota.mode is observe", 41));
+        assertEquals(List.of("topic A would take in again"), told(2, "kquota.mode is observe", 39));
+    }
+
+    @Test
+    void whenItBeginsToActItSaysOfEachTopicThatItTakesNothingIn() {
+        told(0, "kquota.mode is observe", 41);
+        assertEquals(1, told(1, null, 41).stream().filter(line -> line.startsWith("topic A takes nothing in")).count());
+        assertEquals(1, told(2, "kquota.mode is observe", 41).stream().filter(line -> line.startsWith("topic A would take nothing in")).count());
+    }
+
+    @Test
+    void refusalsAreLoggedNowAndThenTheMostFirst() {
+        judge(200, Map.of("A", 41.0, "b", 70.0, "c", 70.0));
+        for (String topic : List.of("c", "A", "c", "b", "A", "c")) {
+            gate.refused(topic);
+        }
+        assertEquals(List.of(), refusalsTold(TopicGate.TELL_NANOS - 1));
+        assertEquals(List.of("3 produce requests to topic c", "2 produce requests to topic A", "1 produce requests to topic b"),
+            refusalsTold(TopicGate.TELL_NANOS));
+        gate.refused("b");
+        assertEquals(List.of(), refusalsTold(2 * TopicGate.TELL_NANOS - 1));
+        assertEquals(List.of("1 produce requests to topic b"), refusalsTold(2 * TopicGate.TELL_NANOS));
+    }
+
+    private List<String> refusalsTold(long nanos) {
+        try (LogLines log = new LogLines(TopicGate.class)) {
+            gate.judge(THRESHOLDS, List.of("A", "b", "c"), nanos, null);
+            return log.lines().stream().filter(line -> line.contains(" were refused: ")).map(line -> line.substring(0, line.indexOf(" were"))).toList();
+        }
+    }
+
+    @Test
+    void twentyTopicsHaveALineEach() {
+        List<String> topics = IntStream.range(0, 20).mapToObj(i -> "topic-" + i).toList();
+        topics.forEach(topic -> rates.topics.put(topic, 20.0));
+        try (LogLines log = new LogLines(TopicGate.class)) {
+            rates.total = 400;
+            gate.judge(THRESHOLDS, topics, 0, null);
+            assertEquals(20, log.lines().size(), log.lines().toString());
+            assertTrue(log.lines().stream().allMatch(line -> line.startsWith("topic topic-")), log.lines().toString());
         }
     }
 

@@ -1,0 +1,48 @@
+package org.kquota.quota;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+class TagSetTest {
+    private final TagSet tagSet = new TagSet(Tags.of("alice", "app"));
+
+    @Test
+    void aRequestIsCountedAndItsSecondIsKept() {
+        assertEquals(0, tagSet.requests());
+        tagSet.touch(7);
+        tagSet.touch(7);
+        tagSet.touch(9);
+        assertEquals(3, tagSet.requests());
+        assertEquals(9, tagSet.lastTouchSeconds());
+    }
+
+    @Test
+    void withoutAGovernorNobodyIsHeld() {
+        assertEquals(TagSet.NO_LIMIT, tagSet.limit());
+        assertFalse(tagSet.hasBaseline() || tagSet.heldApart() || tagSet.pooled() || tagSet.forgotten());
+    }
+
+    @Test
+    void whatTheGovernorSaysIsKept() {
+        tagSet.limit(5_000);
+        assertEquals(5_000, tagSet.limit());
+        tagSet.hasBaseline(true);
+        assertTrue(tagSet.hasBaseline() && !tagSet.heldApart() && !tagSet.pooled());
+        tagSet.heldApart(true);
+        assertTrue(tagSet.heldApart() && !tagSet.pooled());
+        tagSet.pooled(true);
+        assertTrue(tagSet.pooled() && !tagSet.forgotten());
+        tagSet.hasBaseline(false);
+        tagSet.heldApart(false);
+        tagSet.pooled(false);
+        assertFalse(tagSet.hasBaseline() || tagSet.heldApart() || tagSet.pooled());
+    }
+
+    @Test
+    void itIsShownByItsTags() {
+        assertEquals("{user=alice, client-id=app}", tagSet.toString());
+    }
+}
