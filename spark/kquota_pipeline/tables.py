@@ -198,7 +198,8 @@ OPERATORS = Table(
         ("actor", StringType(), "for people"),
         *_PLACE,
     ),
-    identity=_RECORD_IDENTITY,
+    # Two agents may write down one order; its time is the topic's, whoever did.
+    identity=("cluster_id", "at", "order_kind", "subject_broker_id"),
     order=("cluster_id", "at", "sequence"),
 )
 QUARANTINE = Table(

@@ -147,6 +147,7 @@ class Cycle:
             folded=fold.results,
             malformed=tuple(fold.malformed),
             orders=tuple(fold.orders),
+            heard=fold.heard,
             rival_instance=None if rival is None else rival.instance_id or "unknown",
             sequence=self._decision_sequence,
             published=published,
@@ -201,9 +202,10 @@ class Cycle:
             if result is FoldResult.EXCESS:
                 fold.malformed.append(excess_sentence(arrival.key))
                 continue
+            fold.hear(event, result)
             if not self._was_caught_up:
                 continue  # what was ordered or claimed before this reading began is no news
-            order = order_news(event, arrival.headers)
+            order = order_news(event, arrival.headers, arrival.timestamp_ms)
             fold.orders += () if order is None else (order,)
             match event:
                 case TombstoneEvent(broker_id) if broker_id == self._settings.broker_id:

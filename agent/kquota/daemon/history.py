@@ -12,6 +12,7 @@ from kquota.apply.clients import clients_body
 from kquota.core.decision import MAX_LISTED, Decision, Mode, State
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import usage_to_document
+from kquota.daemon.order_turns import OrderTurns
 from kquota.daemon.report import CycleReport
 
 SCHEMA_VERSION = 1
@@ -28,15 +29,19 @@ class HistoryRecorder:
     _state: State | None = None
     _applied: AppliedState | None = None
     _sequences: Counter[str] = field(default_factory=Counter)
+    _turns: OrderTurns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._turns = OrderTurns(self.broker_id)
 
     def record(self, report: CycleReport) -> Iterator[dict[str, object]]:
         """Yield the records of a cycle; none while cluster or decision are not known."""
+        self._turns.take(report)
         cluster_id = report.news.cluster_id
         if cluster_id is None:
             return
-        if self._writes_orders(report):
-            for order in report.orders:
-                yield self._envelope("operator", cluster_id, report.moment.wall, order.body)
+        for order in self._turns.due(report.moment.monotonic_seconds):
+            yield self._envelope("operator", cluster_id, order.at or report.moment.wall, order.body)
         decision = report.decision
         if decision is None:
             return
@@ -73,10 +78,6 @@ class HistoryRecorder:
         ) and window_seconds > 0:
             body = clients_body(before.clients, now.clients, window_seconds)
             yield self._envelope("clients", cluster_id, report.moment.wall, body)
-
-    def _writes_orders(self, report: CycleReport) -> bool:
-        """Every agent reads an order; the first of the active brokers writes it down."""
-        return bool(report.news.active_brokers) and min(report.news.active_brokers or ()) == self.broker_id
 
     def _envelope(
         self, kind: str, cluster_id: str, at: datetime, body: Mapping[str, object]

@@ -99,7 +99,7 @@ class KafkaKnowledge:
         match event:
             case TopicRecord():
                 self.misplaced.take(event)
-                return Arrival(event.key, event.value, event.headers)
+                return Arrival(event.key, event.value, event.headers, event.timestamp_ms)
             case CaughtUp():
                 self.caught_up = True
             case ReadingFailed():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 from kquota.core.records import (
     HOLD_KEY,
@@ -22,15 +23,25 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class OrderNews:
-    """One order, its withdrawal, or a decommission: a sentence, and the Body of its history record."""
+    """One order, its withdrawal, or a decommission: a sentence, and the Body of its history record.
+
+    ``at`` is when the broker appended it to the topic, the same for every reader; None where it is not known.
+    """
 
     sentence: str
     body: Mapping[str, object]
     decommission: bool = False
+    at: datetime | None = None
 
 
-def order_news(event: Event, headers: Headers) -> OrderNews | None:
-    """Return what a record orders; None for everything that is no operator's.
+def order_news(event: Event, headers: Headers, timestamp_ms: int | None = None) -> OrderNews | None:
+    """Return what a record with this time orders; None for everything that is no operator's."""
+    news = _news(event, headers)
+    return None if news is None else replace(news, at=_time_of(timestamp_ms))
+
+
+def _news(event: Event, headers: Headers) -> OrderNews | None:
+    """Return what a record orders.
 
     Withdrawals and decommissions are tombstones: who and why is in their headers ``actor`` and ``reason``.
     """
@@ -65,3 +76,13 @@ def order_news(event: Event, headers: Headers) -> OrderNews | None:
 def _header(headers: Headers, name: str) -> str:
     value = next((value for key, value in headers if key == name and value is not None), b"")
     return printable(value.decode("utf-8", "replace"))
+
+
+def _time_of(timestamp_ms: int | None) -> datetime | None:
+    """Return the time that a record of the topic carries, None where it has none that can be written."""
+    if timestamp_ms is None or timestamp_ms < 0:
+        return None
+    try:
+        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return None

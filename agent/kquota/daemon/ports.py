@@ -16,11 +16,12 @@ from kquota.observe.observation import Observation
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A record of the usage topic, as it arrived."""
+    """A record of the usage topic, as it arrived; the time is that of the broker that appended it."""
 
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+    timestamp_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from kquota.apply.applied_state import AppliedState, AppliedUnknown
 from kquota.core.decision import Decision
@@ -19,6 +21,7 @@ from kquota.observe.observation import Observation
 class CycleReport:
     """What one cycle saw and did, for the journal, the status, the metrics and the history.
 
+    ``heard`` is, by broker, which instance of its agent reported last, and the time of its snapshot.
     ``decision`` is None while the agent still waits for its first look at the cluster.
     """
 
@@ -34,6 +37,7 @@ class CycleReport:
     folded: Counter[str] = field(default_factory=Counter)
     malformed: tuple[str, ...] = ()
     orders: tuple[OrderNews, ...] = ()
+    heard: Mapping[int, tuple[str | None, datetime]] = field(default_factory=dict)
     rival_instance: str | None = None
     sequence: int = 0
     published: bool = False

@@ -66,6 +66,16 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
     )
 
 
+def test_an_order_is_history_though_the_agent_of_the_lowest_broker_is_down(fleet: Fleet) -> None:
+    fleet.agents[1].stop()
+    fleet.agents[2].order("hold", "release", "--reason", "nobody of 1 reads it", "--actor", "bob")
+    body = {"Key": "hold", "Order": None, "Actor": "bob", "Reason": "nobody of 1 reads it"}
+    eventually(
+        lambda: [r["BrokerId"] for r in history(fleet, "operator") if r["Body"] == body] == [2],
+        "the next one writes it",
+    )
+
+
 def test_a_hold_ends_by_itself(fleet: Fleet) -> None:
     marks = fleet.marks()
     # Long enough for every agent to hear of it before it is over.

@@ -38,7 +38,7 @@ def wrong(knowledge: KafkaKnowledge) -> dict[str, str]:
 
 def test_a_record_is_handed_on_and_nothing_else_is(knowledge: KafkaKnowledge) -> None:
     headers = (("actor", b"alice"),)
-    assert knowledge.take(TopicRecord(0, 7, 0, b"1", b"{}", headers)) == Arrival(b"1", b"{}", headers)
+    assert knowledge.take(TopicRecord(0, 7, 0, b"1", b"{}", headers)) == Arrival(b"1", b"{}", headers, 0)
     assert knowledge.take(CaughtUp(3)) is None
     assert knowledge.news(0).caught_up
 
