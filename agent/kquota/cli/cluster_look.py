@@ -65,7 +65,7 @@ class ClusterLook:
         self._policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
         self._release_margin = settings.release_margin_ratio
         self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds))
-        self.membership = Membership(settings.join_grace_seconds)
+        self.membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self.cluster_id: str | None = None
         self._caught_up = False
         self._misplaced = MisplacedRecords(settings.topics.usage.name)
@@ -126,7 +126,7 @@ class ClusterLook:
         now = datetime.now(UTC)
         situation = Situation(
             active_brokers=self.membership.active,
-            joining_brokers=self.membership.joining(time.monotonic()),
+            joining_brokers=self.membership.joining(now, self.view.joined(now)),
             cluster_causes=tuple(self._causes()),
         )
         decision = decide(self.view, situation, self._policy, now)
@@ -165,7 +165,8 @@ class ClusterLook:
             case ReadingRecovered():
                 self._problems.pop("reader", None)
             case BrokerList():
-                self.membership.update(event.ids, time.monotonic())
+                now = datetime.now(UTC)
+                self.membership.update(event.ids, now, self.view.joined(now))
                 self.cluster_id = event.cluster_id
                 self._reading.know(event.cluster_id, self.membership.active)
                 self._problems.pop("brokers", None)

@@ -1,33 +1,50 @@
-"""Which brokers are active, and which of them only just became so (the join grace)."""
+"""Which brokers are active, and which of them only just became so (the join grace).
+
+When a broker became active is what agents saw and wrote into their records, so that all agents judge alike,
+whenever they started. Source: docs/adr/0126-the-join-grace-is-told-by-the-topic.md.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from kquota.core.usage_fields import MAX_JOINED
+
+# What somebody else saw so little earlier or later is the same: one record is enough for all agents.
+SAME_JOIN = timedelta(seconds=10)
 
 
 @dataclass(slots=True)
 class Membership:
-    """The active brokers as the cluster lists them, with the time each became active.
+    """The active brokers as the cluster lists them, and those that this agent itself saw become active.
 
-    Times are seconds of a monotonic clock. Brokers in the first list are not joining: an agent that
-    starts beside them must know their state.
+    Brokers in the first list are not joining by our own sight: we do not know how long they have been there.
+    ``recorded`` is, by broker, when others saw it become active (``ClusterView.joined``).
     """
 
-    grace_seconds: float
+    grace: timedelta
     active: frozenset[int] | None = None
-    _joined_at: dict[int, float] = field(default_factory=dict)
+    sightings: dict[int, datetime] = field(default_factory=dict)
 
-    def update(self, active: frozenset[int], now_seconds: float) -> None:
-        """Take in a list of active brokers; an empty one is no answer of a cluster, and is ignored."""
+    def update(self, active: frozenset[int], now: datetime, recorded: Mapping[int, datetime]) -> bool:
+        """Take in a list of active brokers; return whether we saw something that no record says.
+
+        An empty list is no answer of a cluster, and is ignored.
+        """
         if not active:
-            return
+            return False
         newcomers = frozenset() if self.active is None else active - self.active
-        self._joined_at = {broker: at for broker, at in self._joined_at.items() if broker in active}
-        self._joined_at.update(dict.fromkeys(newcomers, now_seconds))
         self.active = active
+        unknown = [i for i in newcomers if i not in recorded or abs(now - recorded[i]) >= SAME_JOIN]
+        self.sightings.update(dict.fromkeys(unknown, now))
+        kept = [(at, i) for i, at in self.sightings.items() if now - at < self.grace and i in active]
+        self.sightings = {i: at for at, i in sorted(kept)[-MAX_JOINED:]}
+        return bool(unknown)
 
-    def joining(self, now_seconds: float) -> frozenset[int]:
-        """Return the brokers within the join grace."""
-        return frozenset(
-            broker for broker, at in self._joined_at.items() if now_seconds - at < self.grace_seconds
-        )
+    def joining(self, now: datetime, recorded: Mapping[int, datetime]) -> frozenset[int]:
+        """Return the active brokers within the join grace."""
+        known = [*recorded.items(), *self.sightings.items()]
+        active = self.active or frozenset()
+        return frozenset(broker for broker, at in known if now - at < self.grace and broker in active)

@@ -7,7 +7,7 @@ The message is the one of the Strimzi proposal, with optional fields of ours (se
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -22,6 +22,7 @@ from kquota.core.usage_fields import (
     MalformedRecord,
     applied_field,
     fill_field,
+    joined_field,
     limit_field,
     limit_pair,
     log_dirs_field,
@@ -150,7 +151,10 @@ class Volume(NamedTuple):
 
 @dataclass(frozen=True)
 class UsageRecord:
-    """A broker's usage record. ``hard`` and ``soft`` are None where the record's own can't be judged."""
+    """A broker's usage record. ``hard`` and ``soft`` are None where the record's own can't be judged.
+
+    ``joined`` is, by broker, when its agent saw it become active, as long as that is within the join grace.
+    """
 
     snapshot_at: datetime
     volumes: tuple[Volume, ...]
@@ -161,6 +165,7 @@ class UsageRecord:
     instance_id: str | None = None
     sequence: int | None = None
     applied: Mapping[str, str | int | float | None] | None = None
+    joined: Mapping[int, datetime] = field(default_factory=dict, hash=False)
 
     @cached_property
     def ballot(self) -> Ballot:
@@ -227,6 +232,7 @@ def usage_from_document(document: object) -> UsageRecord:
         instance_id=optional_text(record.get("InstanceId")),
         sequence=sequence_field(record),
         applied=applied_field(record),
+        joined=joined_field(record),
     )
 
 
@@ -251,6 +257,8 @@ def usage_to_document(
     document["Volumes"] = [_volume_document(volume) for volume in record.volumes]
     if applied is not None:
         document["Applied"] = dict(applied)
+    if record.joined:
+        document["Joined"] = {str(broker): format_utc(at) for broker, at in sorted(record.joined.items())}
     return document
 
 

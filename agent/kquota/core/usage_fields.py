@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 
 from kquota.core.limits import MAX_BYTES, InvalidLimit, Limit, LimitPair, exact_number, json_number
 from kquota.core.strict_json import printable
+from kquota.core.timestamps import InvalidTimestamp, parse_utc
 
 MAX_APPLIED_KEYS = 32
+MAX_JOINED = 256
+_BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 class MalformedRecord(ValueError):
@@ -106,6 +111,20 @@ def _plain_number(value: Decimal | float) -> int | float | None:
     """Return the number as JSON writes it, or None for one of no sane size; a cluster's factors are alike."""
     number = exact_number(value)
     return None if number is None else json_number(number)
+
+
+def joined_field(record: Mapping[str, object]) -> Mapping[int, datetime]:
+    """Return when brokers became active; an entry that can't be used is one that is not there."""
+    document = record.get("Joined")
+    joined: dict[int, datetime] = {}
+    for key, value in list(document.items())[:MAX_JOINED] if isinstance(document, dict) else ():
+        if not _BROKER_ID.fullmatch(key):
+            continue
+        try:
+            joined[int(key)] = parse_utc(value)
+        except InvalidTimestamp:
+            continue
+    return joined
 
 
 def log_dirs_field(value: object) -> tuple[str, ...]:

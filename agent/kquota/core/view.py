@@ -257,6 +257,21 @@ class ClusterView:
 
         return record_of
 
+    def joined(self, now: datetime, self_id: int | None = None) -> dict[int, datetime]:
+        """Return when brokers became active as the records say, the latest where they differ.
+
+        A quarantined broker's record says it to itself alone; what is from the future says nothing yet.
+        """
+        horizon, joined = now + self.future_tolerance, dict[int, datetime]()
+        ignored = self.brokers_under(BrokerOrder.QUARANTINE, now) - {self_id}
+        for broker_id, history in self.brokers.items():
+            record = history.current(horizon)
+            if record is not None and record.joined and broker_id not in ignored:
+                for other, at in record.joined.items():
+                    if at <= horizon and (other not in joined or joined[other] < at):
+                        joined[other] = at
+        return joined
+
     def hold_in_force(self, now: datetime) -> Hold | None:
         """Return the hold that has not yet ended."""
         return self.hold if self.hold is not None and self.hold.note.in_force(now) else None

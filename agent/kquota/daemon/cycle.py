@@ -81,7 +81,7 @@ class Cycle:
         """
         self.instance_id = str(uuid.uuid4())
         self._reading = Reading(settings.future_tolerance)
-        self._membership = Membership(settings.join_grace_seconds)
+        self._membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self._schedule = PublicationSchedule(settings.interval_seconds)
         self._settings = settings
         self._ports = ports
@@ -111,7 +111,7 @@ class Cycle:
         self._recalled = False
         self._reading.view.future_tolerance = settings.future_tolerance
         self._read_again()
-        self._membership.grace_seconds = settings.join_grace_seconds
+        self._membership.grace = timedelta(seconds=settings.join_grace_seconds)
         self._schedule.interval_seconds = settings.interval_seconds
         self._applied = None
 
@@ -186,7 +186,8 @@ class Cycle:
             return False
         self._usage_sequence += 1
         self._ports.publish(
-            replace(own, sequence=self._usage_sequence), None if known is None else known.to_usage_document()
+            replace(own, sequence=self._usage_sequence, joined=self._membership.sightings),
+            None if known is None else known.to_usage_document(),
         )
         self._schedule.published(own, state, moment.monotonic_seconds)
         return True
@@ -224,13 +225,16 @@ class Cycle:
             self._recalled = self._read_once = True
             self._recall(moment)
         if news.active_brokers is not None:
-            self._membership.update(news.active_brokers, moment.monotonic_seconds)
-            self._schedule.interval_seconds = regular_interval_seconds(
-                len(news.active_brokers),
-                self._settings.interval_seconds,
-                self._settings.policy.staleness.total_seconds(),
-            )
+            self._take_brokers(news.active_brokers, moment)
         return fold
+
+    def _take_brokers(self, active: frozenset[int], moment: Moment) -> None:
+        joined = self._reading.view.joined(moment.wall, self._settings.broker_id)
+        if self._membership.update(active, moment.wall, joined):
+            self._schedule.force()  # who starts now has not seen it
+        self._schedule.interval_seconds = regular_interval_seconds(
+            len(active), self._settings.interval_seconds, self._settings.policy.staleness.total_seconds()
+        )
 
     def _view_being_read(self, news: ClusterNews) -> ClusterView:
         if news.rereadings != self._rereadings:
@@ -261,11 +265,14 @@ class Cycle:
         volumes = () if isinstance(record, NoRecord) else record.volumes
         self._previous = (*self._previous, *(v for v in volumes if v.latched))
         self._ports.recall(volumes)
+        if not isinstance(record, NoRecord):
+            self._membership.sightings = {**record.joined, **self._membership.sightings}
 
     def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
+        joined = self._reading.view.joined(moment.wall, self._settings.broker_id)
         situation = Situation(
             active_brokers=self._membership.active,
-            joining_brokers=self._membership.joining(moment.monotonic_seconds),
+            joining_brokers=self._membership.joining(moment.wall, joined),
             self_id=self._settings.broker_id,
             own=own,
             cluster_causes=tuple(self._cluster_causes(news)),

@@ -2,50 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kquota.core.membership import Membership
+from kquota.core.timestamps import format_utc
+from kquota.core.view import ClusterView
+from tests.unit.core.clusters import bounded
+from tests.unit.core.situations import NOW, fold, free, usage
+
+NOBODY: Mapping[int, datetime] = {}
+GRACE_SECONDS = 60
 
 
-def followed(*lists: tuple[float, set[int]], grace_seconds: float = 60) -> Membership:
-    membership = Membership(grace_seconds)
-    for at_seconds, active in lists:
-        membership.update(frozenset(active), at_seconds)
+def at(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+def followed(*lists: tuple[float, set[int]], grace_seconds: float = GRACE_SECONDS) -> Membership:
+    membership = Membership(timedelta(seconds=grace_seconds))
+    for seconds, active in lists:
+        membership.update(frozenset(active), at(seconds), NOBODY)
     return membership
+
+
+def joining(membership: Membership, seconds: float, recorded: Mapping[int, datetime] = NOBODY) -> set[int]:
+    return set(membership.joining(at(seconds), recorded))
 
 
 @pytest.mark.accepts("A31")
 def test_brokers_of_the_first_list_are_not_joining() -> None:
     membership = followed((0, {1, 2}))
     assert membership.active == frozenset({1, 2})
-    assert membership.joining(0) == set()
+    assert joining(membership, 0) == set()
+
+
+@pytest.mark.accepts("A31", "F31")
+def test_brokers_of_the_first_list_are_joining_where_a_record_says_so() -> None:
+    membership = followed((10, {1, 3}))
+    recorded = {3: at(5), 9: at(5)}
+    assert joining(membership, 64, recorded) == {3}, "9 is not active"
+    assert joining(membership, 65, recorded) == set()
 
 
 @pytest.mark.accepts("A31")
-@pytest.mark.parametrize(("now_seconds", "joining"), [(10, {3}), (69.9, {3}), (70, set()), (700, set())])
-def test_a_newcomer_joins_for_the_length_of_the_grace(now_seconds: float, joining: set[int]) -> None:
-    assert followed((0, {1}), (10, {1, 3})).joining(now_seconds) == joining
+@pytest.mark.parametrize(("now_seconds", "expected"), [(10, {3}), (69.9, {3}), (70, set()), (700, set())])
+def test_a_newcomer_joins_for_the_length_of_the_grace(now_seconds: float, expected: set[int]) -> None:
+    assert joining(followed((0, {1}), (10, {1, 3})), now_seconds) == expected
 
 
 @pytest.mark.accepts("A31")
 def test_seeing_a_newcomer_again_does_not_prolong_its_grace() -> None:
     membership = followed((0, {1}), (10, {1, 3}), (40, {1, 3}), (69, {1, 3}))
-    assert membership.joining(69) == {3}
-    assert membership.joining(70) == set()
+    assert joining(membership, 69) == {3}
+    assert joining(membership, 70) == set()
 
 
 @pytest.mark.accepts("A31")
-def test_a_broker_that_went_and_came_back_joins_anew() -> None:
+def test_a_broker_that_went_and_came_back_joins_again() -> None:
     membership = followed((0, {1, 2}), (100, {1}), (200, {1, 2}))
     assert membership.active == frozenset({1, 2})
-    assert membership.joining(200) == {2}
+    assert joining(membership, 200) == {2}
 
 
 @pytest.mark.accepts("A26")
 def test_a_broker_that_went_is_neither_active_nor_joining() -> None:
     membership = followed((0, {1}), (10, {1, 3}), (20, {1}))
     assert membership.active == frozenset({1})
-    assert membership.joining(20) == set()
+    assert joining(membership, 20, {3: at(10)}) == set()
 
 
 @pytest.mark.accepts("F11")
@@ -53,11 +81,80 @@ def test_an_empty_list_is_no_list() -> None:
     assert followed((0, set())).active is None
     membership = followed((0, set()), (10, {1, 2}), (20, set()))
     assert membership.active == frozenset({1, 2})
-    assert membership.joining(20) == set()
+    assert joining(membership, 20) == set()
 
 
 def test_a_changed_grace_counts_at_once() -> None:
-    membership = followed((0, {1}), (10, {1, 3}), grace_seconds=0)
-    assert membership.joining(10) == set()
-    membership.grace_seconds = 5
-    assert membership.joining(14) == {3}
+    membership = followed((0, {1}), (10, {1, 3}), grace_seconds=11)
+    membership.grace = timedelta(0)
+    assert joining(membership, 10) == set()
+    membership.grace = timedelta(seconds=5)
+    assert joining(membership, 14) == {3}
+
+
+def test_what_another_agent_has_recorded_is_not_recorded_again() -> None:
+    membership = followed((0, {1}))
+    assert not membership.update(frozenset({1, 3}), at(12), {3: at(11)})
+    assert membership.sightings == {}
+    assert not membership.update(frozenset({1}), at(20), {3: at(11)})
+    assert membership.update(frozenset({1, 3}), at(30), {3: at(11)}), "it went, and came back"
+    assert membership.sightings == {3: at(30)}
+
+
+@pytest.mark.accepts("A31")
+def test_the_latest_record_counts_but_no_quarantined_one_and_none_from_the_future() -> None:
+    def says(seconds: float) -> dict[str, object]:
+        return usage(free(100), Joined={"7": format_utc(at(seconds)), "x": "?", "8": "yesterday"})
+
+    order = {"Until": format_utc(at(600)), "Reason": "it lies", "Actor": "alice"}
+    view = fold(
+        ("1", says(-40)), ("2", says(-20)), ("3", says(-1)), ("4", says(3600)), ("quarantine/3", order)
+    )
+    assert view.joined(NOW) == {7: at(-20)}
+    assert view.joined(NOW, self_id=3) == {7: at(-1)}
+
+
+@pytest.mark.accepts("A31", "F31")
+@given(
+    starts=st.lists(st.integers(min_value=0, max_value=100), min_size=2, max_size=4),
+    lists=st.lists(st.frozensets(st.integers(min_value=7, max_value=9)), min_size=110, max_size=110),
+    until=st.integers(min_value=101, max_value=109),
+)
+@bounded(60)
+def test_agents_that_started_at_different_times_grant_the_same_grace_from_the_same_records(
+    starts: list[int], lists: list[frozenset[int]], until: int
+) -> None:
+    """Every second each running agent asks for the brokers, writes what it saw, and reads what all wrote."""
+    agents = {
+        number: (start, Membership(timedelta(seconds=GRACE_SECONDS))) for number, start in enumerate(starts)
+    }
+    for second in range(until + 1):
+        view = _view_of(agents)
+        for start, membership in agents.values():
+            if start <= second:
+                active = frozenset({1, 2}) | lists[second // 10]
+                membership.update(active, at(second), view.joined(at(second)))
+    recorded = _view_of(agents).joined(at(until))
+    verdicts = {membership.joining(at(until), recorded) for _, membership in agents.values()}
+    assert len(verdicts) == 1
+    eldest = min(starts)
+    became = [i for i in (7, 8, 9) if i in lists[until // 10] and _became_active(lists, i, until) > eldest]
+    assert verdicts == {
+        frozenset(i for i in became if until - _became_active(lists, i, until) < GRACE_SECONDS)
+    }
+
+
+def _became_active(lists: list[frozenset[int]], broker_id: int, until: int) -> int:
+    second = until
+    while second >= 0 and broker_id in lists[second // 10]:
+        second -= 1
+    return second + 1
+
+
+def _view_of(agents: Mapping[int, tuple[int, Membership]]) -> ClusterView:
+    """The records of all agents, as they are read."""
+    records = []
+    for number, (_, membership) in agents.items():
+        joined = {str(broker): format_utc(when) for broker, when in membership.sightings.items()}
+        records.append((str(number), usage(free(100), Joined=joined)))
+    return fold(*records)
