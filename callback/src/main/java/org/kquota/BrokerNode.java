@@ -31,7 +31,7 @@ final class BrokerNode implements AutoCloseable {
 
     private static final int START_SECONDS = 60;
 
-    private final KquotaConfig config;
+    private final LiveProperties liveProperties;
     private final Errors errors = new Errors();
     private final NodeQuotas quotas;
     private final Thresholds thresholds;
@@ -43,8 +43,8 @@ final class BrokerNode implements AutoCloseable {
     private final Housekeeping housekeeping;
     private final MetadataNews metadataNews = new MetadataNews();
     private final Resets resets = new Resets();
-    private final Resets shareResets = new Resets();
-    private final AtomicBoolean sharesChanged = new AtomicBoolean();
+    private final Resets limitResets = new Resets();
+    private final AtomicBoolean limitsChanged = new AtomicBoolean();
     private final AtomicBoolean modeChanged = new AtomicBoolean();
     private final DecisionWatch watch;
     private final LongSupplier nanoTime;
@@ -67,7 +67,7 @@ final class BrokerNode implements AutoCloseable {
 
     /** @param nanoTime what time is measured by, as System.nanoTime() */
     BrokerNode(KquotaConfig config, BootClock bootClock, LongSupplier nanoTime) {
-        this.config = config;
+        this.liveProperties = new LiveProperties(this, config);
         this.bootClock = bootClock;
         this.nanoTime = nanoTime;
         this.startNanos = nanoTime.getAsLong();
@@ -146,14 +146,13 @@ final class BrokerNode implements AutoCloseable {
         if (cluster.clusterResource() != null) {
             clusterId(cluster.clusterResource().clusterId());
         }
-        LedPartitions partitions = LedPartitions.of(cluster, config.nodeId());
+        LedPartitions partitions = LedPartitions.of(cluster, config().nodeId());
         thresholds.update(partitions);
-        if (config.groups().update(partitions)) {
-            raiseAll();
-            sharesChanged.set(true);
+        if (liveProperties.update(partitions)) {
+            limitsChanged();
         }
         metadataNews.told();
-        if (!config.isBroker()) {
+        if (!config().isBroker()) {
             // A controller has no thread of ours that would do so.
             int nowSeconds = nowSeconds();
             quotas.nowSeconds(nowSeconds);
@@ -166,6 +165,19 @@ final class BrokerNode implements AutoCloseable {
         if (heartbeat == null) {
             errors.log(nanoTime.getAsLong());
         }
+    }
+
+    /** Goes by these properties from now on; what can't change while the broker runs has to be as before. */
+    void configure(KquotaConfig next) {
+        quotas.configure(next.exemptPrincipals(), next.groups(), next::staticQuotas);
+        governor.settings(next.governor());
+        refusalMetrics.show(next.groups().all());
+        limitsChanged();
+    }
+
+    private void limitsChanged() {
+        raiseAll();
+        limitsChanged.set(true);
     }
 
     void brokerMode(Mode mode) {
@@ -219,7 +231,7 @@ final class BrokerNode implements AutoCloseable {
         if (resets.isDue(changed || others || before.enforced() != next.enforced(), nanos)) {
             raiseProduce();
         }
-        if (shareResets.isDue(sharesChanged.getAndSet(false), nanos)) {
+        if (limitResets.isDue(limitsChanged.getAndSet(false), nanos)) {
             raiseAll();
         }
         if (next.decision() != null && (before.decision() == null || next.decision().sequence() != before.decision().sequence())) {
@@ -258,8 +270,8 @@ final class BrokerNode implements AutoCloseable {
             Mode fileMode = verdict.isLost() ? watch.lastMode() : verdict.decision().mode();
             Mode mode = fileMode == Mode.OBSERVE ? Mode.OBSERVE : brokerMode;
             return verdict.isLost()
-                ? Posture.lost(config.lostState(), mode, verdict.lost())
-                : Posture.decided(verdict.decision(), mode, verdict.deadlineNanos(), config.lostState());
+                ? Posture.lost(config().lostState(), mode, verdict.lost())
+                : Posture.decided(verdict.decision(), mode, verdict.deadlineNanos(), config().lostState());
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.DECISION, e);
             // The last decision stays until its lease runs out: a fault of ours never releases.
@@ -297,7 +309,7 @@ final class BrokerNode implements AutoCloseable {
 
     /** Where nothing is divided by who leads what, it need not be known. */
     private String whySharesAreOld() {
-        boolean divided = thresholds.inForce() != null || config.groups().all().stream().anyMatch(group -> group.partitions() != null);
+        boolean divided = thresholds.inForce() != null || config().groups().all().stream().anyMatch(group -> group.partitions() != null);
         return divided ? metadataNews.whyOld() : null;
     }
 
@@ -328,8 +340,13 @@ final class BrokerNode implements AutoCloseable {
         }
     }
 
+    /** Which of them change while the broker runs. */
+    LiveProperties liveProperties() {
+        return liveProperties;
+    }
+
     KquotaConfig config() {
-        return config;
+        return liveProperties.inForce();
     }
 
     Errors errors() {

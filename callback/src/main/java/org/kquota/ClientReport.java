@@ -36,7 +36,7 @@ final class ClientReport {
             accounts.top(MOST).stream().map(ClientReport::client).toList(),
             node.fence().refused().top(MOST).stream()
                 .map(count -> new ClientFigures.Refused(count.principal(), count.clientId(), count.requests())).toList(),
-            node.config().groups().all().stream().limit(MOST_GROUPS).map(this::group).toList());
+            node.quotas().groups().all().stream().limit(MOST_GROUPS).map(this::group).toList());
     }
 
     private static ClientFigures.Client client(ClientAccounts.Account account) {

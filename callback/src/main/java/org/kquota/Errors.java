@@ -19,6 +19,8 @@ final class Errors {
         REQUEST("no request failed, the last safe quota was used"),
         /** A quota change that could not be taken over. */
         QUOTA_UPDATE("the quota was not taken over"),
+        /** Broker properties that were stored for the running broker and are not in force. */
+        PROPERTIES("what was in force before stays so"),
         /** The decision became lost, or could not be looked at. */
         DECISION("the last decision holds until its lease ends"),
         /** A step of the governor, or one around it. */

@@ -146,24 +146,24 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
 
     @Override
     public Set<String> reconfigurableConfigs() {
-        return Set.of(KquotaConfig.MODE);
+        return node.liveProperties().keys();
     }
 
     @Override
     public void validateReconfiguration(Map<String, ?> properties) {
-        KquotaConfig.modeOf(properties);
+        node.liveProperties().validate(properties);
     }
 
     @Override
     public void reconfigure(Map<String, ?> properties) {
-        node.brokerMode(KquotaConfig.modeOf(properties));
+        node.liveProperties().take(properties);
     }
 
     @Override
     public void withPluginMetrics(PluginMetrics ofBroker) {
         metrics = ofBroker;
         NodeMetrics.register(ofBroker, node);
-        node.refusalMetrics().register(ofBroker, node.config().groups().all());
+        node.refusalMetrics().register(ofBroker, node.quotas().groups().all());
     }
 
     /** What this leaves behind is in docs/architecture.md. Requests that are still on their way get what held last, until its lease runs out. */

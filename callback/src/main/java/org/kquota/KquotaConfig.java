@@ -19,9 +19,12 @@ import org.kquota.quota.StaticQuotas;
 
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /** Every broker property of the plug-in, with its default, what is allowed and what it means. */
@@ -43,6 +46,9 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String BASELINE_MIN_BYTES = "kquota.produce.baseline.min.bytes.per.second";
     public static final String NEWCOMERS_MIN_RATIO = "kquota.produce.newcomers.min.ratio";
 
+    /** Those that are read when the broker starts only; all others change while it runs. */
+    static final Set<String> READ_AT_START = Set.of(DECISION_FILE, APPLIED_FILE, TOPICS_FILE, FENCE_AUTHORIZER_CLASS, TAG_SETS_MAX);
+
     private static final String STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
     private static final String JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter";
     private static final String CALLBACK_CLASS = "client.quota.callback.class";
@@ -54,7 +60,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final ConfigDef DEFINITION = QuotaProperties.define(new ConfigDef())
         .define(MODE, Type.STRING, Mode.OBSERVE.text(), ValidString.in(Mode.OBSERVE.text(), Mode.ENFORCE.text()), Importance.HIGH,
             "observe: everything is computed and reported, no producer is held. enforce: producers are held, provided that the "
-                + "decision file says enforce too. Can be changed while the broker runs (kafka-configs --entity-type brokers).")
+                + "decision file says enforce too.")
         .define(DECISION_FILE, Type.STRING, "/run/kquota/decision.json", new AbsolutePath(), Importance.HIGH,
             "The decision that the local agent writes. Accepted only as a regular file owned by root or by its directory's owner, "
                 + "where neither group nor others can write file or directory.")
@@ -114,6 +120,7 @@ public final class KquotaConfig extends AbstractConfig {
 
     private final AbstractConfig broker;
     private final Groups groups;
+    private final Set<String> names;
 
     /**
      * @param properties the broker's properties
@@ -126,8 +133,13 @@ public final class KquotaConfig extends AbstractConfig {
             throw new ConfigException(MUTE_MIN_MS, getLong(MUTE_MIN_MS),
                 "allowed is at most " + THROTTLE_MUTE_MAX_MS + " and " + PAUSE_MUTE_MAX_MS);
         }
+        names = names(getList(QuotaProperties.GROUPS));
         groups = GroupProperties.groups(getList(QuotaProperties.GROUPS), properties, exemptPrincipals());
-        QuotaProperties.refuseUnknown(properties, DEFINITION, getList(QuotaProperties.GROUPS));
+        for (String name : new TreeSet<>(properties.keySet())) {
+            if (name.startsWith(LiveProperties.PREFIX) && !names().contains(name)) {
+                throw unknown(name, properties.get(name), getList(QuotaProperties.GROUPS));
+            }
+        }
         refuseOverridesInGroups(ClientQuotaType.PRODUCE, QuotaProperties.PRODUCE_OVERRIDES);
         refuseOverridesInGroups(ClientQuotaType.FETCH, QuotaProperties.FETCH_OVERRIDES);
         if (nodeId() < 0 && isBroker()) {
@@ -135,8 +147,27 @@ public final class KquotaConfig extends AbstractConfig {
         }
     }
 
+    /** All of our properties, those of the groups that are named here included. */
+    Set<String> names() {
+        return names;
+    }
+
+    /** Why a property that begins as ours do, and is none where there are these groups, is refused: a misspelt quota would be none. */
+    static ConfigException unknown(String name, Object value, List<String> groups) {
+        return new ConfigException(name, value, "there is no such property; allowed are " + String.join(", ", new TreeSet<>(DEFINITION.names())) + ", and "
+            + GroupProperties.prefix("NAME") + GroupProperties.KEYS + " of the groups in " + QuotaProperties.GROUPS + ", which are "
+            + (groups.isEmpty() ? "none" : String.join(", ", groups)));
+    }
+
     public Mode mode() {
         return Mode.of(getString(MODE));
+    }
+
+    /** All of our properties where there are these groups. */
+    static Set<String> names(Iterable<String> groups) {
+        Set<String> names = new HashSet<>(DEFINITION.names());
+        groups.forEach(group -> names.addAll(GroupProperties.definition(group).names()));
+        return names;
     }
 
     /**

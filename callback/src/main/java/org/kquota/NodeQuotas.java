@@ -35,12 +35,16 @@ final class NodeQuotas {
     /** How the client ids of tiered storage's own clients begin. */
     private static final String METADATA_WRITER = "__remote_log_metadata_client_";
 
-    private final Clients clients;
-    private final ExemptSeen exemptSeen = new ExemptSeen();
-    private final Groups groups;
-    private final Map<ClientQuotaType, ConfiguredQuotas> configured = new EnumMap<>(ClientQuotaType.class);
+    /**
+     * What is configured in broker properties, and what follows from it: who is exempt, who is in which group, the quotas and the memo of each
+     * type, by their ordinals. A request goes by one of these from its beginning to its end.
+     */
+    private record InForce(Clients clients, Groups groups, ConfiguredQuotas[] quotas, TagSetMemo[] memos, ExemptSeen exemptSeen) {
+    }
+
+    private final Map<ClientQuotaType, StockQuotas> stock = new EnumMap<>(ClientQuotaType.class);
     private final Map<ClientQuotaType, TagSets> tagSets = new EnumMap<>(ClientQuotaType.class);
-    private final TagSetMemo[] memos = new TagSetMemo[ClientQuotaType.values().length];
+    private volatile InForce inForce;
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private volatile Posture posture;
@@ -51,28 +55,57 @@ final class NodeQuotas {
 
     /** @param fixed the static quotas of each type */
     NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, Posture posture) {
-        this.clients = new Clients(exempt, groups);
-        this.groups = groups;
         this.posture = posture;
         StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(AppInfoParser.getVersion());
         for (ClientQuotaType type : ClientQuotaType.values()) {
-            configured.put(type, new ConfiguredQuotas(type, new StockQuotas(memory), fixed.apply(type), groups));
-            tagSets.put(type, new TagSets(configured.get(type), maxTagSets));
-            TagSetMemo memo = new TagSetMemo();
-            memos[type.ordinal()] = memo;
-            // Of all that a tag set follows from only these quotas change, and that tag sets are forgotten.
-            stock(type).whenChanged(memo::forget);
+            stock.put(type, new StockQuotas(memory));
+            tagSets.put(type, new TagSets(configured(type), maxTagSets));
         }
+        inForce = made(exempt, groups, fixed, new ExemptSeen());
+        // A tag set follows from these quotas, from what is in force, which comes with an empty memo, and from which tag sets were forgotten.
+        stock.forEach((type, quotas) -> quotas.whenChanged(() -> inForce.memos[type.ordinal()].forget()));
+    }
+
+    private InForce made(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, ExemptSeen seen) {
+        ClientQuotaType[] types = ClientQuotaType.values();
+        ConfiguredQuotas[] quotas = new ConfiguredQuotas[types.length];
+        TagSetMemo[] memos = new TagSetMemo[types.length];
+        for (ClientQuotaType type : types) {
+            quotas[type.ordinal()] = new ConfiguredQuotas(type, stock(type), fixed.apply(type), groups);
+            memos[type.ordinal()] = new TagSetMemo();
+        }
+        return new InForce(new Clients(exempt, groups), groups, quotas, memos, seen);
+    }
+
+    /** Has requests go by these from now on, all of it at once. Tag sets stay, with what is known of them. */
+    void configure(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed) {
+        inForce = made(exempt, groups, fixed, inForce.exemptSeen.of(exempt));
+        metadataWriterNotExempt = null;
+    }
+
+    /** The quota groups in force. */
+    Groups groups() {
+        return inForce.groups;
     }
 
     /** The quotas of a type that were set with the standard tools. */
     StockQuotas stock(ClientQuotaType type) {
-        return configured.get(type).dynamic();
+        return stock.get(type);
     }
 
-    /** All quotas of a type. */
+    /** All quotas of a type, whatever is in force when they are asked for. */
     Quotas configured(ClientQuotaType type) {
-        return configured.get(type);
+        return new Quotas() {
+            @Override
+            public StockQuotas.Pair meteredAs(String sanitizedUser, String clientId) {
+                return inForce.quotas[type.ordinal()].meteredAs(sanitizedUser, clientId);
+            }
+
+            @Override
+            public Double limit(String user, String clientId) {
+                return inForce.quotas[type.ordinal()].limit(user, clientId);
+            }
+        };
     }
 
     TagSets tagSets(ClientQuotaType type) {
@@ -118,14 +151,14 @@ final class NodeQuotas {
             Predicate<TagSet> needless = state == State.OPEN || type != ClientQuotaType.PRODUCE ? set -> true
                 : set -> state == State.THROTTLE && !set.hasBaseline();
             if (sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS, needless)) {
-                memos[type.ordinal()].forget();
+                inForce.memos[type.ordinal()].forget();
             }
         });
-        exemptSeen.forgetUnseenSince(nowSeconds - SEEN_SECONDS);
+        inForce.exemptSeen.forgetUnseenSince(nowSeconds - SEEN_SECONDS);
     }
 
     List<ExemptSeen.Seen> exemptSeen() {
-        return exemptSeen.list();
+        return inForce.exemptSeen.list();
     }
 
     int tagSetCount() {
@@ -135,20 +168,21 @@ final class NodeQuotas {
     /** The tags under which this client is metered now. */
     Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
-        TagSetMemo memo = memos[type.ordinal()];
+        InForce current = inForce;
+        TagSetMemo memo = current.memos[type.ordinal()];
         // Asked for first: what changes from here on, while the tag set is worked out, makes another one.
         TagSetMemo.Generation generation = memo.generation();
         TagSetMemo.Known known = generation.find(principal, clientId);
         State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
         if (known == null) {
-            Clients.Client client = clients.of(principal);
+            Clients.Client client = current.clients.of(principal);
             if (client.exemptTags() != null && type != ClientQuotaType.CONTROLLER_MUTATION) {
-                exemptSeen.note(client.principal(), clientId, nowSeconds);
+                current.exemptSeen.note(client.principal(), clientId, nowSeconds);
                 return client.exemptTags();
             }
             noteMetadataWriter(type, client, clientId);
             TagSets sets = tagSets.get(type);
-            StockQuotas.Pair pair = meteredAs(type, client, clientId);
+            StockQuotas.Pair pair = meteredAs(current, type, client, clientId);
             // Nobody gets a tag set in PAUSE.
             TagSet own = state == State.PAUSE ? sets.knownOrOverflow(pair) : sets.of(pair);
             if (own == null) {
@@ -178,22 +212,27 @@ final class NodeQuotas {
         }
     }
 
-    private StockQuotas.Pair meteredAs(ClientQuotaType type, Clients.Client client, String clientId) {
-        return configured.get(type).meteredAs(group(client, clientId), client.sanitizedUser(), clientId);
+    private static StockQuotas.Pair meteredAs(InForce current, ClientQuotaType type, Clients.Client client, String clientId) {
+        return current.quotas[type.ordinal()].meteredAs(group(current, client, clientId), client.sanitizedUser(), clientId);
     }
 
-    private Group group(Clients.Client client, String clientId) {
-        return client.group() != null ? client.group() : groups.ofClientId(clientId);
+    private static Group group(InForce current, Clients.Client client, String clientId) {
+        return client.group() != null ? client.group() : current.groups.ofClientId(clientId);
     }
 
     /** The quota group of a client, or null. */
     Group group(KafkaPrincipal principal, String clientIdOrNull) {
-        return group(clients.of(principal), clientIdOrNull == null ? "" : clientIdOrNull);
+        InForce current = inForce;
+        return group(current, current.clients.of(principal), clientIdOrNull == null ? "" : clientIdOrNull);
     }
 
     /** Whether these clients share the newcomers' pool in THROTTLE. */
     private boolean isInPool(TagSet tagSet) {
-        return tagSet.pooled() || !tagSet.hasBaseline() && configured.get(ClientQuotaType.PRODUCE).limit(tagSet.tags()) == null;
+        return tagSet.pooled() || !tagSet.hasBaseline() && quota(ClientQuotaType.PRODUCE, tagSet.tags()) == null;
+    }
+
+    private Double quota(ClientQuotaType type, Map<String, String> tags) {
+        return inForce.quotas[type.ordinal()].limit(tags);
     }
 
     private Map<String, String> use(TagSet tagSet) {
@@ -213,7 +252,7 @@ final class NodeQuotas {
 
     /** Whether this principal is never held. */
     boolean isExempt(KafkaPrincipal principal) {
-        return clients.of(principal).exemptTags() != null;
+        return inForce.clients.of(principal).exemptTags() != null;
     }
 
     /** Tags under which nothing that is held now goes free, for when the right ones could not be found out. */
@@ -232,7 +271,7 @@ final class NodeQuotas {
             return null;
         }
         if (type != ClientQuotaType.PRODUCE) {
-            return tags.equals(Tags.OVERFLOW) ? null : configured.get(type).limit(tags);
+            return tags.equals(Tags.OVERFLOW) ? null : quota(type, tags);
         }
         State state = now().enforced();
         if (tags.equals(Tags.PAUSED)) {
@@ -242,7 +281,7 @@ final class NodeQuotas {
             return state == State.THROTTLE ? (Double) newcomers.limit() : null;
         }
         // Who is in there has no quota; its tags would match a default user's.
-        Double quota = tags.equals(Tags.OVERFLOW) ? null : configured.get(type).limit(tags);
+        Double quota = tags.equals(Tags.OVERFLOW) ? null : quota(type, tags);
         if (state != State.OPEN) {
             TagSet tagSet = tagSets.get(type).find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));
             if (tagSet != null && tagSet.limit() != TagSet.NO_LIMIT && (state == State.THROTTLE || tagSet.heldApart())) {

@@ -8,7 +8,6 @@ import org.apache.kafka.common.config.ConfigException;
 import org.kquota.quota.ByteRate;
 import org.kquota.quota.StaticQuotas;
 
-import java.util.Map;
 import java.util.function.Consumer;
 
 /** The broker properties of quotas that are not set with the standard tools. */
@@ -45,29 +44,6 @@ final class QuotaProperties {
     /** The default and the overrides of these two properties. */
     static StaticQuotas staticQuotas(String byDefault, String overrides) {
         return StaticQuotas.of(StaticQuotas.parseDefault(byDefault), StaticQuotas.parseOverrides(overrides));
-    }
-
-    /**
-     * Checks that every property that begins as ours is one of ours: a misspelt quota would be none.
-     *
-     * @throws ConfigException if one is not
-     */
-    static void refuseUnknown(Map<String, ?> properties, ConfigDef definition, Iterable<String> groups) {
-        for (String name : properties.keySet()) {
-            if (!name.startsWith(PREFIX) || definition.names().contains(name)) {
-                continue;
-            }
-            boolean known = false;
-            for (String group : groups) {
-                known |= GroupProperties.definition(group).names().contains(name);
-            }
-            if (!known) {
-                throw new ConfigException(name, properties.get(name), "there is no such property; allowed are "
-                    + PRODUCE_DEFAULT + ", " + PRODUCE_OVERRIDES + ", " + FETCH_DEFAULT + ", " + FETCH_OVERRIDES + ", " + GROUPS + ", and "
-                    + GroupProperties.prefix("NAME") + GroupProperties.KEYS + " of the groups in " + GROUPS + ", which are "
-                    + (groups.iterator().hasNext() ? String.join(", ", groups) : "none"));
-            }
-        }
     }
 
     /** A validator from a parser that says itself what is allowed. */

@@ -1,16 +1,21 @@
 package org.kquota;
 
+import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.metrics.Gauge;
 import org.apache.kafka.common.metrics.PluginMetrics;
 import org.kquota.accounting.Refusals;
 import org.kquota.group.Group;
 
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 
 /**
  * Whose produce requests were refused, among the broker's metrics: each group, and each client from its first refusal on. As many clients as
@@ -23,6 +28,7 @@ final class RefusalMetrics {
     private static final class Registry {
         private final PluginMetrics metrics;
         private final Set<Refusals.Client> known = new HashSet<>();
+        private final Map<String, MetricName> groups = new HashMap<>();
 
         Registry(PluginMetrics metrics) {
             this.metrics = metrics;
@@ -37,12 +43,31 @@ final class RefusalMetrics {
     }
 
     /** Adds those of the groups, and of clients from now on; a node with both roles has two such places. */
-    void register(PluginMetrics metrics, Iterable<Group> groups) {
+    synchronized void register(PluginMetrics metrics, Collection<Group> groups) {
+        Registry registry = new Registry(metrics);
+        show(registry, groups);
+        registries.add(registry);
+    }
+
+    /** There are these groups from now on. */
+    synchronized void show(Collection<Group> groups) {
+        registries.forEach(registry -> show(registry, groups));
+    }
+
+    private static void show(Registry registry, Collection<Group> groups) {
+        Set<String> names = groups.stream().map(Group::name).collect(Collectors.toSet());
+        registry.groups.entrySet().removeIf(shown -> {
+            boolean gone = !names.contains(shown.getKey());
+            if (gone) {
+                registry.metrics.removeMetric(shown.getValue());
+            }
+            return gone;
+        });
         for (Group group : groups) {
-            add(metrics, OF_GROUP, "Produce requests of the group's members refused since the broker started.", group::refusals,
-                "group", group.name());
+            // One that was there before goes on counting where it was.
+            registry.groups.computeIfAbsent(group.name(), name -> add(registry.metrics, OF_GROUP,
+                "Produce requests of the group's members refused since the broker started.", group::refusals, "group", name));
         }
-        registries.add(new Registry(metrics));
     }
 
     /** Adds no more to these: the broker is about to close them, or null. */
@@ -62,11 +87,13 @@ final class RefusalMetrics {
         }
     }
 
-    private static void add(PluginMetrics metrics, String name, String description, LongSupplier value, String... tags) {
+    private static MetricName add(PluginMetrics metrics, String name, String description, LongSupplier value, String... tags) {
         LinkedHashMap<String, String> named = new LinkedHashMap<>();
         for (int i = 0; i < tags.length; i += 2) {
             named.put(tags[i], tags[i + 1]);
         }
-        metrics.addMetric(metrics.metricName(name, description, named), (Gauge<Double>) (config, now) -> (double) value.getAsLong());
+        MetricName metricName = metrics.metricName(name, description, named);
+        metrics.addMetric(metricName, (Gauge<Double>) (config, now) -> (double) value.getAsLong());
+        return metricName;
     }
 }

@@ -37,13 +37,14 @@ class ReadmeTest {
     }
 
     private static String properties() {
-        StringBuilder table = new StringBuilder("| property | default | allowed | meaning |\n|---|---|---|---|\n");
+        StringBuilder table = new StringBuilder("| property | default | allowed | changes | meaning |\n|---|---|---|---|---|\n");
         Map<String, ConfigDef.ConfigKey> keys = new TreeMap<>(KquotaConfig.DEFINITION.configKeys());
         keys.putAll(GroupProperties.definition("NAME").configKeys());
         keys.forEach((name, key) -> {
             String byDefault = !key.hasDefault() ? "none, required" : key.defaultValue.equals("") || key.defaultValue.equals(List.of()) ? "empty"
                 : "`" + key.defaultValue + "`";
-            table.append(String.format("| `%s` | %s | %s | %s |%n", name, byDefault, key.validator, key.documentation));
+            table.append(String.format("| `%s` | %s | %s | %s | %s |%n", name, byDefault, key.validator,
+                KquotaConfig.READ_AT_START.contains(name) ? "at start" : "live", key.documentation));
         });
         return table.toString();
     }

@@ -27,7 +27,8 @@ public final class Governor {
     /** Those whose rate decides on no limit now are looked at once in so many looks. */
     private static final int LOOKS_OF_THE_REST = 10;
 
-    private final GovernorSettings settings;
+    private volatile GovernorSettings wanted;
+    private GovernorSettings settings;
     private final Quotas quotas;
     private final ProduceRates rates;
     private final FactorHistory history;
@@ -54,7 +55,8 @@ public final class Governor {
     private final List<Meter> candidates = new ArrayList<>();
     /** What those who were put into the pool of a THROTTLE produced before it, bytes per second. */
     private double pooledBaseline;
-    private double baselineTotal;
+    /** What all of them are known to have produced before it, bytes per second. */
+    private double baselineKnown;
     private double observedTotal;
     private double sinceStartSeconds;
     private final double rememberedTotal;
@@ -68,6 +70,7 @@ public final class Governor {
      */
     public Governor(GovernorSettings settings, Quotas quotas, TagSets tagSets, TagSet paused, TagSet newcomers, ProduceRates rates,
                     double rememberedTotal) {
+        this.wanted = settings;
         this.settings = settings;
         this.quotas = quotas;
         this.rates = rates;
@@ -78,11 +81,16 @@ public final class Governor {
         this.history = new FactorHistory(settings.windowSeconds());
         this.rounds = new MuteRounds(settings.windowSeconds());
         this.rememberedTotal = rememberedTotal;
-        this.baselineTotal = Math.max(settings.baselineMinBytes(), rememberedTotal);
+        this.baselineKnown = rememberedTotal;
         // What holds if this governor never gets to look: little more than one arrival per window.
         double unseen = settings.arrivalMinBytes() / settings.pauseMuteMaxSeconds();
         paused.limit(unseen);
         newcomers.limit(unseen);
+    }
+
+    /** Goes by these settings from the next step on; their window has to be that of before. On any thread. */
+    public void settings(GovernorSettings next) {
+        wanted = next;
     }
 
     /**
@@ -95,6 +103,10 @@ public final class Governor {
      * @return whether a limit that is in force changed
      */
     public boolean step(State next, double factor, boolean fenced, double seconds) {
+        if (settings != wanted) {
+            settings = wanted;
+            Stream.concat(Stream.of(paused, newcomers), meters.stream()).forEach(meter -> meter.requestMaxBytes(settings.arrivalMinBytes()));
+        }
         changed = false;
         poolMuteSeconds = null;
         lastSeconds = nowSeconds;
@@ -115,7 +127,7 @@ public final class Governor {
     /** What to report after a step. */
     public Figures figures() {
         Meter pool = state == State.PAUSE ? paused : newcomers;
-        return new Figures(meters.size(), observedTotal, state == State.OPEN ? meters.baselines() : baselineTotal, pool.observed(),
+        return new Figures(meters.size(), observedTotal, state == State.OPEN ? meters.baselines() : baselineTotal(), pool.observed(),
             state == State.OPEN ? null : (Double) pool.tagSet().limit(), poolMuteSeconds);
     }
 
@@ -186,8 +198,7 @@ public final class Governor {
     private void enter(State next) {
         if (state == State.OPEN) {
             meters.stream().forEach(this::freeze);
-            baselineTotal = Math.max(Math.max(meters.baselines(), settings.baselineMinBytes()),
-                sinceStartSeconds < REMEMBERED_SECONDS ? rememberedTotal : 0);
+            baselineKnown = Math.max(meters.baselines(), sinceStartSeconds < REMEMBERED_SECONDS ? rememberedTotal : 0);
         }
         state = next;
         inStateSeconds = 0;
@@ -215,6 +226,10 @@ public final class Governor {
                 arrivals.restart(pooled.stream().mapToDouble(Meter::arrivalBytes).sum());
             }
         }
+    }
+
+    private double baselineTotal() {
+        return Math.max(baselineKnown, settings.baselineMinBytes());
     }
 
     private void freeze(Meter meter) {
@@ -262,7 +277,7 @@ public final class Governor {
         alone = those.stream().filter(meter -> holdAlone(meter, factor)).toList();
         candidates.clear();
         double observedApart = alone.stream().filter(meter -> meter.tagSet().hasBaseline()).mapToDouble(Meter::observed).sum();
-        double target = GovernorLaw.poolTarget(factor, baselineTotal, observedApart, pooledBaseline, settings.newcomersMinRatio());
+        double target = GovernorLaw.poolTarget(factor, baselineTotal(), observedApart, pooledBaseline, settings.newcomersMinRatio());
         GovernorLaw.Bounds bounds = throttleBounds(newcomers, rounds.bytes(), target);
         poolMuteSeconds = bounds.muteSeconds();
         double below = GovernorLaw.limitForMutes(target, rounds.bytes(), settings.windowSeconds(), settings.throttleMuteMaxSeconds());
@@ -286,7 +301,7 @@ public final class Governor {
             govern(meter, factor, meter.baseline(), quota, meter.leftOfBefore(history));
         } else if (quota != null) {
             // A newcomer with a quota keeps its own tags, or its quota would not hold.
-            double unscaled = Math.min(quota, baselineTotal);
+            double unscaled = Math.min(quota, baselineTotal());
             govern(meter, factor, unscaled, quota, factor * unscaled * history.shareBefore(settings.windowSeconds()));
         }
         meter.alone(!pooled && (tagSet.hasBaseline() || quota != null));

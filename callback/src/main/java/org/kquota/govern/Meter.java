@@ -20,7 +20,7 @@ final class Meter {
     private final TagSet tagSet;
     private final ProduceRates.Rate rate;
     private final double windowSeconds;
-    private final double requestMaxBytes;
+    private double requestMaxBytes;
     private final boolean isPool;
     private final RequestCounts requests;
     private final RecentMaximum arrivals = new RecentMaximum();
@@ -56,6 +56,11 @@ final class Meter {
         this.requestMaxBytes = requestMaxBytes;
         this.isPool = isPool;
         this.requests = new RequestCounts(windowSeconds);
+    }
+
+    /** What one request brings at most, as a rule, from now on. */
+    void requestMaxBytes(double bytes) {
+        requestMaxBytes = bytes;
     }
 
     TagSet tagSet() {

@@ -13,8 +13,8 @@ public final class Group {
     private final String name;
     private final Pair meteredAs;
     private final PartitionShare share;
-    private final LongAdder refusals = new LongAdder();
     private final GroupLimit[] limits = new GroupLimit[ClientQuotaType.values().length];
+    private LongAdder refusals = new LongAdder();
 
     /**
      * @param share  what the limits of the whole cluster are divided by, or null where there are none
@@ -55,6 +55,11 @@ public final class Group {
     /** Produce requests of its members refused since the broker started. */
     public long refusals() {
         return refusals.sum();
+    }
+
+    /** Goes on counting where the group before it stops. To be called before requests come. */
+    void countOnFrom(Group before) {
+        refusals = before.refusals;
     }
 
     /** The partitions that its totals are shared by, or null where it has none. */

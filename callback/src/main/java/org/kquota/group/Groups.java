@@ -74,6 +74,17 @@ public final class Groups {
         return byTag.values();
     }
 
+    /** Takes over what the groups of the same names have counted, and who leads what. To be called before requests come. */
+    public void takeOver(Groups before, LedPartitions partitions) {
+        for (Group group : byTag.values()) {
+            Group namesake = before.byTag.get(group.meteredAs().user());
+            if (namesake != null) {
+                group.countOnFrom(namesake);
+            }
+        }
+        update(partitions);
+    }
+
     /** Takes over who leads what; returns whether a limit is another one now. */
     public boolean update(LedPartitions partitions) {
         boolean changed = false;

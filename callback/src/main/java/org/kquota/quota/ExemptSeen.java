@@ -17,6 +17,17 @@ public final class ExemptSeen {
 
     private final Map<String, Map<String, AtomicInteger>> lastSeen = new ConcurrentHashMap<>();
 
+    /** The same without the principals that are exempt no more. */
+    public ExemptSeen of(ExemptPrincipals exempt) {
+        ExemptSeen still = new ExemptSeen();
+        lastSeen.forEach((principal, clientIds) -> {
+            if (exempt.names(principal)) {
+                still.lastSeen.put(principal, clientIds);
+            }
+        });
+        return still;
+    }
+
     /** Notes a request of an exempt principal at that second; waits for nobody unless the client id is new. */
     public void note(String principal, String fullClientId, int seconds) {
         String clientId = fullClientId.length() <= MAX_LENGTH ? fullClientId : fullClientId.substring(0, MAX_LENGTH);
