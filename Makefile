@@ -96,7 +96,7 @@ mutants: ## Change agent and plug-in in small ways; fails where tests notice too
 
 .PHONY: mutants-python
 mutants-python: deps-mutants ## The agent's half (MUTANTS_ARGS="--resume": only what no test has killed yet)
-	$(PY) -m tools.mutants.python_results $(MUTANTS_ARGS)
+	$(AS_ROOT) $(PY) -m tools.mutants.python_results $(MUTANTS_ARGS)
 
 .PHONY: mutants-page
 mutants-page: deps ## Judge the last campaigns, and write docs/mutants.md

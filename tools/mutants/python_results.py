@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -49,8 +50,8 @@ OUTCOMES = {
 ALIVE = ("survived", "no_coverage")
 
 
-class ListIsWrong(Exception):
-    """The list of equivalents does not fit what mutmut found, or the campaign is not finished."""
+class CanNotBeJudged(Exception):
+    """The campaign can not be judged: it is not finished, or the list of equivalents does not fit it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def read_equivalents(file: Path) -> list[Equivalent]:
     try:
         return [Equivalent(**entry) for entry in yaml.safe_load(file.read_text("utf-8")) or []]
     except TypeError as e:
-        raise ListIsWrong(f"{file}: {e}") from e
+        raise CanNotBeJudged(f"{file}: {e}") from e
 
 
 def equivalent(mutants: Sequence[Mutant], entries: Iterable[Equivalent]) -> set[Mutant]:
@@ -165,7 +166,7 @@ def equivalent(mutants: Sequence[Mutant], entries: Iterable[Equivalent]) -> set[
     for entry in entries:
         matched = [mutant for mutant in alive if entry.matches(mutant)]
         if not matched:
-            raise ListIsWrong(
+            raise CanNotBeJudged(
                 f"{EQUIVALENT.name}: {entry.file}, {entry.function}, {entry.was!r} matches no survivor"
             )
         found.update(matched)
@@ -195,7 +196,7 @@ def summary(mutants: Sequence[Mutant], proved: set[Mutant]) -> Results:
 
 
 def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
-    """Let mutmut make the mutants that are missing, and try those that nothing has killed yet."""
+    """Let mutmut make the mutants that are missing, then try those that nothing has killed yet."""
     if not resume:
         shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True, exist_ok=True)
@@ -205,27 +206,42 @@ def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
     # Which test reaches what is found anew: tests may have changed.
     shutil.rmtree(stage / "mutants/tests", ignore_errors=True)
     (stage / "mutants/mutmut-stats.json").unlink(missing_ok=True)
-    names = []
-    if resume or patterns:
-        # Makes the mutants of what has changed, then finds none of that name.
-        subprocess.run([*MUTMUT, "run", "none"], cwd=stage, env=ENVIRONMENT, check=False, capture_output=True)
-        names = [
-            mutant.name
-            for mutant in read_mutants(stage)
-            if mutant.outcome in (*ALIVE, "not_tried")
-            and (not patterns or any(fnmatch(mutant.name, pattern) for pattern in patterns))
-        ]
-        if not names:
-            return
-    children = os.environ.get("MUTANTS_CHILDREN", str(os.cpu_count() or 1))
+    # It makes the mutants, and notes which tests reach which function; then it finds none of that name.
+    made = subprocess.run(
+        [TOOLS / "mutmut", "run", "none"],
+        cwd=stage,
+        env=ENVIRONMENT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if not (stage / "mutants/mutmut-stats.json").exists():
+        raise CanNotBeJudged(f"the tests have to pass without a mutant:\n{made.stdout[-3000:]}")
+    names = [
+        mutant.name
+        for mutant in read_mutants(stage)
+        if mutant.outcome in (*ALIVE, "not_tried")
+        and (not patterns or any(fnmatch(mutant.name, pattern) for pattern in patterns))
+    ]
+    (stage / "names").write_text("\n".join(names), "utf-8")
+    selection = tomllib.loads((stage / "pyproject.toml").read_text("utf-8"))["tool"]["mutmut"]
     subprocess.run(
-        [*MUTMUT, "run", "--max-children", children, *names], cwd=stage, env=ENVIRONMENT, check=True
+        [
+            *(TOOLS / "python", "-m", "pytest", "-s", "-p", "no:terminal", "--rootdir=."),
+            *selection["pytest_add_cli_args_test_selection"],
+            *selection["pytest_add_cli_args"],
+        ],
+        cwd=stage / "mutants",
+        env=ENVIRONMENT | {"MUTANTS_TO_TRY": str(stage / "names")},
+        check=True,
     )
 
 
-MUTMUT = [str(REPOSITORY / ".venv-mutants/bin/mutmut")]
-ENVIRONMENT = os.environ | {
-    "PYTHONPATH": str(STAGE / "mutants/src"),
+TOOLS = REPOSITORY / ".venv-mutants/bin"
+ENVIRONMENT = {
+    "MUTANTS_CHILDREN": str(os.cpu_count() or 1),
+    **os.environ,
+    "PYTHONPATH": f"{STAGE}/mutants/src:{STAGE}/mutants",
     "PYTHONDONTWRITEBYTECODE": "1",
     "KQUOTA_PROPERTY_SCALE": "0.1",
 }
@@ -240,15 +256,15 @@ def main(arguments: list[str] | None = None) -> int:
         "patterns", nargs="*", help="mutants to try, as kquota.core.votes.*; all of them by default"
     )
     options = parser.parse_args(arguments)
-    if not options.collect:
-        run(STAGE, resume=options.resume, patterns=options.patterns)
     try:
+        if not options.collect:
+            run(STAGE, resume=options.resume, patterns=options.patterns)
         mutants = list(read_mutants(STAGE))
         untried = Counter(mutant.room for mutant in mutants if mutant.outcome == "not_tried")
         if untried:
-            raise ListIsWrong(f"not tried yet: {dict(untried)}; --resume tries them")
+            raise CanNotBeJudged(f"not tried yet: {dict(untried)}; --resume tries them")
         proved = equivalent(mutants, read_equivalents(EQUIVALENT))
-    except ListIsWrong as e:
+    except CanNotBeJudged as e:
         print(e, file=sys.stderr)
         return 1
     results = summary(mutants, proved)

@@ -8,8 +8,8 @@ import pytest
 
 from tools.mutants.python_results import (
     EQUIVALENT,
+    CanNotBeJudged,
     Equivalent,
-    ListIsWrong,
     equivalent,
     outcome,
     read_equivalents,
@@ -121,14 +121,14 @@ def test_an_equivalent_mutant_is_neither_a_survivor_nor_killed(campaign):
 
 @pytest.mark.parametrize("exit_codes", [(1, 0, 0), (None, 0, 0)])
 def test_an_entry_that_matches_no_survivor_fails_the_run(campaign, exit_codes):
-    with pytest.raises(ListIsWrong, match=r"Vote\.of"):
+    with pytest.raises(CanNotBeJudged, match=r"Vote\.of"):
         equivalent(campaign(*exit_codes), [ENTRY])
 
 
 def test_an_entry_without_a_reason_is_refused(tmp_path):
     entries = tmp_path / "equivalent.yml"
     entries.write_text("- {file: a, function: b, was: c, becomes: d}\n")
-    with pytest.raises(ListIsWrong, match="why"):
+    with pytest.raises(CanNotBeJudged, match="why"):
         read_equivalents(entries)
 
 

@@ -173,3 +173,70 @@ def test_what_lies_in_the_place_of_root_s_temp_file_is_neither_written_nor_given
     assert elsewhere.read_text("utf-8") == "root's own"
     assert elsewhere.stat().st_uid == os.getuid()
     assert file.load() == (FULL, None)
+
+
+AT = '"2026-11-20T10:15:30Z"'
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[]", "the document is no object"),
+        ('{"remembered_volumes": []}', "remembered_volumes is no object"),
+        ('{"bound_limits": 7}', "bound_limits is no object"),
+        ('{"enforce_grant": 7}', "enforce_grant is no object"),
+        ('{"active_brokers": true}', "active_brokers is no object"),
+        (f'{{"enforce_grant": {{"granted_at": {AT}}}}}', "enforce_grant.cluster_id is no text"),
+        (
+            f'{{"enforce_grant": {{"granted_at": {AT}, "cluster_id": "c", "broker_id": -1}}}}',
+            "enforce_grant holds -1, which is no broker id",
+        ),
+        (
+            '{"enforce_grant": {"granted_at": "then"}}',
+            "enforce_grant.granted_at: 'then' is not an ISO 8601 time in UTC",
+        ),
+        ('{"active_brokers": {}}', "active_brokers.broker_ids is no list"),
+        ('{"active_brokers": {"broker_ids": []}}', "active_brokers.cluster_id is no text"),
+        (
+            '{"active_brokers": {"broker_ids": ["1"], "cluster_id": "c"}}',
+            "active_brokers holds '1', which is no broker id",
+        ),
+        (
+            '{"active_brokers": {"broker_ids": [], "cluster_id": "c", "seen_at": "then"}}',
+            "active_brokers.seen_at: 'then' is not an ISO 8601 time in UTC",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_broken_file_is_said(tmp_path: Path, content: str, reason: str) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(content)
+    _, problem = AgentStateFile(path).load()
+    assert problem is not None
+    assert problem.startswith(f"the state file {path} is broken ({reason}")
+    _, problem = AgentStateFile(path, take_over=True).load()
+    assert problem is not None
+    assert problem.startswith(f"the state file {path} is broken ({reason}")
+    assert problem.endswith(f"; set aside as {path}.corrupt, starting afresh")
+
+
+def test_what_is_left_out_is_not_known(file: AgentStateFile) -> None:
+    file.path.write_text("{}")
+    assert file.load() == (AgentState(), None)
+
+
+def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFile) -> None:
+    state = AgentState(
+        bound_limits={"/data": ["an id"]},
+        enforce_grant=EnforceGrant(NOW, "c", 0),
+        active_brokers=ActiveBrokers("c", (0,), NOW),
+    )
+    file.save(state)
+    assert file.load() == (state, None)
+    assert json.loads(file.path.read_text()) == {
+        "schema_version": 1,
+        "remembered_volumes": {},
+        "bound_limits": {"/data": ["an id"]},
+        "enforce_grant": {"granted_at": "2026-11-20T10:15:30.123Z", "cluster_id": "c", "broker_id": 0},
+        "active_brokers": {"cluster_id": "c", "broker_ids": [0], "seen_at": "2026-11-20T10:15:30.123Z"},
+    }
+    assert len(file.path.read_text().splitlines()) > 10, "a line for each field"

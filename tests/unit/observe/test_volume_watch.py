@@ -1,0 +1,163 @@
+"""A watch of real directories: what it finds, remembers, and compares with what was last reported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kquota.observe.identity import VolumeIdentity
+from kquota.observe.observation import VolumeObservation
+from kquota.observe.recorded import Recorded
+from kquota.observe.server_properties import BrokerProperties, parse_broker_properties
+from kquota.observe.volume_watch import VolumeWatch
+from kquota.observe.volumes import Figures
+from kquota.settings.model import LimitsSection
+
+NOTHING = Recorded({}, {})
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> BrokerProperties:
+    log_dirs = [tmp_path / "a", tmp_path / "b"]
+    for log_dir in log_dirs:
+        log_dir.mkdir()
+        (log_dir / "meta.properties").touch()
+    text = f"node.id=1\nlog.dirs={','.join(map(str, log_dirs))}\n"
+    return parse_broker_properties(text.encode(), Path("server.properties"))
+
+
+@pytest.fixture
+def watch(properties: BrokerProperties) -> Iterator[VolumeWatch]:
+    with VolumeWatch(properties) as watch:
+        assert watch.wait_for_samples(60)
+        yield watch
+
+
+def log_dirs_of(watch: VolumeWatch) -> tuple[str, ...]:
+    return tuple(str(path) for path in watch.properties.directories)
+
+
+def observed(watch: VolumeWatch) -> VolumeObservation:
+    (volume,) = watch.observe().volumes
+    return volume
+
+
+def elsewhere(volume: VolumeObservation) -> VolumeIdentity:
+    """What a volume that was mounted elsewhere and is gone looked like in a report."""
+    return VolumeIdentity("an id", "/dev/gone", "/mnt/gone", "", "/dev/gone", None)
+
+
+def test_directories_of_one_file_system_are_one_volume_with_its_figures(
+    watch: VolumeWatch, tmp_path: Path
+) -> None:
+    volume = observed(watch)
+    figures = os.statvfs(tmp_path)
+    assert (volume.status, volume.log_dirs) == ("ok", log_dirs_of(watch))
+    assert volume.capacity_bytes == figures.f_blocks * figures.f_frsize
+    assert volume.consumed_bytes is not None
+    free = volume.capacity_bytes - volume.consumed_bytes
+    assert free == pytest.approx(figures.f_bavail * figures.f_frsize, rel=0.1)
+    assert os.path.ismount(volume.mount_point)
+    assert tmp_path.is_relative_to(volume.mount_point)
+
+
+def test_before_the_first_sample_nothing_is_known(properties: BrokerProperties) -> None:
+    watch = VolumeWatch(properties)
+    assert not watch.wait_for_samples(0)
+    assert {volume.status for volume in watch.observe().volumes} == {"failed"}
+    watch.close()
+
+
+def test_a_log_dir_is_remembered_once_it_was_compared_with_the_last_report(watch: VolumeWatch) -> None:
+    volume = observed(watch)
+    assert watch.remembered == {}, "it may be on the wrong mount"
+    watch.recall(NOTHING)
+    assert watch.remembered.keys() == set(log_dirs_of(watch))
+    assert {one.volume_id for one in watch.remembered.values()} == {volume.volume_id}
+
+
+def test_what_an_earlier_run_remembered_counts_at_once_and_only_of_log_dirs_that_are_left(
+    watch: VolumeWatch,
+) -> None:
+    present = observed(watch)
+    watch.recall(NOTHING)
+    first, second = log_dirs_of(watch)
+    gone = elsewhere(present)
+    earlier = {first: gone, "/no/log/dir": gone}
+    with VolumeWatch(watch.properties, remembered=earlier) as again:
+        assert again.wait_for_samples(60)
+        volumes = again.observe().volumes
+        assert [(volume.name, volume.status) for volume in volumes] == [
+            ("/dev/gone", "failed"),
+            (present.name, "ok"),
+        ]
+        assert again.remembered == {first: gone}
+        again.recall(Recorded({first: replace(gone, name="another")}, {}))
+        assert again.remembered[first] == gone, "the state file knows better than the report"
+        assert second in again.remembered
+
+
+def test_a_log_dir_that_was_reported_on_another_volume_has_lost_its_mount(watch: VolumeWatch) -> None:
+    present = observed(watch)
+    first, _ = log_dirs_of(watch)
+    gone = elsewhere(present)
+    watch.recall(Recorded({first: gone, "/no/log/dir": gone}, {"an id": Figures(100, 97, None)}))
+    lost, found = watch.observe().volumes
+    assert (lost.name, lost.status, lost.log_dirs) == ("/dev/gone", "failed", (first,))
+    assert (lost.capacity_bytes, lost.consumed_bytes) == (100, 97), "the last figures count"
+    assert (found.status, found.log_dirs) == ("ok", log_dirs_of(watch)[1:])
+    assert watch.remembered[first] == gone
+    watch.accept(first)
+    accepted = observed(watch)
+    assert (accepted.status, accepted.volume_id) == ("ok", present.volume_id)
+    assert watch.remembered[first].volume_id == present.volume_id
+
+
+def test_all_log_dirs_can_be_accepted_together(watch: VolumeWatch) -> None:
+    gone = elsewhere(observed(watch))
+    watch.recall(Recorded(dict.fromkeys(log_dirs_of(watch), gone), {}))
+    assert observed(watch).status == "failed"
+    watch.accept()
+    assert observed(watch).status == "ok"
+    assert watch.remembered.keys() == set(log_dirs_of(watch))
+
+
+def test_figures_that_were_seen_count_before_those_of_the_report(watch: VolumeWatch) -> None:
+    present = observed(watch)
+    watch.recall(Recorded({}, {present.volume_id: Figures(100, 97, None)}))
+    watch.sampler.close()
+    assert observed(watch).capacity_bytes == present.capacity_bytes
+
+
+def test_a_log_dir_that_was_on_the_root_file_system_may_have_got_a_disk(watch: VolumeWatch) -> None:
+    present = observed(watch)
+    root = replace(elsewhere(present), mount_point="/")
+    watch.recall(Recorded(dict.fromkeys(log_dirs_of(watch), root), {}))
+    assert observed(watch).status == "ok"
+
+
+def test_a_log_dir_that_is_missing_has_answered_and_failed(properties: BrokerProperties) -> None:
+    first, second = properties.directories
+    (Path(first) / "meta.properties").unlink()
+    Path(first).rmdir()
+    with VolumeWatch(properties) as watch:
+        assert watch.wait_for_samples(60)
+        failed = [volume for volume in watch.observe().volumes if volume.status == "failed"]
+        assert [volume.log_dirs for volume in failed] in ([(str(first),)], [(str(first), str(second))])
+
+
+def test_the_volume_that_a_path_of_the_limits_is_for_is_remembered(
+    properties: BrokerProperties, tmp_path: Path
+) -> None:
+    limits = LimitsSection.model_validate({"volumes": {str(tmp_path): {}}})
+    earlier = {str(tmp_path): ("x",), "/not/configured": ("y",)}
+    with VolumeWatch(properties, limits=limits, bound=earlier) as watch:
+        assert watch.bound == {str(tmp_path): ("x",)}
+        assert watch.wait_for_samples(60)
+        volume = observed(watch)
+        assert watch.bound == {str(tmp_path): (volume.volume_id,)}
+        assert volume.limits_path == str(tmp_path)
