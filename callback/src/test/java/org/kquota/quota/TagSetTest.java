@@ -20,6 +20,17 @@ class TagSetTest {
     }
 
     @Test
+    void itIsKnownSinceWhenTheBrokerMetersByIt() {
+        tagSet.meter(7);
+        assertTrue(tagSet.isMeteredSince(7));
+        assertFalse(tagSet.isMeteredSince(8));
+        tagSet.meter(9);
+        assertTrue(tagSet.isMeteredSince(8) && tagSet.isMeteredSince(9));
+        assertFalse(tagSet.isMeteredSince(10));
+        assertEquals(0, tagSet.requests(), "metering counts no request");
+    }
+
+    @Test
     void withoutAGovernorNobodyIsHeld() {
         assertEquals(TagSet.NO_LIMIT, tagSet.limit());
         assertFalse(tagSet.hasBaseline() || tagSet.heldApart() || tagSet.pooled() || tagSet.forgotten());
