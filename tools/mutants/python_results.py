@@ -203,7 +203,11 @@ def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
     for name, target in LAID_OUT.items():
         if not (stage / name).is_symlink():
             (stage / name).symlink_to(REPOSITORY / target)
-    # Which test reaches what is found anew: tests may have changed.
+    for meta in (stage / "mutants/src").rglob("*.meta"):
+        if not (stage / meta.relative_to(stage / "mutants").with_suffix("")).exists():
+            meta.unlink()
+            meta.with_suffix("").unlink()
+    # Which test reaches what is found out again: tests may have changed.
     shutil.rmtree(stage / "mutants/tests", ignore_errors=True)
     (stage / "mutants/mutmut-stats.json").unlink(missing_ok=True)
     # It makes the mutants, and notes which tests reach which function; then it finds none of that name.
