@@ -1,32 +1,49 @@
 """Reading a long backlog: of each key only what still counts.
 
-A topic holds many records of each broker until it is compacted. A tombstone, an order, or a well-formed
-record that is not from the future settles whatever its key said before, so the backlog is read from its end,
-and what is settled already is not even parsed. The view is the same as if all had been folded.
+A topic holds many records of each broker until it is compacted. A tombstone or an order settles whatever its
+key said before; a well-formed record that is not from the future settles what the same instance of an agent
+said before. So the backlog is read from its end, and what is settled already is not even parsed. The view is
+the same as if all had been folded.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from kquota.core.records import Event, RawValue, read_event
+from kquota.core.records import Event, RawValue, UsageEvent, read_event
 from kquota.core.view import ClusterView
 
 RawRecord = tuple[bytes | str | None, RawValue | None]
+_INSTANCE = re.compile(rb'"InstanceId"\s*:\s*"([^"\\]*)"')
 
 
 def read_backlog(records: Sequence[RawRecord], view: ClusterView, now: datetime) -> list[Event | None]:
     """Return the event of each record, in their order; None for one that a later record has settled."""
     settled: set[bytes | str | None] = set()
+    settled_instances: dict[bytes | str | None, set[str | None]] = {}
     events: list[Event | None] = []
     for key, value in reversed(records):
-        if key in settled:
+        instances = settled_instances.get(key)
+        if key in settled or (instances is not None and _instance_of(value) in instances):
             events.append(None)
             continue
         event = read_event(key, value)
         if view.settles(event, now):
-            settled.add(key)
+            if isinstance(event, UsageEvent):
+                # one that names no instance is settled by whatever comes later
+                settled_instances.setdefault(key, {None}).add(event.record.instance_id)
+            else:
+                settled.add(key)
         events.append(event)
     events.reverse()
     return events
+
+
+def _instance_of(value: RawValue | None) -> str | None:
+    """Return the instance that a usage record names, without parsing it; a text that is none for what is."""
+    if isinstance(value, str):
+        value = value.encode(errors="replace")
+    match = _INSTANCE.search(value) if isinstance(value, bytes) else None
+    return match[1].decode("utf-8", "replace") if match else None if isinstance(value, bytes) else ""

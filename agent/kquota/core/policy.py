@@ -115,19 +115,27 @@ def _judgements(
     record_of, fresh_since = view.records_at(now), now - settings.staleness
     for broker_id in sorted((active | view.brokers.keys()) - quarantined):
         record = record_of(broker_id)
+        ballot, cause = _NO_VOTES, None
         if isinstance(record, NoRecord):
-            if broker_id in must_be_known:
-                yield broker_id, _NO_VOTES, UndeterminedCause(record.value)
+            cause = UndeterminedCause(record.value)
         elif broker_id not in must_be_known:  # its last verdict counts, however old
-            yield broker_id, record.ballot, None
+            ballot = record.ballot
         elif record.snapshot_at < fresh_since and broker_id not in maintained:
             # Stale state is ignored, but silence never releases: what stood at 0 goes on counting as 0.
-            yield broker_id, record.ballot.breaches_alone(), UndeterminedCause.STALE
-        elif record.failed_volumes:
-            yield broker_id, record.ballot, UndeterminedCause.FAILED
+            ballot, cause = record.ballot.breaches_alone(), UndeterminedCause.STALE
         else:
-            invalid = record.invalid_limit is not None
-            yield broker_id, record.ballot, UndeterminedCause.INVALID_LIMIT if invalid else None
+            ballot, cause = record.ballot, _unknown_in(record)
+        for other in view.others_of(broker_id, now):  # who of them is right is not for us to say
+            if other.snapshot_at >= fresh_since:
+                ballot, cause = ballot.with_worse_of(other.ballot), cause or _unknown_in(other)
+        yield broker_id, ballot, cause if broker_id in must_be_known else None
+
+
+def _unknown_in(record: UsageRecord) -> UndeterminedCause | None:
+    """Return why a fresh record does not say all that has to be known; None where it does."""
+    if record.failed_volumes:
+        return UndeterminedCause.FAILED
+    return None if record.invalid_limit is None else UndeterminedCause.INVALID_LIMIT
 
 
 def _add_own(poll: Poll, own: UsageRecord, self_id: int | None) -> bool:

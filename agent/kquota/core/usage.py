@@ -28,6 +28,7 @@ from kquota.core.usage_fields import (
     log_dirs_field,
     object_field,
     optional_text,
+    replaces_field,
     required,
     sequence_field,
     size_field,
@@ -154,6 +155,7 @@ class UsageRecord:
     """A broker's usage record. ``hard`` and ``soft`` are None where the record's own can't be judged.
 
     ``joined`` is, by broker, when its agent saw it become active, as long as that is within the join grace.
+    ``replaces`` is another instance for the same broker that has ended, and the number of its last record.
     """
 
     snapshot_at: datetime
@@ -166,6 +168,7 @@ class UsageRecord:
     sequence: int | None = None
     applied: Mapping[str, str | int | float | None] | None = None
     joined: Mapping[int, datetime] = field(default_factory=dict, hash=False)
+    replaces: tuple[str, int] | None = None
 
     @cached_property
     def ballot(self) -> Ballot:
@@ -233,6 +236,7 @@ def usage_from_document(document: object) -> UsageRecord:
         sequence=sequence_field(record),
         applied=applied_field(record),
         joined=joined_field(record),
+        replaces=replaces_field(record),
     )
 
 
@@ -252,6 +256,9 @@ def usage_to_document(
         document["InstanceId"] = record.instance_id
     if record.sequence is not None:
         document["Sequence"] = record.sequence
+    if record.replaces is not None:
+        instance_id, sequence = record.replaces
+        document["Replaces"] = {"Instance": instance_id, "Sequence": sequence}
     document["HardLimit"] = record.hard.to_document()
     document["SoftLimit"] = record.soft.to_document()
     document["Volumes"] = [_volume_document(volume) for volume in record.volumes]

@@ -83,6 +83,15 @@ def sequence_field(record: Mapping[str, object]) -> int | None:
     )
 
 
+def replaces_field(record: Mapping[str, object]) -> tuple[str, int] | None:
+    """Return which instance the record says has ended, and with which number; None where it says nothing."""
+    value = record.get("Replaces")
+    if not isinstance(value, Mapping):
+        return None
+    instance_id, sequence = optional_text(value.get("Instance")), sequence_field(value)
+    return None if instance_id is None or sequence is None else (instance_id, sequence)
+
+
 def optional_text(value: object) -> str | None:
     """Return a text fit to print, or None where there is none."""
     return printable(value) if isinstance(value, str) else None

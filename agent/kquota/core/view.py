@@ -34,6 +34,10 @@ MAX_UNLISTED_BROKERS = 4096
 MAX_BROKER_ORDERS = 4096
 
 
+# Other instances that are kept of one broker: agents that claim the same id, or that were started again.
+MAX_RIVALS = 8
+
+
 class FoldResult(StrEnum):
     """What became of a record; the label of the metric ``kquota_records_total``."""
 
@@ -79,21 +83,26 @@ class BrokerHistory:
     """The records of one broker that may still count, in offset order.
 
     Only records newer (by offset) than the last one that is not from the future can ever count again,
-    so everything before it is dropped.
+    so everything before it is dropped. Of other instances that report for the same broker, the last record
+    that is not from the future is in ``rivals``.
     """
 
     records: list[UsageRecord] = field(default_factory=list)
     # what was seen last of a broker that has no record
     last_event: NoRecord = NoRecord.MISSING
+    rivals: dict[str, UsageRecord] = field(default_factory=dict)
 
     def add(self, record: UsageRecord, now: datetime, tolerance: timedelta) -> bool:
         """Append a record; return whether it is from the future."""
         is_future = record.snapshot_at - now > tolerance
+        former = list(self.records)
         # A later record that is no newer replaces all that are only "more in the future".
         while self.records and self.records[-1].snapshot_at >= record.snapshot_at:
             self.records.pop()
         self.records.append(record)
         self._forget(now, tolerance)
+        if not is_future:
+            self._keep_rivals((one for one in former if one.snapshot_at - now <= tolerance), record)
         return is_future
 
     def current(self, horizon: datetime) -> UsageRecord | None:
@@ -103,9 +112,38 @@ class BrokerHistory:
                 return record
         return None
 
+    def others(self, horizon: datetime) -> list[UsageRecord]:
+        """Return the last records of the instances that the current one is not of."""
+        current = self.current(horizon)
+        latest = dict(self.rivals)
+        for record in self.records:
+            if record.instance_id is not None and record.snapshot_at <= horizon:
+                latest[record.instance_id] = record
+        if current is not None and current.instance_id is not None:
+            latest.pop(current.instance_id, None)
+        return [record for record in latest.values() if record.snapshot_at <= horizon]
+
+    def _keep_rivals(self, former: Iterable[UsageRecord], record: UsageRecord) -> None:
+        """Keep the records of other instances that a new one displaces, unless it says that they ended."""
+        for one in former:
+            if one.instance_id is not None:
+                self.rivals[one.instance_id] = one
+        if record.instance_id is not None:
+            self.rivals.pop(record.instance_id, None)
+        if record.replaces is not None:
+            instance_id, sequence = record.replaces
+            ended = self.rivals.get(instance_id)
+            if ended is not None and ended.sequence is not None and ended.sequence <= sequence:
+                del self.rivals[instance_id]
+        while len(self.rivals) > MAX_RIVALS:
+            del self.rivals[min(self.rivals, key=lambda one: self.rivals[one].snapshot_at)]
+
     def precede_by(self, former: BrokerHistory, horizon: datetime) -> None:
         """Where no record counts yet, let the one that counted in a former history do so until then."""
         known = former.current(horizon)
+        for one in former.others(horizon):
+            if one.instance_id is not None and one.instance_id not in self.rivals:
+                self.rivals[one.instance_id] = one
         if known is not None and self.current(horizon) is None:
             self.records.insert(0, known)
 
@@ -186,6 +224,8 @@ class ClusterView:
 
     def _drop_foreign_records(self) -> None:
         for history in self.brokers.values():
+            rivals = history.rivals.items()
+            history.rivals = {key: one for key, one in rivals if not self._of_another_cluster(one)}
             ours = [record for record in history.records if not self._of_another_cluster(record)]
             if len(ours) < len(history.records):
                 history.records = ours
@@ -241,6 +281,13 @@ class ClusterView:
     def record_of(self, broker_id: int, now: datetime) -> UsageRecord | NoRecord:
         """Return the record that counts for a broker, or why there is none."""
         return self.records_at(now)(broker_id)
+
+    def others_of(self, broker_id: int, now: datetime) -> list[UsageRecord]:
+        """Return the last records of other instances for a broker than the one whose record counts."""
+        history = self.brokers.get(broker_id)
+        if history is None or (not history.rivals and len(history.records) < 2):
+            return []
+        return history.others(now + self.future_tolerance)
 
     def records_at(self, now: datetime) -> Callable[[int], UsageRecord | NoRecord]:
         """Return what `record_of` says at that moment, for who asks about thousands of brokers."""

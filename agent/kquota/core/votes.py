@@ -94,6 +94,13 @@ class Ballot:
         ordered = tuple(sorted(votes))
         return Ballot(ordered, sum(vote.severity is not Severity.SOFT for vote in ordered))
 
+    def with_worse_of(self, other: Ballot) -> Ballot:
+        """Return the votes of both; of a volume that both name, the worse one."""
+        votes: dict[str, Vote] = {}
+        for vote in sorted(self.votes + other.votes):
+            votes.setdefault(vote.volume, vote)
+        return Ballot.of(votes.values())
+
     def breaches_alone(self) -> Ballot:
         """Return the votes at headroom 0."""
         if self.breaches == len(self.votes):

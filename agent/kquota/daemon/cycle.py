@@ -46,7 +46,7 @@ from kquota.daemon.own_record import own_record
 from kquota.daemon.ports import Arrival, ClusterNews, Ports
 from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
 from kquota.daemon.report import CycleReport
-from kquota.daemon.rival import RivalWatch, worse_of
+from kquota.daemon.rival import RivalWatch
 from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
 
@@ -131,7 +131,7 @@ class Cycle:
         published = self._publish(own, moment, news)
         fold = self._fold(arrivals, moment, news)
         rival = self._rival.look(fold.rival, moment.monotonic_seconds, self._schedule.interval_seconds)
-        decision = self._decide(worse_of(own, rival), moment, news)
+        decision = self._decide(own, moment, news)
         enforced = self._enforcement(moment, news)
         written, write_error = self._write(decision, enforced, moment, news)
         return CycleReport(
@@ -182,13 +182,12 @@ class Cycle:
         known = applied if isinstance(applied, AppliedState) else None
         state = None if known is None else known.state
         self._schedule.note_lost(news.reports_lost, self._settings.interval_seconds)
+        own = replace(own, joined=self._membership.sightings, replaces=self._rival.replaced)
         if not self._schedule.due(own, state, moment.monotonic_seconds):
             return False
         self._usage_sequence += 1
-        self._ports.publish(
-            replace(own, sequence=self._usage_sequence, joined=self._membership.sightings),
-            None if known is None else known.to_usage_document(),
-        )
+        document = None if known is None else known.to_usage_document()
+        self._ports.publish(replace(own, sequence=self._usage_sequence), document)
         self._schedule.published(own, state, moment.monotonic_seconds)
         return True
 
@@ -262,11 +261,14 @@ class Cycle:
 
     def _recall(self, moment: Moment) -> None:
         record = self._reading.view.record_of(self._settings.broker_id, moment.wall)
-        volumes = () if isinstance(record, NoRecord) else record.volumes
-        self._previous = (*self._previous, *(v for v in volumes if v.latched))
-        self._ports.recall(volumes)
-        if not isinstance(record, NoRecord):
-            self._membership.sightings = {**record.joined, **self._membership.sightings}
+        if isinstance(record, NoRecord):
+            self._ports.recall(())
+            return
+        self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
+        self._ports.recall(record.volumes)
+        self._membership.sightings = {**record.joined, **self._membership.sightings}
+        if record.instance_id != self.instance_id:
+            self._rival.precede(record, moment.monotonic_seconds)
 
     def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
         joined = self._reading.view.joined(moment.wall, self._settings.broker_id)

@@ -78,7 +78,7 @@ def _signature(record: UsageRecord, applied_state: str | None) -> _Signature:
         (v.name, v.volume_id, v.status, v.role, v.latched, v.limits, _state(v.headroom()))
         for v in record.volumes
     )
-    return (record.hard, record.soft, applied_state, volumes)
+    return (record.hard, record.soft, record.replaces, applied_state, volumes)
 
 
 def _state(headroom: Fraction | None) -> State | None:

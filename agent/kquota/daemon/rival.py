@@ -1,34 +1,39 @@
-"""Another agent that claims our broker: a cloned host, or a wrong node id."""
+"""Another agent that claims our broker: a cloned host, a wrong node id, or the instance before this one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kquota.core.usage import UsageRecord
 
-# Another agent that claims our broker is a rival until it has not reported for so many of our intervals.
+# Another agent that claims our broker is one until it has not reported for so many of our intervals.
 RIVAL_INTERVALS = 4
 
 
 @dataclass(slots=True)
 class RivalWatch:
-    """Remembers what the other one says, as long as it goes on saying it."""
+    """Remembers what the other one says, as long as it goes on saying it.
 
+    ``replaced`` is the last other instance that has fallen silent, and the number of its last record: our
+    records say so, and nobody waits for it any longer. One that is heard of again counts again.
+    """
+
+    replaced: tuple[str, int] | None = None
     _heard: tuple[UsageRecord, float] | None = None
+    _is_rival: bool = False
+
+    def precede(self, record: UsageRecord, now_seconds: float) -> None:
+        """Take in the record of the instance before this one: no rival, unless it is heard of again."""
+        self._heard, self._is_rival = (record, now_seconds), False
 
     def look(
         self, heard_now: UsageRecord | None, now_seconds: float, interval_seconds: float
     ) -> UsageRecord | None:
-        """Take in its record, if one has just come; return the one that counts."""
+        """Take in its record, if one has just come; return the one of a rival."""
         if heard_now is not None:
-            self._heard = heard_now, now_seconds
+            self._heard, self._is_rival = (heard_now, now_seconds), True
         if self._heard is not None and now_seconds - self._heard[1] > RIVAL_INTERVALS * interval_seconds:
-            self._heard = None
-        return None if self._heard is None else self._heard[0]
-
-
-def worse_of(own: UsageRecord | None, rival: UsageRecord | None) -> UsageRecord | None:
-    """Return a look at the own disks as bad as the worse of two: who is right is not for us to say."""
-    if own is None or rival is None:
-        return own
-    return replace(own, volumes=own.volumes + rival.volumes)
+            ended, self._heard = self._heard[0], None
+            if ended.instance_id is not None and ended.sequence is not None:
+                self.replaced = ended.instance_id, ended.sequence
+        return self._heard[0] if self._heard is not None and self._is_rival else None

@@ -24,6 +24,12 @@ from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, raw
 CAPACITY = 1000
 BROKERS = (1, 2, 3, 4)
 AGES_SECONDS = (-3600.0, -30.001, -30.0, -1.0, 0.0, 1.0, 59.999, 60.0, 60.001, 86_400.0)
+INSTANCES: tuple[Message, ...] = (
+    {"InstanceId": "A", "Sequence": 1},
+    {"InstanceId": "A", "Sequence": 2},
+    {"InstanceId": "B", "Sequence": 1, "Replaces": {"Instance": "A", "Sequence": 1}},
+    {"InstanceId": "C", "Sequence": 1},
+)
 MALFORMED = (b"", b"null", b"{}", b"[1]", b"garbage", b'{"SnapshotAt": "2026-11-20T10:15:30Z"}')
 
 # A campaign searches further: KQUOTA_PROPERTY_SCALE=50 makes as many times the examples, new ones each time.
@@ -98,7 +104,9 @@ def messages(draw: st.DrawFn, age_seconds: float | None = None) -> Message:
         age_seconds = draw(st.sampled_from(AGES_SECONDS + (1.0,) * 12))
     soft, hard = draw(limit_pairs())
     names = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
+    instance = draw(st.sampled_from([{}, {}, *INSTANCES]))
     return {
+        **instance,
         "SnapshotAt": format_utc(NOW - timedelta(seconds=age_seconds)),
         "SoftLimit": soft,
         "HardLimit": hard,

@@ -82,15 +82,36 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
         cause = "future" if messages else "malformed" if events else "tombstone" if tombstones else "missing"
         return [], cause if must_be_known else None
     record = usable[-1]
-    votes = _votes(record)
-    if not must_be_known:
-        return votes, None
-    age = case.now - datetime.fromisoformat(record["SnapshotAt"])
-    if age > timedelta(seconds=STALENESS_SECONDS) and _order(case, f"maintenance/{broker}") is None:
-        return [vote for vote in votes if vote == 0], "stale"
+    votes, cause = _votes(record), _unknown(record)
+    if must_be_known and _stale(case, record) and _order(case, f"maintenance/{broker}") is None:
+        votes, cause = [vote for vote in votes if vote == 0], "stale"
+    for other in _others(usable):
+        if not _stale(case, other):
+            votes, cause = votes + _votes(other), cause or _unknown(other)
+    return votes, cause if must_be_known else None
+
+
+def _others(usable: list[Message]) -> list[Message]:
+    """The last record of each instance but the last one's, unless a later record says that it has ended."""
+    others = []
+    for index, record in enumerate(usable[:-1]):
+        instance, later = record.get("InstanceId"), usable[index + 1 :]
+        if instance is None or any(one.get("InstanceId") == instance for one in later):
+            continue
+        claims = [one["Replaces"] for one in later if "Replaces" in one]
+        if not any(c["Instance"] == instance and c["Sequence"] >= record["Sequence"] for c in claims):
+            others.append(record)
+    return others
+
+
+def _stale(case: Case, record: Message) -> bool:
+    return case.now - datetime.fromisoformat(record["SnapshotAt"]) > timedelta(seconds=STALENESS_SECONDS)
+
+
+def _unknown(record: Message) -> str | None:
     if _failed(record):
-        return votes, "failed"
-    return votes, "invalid-limit" if _has_invalid_limit(record) else None
+        return "failed"
+    return "invalid-limit" if _has_invalid_limit(record) else None
 
 
 def _future(case: Case, record: Message) -> bool:

@@ -51,8 +51,29 @@ def _of_broker(
     view: ClusterView, broker_id: int, situation: Situation, settings: PolicySettings, now: datetime
 ) -> list[Reason]:
     record = view.record_of(broker_id, now)
-    if not isinstance(record, UsageRecord):
-        return []
+    reasons: dict[str | None, Reason] = {}
+    if isinstance(record, UsageRecord):
+        expected = (
+            broker_id in (situation.active_brokers or ()) and broker_id not in situation.joining_brokers
+        )
+        stale = now - record.snapshot_at > settings.staleness
+        silent = expected and stale and not view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now)
+        found = _of_record(record, broker_id)
+        _add_worse(reasons, [reason for reason in found if not silent or reason.headroom == 0])
+    for other in view.others_of(broker_id, now):
+        if now - other.snapshot_at <= settings.staleness:
+            _add_worse(reasons, _of_record(other, broker_id))
+    return list(reasons.values())
+
+
+def _add_worse(reasons: dict[str | None, Reason], more: list[Reason]) -> None:
+    for reason in more:
+        known = reasons.get(reason.volume)
+        if known is None or _key(reason) < _key(known):
+            reasons[reason.volume] = reason
+
+
+def _of_record(record: UsageRecord, broker_id: int) -> list[Reason]:
     reasons = []
     for volume in record.volumes:
         headroom = _counted(volume)
@@ -60,10 +81,6 @@ def _of_broker(
             at_hard = Cause.HARD if _measured(volume) == 0 else Cause.LATCHED
             cause = Cause.SOFT if headroom > 0 else at_hard
             reasons.append(Reason(cause, headroom, broker_id, volume.name))
-    expected = broker_id in (situation.active_brokers or ()) and broker_id not in situation.joining_brokers
-    stale = now - record.snapshot_at > settings.staleness
-    if expected and stale and not view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now):
-        return [reason for reason in reasons if reason.headroom == 0]
     return reasons
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -152,11 +153,11 @@ def test_malformed_and_future_records_change_nothing_for_who_has_a_record(
 @given(case=cases())
 @bounded(100)
 def test_the_topic_compacted_to_what_still_counts_gives_the_same_decision(case: Case) -> None:
-    """A tombstone, or a well-formed record that is not from the future, settles all before it."""
+    """A tombstone settles all before it; a good record not from the future, its own instance's."""
     kept = []
     for index, (key, value) in enumerate(case.records):
         later = [v for k, v in case.records[index + 1 :] if k == key]
-        if not any(_settles(key, v) for v in later):
+        if not any(_settles(key, v) and not _of_another_instance(value, v) for v in later):
             kept.append((key, value))
     assert decide_case(replace(case, records=kept)) == decide_case(case)
 
@@ -175,6 +176,33 @@ def test_a_backlog_read_from_its_end_gives_the_same_decision(case: Case) -> None
     assert decide_view(view, case) == decide_case(case)
 
 
+def _of_another_instance(value: Message | bytes | None, later: Message | bytes | None) -> bool:
+    if not isinstance(value, Mapping) or not isinstance(later, Mapping):
+        return False
+    return value.get("InstanceId") not in (None, later.get("InstanceId"))
+
+
+@pytest.mark.accepts("F16")
+@given(case=cases(), data=st.data())
+@bounded(100)
+def test_of_two_fresh_instances_the_worse_decides_whatever_the_order(case: Case, data: st.DataObject) -> None:
+    """The decision is never weaker than with the records of one of them alone."""
+    records = [entry for entry in case.records if entry[0] != "1"]
+    mine = [
+        [
+            {**data.draw(messages(1.0)), "InstanceId": name, "Sequence": number, "Replaces": None}
+            for number in range(1, 4)
+        ]
+        for name in ("first", "second")
+    ]
+    turns = data.draw(st.permutations([0, 0, 0, 1, 1, 1]))
+    both = [("1", mine[turn][turns[:index].count(turn)]) for index, turn in enumerate(turns)]
+    together = decide_case(replace(case, records=[*records, *both]))
+    for one in mine:
+        alone = decide_case(replace(case, records=[*records, *(("1", message) for message in one)]))
+        assert together.headroom <= alone.headroom
+
+
 def _settles(key: str, value: Message | bytes | None) -> bool:
     event = read_event(key, raw(value))
     result = ClusterView(TOLERANCE).fold(event, NOW)
@@ -185,7 +213,17 @@ def _settles(key: str, value: Message | bytes | None) -> bool:
 @given(case=cases(), minutes=st.lists(st.integers(0, 120), min_size=1, max_size=5))
 @bounded(60)
 def test_when_the_records_were_read_does_not_matter(case: Case, minutes: list[int]) -> None:
-    """An agent that has followed the topic for hours decides as one that has just read all of it."""
+    """An agent that has followed the topic for hours decides as one that has just read all of it.
+
+    Of two instances for one broker only records are kept that are not from the future when they come.
+    """
+    records = [
+        (key, {name: field for name, field in value.items() if name != "InstanceId"})
+        if isinstance(value, Mapping)
+        else (key, value)
+        for key, value in case.records
+    ]
+    case = replace(case, records=records)
     follower = ClusterView(TOLERANCE)
     for index, (key, value) in enumerate(case.records):
         ago = sorted(minutes, reverse=True)[min(index, len(minutes) - 1)]

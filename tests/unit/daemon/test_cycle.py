@@ -309,25 +309,6 @@ def test_what_was_ordered_before_the_start_is_no_news() -> None:
     assert report.folded["malformed"] == report.folded["operator"] == 1
 
 
-@pytest.mark.accepts("F16")
-def test_another_agent_for_our_broker_is_a_rival_as_long_as_it_reports() -> None:
-    bench = Bench()
-    assert bench.run(arrival(1, bench.usage(50, InstanceId="old", age_seconds=60))).rival_instance is None
-    bench.settle()
-    rival = bench.run(arrival(1, bench.usage(50, InstanceId="other")))
-    assert rival.rival_instance == "other"
-    assert bench.run(after=1).rival_instance == "other", "between its reports, too"
-    assert bench.run(arrival(1, bench.usage(50)), after=1).rival_instance == "unknown"
-    assert bench.run(after=4 * SETTINGS.interval_seconds).rival_instance == "unknown"
-    assert bench.run(after=1).rival_instance is None, "it is gone"
-    full = bench.run(arrival(1, bench.usage(5, InstanceId="other")))
-    assert state(full) == "PAUSE", "the worse of the two holds here"
-    ours = bench.run(after=SETTINGS.interval_seconds)
-    assert bench.ports.published[-1]["InstanceId"] == bench.cycle.instance_id
-    assert state(bench.run()) == state(ours) == "PAUSE", "and goes on when our own record is the newer one"
-    assert state(bench.run(after=4 * SETTINGS.interval_seconds)) == "OPEN", "until the other is gone"
-
-
 def test_another_cluster_s_records_are_not_believed() -> None:
     bench = Bench()
     bench.settle()
