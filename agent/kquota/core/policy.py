@@ -119,7 +119,8 @@ def _judgements(
         if isinstance(record, NoRecord):
             cause = UndeterminedCause(record.value)
         elif broker_id not in must_be_known:  # its last verdict counts, however old
-            ballot = record.ballot
+            is_back = broker_id in active and record.snapshot_at >= fresh_since
+            ballot = record.ballot if is_back else record.ballot_away
         elif record.snapshot_at < fresh_since and broker_id not in maintained:
             # Stale state is ignored, but silence never releases: what stood at 0 goes on counting as 0.
             ballot, cause = record.ballot.breaches_alone(), UndeterminedCause.STALE

@@ -126,9 +126,12 @@ class Volume(NamedTuple):
             seconds_until(float(bounds.hard_bytes), self.consumed_bytes, rate),
         )
 
-    def vote(self) -> Vote | None:
-        """Return what the volume says in the decision; None where it has no say, or nothing to say."""
-        if not self.votes:
+    def vote(self, *, away: bool = False) -> Vote | None:
+        """Return what the volume says in the decision; None where it has no say, or nothing to say.
+
+        ``away`` says that its broker is: it runs on without an offline volume no longer, and a latch counts.
+        """
+        if not self.votes and not (away and self.latched and self.role is _DATA):
             return None
         if self.limits is None:
             return Vote.at_hard(False, self.name) if self.latched else None
@@ -174,6 +177,13 @@ class UsageRecord:
     def ballot(self) -> Ballot:
         """The votes of the volumes that are over their soft limit."""
         return Ballot.of(vote for volume in self.volumes if (vote := volume.vote()) is not None)
+
+    @cached_property
+    def ballot_away(self) -> Ballot:
+        """The same of a broker that is away: what it had latched when it took it offline counts, too."""
+        if all(volume.status is not _OFFLINE for volume in self.volumes):
+            return self.ballot
+        return Ballot.of(vote for volume in self.volumes if (vote := volume.vote(away=True)) is not None)
 
     @cached_property
     def invalid_limit(self) -> str | None:

@@ -82,7 +82,8 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
         cause = "future" if messages else "malformed" if events else "tombstone" if tombstones else "missing"
         return [], cause if must_be_known else None
     record = usable[-1]
-    votes, cause = _votes(record), _unknown(record)
+    is_away = broker not in case.active | case.joining or (not must_be_known and _stale(case, record))
+    votes, cause = _votes(record, is_away), _unknown(record)
     if must_be_known and _stale(case, record) and _order(case, f"maintenance/{broker}") is None:
         votes, cause = [vote for vote in votes if vote == 0], "stale"
     for other in _others(usable):
@@ -132,10 +133,12 @@ def _failed(record: Message) -> bool:
     return any(v.get("Status") == "failed" and v.get("Role") != "metadata" for v in record["Volumes"])
 
 
-def _votes(record: Message) -> list[Fraction]:
+def _votes(record: Message, is_away: bool = False) -> list[Fraction]:
     votes = []
     for volume in record["Volumes"]:
-        if volume.get("Role") == "metadata" or volume.get("Status") == "offline":
+        if volume.get("Role") == "metadata":
+            continue
+        if volume.get("Status") == "offline" and not (is_away and volume.get("Latched")):
             continue
         headroom = Fraction(0) if volume.get("Latched") else volume_headroom(record, volume)
         if headroom is None:

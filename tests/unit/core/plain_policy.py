@@ -58,7 +58,8 @@ def _of_broker(
         )
         stale = now - record.snapshot_at > settings.staleness
         silent = expected and stale and not view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now)
-        found = _of_record(record, broker_id)
+        is_away = broker_id not in (situation.active_brokers or ()) or (stale and not expected)
+        found = _of_record(record, broker_id, is_away)
         _add_worse(reasons, [reason for reason in found if not silent or reason.headroom == 0])
     for other in view.others_of(broker_id, now):
         if now - other.snapshot_at <= settings.staleness:
@@ -73,10 +74,10 @@ def _add_worse(reasons: dict[str | None, Reason], more: list[Reason]) -> None:
             reasons[reason.volume] = reason
 
 
-def _of_record(record: UsageRecord, broker_id: int) -> list[Reason]:
+def _of_record(record: UsageRecord, broker_id: int, is_away: bool = False) -> list[Reason]:
     reasons = []
     for volume in record.volumes:
-        headroom = _counted(volume)
+        headroom = _counted(volume, is_away)
         if headroom is not None and headroom < 1:
             at_hard = Cause.HARD if _measured(volume) == 0 else Cause.LATCHED
             cause = Cause.SOFT if headroom > 0 else at_hard
@@ -96,8 +97,10 @@ def _measured(volume: Volume) -> Fraction | None:
     return min(Fraction(1), (hard - volume.consumed_bytes) / (hard - soft))
 
 
-def _counted(volume: Volume) -> Fraction | None:
-    if volume.role is not VolumeRole.DATA or volume.status is VolumeStatus.OFFLINE:
+def _counted(volume: Volume, is_away: bool = False) -> Fraction | None:
+    if volume.role is not VolumeRole.DATA:
+        return None
+    if volume.status is VolumeStatus.OFFLINE and not (is_away and volume.latched):
         return None
     headroom = Fraction(0) if volume.latched else _measured(volume)
     if volume.status is VolumeStatus.FAILED:

@@ -121,6 +121,26 @@ def test_a_volume_that_is_offline_or_holds_only_metadata_has_no_vote(
     assert (verdict(decision), causes(decision)) == (expected, [])
 
 
+@pytest.mark.accepts("A26", "A28", "F13")
+@pytest.mark.parametrize(
+    ("volume", "expected"),
+    [
+        (free(5, Status="offline", Latched="HARD"), PAUSE),
+        (free(15, Status="offline", Latched="HARD"), PAUSE),
+        (free(5, Status="offline"), OPEN),
+        (free(5, Role="metadata", Status="offline", Latched="HARD"), OPEN),
+    ],
+)
+def test_a_full_volume_that_was_taken_offline_counts_again_when_its_broker_is_away(
+    volume: dict[str, object], expected: tuple[str, Fraction]
+) -> None:
+    records: list[Record] = [("1", usage(volume, age_seconds=600)), ("2", usage(free(50)))]
+    assert verdict(decided(*records, active=[2])) == expected
+    assert verdict(decided(*records, active=[1, 2], joining=[1])) == expected, "it has not reported since"
+    back: Record = ("1", usage(volume))
+    assert verdict(decided(*records, back, active=[1, 2], joining=[1])) == OPEN, "it runs on without it"
+
+
 @pytest.mark.accepts("A28")
 def test_without_a_voting_volume_there_is_nothing_to_hold_back_for() -> None:
     assert verdict(decided(("1", usage(free(5, Status="offline"))))) == OPEN

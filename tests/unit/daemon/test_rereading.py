@@ -84,3 +84,22 @@ def test_a_log_that_was_cut_gets_our_own_report_at_once() -> None:
     assert bench.cycle.publishes_next
     bench.run(after=0)
     assert len(bench.ports.published) == published + 1
+
+
+@pytest.mark.accepts("A31")
+@pytest.mark.parametrize("again", [False, True])
+def test_brokers_that_the_cluster_lists_are_not_crowded_out(
+    again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kquota.core.view.MAX_UNLISTED_BROKERS", 2)
+    bench = Bench()
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 9}))
+    crowd = [arrival(broker_id, bench.usage(50)) for broker_id in (2, 3, 4)]
+    bench.run(*crowd)
+    if again:
+        bench.replace_ports(MemoryPorts(), SETTINGS)
+        bench.run(*crowd)
+    report = bench.run(arrival(9, bench.usage(15)))
+    assert report.folded["excess"] == 0
+    bench.run()
+    assert state(bench.run()) == "THROTTLE"
