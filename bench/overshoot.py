@@ -55,7 +55,10 @@ class BurstPlan(Plan):
     @property
     def broker_properties(self) -> dict[str, str]:
         """As in production, apart from the window where it is chosen and the fence where it is wanted."""
-        fence = {"authorizer.class.name": "org.kquota.KquotaAuthorizer", "kquota.fence.authorizer.class": ""}
+        fence = {
+            "authorizer.class.name": "org.kquota.KquotaAuthorizer",
+            "kquota.fence.authorizer.class": "none",
+        }
         return {"quota.window.num": str(self.window_seconds), **(fence if self.fence else {})}
 
 

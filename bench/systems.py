@@ -184,7 +184,7 @@ def make_system(name: str, runtime: KafkaRuntime) -> System:
     short_window = {"quota.window.num": "3"}
     fence = {
         "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-        "kquota.fence.authorizer.class": "",  # as the stock broker beside it: without an authorizer
+        "kquota.fence.authorizer.class": "none",  # as the stock broker beside it: without an authorizer
     }
     own: dict[str, dict[str, str]] = {
         GOVERNOR: {},

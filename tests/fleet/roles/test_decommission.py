@@ -42,7 +42,7 @@ def decommission(folder: Path, second: Mapping[str, object]) -> str:
     hosts: dict[str, dict[str, object]] = {}
     for number, own in ((1, {}), (2, second)):
         file = folder / f"{number}.properties"
-        file.write_text(f"node.id={number}\n")
+        file.write_text(f"#node.id=9\nnode.id {number}\n")
         hosts[f"broker-{number}"] = {"kquota_server_properties": str(file), **own}
     local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
     inventory = folder / "hosts.yml"

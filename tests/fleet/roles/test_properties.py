@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import javaproperties
 import pytest
 
 from kquota.observe.server_properties import read_broker_properties
-from tests.fleet.roles.plays import PlayFailed, run_tasks
+from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 
 Variables = Callable[..., dict[str, object]]
 SET = (("kquota_callback", "read"), ("kquota_callback", "properties"))
@@ -27,6 +28,24 @@ ssl.key.password=hunter2
 
 
 """
+
+OWN = "org.example.Authorizer"
+# By name: how a file says which authorizer the cluster has, and what the fence gets to wrap.
+AUTHORIZERS = {
+    "equals": (f"authorizer.class.name={OWN}\n", OWN),
+    "colon": (f"authorizer.class.name : {OWN}\n", OWN),
+    "space": (f"authorizer.class.name {OWN}\n", OWN),
+    "tab": (f"authorizer.class.name\t{OWN}  \r\n", OWN),
+    "form-feed": (f"\fauthorizer.class.name\f{OWN}\n", OWN),
+    "continued-value": ("authorizer.class.name=org.example.\\\n    Authorizer\n", OWN),
+    "continued-key": (f"authorizer.\\\r\n  class.name {OWN}\n", OWN),
+    "escaped-key": (f"authorizer\\u002eclass\\.name={OWN}\n", OWN),
+    "last-line": (f"authorizer.class.name=org.example.Before\nauthorizer.class.name {OWN}", OWN),
+    "latin-1": (f"# B\xe9b\xe9\nauthorizer.class.name {OWN}\n", OWN),
+    "absent": ("#authorizer.class.name=org.example.Comment\n", "none"),
+    "within-a-value": (f"listeners=\\\n authorizer.class.name={OWN}\n", "none"),
+    "empty": ("authorizer.class.name=\n", "none"),
+}
 
 
 @pytest.fixture
@@ -98,3 +117,66 @@ def test_a_trial_run_changes_nothing_and_shows_no_password(
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, variables: Variables) -> None:
     with pytest.raises(PlayFailed, match=r"There is no file .*/absent\.properties on localhost"):
         run_tasks(tmp_path, SET, variables(tmp_path / "absent.properties"))
+
+
+def test_the_fence_wraps_the_authorizer_however_the_file_spells_it(
+    tmp_path: Path, variables: Variables
+) -> None:
+    """A host for each spelling, so that one play is enough."""
+    for name, (text, _) in AUTHORIZERS.items():
+        (tmp_path / f"{name}.properties").write_bytes(f"node.id 7\n{text}".encode("latin-1"))
+    given = variables(tmp_path / "{{ inventory_hostname }}.properties", kquota_fence=True)
+    parts = [
+        {"ansible.builtin.include_role": {"name": role, "tasks_from": part, "public": True}}
+        for role, part in SET
+    ]
+    run_play(tmp_path, parts, given, inventory=",".join(AUTHORIZERS))
+    found = {
+        name: javaproperties.loads((tmp_path / f"{name}.properties").read_bytes())[
+            "kquota.fence.authorizer.class"
+        ]
+        for name in AUTHORIZERS
+    }
+    assert found == {name: wrapped for name, (_, wrapped) in AUTHORIZERS.items()}
+
+
+def test_what_the_roles_need_of_the_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "broker.id 3\nlog.dirs \\\n  /data/1, \\\n  /data/\\u0032\nlisteners SASL\\://a:1,b\\://:2\n"
+        "remote.log.storage.system.enable TRUE\nclient.quota.callback.class\torg.example.Callback\nx=\\\n"
+    )
+    wanted = {
+        "node": "{{ kquota_callback_node_id }} {{ kquota_agent_node_id }}",
+        "callback": "{{ kquota_callback_foreign_properties['client.quota.callback.class'] }}",
+        "tiered": "{{ kquota_callback_tiered | bool }}",
+        "unfinished": "{{ kquota_callback_unfinished | bool }}",
+        "log_dirs": "{{ kquota_agent_log_dirs }}",
+        "listeners": "{{ kquota_agent_listeners }}",
+    }
+    tasks = [
+        *(
+            {"ansible.builtin.include_role": {"name": role, "tasks_from": "read", "public": True}}
+            for role in ("kquota_callback", "kquota_agent")
+        ),
+        {"ansible.builtin.copy": {"content": "{{ wanted | to_json }}", "dest": str(tmp_path / "found")}},
+    ]
+    run_play(tmp_path, tasks, {"kquota_server_properties": str(file), "wanted": wanted})
+    assert json.loads((tmp_path / "found").read_text()) == {
+        "node": "3 3",
+        "callback": "org.example.Callback",
+        "tiered": True,
+        "unfinished": True,
+        "log_dirs": ["/data/1", "/data/2"],
+        "listeners": ["SASL", "B"],
+    }
+
+
+def test_a_file_that_cannot_be_parsed_is_named_without_its_passwords(
+    server_properties: Path, tmp_path: Path, variables: Variables
+) -> None:
+    server_properties.write_text(ORIGINAL + "log.dir=\\u00g0\n")
+    with pytest.raises(PlayFailed, match=r"server\.properties[^$]*u00g0") as failed:
+        run_tasks(tmp_path, SET, variables(server_properties), "-vvv")
+    assert "hunter2" not in str(failed.value)
+    assert server_properties.read_text("utf-8").endswith("u00g0\n")

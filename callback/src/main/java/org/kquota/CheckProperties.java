@@ -3,7 +3,7 @@ package org.kquota;
 import org.apache.kafka.common.config.ConfigException;
 
 import java.io.IOException;
-import java.io.Reader;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -36,8 +36,9 @@ public final class CheckProperties {
             return USAGE;
         }
         Properties properties = new Properties();
-        try (Reader reader = Files.newBufferedReader(Path.of(arguments[0]))) {
-            properties.load(reader);
+        // As the broker reads it: a Reader would take it for UTF-8.
+        try (InputStream file = Files.newInputStream(Path.of(arguments[0]))) {
+            properties.load(file);
         } catch (IOException | IllegalArgumentException e) {
             System.err.println(arguments[0] + ": " + e);
             return NO_INPUT;

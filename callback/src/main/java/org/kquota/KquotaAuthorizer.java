@@ -40,8 +40,8 @@ public class KquotaAuthorizer extends DelegatingAuthorizer {
     @Override
     public void configure(Map<String, ?> properties) {
         KquotaConfig config = new KquotaConfig(properties);
-        String className = config.fencedAuthorizer();
-        Authorizer own = className.isEmpty() ? new AllowAll() : newInstance(KquotaConfig.FENCE_AUTHORIZER_CLASS, className);
+        Authorizer own = config.fencedAuthorizer().map(className -> newInstance(KquotaConfig.FENCE_AUTHORIZER_CLASS, className))
+            .orElseGet(AllowAll::new);
         delegateTo(own);
         super.configure(properties);
         if (config.isBroker()) {

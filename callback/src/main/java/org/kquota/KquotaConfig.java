@@ -23,6 +23,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
@@ -50,6 +51,8 @@ public final class KquotaConfig extends AbstractConfig {
     static final Set<String> READ_AT_START = Set.of(DECISION_FILE, APPLIED_FILE, TOPICS_FILE, FENCE_AUTHORIZER_CLASS, TAG_SETS_MAX);
 
     private static final String STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
+    /** The word for a cluster without an authorizer: an absence never opens one. */
+    static final String NO_AUTHORIZER = "none";
     private static final String JMX_REPORTER = "org.apache.kafka.common.metrics.JmxReporter";
     private static final String CALLBACK_CLASS = "client.quota.callback.class";
     private static final String METADATA_LOG_DIR = "metadata.log.dir";
@@ -74,10 +77,10 @@ public final class KquotaConfig extends AbstractConfig {
                 + "User:ANONYMOUS is refused.")
         .define(FENCE_AUTHORIZER_CLASS, Type.STRING, STANDARD_AUTHORIZER,
             // That there is such an authorizer is checked where it is made: a broker without the fence need not have it.
-            LambdaValidator.with((name, value) -> { }, () -> "name of a class, or empty"), Importance.MEDIUM,
+            LambdaValidator.with(KquotaConfig::requireAuthorizer, () -> "name of a class, or " + NO_AUTHORIZER), Importance.MEDIUM,
             "The authorizer that org.kquota.KquotaAuthorizer wraps and leaves all authorization to, configured by its own properties as ever. "
-                + "Empty: everything is allowed to everybody, as on a broker without an authorizer. Read only where authorizer.class.name is "
-                + "org.kquota.KquotaAuthorizer.")
+                + "none: everything is allowed to everybody, as on a broker without an authorizer; only this word says so, an empty value is refused. "
+                + "Acts only where authorizer.class.name is org.kquota.KquotaAuthorizer.")
         .define(TOPICS_FILE, Type.STRING, "/etc/kquota/topics.json", new AbsolutePath(), Importance.MEDIUM,
             "Thresholds of bytes in per second, for this broker and for single topics, as kquota topics writes them; read again each second. There need not be "
                 + "such a file. Accepted only as a regular file owned by root or by its directory's owner, where neither group nor others can write file or "
@@ -258,9 +261,16 @@ public final class KquotaConfig extends AbstractConfig {
         return broker.getBoolean("remote.log.storage.system.enable");
     }
 
-    /** The class of the authorizer that the fence wraps, or nothing where everything is allowed. */
-    public String fencedAuthorizer() {
-        return getString(FENCE_AUTHORIZER_CLASS).strip();
+    /** The class of the authorizer that the fence wraps; none where everything is allowed to everybody. */
+    public Optional<String> fencedAuthorizer() {
+        return Optional.of(getString(FENCE_AUTHORIZER_CLASS).strip()).filter(name -> !name.equals(NO_AUTHORIZER));
+    }
+
+    private static void requireAuthorizer(String name, Object value) {
+        if (value == null || ((String) value).isBlank()) {
+            throw new ConfigException(name, value, "allowed is the name of the cluster's authorizer, or " + NO_AUTHORIZER
+                + " where everything is to be allowed to everybody");
+        }
     }
 
     /**

@@ -59,6 +59,22 @@ class CheckPropertiesTest {
     }
 
     @Test
+    void aFenceWithoutAWordOfWhatItWrapsIsRefused() throws IOException {
+        String fence = SOUND + "authorizer.class.name org.kquota.KquotaAuthorizer\nkquota.fence.authorizer.class";
+        Said said = check(fence + "=\n");
+        assertEquals(78, said.code());
+        assertTrue(said.text().contains("kquota.fence.authorizer.class") && said.text().contains("none"), said.text());
+        assertEquals(new Said(0, ""), check(fence + " none\n"));
+    }
+
+    @Test
+    void theFileIsReadInTheCharacterSetOfTheBroker() throws IOException {
+        Path file = directory.resolve("server.properties");
+        Files.writeString(file, SOUND + "# d\u00e9j\u00e0 vu\n", StandardCharsets.ISO_8859_1);
+        assertEquals(0, CheckProperties.run(file.toString()));
+    }
+
+    @Test
     void aFileThatIsNotThereIsSaid() {
         assertEquals(66, CheckProperties.run(directory.resolve("absent.properties").toString()));
         assertEquals(64, CheckProperties.run());

@@ -319,8 +319,14 @@ class KquotaAuthorizerTest {
     }
 
     @Test
-    void nothingToWrapMeansThatEverythingIsAllowed() throws IOException {
-        properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, "");
+    void onlyTheWordNoneAllowsEverythingToEverybody() throws IOException {
+        for (String absent : new String[] {"", "  ", null}) {
+            properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, absent);
+            ConfigException refused = assertThrows(ConfigException.class, () -> start("PAUSE", 0));
+            assertTrue(refused.getMessage().contains("kquota.fence.authorizer.class"), refused.getMessage());
+            assertTrue(refused.getMessage().contains("none"), refused.getMessage());
+        }
+        properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, "none ");
         start("PAUSE", 0);
         assertEquals(List.of(AuthorizationResult.ALLOWED), ask(ApiKeys.FETCH, "alice", List.of(TestRequest.writeTo("denied"))));
         assertTrue(refused("alice", WRITE));

@@ -46,7 +46,7 @@ class RequestPathTest {
         decision.write("OPEN", 1);
         Map<String, Object> properties = TestProperties.broker(directory);
         properties.put(KquotaConfig.MODE, "enforce");
-        properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, "");
+        properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, "none");
         properties.put("client.quota.callback.class", KquotaCallback.class.getName());
         properties.putAll(Map.of(
             "kquota.quota.produce.default", "900G", "kquota.quota.produce.overrides", "client-7:800G",

@@ -47,7 +47,7 @@ class TopicThresholdsInForceTest {
         Files.createDirectory(directory.resolve("topics"), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
         Map<String, Object> properties = TestProperties.broker(directory);
         properties.put(KquotaConfig.MODE, "enforce");
-        properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, "");
+        properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, "none");
         properties.put(KquotaConfig.TOPICS_FILE, directory.resolve("topics/topics.json").toString());
         properties.put("client.quota.callback.class", KquotaCallback.class.getName());
         callback.configure(properties);

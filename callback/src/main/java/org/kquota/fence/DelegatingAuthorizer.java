@@ -51,7 +51,7 @@ public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfig
      * @throws ConfigException if there is no such class, it is no authorizer, or it cannot be made
      */
     protected static Authorizer newInstance(String key, String className) {
-        String allowed = "allowed is the name of a class that implements " + Authorizer.class.getName() + ", or nothing for everything allowed";
+        String allowed = "allowed is the name of a class that implements " + Authorizer.class.getName() + ", or none where everything is to be allowed to everybody";
         ClassLoader context = Thread.currentThread().getContextClassLoader();
         try {
             Class<?> type = Class.forName(className, true, context != null ? context : DelegatingAuthorizer.class.getClassLoader());

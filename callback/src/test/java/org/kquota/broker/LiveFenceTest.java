@@ -208,7 +208,7 @@ class LiveFenceTest {
     void whereTheFenceFailsTheGovernorHolds() throws Exception {
         Map<String, String> settings = new TreeMap<>(FENCED);
         settings.put("authorizer.class.name", "org.kquota.FaultyAuthorizer");
-        settings.put("kquota.fence.authorizer.class", "");
+        settings.put("kquota.fence.authorizer.class", "none");
         try (LiveBroker broker = new LiveBroker(directory, settings); Admin admin = broker.admin()) {
             ExecutionException none = assertThrows(ExecutionException.class, () -> admin.describeAcls(AclBindingFilter.ANY).values().get());
             assertTrue(none.getCause() instanceof SecurityDisabledException, "nothing to wrap is as no authorizer: " + none);

@@ -45,7 +45,7 @@ class LiveThresholdsTest {
         Files.createDirectory(directory.resolve("topics"), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
         broker = new LiveBroker(directory, Map.of(
             "authorizer.class.name", "org.kquota.KquotaAuthorizer",
-            "kquota.fence.authorizer.class", "",
+            "kquota.fence.authorizer.class", "none",
             "kquota.quota.groups", "ingest",
             "kquota.quota.group.ingest.principals", "User:alice",
             "kquota.quota.group.ingest.produce", "1G",
