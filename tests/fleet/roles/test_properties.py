@@ -64,6 +64,7 @@ def variables(plug_in: dict[str, object]) -> Variables:
         "kquota_callback_agent_principals": [r"User:CN=agent\, first,O=x"],
         "kquota_callback_broker_principals": ["User:CN=broker,O=x"],
         "kquota_fallback_action": "open",
+        "kquota_usage_topic": "usage",
         **others,
     }
 
@@ -81,6 +82,7 @@ def test_a_block_at_the_end_is_all_that_changes_and_taking_it_out_restores_every
     assert found["kquota.exempt.principals"] == r"User:CN=agent\, first,O=x;User:CN=broker,O=x"
     assert found["kquota.decision.lost.action"] == "open"
     assert found["authorizer.class.name"] == "org.kquota.KquotaAuthorizer"
+    assert found["kquota.own.topics"] == "usage,__kquota_history,__kquota_orders"
     assert found["kquota.fence.authorizer.class"] == "org.example.Authorizer"
     assert [str(path) for path in read_broker_properties(server_properties).log_dirs] == [
         "/data/1",

@@ -76,7 +76,7 @@ final class BrokerNode implements AutoCloseable {
             : Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.posture = first;
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), first);
-        this.thresholds = new Thresholds(config.topicsFile(), this::whyTopicsAreNotRefused, errors);
+        this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
         this.fence = new Fence(quotas, thresholds, errors);
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),

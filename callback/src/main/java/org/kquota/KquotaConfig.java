@@ -37,6 +37,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String EXEMPT_PRINCIPALS = "kquota.exempt.principals";
     public static final String FENCE_AUTHORIZER_CLASS = "kquota.fence.authorizer.class";
     public static final String TOPICS_FILE = "kquota.topics.file";
+    public static final String OWN_TOPICS = "kquota.own.topics";
     public static final String TAG_SETS_MAX = "kquota.tag.sets.max";
     public static final String MUTE_MIN_MS = "kquota.produce.mute.min.ms";
     public static final String THROTTLE_MUTE_MAX_MS = "kquota.produce.throttle.mute.max.ms";
@@ -48,7 +49,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String NEWCOMERS_MIN_RATIO = "kquota.produce.newcomers.min.ratio";
 
     /** Those that are read when the broker starts only; all others change while it runs. */
-    static final Set<String> READ_AT_START = Set.of(DECISION_FILE, APPLIED_FILE, TOPICS_FILE, FENCE_AUTHORIZER_CLASS, TAG_SETS_MAX);
+    static final Set<String> READ_AT_START = Set.of(DECISION_FILE, APPLIED_FILE, TOPICS_FILE, FENCE_AUTHORIZER_CLASS, OWN_TOPICS, TAG_SETS_MAX);
 
     private static final String STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
     /** The word for a cluster without an authorizer: an absence never opens one. */
@@ -85,6 +86,9 @@ public final class KquotaConfig extends AbstractConfig {
             "Thresholds of bytes in per second, for this broker and for single topics, as kquota topics writes them; read again each second. There need not be "
                 + "such a file. Accepted only as a regular file owned by root or by its directory's owner, where neither group nor others can write file or "
                 + "directory. Acts only where authorizer.class.name is org.kquota.KquotaAuthorizer and kquota.mode is enforce.")
+        .define(OWN_TOPICS, Type.LIST, List.of("__kquota_volume_usage", "__kquota_history", "__kquota_orders"), Importance.LOW,
+            "The topics that agents and operators of kquota write: as Kafka's internal topics, they take no share of the thresholds of topics and are "
+                + "not refused by them. To be set where the agents' topics have other names.")
         .define(TAG_SETS_MAX, Type.INT, 2000, Range.between(10, 1_000_000), Importance.LOW,
             "How many metric tag sets without a configured quota are kept apart, for each quota type. Clients beyond it share one tag set.")
         .define(MUTE_MIN_MS, Type.LONG, 1_000L, Range.between(100, 60_000), Importance.LOW,
@@ -195,6 +199,11 @@ public final class KquotaConfig extends AbstractConfig {
 
     public Path topicsFile() {
         return Path.of(getString(TOPICS_FILE));
+    }
+
+    /** The topics of kquota itself. */
+    Set<String> ownTopics() {
+        return Set.copyOf(getList(OWN_TOPICS));
     }
 
     /** The state while the decision is lost: PAUSE or OPEN. */

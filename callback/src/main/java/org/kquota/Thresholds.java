@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 
@@ -25,19 +26,24 @@ final class Thresholds {
 
     private final ThresholdsFile file;
     private final TopicGate gate;
+    private final Set<String> ownTopics;
     private final Supplier<String> whyNot;
     private final Errors errors;
     private volatile List<String> topicsHere = List.of();
     private volatile long judgedNanos;
     private long lastJudgedNanos = System.nanoTime() - JUDGE_NANOS;
 
-    /** @param whyNot why nobody is refused now, or null */
-    Thresholds(Path file, Supplier<String> whyNot, Errors errors) {
-        this(file, new JmxBytesIn(), whyNot, errors);
+    /**
+     * @param ownTopics those of kquota itself
+     * @param whyNot    why nobody is refused now, or null
+     */
+    Thresholds(Path file, Set<String> ownTopics, Supplier<String> whyNot, Errors errors) {
+        this(file, ownTopics, new JmxBytesIn(), whyNot, errors);
     }
 
     /** With other meters. */
-    Thresholds(Path file, BytesIn bytesIn, Supplier<String> whyNot, Errors errors) {
+    Thresholds(Path file, Set<String> ownTopics, BytesIn bytesIn, Supplier<String> whyNot, Errors errors) {
+        this.ownTopics = ownTopics;
         this.gate = new TopicGate(bytesIn);
         this.file = new ThresholdsFile(file);
         this.whyNot = whyNot;
@@ -70,8 +76,8 @@ final class Thresholds {
     /** Takes over who leads what. */
     void update(LedPartitions partitions) {
         topicsHere = partitions.topics().entrySet().stream()
-            .filter(entry -> entry.getValue().led() > 0 && !Fence.INTERNAL_TOPICS.contains(entry.getKey()))
-            .map(java.util.Map.Entry::getKey).sorted().toList();
+            .filter(entry -> entry.getValue().led() > 0 && isOfClients(entry.getKey()))
+            .map(Map.Entry::getKey).sorted().toList();
     }
 
     /**
@@ -83,8 +89,12 @@ final class Thresholds {
             return topicsHere;
         }
         Set<String> judged = new LinkedHashSet<>(topicsHere);
-        thresholds.explicit().keySet().stream().filter(topic -> !Fence.INTERNAL_TOPICS.contains(topic)).forEach(judged::add);
+        thresholds.explicit().keySet().stream().filter(this::isOfClients).forEach(judged::add);
         return judged;
+    }
+
+    private boolean isOfClients(String topic) {
+        return !Fence.INTERNAL_TOPICS.contains(topic) && !ownTopics.contains(topic);
     }
 
     /** Looks at the file; on a thread that may wait for it. */
