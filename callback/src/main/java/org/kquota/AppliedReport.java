@@ -24,7 +24,7 @@ final class AppliedReport {
     private final BrokerNode node;
     private final AppliedFile file;
     private final ClientReport clientReport;
-    private final OfflineLogDirs offlineLogDirs = new OfflineLogDirs();
+    private final OfflineLogDirs offlineLogDirs;
     private List<String> lastOffline = List.of();
     private boolean failing;
     private long startedUptimeMs = -1;
@@ -33,6 +33,7 @@ final class AppliedReport {
         this.node = node;
         this.file = new AppliedFile(node.config().appliedFile());
         this.clientReport = new ClientReport(node);
+        this.offlineLogDirs = new OfflineLogDirs(node.config().logDirs());
     }
 
     /**

@@ -51,6 +51,7 @@ final class Housekeeping {
 
     /** To be called often; most of it is done once a minute. */
     void keep(int nowSeconds) {
+        quotas.recount();
         warnOfHeldMetadataWriter();
         if (!unseen.isEmpty() && nowSeconds - lastSeconds >= AGAIN_SECONDS) {
             warnOfUnseenRates();

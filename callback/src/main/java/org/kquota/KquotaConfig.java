@@ -86,7 +86,8 @@ public final class KquotaConfig extends AbstractConfig {
             "Thresholds of bytes in per second, for this broker and for single topics, as kquota topics writes them; read again each second. There need not be "
                 + "such a file. Accepted only as a regular file owned by root or by its directory's owner, where neither group nor others can write file or "
                 + "directory. Acts only where authorizer.class.name is org.kquota.KquotaAuthorizer and kquota.mode is enforce.")
-        .define(OWN_TOPICS, Type.LIST, List.of("__kquota_volume_usage", "__kquota_history", "__kquota_orders"), Importance.LOW,
+        .define(OWN_TOPICS, Type.LIST, List.of("__kquota_volume_usage", "__kquota_history", "__kquota_orders"),
+            LambdaValidator.with((name, value) -> { }, () -> "names of topics, separated by commas"), Importance.LOW,
             "The topics that agents and operators of kquota write: as Kafka's internal topics, they take no share of the thresholds of topics and are "
                 + "not refused by them. To be set where the agents' topics have other names.")
         .define(TAG_SETS_MAX, Type.INT, 2000, Range.between(10, 1_000_000), Importance.LOW,
@@ -251,8 +252,12 @@ public final class KquotaConfig extends AbstractConfig {
 
     /** The directories that the node was formatted with, that of the metadata first; none where their names are left to Kafka. */
     List<String> formattedDirs() {
-        List<String> logDirs = broker.getList(LOG_DIRS).isEmpty() ? broker.getList(LOG_DIR) : broker.getList(LOG_DIRS);
-        return Stream.concat(Stream.of(broker.getString(METADATA_LOG_DIR).strip()), logDirs.stream()).filter(dir -> !dir.isEmpty()).toList();
+        return Stream.concat(Stream.of(broker.getString(METADATA_LOG_DIR).strip()), logDirs().stream()).filter(dir -> !dir.isEmpty()).toList();
+    }
+
+    /** The directories of the data; none where their names are left to Kafka. */
+    List<String> logDirs() {
+        return broker.getList(LOG_DIRS).isEmpty() ? broker.getList(LOG_DIR) : broker.getList(LOG_DIRS);
     }
 
     /** Whether this node serves producers; a controller-only node does not. */

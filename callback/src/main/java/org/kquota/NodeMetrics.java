@@ -4,7 +4,9 @@ import org.apache.kafka.common.metrics.Gauge;
 import org.apache.kafka.common.metrics.PluginMetrics;
 import org.kquota.decision.Mode;
 
+import java.util.EnumSet;
 import java.util.LinkedHashMap;
+import java.util.Set;
 import java.util.function.ToDoubleFunction;
 
 /** The plug-in's metrics, as the broker's plug-in metrics API carries them. */
@@ -54,9 +56,12 @@ enum NodeMetrics {
         return description;
     }
 
-    /** Registers all of them; the broker adds its own tags and removes them with the plug-in. */
+    /** Those of a controller of its own: it serves quotas, and no decision holds there. */
+    private static final Set<NodeMetrics> OF_CONTROLLERS = EnumSet.of(ERRORS, TAG_SETS);
+
+    /** Registers those that the node has; it adds its own tags and removes them with the plug-in. */
     static void register(PluginMetrics metrics, BrokerNode node) {
-        for (NodeMetrics metric : values()) {
+        for (NodeMetrics metric : node.config().isBroker() ? EnumSet.allOf(NodeMetrics.class) : OF_CONTROLLERS) {
             metrics.addMetric(metrics.metricName(metric.metricName, metric.description, new LinkedHashMap<>()),
                 (Gauge<Double>) (config, now) -> metric.value.applyAsDouble(node));
         }

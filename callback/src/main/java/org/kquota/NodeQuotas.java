@@ -1,7 +1,6 @@
 package org.kquota;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.State;
 import org.kquota.group.Group;
@@ -56,14 +55,17 @@ final class NodeQuotas {
     /** @param fixed the static quotas of each type */
     NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, Posture posture) {
         this.posture = posture;
-        StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(AppInfoParser.getVersion());
+        StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(ClientQuotaType.class.getClassLoader());
         for (ClientQuotaType type : ClientQuotaType.values()) {
             stock.put(type, new StockQuotas(memory));
             tagSets.put(type, new TagSets(configured(type), maxTagSets));
         }
         inForce = made(exempt, groups, fixed, new ExemptSeen());
         // A tag set follows from these quotas, from what is in force, which comes with an empty memo, and from which tag sets were forgotten.
-        stock.forEach((type, quotas) -> quotas.whenChanged(() -> inForce.memos[type.ordinal()].forget()));
+        stock.forEach((type, quotas) -> quotas.whenChanged(() -> {
+            tagSets.get(type).quotasChanged();
+            inForce.memos[type.ordinal()].forget();
+        }));
     }
 
     private InForce made(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, ExemptSeen seen) {
@@ -81,6 +83,7 @@ final class NodeQuotas {
     void configure(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed) {
         inForce = made(exempt, groups, fixed, inForce.exemptSeen.of(exempt));
         metadataWriterNotExempt = null;
+        tagSets.values().forEach(TagSets::quotasChanged);
     }
 
     /** The quota groups in force. */
@@ -140,6 +143,11 @@ final class NodeQuotas {
     /** The second to note uses under, since the node started. */
     void nowSeconds(int seconds) {
         nowSeconds = seconds;
+    }
+
+    /** Counts the clients without a quota, if quotas have changed. */
+    void recount() {
+        tagSets.values().forEach(TagSets::recount);
     }
 
     /** Forgets clients that are gone. */

@@ -26,6 +26,7 @@ final class Thresholds {
 
     private final ThresholdsFile file;
     private final TopicGate gate;
+    private final BytesIn bytesIn;
     private final Set<String> ownTopics;
     private final Supplier<String> whyNot;
     private final Errors errors;
@@ -44,6 +45,7 @@ final class Thresholds {
     /** With other meters. */
     Thresholds(Path file, Set<String> ownTopics, BytesIn bytesIn, Supplier<String> whyNot, Errors errors) {
         this.ownTopics = ownTopics;
+        this.bytesIn = bytesIn;
         this.gate = new TopicGate(bytesIn);
         this.file = new ThresholdsFile(file);
         this.whyNot = whyNot;
@@ -78,6 +80,7 @@ final class Thresholds {
         topicsHere = partitions.topics().entrySet().stream()
             .filter(entry -> entry.getValue().led() > 0 && isOfClients(entry.getKey()))
             .map(Map.Entry::getKey).sorted().toList();
+        bytesIn.keep(Set.copyOf(topicsHere));
     }
 
     /**

@@ -67,6 +67,8 @@ public final class ClientAccounts {
         pools.forEach(set -> known.add(set.tags()));
         known.add(Tags.OVERFLOW);
         accounts.keySet().retainAll(known);
+        produce.keep(known);
+        fetch.keep(known);
         known.forEach(tags -> accounts.put(tags, next(tags, accounts.get(tags))));
         sinceLookSeconds = 0;
     }
@@ -80,6 +82,11 @@ public final class ClientAccounts {
             (before == null ? 0 : before.producedBytes()) + produced.bytesPerSecond() * sinceLookSeconds,
             (before == null ? 0 : before.heldSeconds()) + (held ? sinceLookSeconds : 0),
             produced.bytesPerSecond(), produced.throttleMs(), limit, fetched.bytesPerSecond(), fetched.throttleMs(), fetchLimit.apply(tags));
+    }
+
+    /** How many names of MBeans are kept. */
+    int names() {
+        return produce.size() + fetch.size();
     }
 
     /** How many accounts there are. */

@@ -5,6 +5,7 @@ import org.apache.kafka.common.utils.Sanitizer;
 import java.lang.management.ManagementFactory;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 
 import javax.management.AttributeNotFoundException;
 import javax.management.InstanceNotFoundException;
@@ -18,8 +19,6 @@ import javax.management.RuntimeMBeanException;
 final class ClientMetrics {
     private static final String RATE = "byte-rate";
     private static final String THROTTLE = "throttle-time";
-    private static final int MAX_NAMES = 100_000;
-
     private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
     private final String type;
     private final Map<Map<String, String>, ObjectName> names = new HashMap<>();
@@ -32,6 +31,16 @@ final class ClientMetrics {
     /** @param type as the MBeans are called: Produce or Fetch */
     ClientMetrics(String type) {
         this.type = type;
+    }
+
+    /** Forgets the names of all others. */
+    void keep(Set<Map<String, String>> known) {
+        names.keySet().retainAll(known);
+    }
+
+    /** How many names are kept. */
+    int size() {
+        return names.size();
     }
 
     Reading read(Map<String, String> tags) {
@@ -65,9 +74,6 @@ final class ClientMetrics {
                 }
             });
             name = new ObjectName(text.toString());
-            if (names.size() >= MAX_NAMES) {
-                names.clear();
-            }
             names.put(tags, name);
         }
         return name;

@@ -1,5 +1,8 @@
 package org.kquota.applied;
 
+import org.apache.kafka.common.utils.Sanitizer;
+
+import java.io.File;
 import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.TreeSet;
@@ -10,18 +13,27 @@ import javax.management.MBeanServer;
 import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
 
-/** The log dirs that this broker has taken offline, as its own metrics say. */
+/**
+ * The log dirs that this broker has taken offline, as its own metrics say. They are asked for by name: a search goes through all MBeans of
+ * <code>kafka.log</code>, of which each partition has several.
+ */
 public final class OfflineLogDirs {
     private static final String DIRECTORY_KEY = "logDirectory";
 
     private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
-    private final ObjectName pattern;
+    private final ObjectName pattern = name("*");
+    private final List<ObjectName> known;
 
-    public OfflineLogDirs() {
+    /** @param logDirs those of the broker, as they are configured */
+    public OfflineLogDirs(List<String> logDirs) {
+        known = logDirs.stream().map(dir -> name(Sanitizer.jmxSanitize(new File(dir).getAbsolutePath()))).toList();
+    }
+
+    private static ObjectName name(String directory) {
         try {
-            pattern = new ObjectName("kafka.log:type=LogManager,name=LogDirectoryOffline," + DIRECTORY_KEY + "=*");
+            return new ObjectName("kafka.log:type=LogManager,name=LogDirectoryOffline," + DIRECTORY_KEY + "=" + directory);
         } catch (MalformedObjectNameException e) {
-            throw new AssertionError("a constant pattern", e);
+            throw new IllegalArgumentException("no name of a log dir: " + directory, e);
         }
     }
 
@@ -31,8 +43,10 @@ public final class OfflineLogDirs {
      * @throws IllegalStateException if the broker's metrics cannot be read
      */
     public List<String> list() {
+        // While the broker starts they are not there yet, and few others are.
+        boolean allThere = !known.isEmpty() && known.stream().allMatch(server::isRegistered);
         TreeSet<String> offline = new TreeSet<>();
-        for (ObjectName name : server.queryNames(pattern, null)) {
+        for (ObjectName name : allThere ? known : server.queryNames(pattern, null)) {
             try {
                 if (server.getAttribute(name, "Value") instanceof Number value && value.intValue() == 1) {
                     String directory = name.getKeyProperty(DIRECTORY_KEY);

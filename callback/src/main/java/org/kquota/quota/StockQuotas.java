@@ -4,6 +4,7 @@ import org.apache.kafka.common.utils.Sanitizer;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaEntity.ConfigEntity;
 
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,9 +24,21 @@ public final class StockQuotas implements Quotas {
         /** From Kafka 4.2 on a level is in use while it has a quota. */
         COUNTED;
 
-        /** The memory of the broker with this version, such as 4.1.2. */
-        public static LevelMemory of(String kafkaVersion) {
-            return kafkaVersion.startsWith("4.0.") || kafkaVersion.startsWith("4.1.") ? STICKY : COUNTED;
+        private static final String CLASS_OF_BEFORE = "kafka.server.ClientQuotaManager";
+        private static final String FIELD_OF_COUNTS = "activeQuotaEntities";
+
+        /**
+         * The memory of the broker in this JVM, by the class that has it there: vendors' versions have numbers of their own. Where that is
+         * still the one in Scala, and it has no field of counts, it counts nothing.
+         */
+        public static LevelMemory of(ClassLoader broker) {
+            try {
+                boolean counts = Arrays.stream(Class.forName(CLASS_OF_BEFORE, false, broker).getDeclaredFields())
+                    .anyMatch(field -> field.getName().endsWith(FIELD_OF_COUNTS));
+                return counts ? COUNTED : STICKY;
+            } catch (ClassNotFoundException e) {
+                return COUNTED;
+            }
         }
     }
 

@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 
 /**
@@ -18,6 +19,9 @@ public final class TagSets {
     private final int max;
     private final ConcurrentHashMap<Pair, TagSet> sets = new ConcurrentHashMap<>();
     private final TagSet overflow = new TagSet(Tags.OVERFLOW);
+    /** How many of them have no quota, or a few more or less: it says when there is no more room, no more than that. */
+    private final AtomicInteger withoutQuota = new AtomicInteger();
+    private volatile boolean counted = true;
     private volatile Queue<TagSet> watcher;
 
     public TagSets(Quotas quotas, int max) {
@@ -42,7 +46,24 @@ public final class TagSets {
         if (known != null) {
             return known;
         }
-        return sets.size() >= max && quotas.limit(pair.user(), pair.clientId()) == null ? overflow : null;
+        return !hasQuota(pair) && withoutQuota.get() >= max ? overflow : null;
+    }
+
+    private boolean hasQuota(Pair pair) {
+        return quotas.limit(pair.user(), pair.clientId()) != null;
+    }
+
+    /** Counts those without a quota, if that may have changed since; not for request threads. */
+    public void recount() {
+        if (!counted) {
+            counted = true;
+            withoutQuota.set((int) sets.keySet().stream().filter(pair -> !hasQuota(pair)).count());
+        }
+    }
+
+    /** Others have a quota now; to be called after the change. */
+    public void quotasChanged() {
+        counted = false;
     }
 
     private TagSet make(Pair pair) {
@@ -50,6 +71,9 @@ public final class TagSets {
         Queue<TagSet> told = watcher;
         if (told != null) {
             told.add(made);
+        }
+        if (!hasQuota(pair)) {
+            withoutQuota.incrementAndGet();
         }
         return made;
     }
@@ -80,12 +104,17 @@ public final class TagSets {
 
     /** Forgets those of them that no request used since that second; Kafka's own sensors live an hour. Returns whether there was any. */
     public boolean forgetUnusedSince(int seconds, Predicate<TagSet> those) {
-        return sets.values().removeIf(set -> {
+        boolean any = sets.values().removeIf(set -> {
             boolean unused = set.lastTouchSeconds() < seconds && those.test(set);
             if (unused) {
                 set.forget();
             }
             return unused;
         });
+        if (any) {
+            counted = false;
+            recount();
+        }
+        return any;
     }
 }

@@ -1,5 +1,7 @@
 package org.kquota.threshold;
 
+import java.util.Set;
+
 /** The observed rates of what clients send that reaches the log: one-minute moving averages, in bytes per second. */
 public interface BytesIn {
     /** Of all topics together. */
@@ -7,4 +9,8 @@ public interface BytesIn {
 
     /** Of one topic; 0 while nothing has come in. */
     double of(String topic);
+
+    /** The others are asked for seldom, or are gone: what is remembered of them may be forgotten. */
+    default void keep(Set<String> topics) {
+    }
 }

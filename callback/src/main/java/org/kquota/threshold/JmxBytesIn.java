@@ -2,6 +2,7 @@ package org.kquota.threshold;
 
 import java.lang.management.ManagementFactory;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 import javax.management.InstanceNotFoundException;
@@ -13,30 +14,36 @@ import javax.management.ObjectName;
 /** The broker's own meters, which move every five seconds, read from its MBeans in this JVM. */
 public final class JmxBytesIn implements BytesIn {
     private static final String ALL = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec";
-    private static final int MAX_NAMES = 100_000;
 
     private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
     private final Map<String, ObjectName> names = new ConcurrentHashMap<>();
 
     @Override
     public double total() {
-        return oneMinuteRate(ALL);
+        return oneMinuteRate("", ALL);
     }
 
     @Override
     public double of(String topic) {
-        return oneMinuteRate(ALL + ",topic=" + topic);
+        return oneMinuteRate(topic, ALL + ",topic=" + topic);
     }
 
-    private double oneMinuteRate(String text) {
+    @Override
+    public void keep(Set<String> topics) {
+        names.keySet().removeIf(topic -> !topic.isEmpty() && !topics.contains(topic));
+    }
+
+    /** How many names are kept. */
+    int size() {
+        return names.size();
+    }
+
+    private double oneMinuteRate(String topic, String text) {
         try {
-            ObjectName name = names.get(text);
+            ObjectName name = names.get(topic);
             if (name == null) {
                 name = new ObjectName(text);
-                if (names.size() >= MAX_NAMES) {
-                    names.clear();
-                }
-                names.put(text, name);
+                names.put(topic, name);
             }
             return server.getAttribute(name, "OneMinuteRate") instanceof Number rate ? rate.doubleValue() : 0;
         } catch (InstanceNotFoundException e) {

@@ -161,6 +161,20 @@ class ClientAccountsTest {
     }
 
     @Test
+    void ofWhoIsGoneNothingIsKept() {
+        for (int i = 0; i < 90; i++) {
+            produce.of("", "client-" + i);
+        }
+        accounts.look(1);
+        assertEquals(92, accounts.size());
+        assertEquals(2 * 92, accounts.names());
+        produce.forgetUnusedSince(1, set -> true);
+        accounts.look(1);
+        assertEquals(2, accounts.size());
+        assertEquals(2 * 2, accounts.names());
+    }
+
+    @Test
     void refusalsAreCountedByClientAndBounded() {
         Refusals refusals = new Refusals();
         for (int i = 0; i < 3_000; i++) {

@@ -1,10 +1,12 @@
 package org.kquota.applied;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.List;
 
 import javax.management.MBeanServer;
@@ -33,13 +35,50 @@ class OfflineLogDirsTest {
         server.registerMBean(new Gauge(1), plain);
         server.registerMBean(new Gauge(0), online);
         try {
-            assertEquals(List.of("/data/ü 2", "plain"), new OfflineLogDirs().list());
+            assertEquals(List.of("/data/ü 2", "plain"), new OfflineLogDirs(List.of()).list(), "their names were left to Kafka");
+            assertEquals(List.of("/data/ü 2"), new OfflineLogDirs(List.of("/data/1", "/data/ü 2/")).list());
+            assertEquals(List.of("/data/ü 2", "plain"), new OfflineLogDirs(List.of("/data/3", "/data/1")).list(), "one has another name");
         } finally {
             server.unregisterMBean(offline);
             server.unregisterMBean(plain);
             server.unregisterMBean(online);
         }
-        assertEquals(List.of(), new OfflineLogDirs().list());
+        assertEquals(List.of(), new OfflineLogDirs(List.of("/data/1")).list());
+    }
+
+    @Test
+    void aLookCostsNoMoreOnABrokerWithManyPartitions() throws Exception {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        List<ObjectName> partitions = new ArrayList<>();
+        ObjectName online = name("\"/data/1\"");
+        server.registerMBean(new Gauge(0), online);
+        try {
+            OfflineLogDirs offline = new OfflineLogDirs(List.of("/data/1"));
+            fastestNanos(offline);
+            long few = fastestNanos(offline);
+            for (int i = 0; i < 20_000; i++) {
+                ObjectName size = new ObjectName("kafka.log:type=Log,name=Size,topic=t,partition=" + i);
+                server.registerMBean(new Gauge(i), size);
+                partitions.add(size);
+            }
+            long many = fastestNanos(offline);
+            assertTrue(many < 20 * few, "with 20000 more MBeans a look took " + many + " ns instead of " + few);
+        } finally {
+            server.unregisterMBean(online);
+            for (ObjectName size : partitions) {
+                server.unregisterMBean(size);
+            }
+        }
+    }
+
+    private static long fastestNanos(OfflineLogDirs offline) {
+        long fastest = Long.MAX_VALUE;
+        for (int i = 0; i < 100; i++) {
+            long before = System.nanoTime();
+            offline.list();
+            fastest = Math.min(fastest, System.nanoTime() - before);
+        }
+        return fastest;
     }
 
     private static ObjectName name(String directory) throws Exception {

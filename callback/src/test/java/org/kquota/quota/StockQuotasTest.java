@@ -9,7 +9,6 @@ import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaEntity.ConfigEntityType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.kquota.quota.StockQuotas.LevelMemory;
 import org.kquota.quota.StockQuotas.Pair;
@@ -137,11 +136,5 @@ class StockQuotasTest {
         StockQuotas stock = new StockQuotas(LevelMemory.COUNTED);
         MOST_SPECIFIC_FIRST.forEach(level -> stock.update(level.entity(), 1));
         assertNull(stock.limit("", ""));
-    }
-
-    @ParameterizedTest
-    @CsvSource({"4.0.1,STICKY", "4.1.2,STICKY", "4.2.1,COUNTED", "4.10.0,COUNTED"})
-    void theMemoryOfLevelsIsThatOfTheVersion(String version, LevelMemory memory) {
-        assertEquals(memory, LevelMemory.of(version));
     }
 }

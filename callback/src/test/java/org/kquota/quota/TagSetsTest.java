@@ -72,6 +72,34 @@ class TagSetsTest {
     }
 
     @Test
+    @Tag("C2")
+    void clientsWithAQuotaTakeNoPlaceOfThoseWithout() {
+        StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
+        TagSets sets = new TagSets(quotas, 10);
+        quotas.whenChanged(sets::quotasChanged);
+        for (int i = 0; i < 30; i++) {
+            quotas.update(client("limited-" + i), 1e6);
+            sets.of("alice", "limited-" + i);
+        }
+        for (int i = 0; i < 10; i++) {
+            assertEquals("free-" + i, sets.of("alice", "free-" + i).tags().get(Tags.CLIENT_ID));
+        }
+        assertSame(sets.overflow(), sets.of("alice", "free-10"));
+
+        quotas.update(client("free-0"), 1e6);
+        sets.recount();
+        assertEquals("free-10", sets.of("alice", "free-10").tags().get(Tags.CLIENT_ID), "there is room again");
+        assertSame(sets.overflow(), sets.of("alice", "free-11"));
+        quotas.remove(client("free-0"));
+        sets.forgetUnusedSince(1, set -> set.tags().get(Tags.CLIENT_ID).equals("free-1"));
+        sets.recount();
+        assertSame(sets.overflow(), sets.of("alice", "free-11"), "one has lost its quota, another one is gone");
+        sets.forgetUnusedSince(1, set -> set.tags().get(Tags.CLIENT_ID).equals("free-2"));
+        sets.recount();
+        assertEquals("free-11", sets.of("alice", "free-11").tags().get(Tags.CLIENT_ID));
+    }
+
+    @Test
     void whatNobodyUsesIsForgotten() {
         TagSets sets = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 100);
         TagSet old = sets.of("alice", "old");

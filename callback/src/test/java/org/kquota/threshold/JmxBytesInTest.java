@@ -8,6 +8,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 import java.lang.management.ManagementFactory;
+import java.util.Set;
 
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -54,5 +55,16 @@ class JmxBytesInTest {
     @Test
     void whatIsNoNameOfATopicIsAFault() {
         assertThrows(IllegalArgumentException.class, () -> bytesIn.of("a,b"));
+    }
+
+    @Test
+    void ofTopicsThatAreGoneNothingIsKept() {
+        bytesIn.total();
+        bytesIn.of("orders");
+        bytesIn.of("gone");
+        assertEquals(3, bytesIn.size());
+        bytesIn.keep(Set.of("orders"));
+        assertEquals(2, bytesIn.size(), "that of all topics, too");
+        assertEquals(350, bytesIn.of("orders"));
     }
 }
