@@ -92,7 +92,11 @@ class ListIsWrong(Exception):
 def read_report(report: Path, package: str, sources: Path = SOURCES) -> list[Mutant]:
     """Return the mutants of one package's ``mutations.xml``."""
     found = []
-    for element in ElementTree.parse(report).getroot().iter("mutation"):
+    try:
+        root = ElementTree.parse(report).getroot()
+    except ElementTree.ParseError as e:
+        raise ListIsWrong(f"{report} is not whole, {e}; run the package again") from e
+    for element in root.iter("mutation"):
         status = element.get("status", "")
         if status == "NON_VIABLE":
             continue

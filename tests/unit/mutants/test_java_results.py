@@ -87,6 +87,12 @@ def test_a_run_that_broke_is_no_result(report):
         report(("RUN_ERROR", "Law", 2))
 
 
+def test_a_report_that_is_not_whole_is_no_result(tmp_path):
+    (tmp_path / "mutations.xml").write_text("<mutations><mutation")
+    with pytest.raises(ListIsWrong, match="not whole"):
+        read_report(tmp_path / "mutations.xml", "govern")
+
+
 def test_entries_give_a_reason_and_a_place_that_exists():
     for entry in read_equivalents(EQUIVALENT):
         file = (

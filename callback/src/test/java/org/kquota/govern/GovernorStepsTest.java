@@ -226,4 +226,60 @@ class GovernorStepsTest {
         steps(0.1, State.OPEN, 1);
         assertEquals(0, clients.stream().filter(TagSet::heldApart).count());
     }
+
+    @Test
+    void whatCameBeforeARestartCountsForAMinute() {
+        for (double seconds : new double[] {50, 70}) {
+            TagSet pool = new TagSet(Tags.NEWCOMERS);
+            Governor restarted = new Governor(SETTINGS, quotas, new TagSets(quotas, 10), new TagSet(Tags.PAUSED), pool, tags -> OptionalDouble.empty(), 40_000);
+            for (int step = 0; step < seconds / LOOK_SECONDS; step++) {
+                restarted.step(State.OPEN, 1, false, LOOK_SECONDS);
+            }
+            restarted.step(State.THROTTLE, 0.5, false, LOOK_SECONDS);
+            assertEquals(seconds < 60 ? 20_000 : 500, pool.limit(), "after " + seconds + " s");
+        }
+    }
+
+    @Test
+    void aSecondThrottleBeginsAsTheFirst() {
+        TagSet app = client("app", 5_000);
+        steps(120, State.OPEN, 1, app);
+        steps(20, State.THROTTLE, 0.2, app);
+        steps(120, State.OPEN, 1, app);
+        steps(0.1, State.THROTTLE, 0.5);
+        assertEquals(0.99 * 5_000 + 0.01 * 0.5 * 5_000, app.limit(), 1);
+    }
+
+    @Test
+    void afterAPauseNothingOfBeforeIsLeftInTheWindow() {
+        TagSet app = client("app", 5_000);
+        steps(120, State.OPEN, 1, app);
+        client("app", 0);
+        steps(20, State.PAUSE, 0);
+        steps(0.1, State.THROTTLE, 0.5);
+        assertEquals(200, app.limit(), 10, "no more than what keeps the mute after a surprise at five seconds");
+    }
+
+    @Test
+    void whatAThrottleLeftIsNotLearntUntilTheWindowHasPassed() {
+        TagSet app = client("app", 5_000);
+        steps(120, State.OPEN, 1, app);
+        steps(20, State.THROTTLE, 0.2, app);
+        client("app", 1_000);
+        steps(5, State.OPEN, 1, app);
+        assertEquals(5_000, governor.figures().baselineRate(), 1);
+        steps(100, State.OPEN, 1, app);
+        assertEquals(1_000, governor.figures().baselineRate(), 5);
+    }
+
+    @Test
+    void thePoolOfAPauseIsHeldByWhatIsInItsWindow() {
+        steps(1, State.OPEN, 1);
+        rates.put(Tags.PAUSED, 10_000.0);
+        steps(0.1, State.PAUSE, 0);
+        assertEquals(100_000 / 11.0, paused.limit(), 1);
+        int changes = steps(60, State.PAUSE, 0);
+        assertEquals(100_000 / 20.0, paused.limit(), 300, "muted for ten seconds");
+        assertTrue(changes < 20, changes + " changes, which Kafka logs");
+    }
 }

@@ -81,4 +81,13 @@ class ExemptionTest {
         seen.forgetUnseenSince(1001);
         assertEquals(List.of(), seen.list());
     }
+
+    @Test
+    void whoIsExemptNoMoreIsNotAmongThoseSeen() {
+        ExemptSeen seen = new ExemptSeen();
+        seen.note("User:admin", "app", 5);
+        seen.note("User:former", "app", 6);
+        List<ExemptSeen.Seen> still = seen.of(ExemptPrincipals.parse("User:admin")).list();
+        assertEquals(List.of(new ExemptSeen.Seen("User:admin", Map.of("app", 5))), still);
+    }
 }
