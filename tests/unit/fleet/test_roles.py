@@ -24,7 +24,8 @@ def read(path: str | Path) -> Any:
 
 
 def is_templated(value: object) -> bool:
-    return isinstance(value, str) and "{{" in value
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(item, str) and "{{" in item for item in values)
 
 
 def tasks_of(document: Any) -> list[dict[str, Any]]:
