@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kquota.core.limits import Limit, LimitType
+from kquota.observe.recorded import recorded_volumes
 from kquota.observe.volume_watch import VolumeWatch
 from kquota.settings.model import LimitsSection, VolumeLimitsSection
 from tests.integration.observe.conftest import Disk, MakeDisk, MakeWatch, run
@@ -95,6 +96,7 @@ def test_a_lost_volume_keeps_its_limits_also_at_a_restart(
     log_dir = disk.log_dir()
     before = make_watch(log_dir, limits=limits(bound)).watch
     assert paths(before) == [str(bound)]
+    before.recall(recorded_volumes(()))
     remembered, known = before.remembered, before.bound
     disk.unmount_lazily()
     run("umount", "-l", bound)
