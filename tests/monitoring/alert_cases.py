@@ -202,6 +202,15 @@ CASES = (
         "The agent on kafka1:9464 cannot write its decision",
     ),
     flag("KquotaRivalAgent", "kquota_rival_agent", "Another agent claims the broker of kafka1:9464"),
+    Case(
+        "KquotaClockBehind",
+        {'kquota_clock_behind_seconds{broker="7"}': "0x8 75x40 0x60"} | INFO,
+        "2m",
+        "9m",
+        "14m",
+        {"cluster_id": "c", "broker": "7"},
+        "The clock of broker 7's host is 1m 15s behind",
+    ),
     counter("KquotaClockSkew", "kquota_clock_jumps_total", "A clock is wrong, as kafka1:9464 sees it"),
     counter(
         "KquotaMalformedRecords",

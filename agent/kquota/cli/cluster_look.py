@@ -151,7 +151,7 @@ class ClusterLook:
         match event:
             case TopicRecord():
                 self._misplaced.take(event)
-                self._reading.fold(read_event(event.key, event.value), datetime.now(UTC))
+                self._reading.fold(read_event(event.key, event.value, event.timestamp_ms), datetime.now(UTC))
             case PartitionsChanged():
                 self._misplaced.partitions_are(event.partitions)
             case TopicRestarted():

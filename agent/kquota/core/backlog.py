@@ -15,7 +15,7 @@ from datetime import datetime
 from kquota.core.records import Event, RawValue, UsageEvent, read_event
 from kquota.core.view import ClusterView
 
-RawRecord = tuple[bytes | str | None, RawValue | None]
+RawRecord = tuple[bytes | str | None, RawValue | None, int | None]  # key, value, timestamp in ms
 _INSTANCE = re.compile(rb'"InstanceId"\s*:\s*"([^"\\]*)"')
 
 
@@ -24,12 +24,12 @@ def read_backlog(records: Sequence[RawRecord], view: ClusterView, now: datetime)
     settled: set[bytes | str | None] = set()
     settled_instances: dict[bytes | str | None, set[str | None]] = {}
     events: list[Event | None] = []
-    for key, value in reversed(records):
+    for key, value, appended_ms in reversed(records):
         instances = settled_instances.get(key)
         if key in settled or (instances is not None and _instance_of(value) in instances):
             events.append(None)
             continue
-        event = read_event(key, value)
+        event = read_event(key, value, appended_ms)
         if view.settles(event, now):
             if isinstance(event, UsageEvent):
                 # one that names no instance is settled by whatever comes later

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
@@ -63,6 +63,7 @@ class UndeterminedCause(StrEnum):
 
     MISSING = "missing"
     STALE = "stale"
+    CLOCK = "clock"  # stale by its own clock alone
     TOMBSTONE = "tombstone"
     MALFORMED = "malformed"
     FUTURE = "future"
@@ -94,14 +95,22 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Undetermined:
-    """A broker (or, with None, the cluster) whose state is not known."""
+    """A broker (or, with None, the cluster) whose state is not known.
+
+    ``clock_behind_seconds`` is given with the cause ``clock``. It differs a little from record to record,
+    which makes no other entry.
+    """
 
     broker_id: int | None
     cause: UndeterminedCause
+    clock_behind_seconds: int | None = field(default=None, compare=False)
 
     def to_document(self) -> dict[str, object]:
         """Return the JSON form."""
-        return {"broker_id": self.broker_id, "cause": self.cause.value}
+        document: dict[str, object] = {"broker_id": self.broker_id, "cause": self.cause.value}
+        if self.clock_behind_seconds is not None:
+            document["clock_behind_seconds"] = self.clock_behind_seconds
+        return document
 
 
 @dataclass(frozen=True, slots=True)

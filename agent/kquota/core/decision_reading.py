@@ -52,7 +52,12 @@ def _reason(entry: Mapping[str, object]) -> Reason:
 
 
 def _undetermined(entry: Mapping[str, object]) -> Undetermined:
-    return Undetermined(_broker_id(entry), _one_of(UndeterminedCause, entry, "cause"))
+    behind = entry.get("clock_behind_seconds")
+    return Undetermined(
+        _broker_id(entry),
+        _one_of(UndeterminedCause, entry, "cause"),
+        behind if type(behind) is int else None,
+    )
 
 
 def _hold(value: object) -> Hold | None:

@@ -9,8 +9,9 @@ from typing import Any
 from kquota.core.decision import Cause, Decision, Reason, Undetermined, UndeterminedCause
 from kquota.core.limits import Bounds
 
-# Whose agent does report is not mended by looking after the agent.
+# If the agent reports, restarting it will not help.
 _REPORTING: Mapping[UndeterminedCause, str] = {
+    UndeterminedCause.CLOCK: "the clock of broker {}'s host is right again: repair its time synchronization",
     UndeterminedCause.FUTURE: "the clock of broker {}'s host is right again: repair its time synchronization",
     UndeterminedCause.FAILED: "all volumes of broker {} can be read again: replace the disk, or mount it",
     UndeterminedCause.INVALID_LIMIT: "the limits of broker {} can be used again: kquota config check there",

@@ -68,10 +68,10 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
     """Decide what producers may do at ``now``."""
     poll = Poll()
     undetermined = [Undetermined(None, cause) for cause in _cluster_causes(situation)]
-    for broker_id, ballot, cause in _judgements(view, situation, settings, now):
+    for broker_id, ballot, unknown in _judgements(view, situation, settings, now):
         poll.add(broker_id, ballot)
-        if cause is not None:
-            undetermined.append(Undetermined(broker_id, cause))
+        if unknown is not None:
+            undetermined.append(unknown)
     if situation.own is not None:
         own_failed = _add_own(poll, situation.own, situation.self_id)
         if own_failed and all(entry.broker_id != situation.self_id for entry in undetermined):
@@ -106,7 +106,7 @@ def _cluster_causes(situation: Situation) -> Iterator[UndeterminedCause]:
 
 def _judgements(
     view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
-) -> Iterator[tuple[int, Ballot, UndeterminedCause | None]]:
+) -> Iterator[tuple[int, Ballot, Undetermined | None]]:
     """Yield what each known broker's record says, and why its state is not known where it must be."""
     active = situation.active_brokers or frozenset()
     must_be_known = active - situation.joining_brokers
@@ -123,13 +123,43 @@ def _judgements(
             ballot = record.ballot if is_back else record.ballot_away
         elif record.snapshot_at < fresh_since and broker_id not in maintained:
             # Stale state is ignored, but silence never releases: what stood at 0 goes on counting as 0.
-            ballot, cause = record.ballot.breaches_alone(), UndeterminedCause.STALE
+            ballot, cause = record.ballot.breaches_alone(), _why_stale(record, settings.staleness, now)
         else:
             ballot, cause = record.ballot, _unknown_in(record)
         for other in view.others_of(broker_id, now):  # who of them is right is not for us to say
             if other.snapshot_at >= fresh_since:
                 ballot, cause = ballot.with_worse_of(other.ballot), cause or _unknown_in(other)
-        yield broker_id, ballot, cause if broker_id in must_be_known else None
+        yield (
+            broker_id,
+            ballot,
+            _undetermined(broker_id, cause, record) if broker_id in must_be_known else None,
+        )
+
+
+def _why_stale(record: UsageRecord, staleness: timedelta, now: datetime) -> UndeterminedCause:
+    """Tell a clock that is behind from an agent that is silent; either way the record is stale.
+
+    An agent reports several times before its record is half as old as a stale one. A record that was stored
+    since then, and is stale by its own time, bears the time of a clock that is behind.
+    """
+    if record.appended_at is not None and now - record.appended_at <= staleness / 2:
+        return UndeterminedCause.CLOCK
+    return UndeterminedCause.STALE
+
+
+def _undetermined(
+    broker_id: int, cause: UndeterminedCause | None, record: UsageRecord | NoRecord
+) -> Undetermined | None:
+    if cause is None:
+        return None
+    behind = None
+    if (
+        cause is UndeterminedCause.CLOCK
+        and isinstance(record, UsageRecord)
+        and record.appended_at is not None
+    ):
+        behind = round((record.appended_at - record.snapshot_at).total_seconds())
+    return Undetermined(broker_id, cause, behind)
 
 
 def _unknown_in(record: UsageRecord) -> UndeterminedCause | None:

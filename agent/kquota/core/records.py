@@ -7,12 +7,12 @@ An absent value is a tombstone; keys nobody knows are ignored. No input raises.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json, printable
-from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
+from kquota.core.timestamps import InvalidTimestamp, format_utc, from_epoch_ms, parse_utc
 from kquota.core.usage import MalformedRecord, UsageRecord, parse_usage
 
 RawValue = bytes | str | ParsedJson
@@ -125,14 +125,17 @@ def order_key(order: BrokerOrder, broker_id: int) -> str:
     return f"{order.value}/{broker_id}"
 
 
-def read_event(key: bytes | str | None, value: RawValue | None) -> Event:
-    """Say what a record of the topic means. Never raises, whatever the bytes are."""
+def read_event(key: bytes | str | None, value: RawValue | None, appended_ms: int | None = None) -> Event:
+    """Say what a record of the topic means. Never raises, whatever the bytes are.
+
+    ``appended_ms`` is the record's own timestamp (epoch), None where that is not known.
+    """
     text = _key_text(key)
     if text is None:
         return IgnoredEvent("" if key is None else printable(repr(key)))
     broker_id = _broker_id(text)
     if broker_id is not None:
-        return _usage_event(text, broker_id, value)
+        return _usage_event(text, broker_id, value, appended_ms)
     if text == HOLD_KEY:
         return _hold_event(value)
     match = _BROKER_ORDER_KEY.fullmatch(text)
@@ -157,11 +160,11 @@ def _broker_id(text: str) -> int | None:
     return number if number <= MAX_BROKER_ID else None
 
 
-def _usage_event(key: str, broker_id: int, value: RawValue | None) -> Event:
+def _usage_event(key: str, broker_id: int, value: RawValue | None, appended_ms: int | None) -> Event:
     if value is None:
         return TombstoneEvent(broker_id)
     try:
-        return UsageEvent(broker_id, parse_usage(value))
+        return UsageEvent(broker_id, replace(parse_usage(value), appended_at=from_epoch_ms(appended_ms)))
     except MalformedRecord as error:
         return MalformedEvent(broker_id, key, printable(str(error)))
 

@@ -27,15 +27,19 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield read_event(*_key_and_value(number, line))
+            yield read_event(*_record(number, line))
 
 
-def _key_and_value(number: int, line: str) -> tuple[str, str | ParsedJson | None]:
+def _record(number: int, line: str) -> tuple[str, str | ParsedJson | None, int | None]:
     try:
         entry = parse_json(line, _MAX_LINE_BYTES)
     except InvalidJson as error:
         raise InvalidReplay(f"line {number}: not JSON: {error}") from None
     if not isinstance(entry, dict) or "value" not in entry or not isinstance(entry.get("key"), str):
         raise InvalidReplay(f'line {number}: must be an object with "key" (a text) and "value"')
-    value = entry["value"]
-    return entry["key"], value if value is None or isinstance(value, str) else ParsedJson(value)
+    value, appended_ms = entry["value"], entry.get("timestamp_ms")
+    return (
+        entry["key"],
+        value if value is None or isinstance(value, str) else ParsedJson(value),
+        appended_ms if type(appended_ms) is int else None,
+    )

@@ -10,6 +10,7 @@ from kquota.core.timestamps import format_utc
 _BROKER_CAUSES = {
     UndeterminedCause.MISSING: "it has never reported",
     UndeterminedCause.STALE: "its last report is too old",
+    UndeterminedCause.CLOCK: "its clock is {} s behind",
     UndeterminedCause.TOMBSTONE: "its report was removed",
     UndeterminedCause.MALFORMED: "its report can't be read",
     UndeterminedCause.FUTURE: "its report is from the future",
@@ -93,7 +94,9 @@ def undetermined_sentence(entry: Undetermined) -> str:
     """Return why the state of a broker, or of the cluster, is not known."""
     if entry.broker_id is None:
         return _CLUSTER_CAUSES[entry.cause]
-    return f"the state of broker {entry.broker_id} is not known ({_BROKER_CAUSES[entry.cause]})"
+    behind = entry.clock_behind_seconds
+    why = _BROKER_CAUSES[entry.cause].format("some" if behind is None else behind)
+    return f"the state of broker {entry.broker_id} is not known ({why})"
 
 
 def _undetermined(entries: tuple[Undetermined, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 # Python's own reader takes more forms with every version; two agents must never read one differently.
 _ISO_8601 = re.compile(
@@ -38,6 +38,16 @@ def parse_utc(text: object) -> datetime:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):  # no such day, or out of the calendar
         raise InvalidTimestamp(f"{text!r} is not {_EXAMPLE}") from None
+
+
+def from_epoch_ms(milliseconds: int | None) -> datetime | None:
+    """Return the time that a record of a topic carries, None where it has none that can be written."""
+    if milliseconds is None or milliseconds < 0:
+        return None
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
 
 
 def format_utc(moment: datetime) -> str:

@@ -159,6 +159,7 @@ class UsageRecord:
 
     ``joined`` is, by broker, when its agent saw it become active, as long as that is within the join grace.
     ``replaces`` is another instance for the same broker that has ended, and the number of its last record.
+    ``appended_at`` is when the topic took the record in, by the clock of the broker that leads it there.
     """
 
     snapshot_at: datetime
@@ -172,6 +173,7 @@ class UsageRecord:
     applied: Mapping[str, str | int | float | None] | None = None
     joined: Mapping[int, datetime] = field(default_factory=dict, hash=False)
     replaces: tuple[str, int] | None = None
+    appended_at: datetime | None = field(default=None, compare=False)
 
     @cached_property
     def ballot(self) -> Ballot:

@@ -255,8 +255,8 @@ class Cycle:
     ) -> Iterable[tuple[Arrival, Event | None]]:
         """Read records; of a backlog only what still counts."""
         if self._was_caught_up:
-            return ((arrival, read_event(arrival.key, arrival.value)) for arrival in arrivals)
-        backlog = [(arrival.key, arrival.value) for arrival in arrivals]
+            return ((one, read_event(one.key, one.value, one.timestamp_ms)) for one in arrivals)
+        backlog = [(one.key, one.value, one.timestamp_ms) for one in arrivals]
         return zip(arrivals, read_backlog(backlog, view, moment.wall), strict=True)
 
     def _recall(self, moment: Moment) -> None:

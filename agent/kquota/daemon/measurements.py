@@ -29,6 +29,11 @@ def measure(
                 hold=None if decision.hold is None else decision.hold.action.value,
                 sequence=report.sequence,
                 enforcing=report.enforcement.mode is Mode.ENFORCE,
+                clock_behind_seconds={
+                    entry.broker_id: entry.clock_behind_seconds
+                    for entry in decision.undetermined
+                    if entry.broker_id is not None and entry.clock_behind_seconds is not None
+                },
             )
         )
     metrics.applied(_applied(report))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from kquota.core.records import (
     HOLD_KEY,
@@ -16,7 +16,7 @@ from kquota.core.records import (
     order_key,
 )
 from kquota.core.strict_json import printable
-from kquota.core.timestamps import format_utc
+from kquota.core.timestamps import format_utc, from_epoch_ms
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -37,7 +37,7 @@ class OrderNews:
 def order_news(event: Event, headers: Headers, timestamp_ms: int | None = None) -> OrderNews | None:
     """Return what a record with this time orders; None for everything that is no operator's."""
     news = _news(event, headers)
-    return None if news is None else replace(news, at=_time_of(timestamp_ms))
+    return None if news is None else replace(news, at=from_epoch_ms(timestamp_ms))
 
 
 def _news(event: Event, headers: Headers) -> OrderNews | None:
@@ -76,13 +76,3 @@ def _news(event: Event, headers: Headers) -> OrderNews | None:
 def _header(headers: Headers, name: str) -> str:
     value = next((value for key, value in headers if key == name and value is not None), b"")
     return printable(value.decode("utf-8", "replace"))
-
-
-def _time_of(timestamp_ms: int | None) -> datetime | None:
-    """Return the time that a record of the topic carries, None where it has none that can be written."""
-    if timestamp_ms is None or timestamp_ms < 0:
-        return None
-    try:
-        return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:
-        return None

@@ -79,6 +79,7 @@ PRESENT_NAMES = frozenset(
         "kquota_throttle_factor_ratio",
         "kquota_fallback",
         "kquota_undetermined",
+        "kquota_clock_behind_seconds",
         "kquota_hold_active",
         "kquota_decision_sequence",
         "kquota_enforcing",
@@ -118,7 +119,10 @@ class VolumeSample:
 
 @dataclass(frozen=True, slots=True)
 class DecisionSample:
-    """What was decided; ``undetermined`` holds (broker id or None for the cluster, cause)."""
+    """What was decided; ``undetermined`` holds (broker id or None for the cluster, cause).
+
+    ``clock_behind_seconds`` is by broker, of those that are undetermined because of it.
+    """
 
     state: str
     factor: float
@@ -127,6 +131,7 @@ class DecisionSample:
     hold: str | None  # pause | open
     sequence: int
     enforcing: bool
+    clock_behind_seconds: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +232,14 @@ def _decision_metrics(decision: DecisionSample) -> Iterator[Metric]:
     for broker_id, cause in decision.undetermined:
         undetermined.add_metric(["" if broker_id is None else str(broker_id), str(cause)], 1.0)
     yield undetermined
+    behind = GaugeMetricFamily(
+        "kquota_clock_behind_seconds",
+        "How far the clock of a broker's host is behind, for each whose state is not known because of it.",
+        labels=["broker"],
+    )
+    for broker_id, seconds in decision.clock_behind_seconds.items():
+        behind.add_metric([str(broker_id)], seconds)
+    yield behind
     yield _one_of(
         "kquota_hold_active",
         "1 for the hold an operator has set.",

@@ -29,16 +29,16 @@ FUTURE = usage(free(50), age_seconds=-30.001)
 )
 def test_only_what_can_still_count_is_read(values: list[Value], read: list[bool]) -> None:
     view = ClusterView(TOLERANCE, cluster_id="ours")
-    events = read_backlog([(b"1", raw(value)) for value in values], view, NOW)
+    events = read_backlog([(b"1", raw(value), None) for value in values], view, NOW)
     assert [event is not None for event in events] == read
 
 
 def test_each_key_is_settled_by_itself_and_the_order_stays() -> None:
     records = [
-        (b"1", raw(PRESENT)),
-        (b"2", raw(PRESENT)),
-        (b"1", raw(FUTURE)),
-        (b"hold", raw(order(Action="open"))),
+        (b"1", raw(PRESENT), None),
+        (b"2", raw(PRESENT), None),
+        (b"1", raw(FUTURE), None),
+        (b"hold", raw(order(Action="open")), None),
     ]
     events = read_backlog(records, ClusterView(TOLERANCE), NOW)
     assert None not in events

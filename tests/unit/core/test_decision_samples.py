@@ -82,9 +82,9 @@ GOLDEN: dict[str, Decision] = {
     ),
     "pause-every-cause-of-an-undetermined-broker": decided(
         0,
-        *(Reason(Cause.FALLBACK, ZERO, broker_id) for broker_id in range(1, 8)),
+        *(Reason(Cause.FALLBACK, ZERO, broker_id) for broker_id in range(1, 9)),
         undetermined=tuple(
-            Undetermined(broker_id, cause)
+            Undetermined(broker_id, cause, 75 if cause is UndeterminedCause.CLOCK else None)
             for broker_id, cause in enumerate(
                 (
                     UndeterminedCause.MISSING,
@@ -94,6 +94,7 @@ GOLDEN: dict[str, Decision] = {
                     UndeterminedCause.FUTURE,
                     UndeterminedCause.FAILED,
                     UndeterminedCause.INVALID_LIMIT,
+                    UndeterminedCause.CLOCK,
                 ),
                 start=1,
             )

@@ -167,7 +167,7 @@ def test_the_topic_compacted_to_what_still_counts_gives_the_same_decision(case: 
 @bounded(100)
 def test_a_backlog_read_from_its_end_gives_the_same_decision(case: Case) -> None:
     view = ClusterView(TOLERANCE)
-    records = [(key, raw(value)) for key, value in case.records]
+    records = [(key, raw(value), None) for key, value in case.records]
     events = read_backlog(records, view, NOW)
     assert len(events) == len(records)
     for event in events:

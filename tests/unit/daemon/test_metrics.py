@@ -35,7 +35,8 @@ FALLBACK = DecisionSample(
     state="PAUSE",
     factor=0.0,
     held_by_fallback=True,
-    undetermined=[(7, "stale"), (None, "not-read")],
+    undetermined=[(7, "stale"), (8, "clock"), (None, "not-read")],
+    clock_behind_seconds={8: 75},
     hold=None,
     sequence=42,
     enforcing=True,
@@ -106,6 +107,7 @@ def test_throttling_for_lack_of_data_names_the_broker_until_it_is_known(metrics:
     seen = series(metrics)
     assert seen["kquota_fallback"] == 1
     assert seen['kquota_undetermined{broker="7",cause="stale"}'] == 1
+    assert seen['kquota_clock_behind_seconds{broker="8"}'] == 75
     assert seen['kquota_undetermined{broker="",cause="not-read"}'] == 1
     metrics.decided(DecisionSample("OPEN", 1.0, False, [], None, 43, True))
     seen = series(metrics)
