@@ -66,6 +66,9 @@ def test_a_wall_clock_that_jumps_is_told_and_touches_no_lease(
         else:
             assert undetermined["cause"] == "clock"
             assert abs(undetermined["clock_behind_seconds"] + seconds) < 60
+            behind = other.metric("kquota_clock_behind_seconds", broker="2")
+            assert behind is not None
+            assert abs(behind + seconds) < 60
             assert other.told(
                 "the state of broker 2 is not known (its clock is ", since=marks[other.broker_id]
             )
