@@ -9,10 +9,11 @@ from typing import Any
 from kquota.core.decision import Cause, Decision, Reason, Undetermined, UndeterminedCause
 from kquota.core.limits import Bounds
 
+_CLOCK_IS_RIGHT = "the clock of broker {}'s host is right again: repair its time synchronization"
 # If the agent reports, restarting it will not help.
 _REPORTING: Mapping[UndeterminedCause, str] = {
-    UndeterminedCause.CLOCK: "the clock of broker {}'s host is right again: repair its time synchronization",
-    UndeterminedCause.FUTURE: "the clock of broker {}'s host is right again: repair its time synchronization",
+    UndeterminedCause.CLOCK: _CLOCK_IS_RIGHT,
+    UndeterminedCause.FUTURE: _CLOCK_IS_RIGHT,
     UndeterminedCause.FAILED: "all volumes of broker {} can be read again: replace the disk, or mount it",
     UndeterminedCause.INVALID_LIMIT: "the limits of broker {} can be used again: kquota config check there",
 }

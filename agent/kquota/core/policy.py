@@ -115,58 +115,44 @@ def _judgements(
     record_of, fresh_since = view.records_at(now), now - settings.staleness
     for broker_id in sorted((active | view.brokers.keys()) - quarantined):
         record = record_of(broker_id)
-        ballot, cause = _NO_VOTES, None
+        ballot, unknown = _NO_VOTES, None
         if isinstance(record, NoRecord):
-            cause = UndeterminedCause(record.value)
+            unknown = Undetermined(broker_id, UndeterminedCause(record.value))
         elif broker_id not in must_be_known:  # its last verdict counts, however old
             is_back = broker_id in active and record.snapshot_at >= fresh_since
             ballot = record.ballot if is_back else record.ballot_away
         elif record.snapshot_at < fresh_since and broker_id not in maintained:
             # Stale state is ignored, but silence never releases: what stood at 0 goes on counting as 0.
-            ballot, cause = record.ballot.breaches_alone(), _why_stale(record, settings.staleness, now)
+            ballot, unknown = record.ballot.breaches_alone(), _stale(broker_id, record, settings, now)
         else:
-            ballot, cause = record.ballot, _unknown_in(record)
+            ballot, unknown = record.ballot, _unknown_in(broker_id, record)
         for other in view.others_of(broker_id, now):  # who of them is right is not for us to say
             if other.snapshot_at >= fresh_since:
-                ballot, cause = ballot.with_worse_of(other.ballot), cause or _unknown_in(other)
-        yield (
-            broker_id,
-            ballot,
-            _undetermined(broker_id, cause, record) if broker_id in must_be_known else None,
-        )
+                ballot = ballot.with_worse_of(other.ballot)
+                unknown = unknown or _unknown_in(broker_id, other)
+        yield broker_id, ballot, unknown if broker_id in must_be_known else None
 
 
-def _why_stale(record: UsageRecord, staleness: timedelta, now: datetime) -> UndeterminedCause:
-    """Tell a clock that is behind from an agent that is silent; either way the record is stale.
+def _stale(broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime) -> Undetermined:
+    """Tell a clock that is behind from an agent that is silent.
 
-    An agent reports several times before its record is half as old as a stale one. A record that was stored
-    since then, and is stale by its own time, bears the time of a clock that is behind.
+    An agent reports several times within half of the staleness. A record that was stored since then, and is
+    stale by its own time, bears the time of a clock that is behind.
     """
-    if record.appended_at is not None and now - record.appended_at <= staleness / 2:
-        return UndeterminedCause.CLOCK
-    return UndeterminedCause.STALE
+    stored_at = record.appended_at
+    if stored_at is None or now - stored_at > settings.staleness / 2:
+        return Undetermined(broker_id, UndeterminedCause.STALE)
+    behind_seconds = round((stored_at - record.snapshot_at).total_seconds())
+    return Undetermined(broker_id, UndeterminedCause.CLOCK, behind_seconds)
 
 
-def _undetermined(
-    broker_id: int, cause: UndeterminedCause | None, record: UsageRecord | NoRecord
-) -> Undetermined | None:
-    if cause is None:
-        return None
-    behind = None
-    if (
-        cause is UndeterminedCause.CLOCK
-        and isinstance(record, UsageRecord)
-        and record.appended_at is not None
-    ):
-        behind = round((record.appended_at - record.snapshot_at).total_seconds())
-    return Undetermined(broker_id, cause, behind)
-
-
-def _unknown_in(record: UsageRecord) -> UndeterminedCause | None:
+def _unknown_in(broker_id: int, record: UsageRecord) -> Undetermined | None:
     """Return why a fresh record does not say all that has to be known; None where it does."""
     if record.failed_volumes:
-        return UndeterminedCause.FAILED
-    return None if record.invalid_limit is None else UndeterminedCause.INVALID_LIMIT
+        return Undetermined(broker_id, UndeterminedCause.FAILED)
+    if record.invalid_limit is not None:
+        return Undetermined(broker_id, UndeterminedCause.INVALID_LIMIT)
+    return None
 
 
 def _add_own(poll: Poll, own: UsageRecord, self_id: int | None) -> bool:

@@ -32,8 +32,6 @@ MAX_PENDING_RECORDS = 32
 # single brokers, that are kept. Far more than a cluster has; a key costs a stranger nothing.
 MAX_UNLISTED_BROKERS = 4096
 MAX_BROKER_ORDERS = 4096
-
-
 # Other instances that are kept of one broker: agents that claim the same id, or that were started again.
 MAX_RIVALS = 8
 
