@@ -130,8 +130,9 @@ class Cycle:
         observation, own = self._observe(moment, news)
         published = self._publish(own, moment, news)
         fold = self._fold(arrivals, moment, news)
+        joining = self._take_brokers(news.active_brokers, moment)
         rival = self._rival.look(fold.rival, moment.monotonic_seconds, self._schedule.interval_seconds)
-        decision = self._decide(own, moment, news)
+        decision = self._decide(own, joining, moment, news)
         enforced = self._enforcement(moment, news)
         written, write_error = self._write(decision, enforced, moment, news)
         return CycleReport(
@@ -223,25 +224,24 @@ class Cycle:
         if news.caught_up and not self._recalled:
             self._recalled = self._read_once = True
             self._recall(moment)
-        if news.active_brokers is not None:
-            self._take_brokers(news.active_brokers, moment)
         return fold
 
-    def _take_brokers(self, active: frozenset[int], moment: Moment) -> None:
-        joined = self._reading.view.joined(moment.wall, self._settings.broker_id)
-        if self._membership.update(active, moment.wall, joined):
-            self._schedule.force()  # who starts now has not seen it
-        self._schedule.interval_seconds = regular_interval_seconds(
-            len(active), self._settings.interval_seconds, self._settings.policy.staleness.total_seconds()
-        )
+    def _take_brokers(self, active: frozenset[int] | None, moment: Moment) -> frozenset[int]:
+        joined, settings = self._reading.view.joined(moment.wall, self._settings.broker_id), self._settings
+        if active is not None:
+            if self._membership.update(active, moment.wall, joined):
+                self._schedule.force()  # who starts now has not seen it
+            self._schedule.interval_seconds = regular_interval_seconds(
+                len(active), settings.interval_seconds, settings.policy.staleness.total_seconds()
+            )
+        return self._membership.joining(moment.wall, joined)
 
     def _view_being_read(self, news: ClusterNews) -> ClusterView:
         if news.rereadings != self._rereadings:
             self._rereadings = news.rereadings
             self._read_again()
         # Only what the cluster itself has said: one remembered from before may be another cluster's.
-        cluster_id = None if news.active_brokers is None else news.cluster_id
-        self._reading.know(cluster_id, self._membership.active)
+        self._reading.know(None if news.active_brokers is None else news.cluster_id, self._membership.active)
         return self._reading.target
 
     def _read_again(self) -> None:
@@ -270,11 +270,12 @@ class Cycle:
         if record.instance_id != self.instance_id:
             self._rival.precede(record, moment.monotonic_seconds)
 
-    def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
-        joined = self._reading.view.joined(moment.wall, self._settings.broker_id)
+    def _decide(
+        self, own: UsageRecord | None, joining: frozenset[int], moment: Moment, news: ClusterNews
+    ) -> Decision | None:
         situation = Situation(
             active_brokers=self._membership.active,
-            joining_brokers=self._membership.joining(moment.wall, joined),
+            joining_brokers=joining,
             self_id=self._settings.broker_id,
             own=own,
             cluster_causes=tuple(self._cluster_causes(news)),
@@ -381,9 +382,8 @@ class Cycle:
         What somebody holds it at ends with the hold, also when no agent is there any more to end it.
         """
         shortest = duration = timedelta(seconds=self._settings.lease_seconds)
-        maintenance = self._reading.view.order_in_force(
-            BrokerOrder.MAINTENANCE, self._settings.broker_id, moment.wall
-        )
+        view, broker_id = self._reading.view, self._settings.broker_id
+        maintenance = view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, moment.wall)
         if maintenance is not None:
             duration = max(shortest, min(maintenance.until - moment.wall, MAX_MAINTENANCE_LEASE))
         if hold is not None:

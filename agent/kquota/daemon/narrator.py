@@ -34,11 +34,10 @@ class Narrator:
 
     def troubles(self, report: CycleReport) -> Iterator[Trouble]:
         """Yield all that is wrong in a cycle."""
-        decision, own_broker = report.decision, str(self.broker_id)
+        decision, fields, own_broker = report.decision, _fields(report), str(self.broker_id)
         for entry in () if decision is None else decision.undetermined:
             broker = "" if entry.broker_id is None else str(entry.broker_id)
             sentence = undetermined_sentence(entry)
-            fields = _fields(report)
             yield Trouble(MessageId.UNDETERMINED, f"state {broker}", entry.cause, sentence, broker, fields)
         if report.write_error is not None:
             yield Trouble(MessageId.DECISION_NOT_WRITTEN, "write", "", report.write_error)
