@@ -67,7 +67,8 @@ def required(record: Mapping[str, object], key: str) -> object:
 
 def size_field(value: object, index: int, key: str) -> int:
     """Return a whole number of bytes, of the volume of that index."""
-    number = exact_number(value)
+    # A cluster has thousands of them: whole numbers, as nearly all are, need no fraction.
+    number = value if type(value) is int else exact_number(value)
     if number is None or number.denominator != 1 or not 0 <= number <= MAX_BYTES:
         raise MalformedRecord(
             f"Volumes[{index}].{key}: must be a whole number of bytes between 0 and {MAX_BYTES}"
