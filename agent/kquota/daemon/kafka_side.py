@@ -184,9 +184,9 @@ class KafkaKnowledge:
             self.topics[verdict.topic] = verdict
         subject, kind = f"topic {verdict.topic}", " ".join((verdict.status, *verdict.problems))
         refused = verdict.status is Verdict.REFUSED and verdict.topic == self.usage_topic
-        if verdict.usable and not verdict.problems:
-            self._well(subject)
-        else:
+        if verdict.status is not Verdict.UNKNOWN:
+            self._well(subject)  # this verdict takes the place of the one before
+        if not verdict.usable or verdict.problems:
             message_id = MessageId.TOPIC_REFUSED if refused else MessageId.KAFKA_TROUBLE
             self._add(Trouble(message_id, subject, kind, verdict.sentence))
         if verdict.failure is not None:

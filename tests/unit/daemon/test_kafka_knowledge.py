@@ -84,6 +84,12 @@ def test_a_refused_topic_stays_refused_while_it_can_not_be_looked_at(knowledge: 
     assert wrong(knowledge) == {}
 
 
+def test_a_verdict_takes_the_place_of_the_one_before(knowledge: KafkaKnowledge) -> None:
+    knowledge.take(TopicVerdict(TOPIC, Verdict.REFUSED, "its cleanup.policy is delete"))
+    knowledge.take(TopicVerdict(TOPIC, Verdict.OK, "it is used, but", problems={"replicas": "one replica"}))
+    assert [trouble.sentence for trouble in knowledge.standing()] == ["it is used, but"]
+
+
 def test_another_topic_that_is_refused_does_not_keep_the_usage_topic_from_use(
     knowledge: KafkaKnowledge,
 ) -> None:
