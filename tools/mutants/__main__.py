@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from tools.freshness import asked_only_to_check, kept_fresh
-from tools.mutants.java_results import Results, score
+from tools.mutants.results import Results, score
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build/mutants"

@@ -6,16 +6,15 @@ Reads ``build/mutants/java/<package>/mutations.xml`` and ``tests/mutants/equival
 
 from __future__ import annotations
 
-import json
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 from xml.etree import ElementTree
 
 import yaml
+
+from tools.mutants.results import CanNotBeJudged, Results, alive, keep, summed_up
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 REPORTS = REPOSITORY / "build/mutants/java"
@@ -31,7 +30,6 @@ OUTCOMES = {
     "NO_COVERAGE": "no_coverage",
     "TIMED_OUT": "timed_out",
 }
-ALIVE = ("survived", "no_coverage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +45,6 @@ class Mutant:
     index: int
     text: str
     outcome: str
-
-
-class Survivor(TypedDict):
-    """A mutant that no test kills."""
-
-    file: str
-    line: int
-    mutator: str
-    text: str
-
-
-class Results(TypedDict):
-    """What goes into the JSON file: how many mutants of each package came to what, and the survivors."""
-
-    packages: dict[str, dict[str, int]]
-    survivors: list[Survivor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +67,19 @@ class Equivalent:
         ) and self.text in mutant.text
 
 
-class ListIsWrong(Exception):
-    """The list of equivalents does not fit what PIT found."""
-
-
 def read_report(report: Path, package: str, sources: Path = SOURCES) -> list[Mutant]:
     """Return the mutants of one package's ``mutations.xml``."""
     found = []
     try:
         root = ElementTree.parse(report).getroot()
     except ElementTree.ParseError as e:
-        raise ListIsWrong(f"{report} is not whole, {e}; run the package again") from e
+        raise CanNotBeJudged(f"{report} is not whole, {e}; run the package again") from e
     for element in root.iter("mutation"):
         status = element.get("status", "")
         if status == "NON_VIABLE":
             continue
         if status not in OUTCOMES:
-            raise ListIsWrong(f"{report}: status {status} is no result; run the package again")
+            raise CanNotBeJudged(f"{report}: status {status} is no result; run the package again")
         class_name = element.findtext("mutatedClass", "")
         line = int(element.findtext("lineNumber", "0"))
         file = sources / class_name.rpartition(".")[0].replace(".", "/") / element.findtext("sourceFile", "")
@@ -138,7 +116,7 @@ def read_equivalents(file: Path) -> list[Equivalent]:
             for entry in entries
         ]
     except KeyError as e:
-        raise ListIsWrong(f"{file}: an entry has no {e}") from e
+        raise CanNotBeJudged(f"{file}: an entry has no {e}") from e
 
 
 def equivalent(mutants: Iterable[Mutant], entries: Sequence[Equivalent], reported: set[str]) -> set[Mutant]:
@@ -146,14 +124,14 @@ def equivalent(mutants: Iterable[Mutant], entries: Sequence[Equivalent], reporte
 
     Each entry of a package that is reported has to match as many as it says.
     """
-    alive = [mutant for mutant in mutants if mutant.outcome in ALIVE]
+    survivors = alive(mutants)
     found: set[Mutant] = set()
     for entry in entries:
         if entry.class_name.split(".")[2] not in reported:
             continue
-        matched = [mutant for mutant in alive if entry.matches(mutant)]
+        matched = [mutant for mutant in survivors if entry.matches(mutant)]
         if len(matched) != entry.count:
-            raise ListIsWrong(
+            raise CanNotBeJudged(
                 f"{EQUIVALENT.name}: {entry.class_name}.{entry.method}, {entry.mutator}, {entry.text!r} "
                 f"matches {len(matched)} survivors, and says {entry.count}"
             )
@@ -163,28 +141,17 @@ def equivalent(mutants: Iterable[Mutant], entries: Sequence[Equivalent], reporte
 
 def summary(mutants: Sequence[Mutant], proved: set[Mutant]) -> Results:
     """Return what goes into the JSON file."""
-    counts: dict[str, Counter[str]] = {}
-    for mutant in mutants:
-        counts.setdefault(mutant.package, Counter())[
-            "equivalent" if mutant in proved else mutant.outcome
-        ] += 1
-    survivors = [mutant for mutant in mutants if mutant.outcome in ALIVE and mutant not in proved]
-    return {
-        "packages": {
-            package: {key: counts[package][key] for key in (*dict.fromkeys(OUTCOMES.values()), "equivalent")}
-            for package in sorted(counts)
+    return summed_up(
+        sorted(mutants, key=lambda mutant: (mutant.file, mutant.line, mutant.mutator)),
+        proved,
+        lambda mutant: mutant.package,
+        lambda mutant: {
+            "file": mutant.file,
+            "line": mutant.line,
+            "mutator": mutant.mutator,
+            "text": mutant.text,
         },
-        "survivors": [
-            {"file": mutant.file, "line": mutant.line, "mutator": mutant.mutator, "text": mutant.text}
-            for mutant in sorted(survivors, key=lambda mutant: (mutant.file, mutant.line, mutant.mutator))
-        ],
-    }
-
-
-def score(counts: Mapping[str, int]) -> float:
-    """Return the killed in percent of all that are not equivalent; the time limit kills, too."""
-    killed = counts["killed"] + counts["timed_out"]
-    return 100 * killed / (killed + counts["survived"] + counts["no_coverage"])
+    )
 
 
 def main() -> int:
@@ -193,13 +160,10 @@ def main() -> int:
     try:
         mutants = [mutant for report in reports for mutant in read_report(report, report.parent.name)]
         proved = equivalent(mutants, read_equivalents(EQUIVALENT), {report.parent.name for report in reports})
-    except ListIsWrong as e:
+    except CanNotBeJudged as e:
         print(e, file=sys.stderr)
         return 1
-    results = summary(mutants, proved)
-    RESULT.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    for package, counts in results["packages"].items():
-        print(f"{package}: {score(counts):.1f} %, {counts}")
+    keep(summary(mutants, proved), RESULT)
     return 0
 
 

@@ -24,12 +24,20 @@ from pathlib import Path
 
 import yaml
 
-from tools.mutants.java_results import Results, Survivor, score
+from tools.mutants.results import ALIVE, CanNotBeJudged, Results, alive, keep, summed_up
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STAGE = REPOSITORY / "build/mutants/python"
 RESULT = REPOSITORY / "build/mutants/python.json"
 EQUIVALENT = REPOSITORY / "tests/mutants/equivalent-python.yml"
+TOOLS = REPOSITORY / ".venv-mutants/bin"
+ENVIRONMENT = {
+    "MUTANTS_CHILDREN": str(os.cpu_count() or 1),
+    **os.environ,
+    "PYTHONPATH": f"{STAGE}/mutants/src:{STAGE}/mutants",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "KQUOTA_PROPERTY_SCALE": "0.1",
+}
 # Where mutmut's file layout wants them, and where they are.
 LAID_OUT = {
     "src": "agent",
@@ -47,11 +55,6 @@ OUTCOMES = {
     36: "timed_out",
     255: "timed_out",
 }
-ALIVE = ("survived", "no_coverage")
-
-
-class CanNotBeJudged(Exception):
-    """The campaign can not be judged: it is not finished, or the list of equivalents does not fit it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +164,10 @@ def read_equivalents(file: Path) -> list[Equivalent]:
 
 def equivalent(mutants: Sequence[Mutant], entries: Iterable[Equivalent]) -> set[Mutant]:
     """Return the survivors that are listed as equivalent; each entry has to match one."""
-    alive = [mutant for mutant in mutants if mutant.outcome in ALIVE]
+    survivors = alive(mutants)
     found: set[Mutant] = set()
     for entry in entries:
-        matched = [mutant for mutant in alive if entry.matches(mutant)]
+        matched = [mutant for mutant in survivors if entry.matches(mutant)]
         if not matched:
             raise CanNotBeJudged(
                 f"{EQUIVALENT.name}: {entry.file}, {entry.function}, {entry.was!r} matches no survivor"
@@ -175,24 +178,17 @@ def equivalent(mutants: Sequence[Mutant], entries: Iterable[Equivalent]) -> set[
 
 def summary(mutants: Sequence[Mutant], proved: set[Mutant]) -> Results:
     """Return what goes into the JSON file."""
-    counts: dict[str, Counter[str]] = {}
-    for mutant in mutants:
-        counts.setdefault(mutant.room, Counter())["equivalent" if mutant in proved else mutant.outcome] += 1
-    keys = ("killed", "survived", "no_coverage", "timed_out", "equivalent")
-    survivors: list[Survivor] = [
-        {
+    return summed_up(
+        mutants,
+        proved,
+        lambda mutant: mutant.room,
+        lambda mutant: {
             "file": mutant.file,
             "line": mutant.line,
             "mutator": "no test reaches it" if mutant.outcome == "no_coverage" else mutant.function,
             "text": f"{mutant.was} → {mutant.becomes}",
-        }
-        for mutant in mutants
-        if mutant.outcome in ALIVE and mutant not in proved
-    ]
-    return {
-        "packages": {room: {key: counts[room][key] for key in keys} for room in sorted(counts)},
-        "survivors": survivors,
-    }
+        },
+    )
 
 
 def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
@@ -241,16 +237,6 @@ def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
     )
 
 
-TOOLS = REPOSITORY / ".venv-mutants/bin"
-ENVIRONMENT = {
-    "MUTANTS_CHILDREN": str(os.cpu_count() or 1),
-    **os.environ,
-    "PYTHONPATH": f"{STAGE}/mutants/src:{STAGE}/mutants",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "KQUOTA_PROPERTY_SCALE": "0.1",
-}
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the campaign, write the JSON file, and print a line for each room."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -271,10 +257,7 @@ def main(arguments: list[str] | None = None) -> int:
     except CanNotBeJudged as e:
         print(e, file=sys.stderr)
         return 1
-    results = summary(mutants, proved)
-    RESULT.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    for room, counts in results["packages"].items():
-        print(f"{room}: {score(counts):.1f} %, {counts}")
+    keep(summary(mutants, proved), RESULT)
     return 0
 
 

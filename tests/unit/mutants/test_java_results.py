@@ -6,13 +6,12 @@ from tools.mutants.java_results import (
     EQUIVALENT,
     REPOSITORY,
     Equivalent,
-    ListIsWrong,
     equivalent,
     read_equivalents,
     read_report,
-    score,
     summary,
 )
+from tools.mutants.results import CanNotBeJudged, score
 
 MUTATION = """<mutation detected='false' status='{status}' numberOfTestsRun='1'>
 <sourceFile>Law.java</sourceFile>
@@ -75,21 +74,21 @@ def test_an_entry_takes_the_survivors_that_it_describes(report):
 
 
 def test_an_entry_that_describes_none_or_more_fails(report):
-    with pytest.raises(ListIsWrong, match=r"'b \+ 0' matches 0 survivors, and says 1"):
+    with pytest.raises(CanNotBeJudged, match=r"'b \+ 0' matches 0 survivors, and says 1"):
         equivalent(report(("KILLED", "Law", 3)), [ENTRY], {"govern"})
-    with pytest.raises(ListIsWrong, match="matches 2 survivors"):
+    with pytest.raises(CanNotBeJudged, match="matches 2 survivors"):
         equivalent(report(("SURVIVED", "Law", 3), ("NO_COVERAGE", "Law", 3)), [ENTRY], {"govern"})
     assert equivalent([], [ENTRY], {"quota"}) == set(), "the package was not run"
 
 
 def test_a_run_that_broke_is_no_result(report):
-    with pytest.raises(ListIsWrong, match="RUN_ERROR"):
+    with pytest.raises(CanNotBeJudged, match="RUN_ERROR"):
         report(("RUN_ERROR", "Law", 2))
 
 
 def test_a_report_that_is_not_whole_is_no_result(tmp_path):
     (tmp_path / "mutations.xml").write_text("<mutations><mutation")
-    with pytest.raises(ListIsWrong, match="not whole"):
+    with pytest.raises(CanNotBeJudged, match="not whole"):
         read_report(tmp_path / "mutations.xml", "govern")
 
 
@@ -107,5 +106,5 @@ def test_entries_give_a_reason_and_a_place_that_exists():
 def test_an_entry_without_a_reason_is_refused(tmp_path):
     file = tmp_path / "list.yml"
     file.write_text("- {class: quota.TagSet, method: touch, mutator: MathMutator, text: a}\n")
-    with pytest.raises(ListIsWrong, match="why"):
+    with pytest.raises(CanNotBeJudged, match="why"):
         read_equivalents(file)

@@ -8,7 +8,6 @@ import pytest
 
 from tools.mutants.python_results import (
     EQUIVALENT,
-    CanNotBeJudged,
     Equivalent,
     equivalent,
     outcome,
@@ -16,6 +15,7 @@ from tools.mutants.python_results import (
     read_mutants,
     summary,
 )
+from tools.mutants.results import CanNotBeJudged
 
 SOURCE = """\
 class Vote:
