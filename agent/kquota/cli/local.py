@@ -89,25 +89,19 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
     settings = settings_of(config)
     properties = broker_of(settings)
     broker_id = broker_id_of(settings)
+    warnings = list(settings.warnings())
     try:
         look_at_properties(ClientProperties(settings.librdkafka(), broker_id))
-    except ConfigurationError as error:
+        if settings.metrics.web_config_file is not None:
+            look_at_web_config(settings.metrics.web_config_file)
+        if settings.limits.volumes:
+            seen = _look(settings, properties, AgentStateFile(settings.state_dir / FILE_NAME))
+            refuse_limits(settings, seen.limits_problems)
+            warnings += seen.warnings
+    except (ConfigurationError, SettingsError) as error:
         fail(str(error), exit_codes.CONFIGURATION)
     except OSError as error:
         fail(str(error))
-    if settings.metrics.web_config_file is not None:
-        try:
-            look_at_web_config(settings.metrics.web_config_file)
-        except SettingsError as error:
-            fail(str(error), exit_codes.CONFIGURATION)
-    warnings = list(settings.warnings())
-    if settings.limits.volumes:
-        seen = _look(settings, properties, AgentStateFile(settings.state_dir / FILE_NAME))
-        try:
-            refuse_limits(settings, seen.limits_problems)
-        except SettingsError as error:
-            fail(str(error), exit_codes.CONFIGURATION)
-        warnings += seen.warnings
     for warning in warnings:
         typer.echo(f"warning: {warning}")
     directories = ", ".join(str(path) for path in properties.directories)
