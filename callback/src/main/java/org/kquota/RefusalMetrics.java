@@ -6,6 +6,7 @@ import org.apache.kafka.common.metrics.PluginMetrics;
 import org.kquota.accounting.Refusals;
 import org.kquota.group.Group;
 
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -13,7 +14,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
@@ -36,7 +36,7 @@ final class RefusalMetrics {
     }
 
     private final Refusals refusals;
-    private final List<Registry> registries = new CopyOnWriteArrayList<>();
+    private final List<Registry> registries = new ArrayList<>();
 
     RefusalMetrics(Refusals refusals) {
         this.refusals = refusals;
