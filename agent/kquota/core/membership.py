@@ -1,7 +1,7 @@
 """Which brokers are active, and which of them only just became so (the join grace).
 
 When a broker became active is what agents saw and wrote into their records, so that all agents judge alike,
-whenever they started. Source: docs/adr/0126-the-join-grace-is-told-by-the-topic.md.
+whenever they started. Source: docs/adr/0126-agents-take-the-join-grace-from-the-topic.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from kquota.core.usage_fields import MAX_JOINED
 
-# What somebody else saw so little earlier or later is the same: one record is enough for all agents.
+# Agents see a join at slightly different times. Within this time one agent's record of it serves all.
 SAME_JOIN = timedelta(seconds=10)
 
 

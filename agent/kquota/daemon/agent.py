@@ -177,7 +177,7 @@ class Agent:
             yield Trouble.of("credentials", failure)
         if usage is not None:
             yield Trouble.of("publish", usage, MessageId.PUBLISH_FAILED)
-        if history is not None and history.kind is Kind.ACL_DENIED:  # what ails all clients is told by others
+        if history is not None and history.kind is Kind.ACL_DENIED:  # others report shared failures
             yield Trouble.of("history", history)
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():

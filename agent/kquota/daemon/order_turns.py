@@ -16,7 +16,7 @@ from kquota.daemon.report import CycleReport
 ALIVE_SECONDS = 60.0
 # Longer than the time between two reports of an agent, in a cluster of any size.
 TURN_SECONDS = 20.0
-# What an agent hands to its Kafka client is in the log by then.
+# By then the Kafka client has written a record that the agent passed to it.
 WRITTEN_SECONDS = 3.0
 MAX_WAITING = 1000
 

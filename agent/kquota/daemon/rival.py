@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kquota.core.usage import UsageRecord
 
-# Another agent that claims our broker is one until it has not reported for so many of our intervals.
+# A rival stops counting after it has been silent for this many of our report intervals.
 RIVAL_INTERVALS = 4
 
 

@@ -13,7 +13,7 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
- * What a node does once a minute: it warns of settings with which the plug-in cannot do what it promises, and forgets clients that are gone.
+ * Runs once a minute: warns of settings that keep the plug-in from its promises, and forgets clients that have left.
  * Used by one thread only: the one that decides, on a controller the one that brings metadata.
  */
 final class Housekeeping {

@@ -131,7 +131,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     @Override
     public final boolean updateClusterMetadata(Cluster cluster) {
         onMetadataThread(Errors.Kind.METADATA, () -> node.metadata(cluster));
-        // Changed limits are told by the reset flags: a node with both roles has two instances, which share what changed.
+        // The reset flags report changed limits: a node with both roles has two instances, which share the changes.
         return false;
     }
 
