@@ -13,15 +13,15 @@ help: ## Show this list
 
 .PHONY: demo
 demo: deps-fleet $(if $(UNPROTECTED),,build/packages-of-this-suite) ## Kafka on three throw-away hosts, kquota rolled out on them; a small disk fills (UNPROTECTED=1: without kquota)
-	$(AS_ROOT) $(PY) -m tools.demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
+	$(AS_ROOT) $(PY) -m testbed.demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
 
 .PHONY: demo-local
 demo-local: deps callback ## The same on loopback, sooner: three brokers and agents without hosts (UNPROTECTED=1: without kquota)
-	$(AS_ROOT) .venv/bin/kquota demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
+	$(AS_ROOT) $(PY) -m testbed.demo --loopback $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
 
 .PHONY: playground
 playground: deps callback ## A protected cluster on loopback to play with, until Ctrl-C (see docs/tutorial.md)
-	$(AS_ROOT) .venv/bin/kquota playground
+	$(AS_ROOT) $(PY) -m testbed.demo --keep
 
 .PHONY: test
 test: deps-test ## Everything that every change has to pass, in streams side by side (STREAMS="unit lint": these alone)
@@ -118,7 +118,7 @@ lint-python: deps
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p tests.fleet.hosts --exclude '^bench/pipeline/'
+	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p testbed --exclude '^bench/pipeline/'
 	.venv/bin/lint-imports
 
 .PHONY: lint-fleet
@@ -155,7 +155,7 @@ $(CALLBACK_JAR): callback/pom.xml $(shell find callback/src/main -type f 2>/dev/
 
 .PHONY: kafka-jars
 kafka-jars: deps ## Fetch the Kafka that tests and demonstrations run on, once, and record its classes, so that it starts sooner
-	@$(PY) -m kquota.demo.class_archive
+	@$(PY) -m testbed.loopback.class_archive
 
 .PHONY: bench
 bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--resume")

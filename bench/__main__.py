@@ -23,8 +23,8 @@ from bench.plot import PLOT, plot_overshoots
 from bench.results import Results
 from bench.store import Saved, Store, UnreadableResults
 from kquota import __version__
-from kquota.demo.runtime import KafkaRuntime, ensure_kafka_runtime
-from kquota.demo.volumes import require_loop_volumes
+from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
+from testbed.loopback.volumes import require_loop_volumes
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _PAGE = _REPOSITORY / "docs" / "bench.md"

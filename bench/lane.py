@@ -15,7 +15,7 @@ from bench.landed import Landed, Sample
 from bench.loads import RECORD_BYTES, JavaLoadClass, Load, Told, topics
 from bench.results import Case
 from bench.systems import System
-from kquota.demo.clients import admin_client
+from testbed.loopback.clients import admin_client
 
 _AnySystem = TypeVar("_AnySystem", bound=System)
 _SAMPLE_SECONDS = 0.1

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from kquota.demo.cluster import KafkaCluster
-from kquota.demo.processes import ChildProcess
-from kquota.demo.runtime import KafkaRuntime
+from testbed.loopback.cluster import KafkaCluster
+from testbed.loopback.processes import ChildProcess
+from testbed.loopback.runtime import KafkaRuntime
 
 RECORD_BYTES = 10_000
 TOPIC_PREFIX = "bench-"

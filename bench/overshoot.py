@@ -18,12 +18,12 @@ from bench.reaction import AppliedStates
 from bench.results import Overshoot
 from kquota.core.decision import State
 from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.demo import clients
-from kquota.demo.load_process import LoadProcess
-from kquota.demo.plan import Plan
-from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.stage import BROKER_IDS, Stage
-from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
+from testbed.demo.load_process import LoadProcess
+from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
+from testbed.demo.plan import Plan
+from testbed.loopback import clients
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB, LoopVolume, VolumeSpec
 
 NO_ZONE_BYTES = 1 * MIB
 HARD_BYTES = 512 * MIB
@@ -87,7 +87,7 @@ def burst(
         window_seconds=window_seconds,
         fence=fence,
     )
-    with Stage(plan, runtime, callback_jar=callback_jar, keep=False, report=lambda _line: None) as stage:
+    with LoopbackStage(plan, runtime, callback_jar=callback_jar, report=lambda _line: None) as stage:
         states = AppliedStates("kquota", stage.files)
         states.wait_for(State.OPEN)
         admin = clients.admin_client(stage.cluster.client_configuration())
@@ -179,7 +179,7 @@ def _thinned(curve: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...
     return tuple((round(at, 3), past) for at, past in curve[::step])
 
 
-def _load(stage: Stage, plan: Plan, number: int) -> LoadProcess:
+def _load(stage: LoopbackStage, plan: Plan, number: int) -> LoadProcess:
     return LoadProcess(
         "produce",
         topic=plan.topic,

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from kquota.demo.runtime import RuntimeUnavailable, cache_directory
+from testbed.loopback.runtime import RuntimeUnavailable, cache_directory
 
 PEER = "kafka-quotas-plugin 0.3.1"
 _POM = Path(__file__).with_name("peer-pom.xml")

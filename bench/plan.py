@@ -26,10 +26,10 @@ from bench.systems import (
     holdable,
     make_system,
 )
-from kquota.demo.callback_jar import find_callback_jar
-from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.volumes import MIB
-from kquota.demo.workspace import Workspace
+from testbed.loopback.callback_jar import find_callback_jar
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB
+from testbed.loopback.workspace import Workspace
 
 
 class Scenario(StrEnum):

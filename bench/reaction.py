@@ -22,15 +22,15 @@ from bench.systems import PEER_CHECK_SECONDS, PEER_NAME, load_peer
 from kquota.apply.applied_state import AppliedState, read_applied_state
 from kquota.core.decision import Mode, State
 from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.demo.callback_jar import find_callback_jar
-from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.node import ALL_COMPILERS
-from kquota.demo.plan import Plan
-from kquota.demo.plug_in import BrokerFiles
-from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.stage import BROKER_IDS, Stage
-from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
 from kquota.host.boot_clock import BootClock
+from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
+from testbed.demo.plan import Plan
+from testbed.loopback.callback_jar import find_callback_jar
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.node import ALL_COMPILERS
+from testbed.loopback.plug_in import BrokerFiles
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB, LoopVolume, VolumeSpec
 
 KQUOTA = "kquota"
 _VOLUME = VolumeSpec(1024 * MIB)
@@ -66,7 +66,7 @@ def reaction(runtime: KafkaRuntime, repeats: int) -> Results:
     )
     with ExitStack() as stack:
         stage = stack.enter_context(
-            Stage(plan, runtime, callback_jar=find_callback_jar(), keep=False, report=lambda _line: None)
+            LoopbackStage(plan, runtime, callback_jar=find_callback_jar(), report=lambda _line: None)
         )
         kquota = AppliedStates(KQUOTA, stage.files)
         kquota.wait_for(State.OPEN)
@@ -172,7 +172,7 @@ class PeerLogs:
         return wanted in whole
 
 
-def _agent_costs(stage: Stage) -> tuple[AgentCost, ...]:
+def _agent_costs(stage: LoopbackStage) -> tuple[AgentCost, ...]:
     """What each agent and its probe process use while nothing happens; the agent is the first of them."""
     families = {
         number: [process, *process.children(recursive=True)]

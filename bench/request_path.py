@@ -15,9 +15,9 @@ from typing import Any
 
 from bench.decisions import write_decision
 from bench.results import Poll, QuotaPath, QuotaThread, RequestPath, Results
-from kquota.demo.callback_jar import find_callback_jar
-from kquota.demo.runtime import KafkaRuntime, RuntimeUnavailable
 from kquota.write.decision_file import DecisionFile
+from testbed.loopback.callback_jar import find_callback_jar
+from testbed.loopback.runtime import KafkaRuntime, RuntimeUnavailable
 
 CLIENTS = (10, 1_000, 10_000)
 POLLED_CLIENTS = 10_000

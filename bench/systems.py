@@ -14,13 +14,13 @@ import javaproperties
 
 from bench.decisions import BROKER_ID, write_decision
 from bench.peer_jars import PEER, ensure_peer_jars
-from kquota.demo.callback_jar import find_callback_jar
-from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.node import ALL_COMPILERS, KafkaNode, NodeLayout
-from kquota.demo.plug_in import broker_files, loaded_plug_in
-from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.volumes import MIB, VolumeSpec
 from kquota.write.decision_file import DecisionFile
+from testbed.loopback.callback_jar import find_callback_jar
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.node import ALL_COMPILERS, KafkaNode, NodeLayout
+from testbed.loopback.plug_in import broker_files, loaded_plug_in
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB, VolumeSpec
 
 PEER_CHECK_SECONDS = 2
 """The shortest interval of the peer's looks that works: 1 switches them off."""

@@ -21,13 +21,13 @@ import psutil
 from confluent_kafka import Producer
 
 from kquota.core.timestamps import format_utc
-from kquota.demo.clients import admin_client, create_topic
-from kquota.demo.cluster import ClusterSpec, KafkaCluster
-from kquota.demo.runtime import ensure_kafka_runtime
 from kquota_pipeline import delta
 from kquota_pipeline.jars import ensure_jars
 from kquota_pipeline.session import start_session
 from kquota_pipeline.tables import QUARANTINE, USAGE, Tables
+from testbed.loopback.clients import admin_client, create_topic
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster
+from testbed.loopback.runtime import ensure_kafka_runtime
 
 _START = datetime(2026, 10, 1, tzinfo=UTC)
 _BROKERS, _VOLUMES, _PARTITIONS = 100, 8, 4

@@ -10,7 +10,7 @@ import psutil
 import pyspark
 
 from kquota import __version__
-from kquota.demo.runtime import DEFAULT_KAFKA_VERSION
+from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
 
 def this_machine() -> str:

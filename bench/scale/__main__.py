@@ -18,7 +18,7 @@ from bench.scale.fleet import SCENARIOS, Course, simulate
 from bench.scale.page import Run, page, tables
 from kquota import __version__
 from kquota.daemon.publication import regular_interval_seconds
-from kquota.demo.runtime import ensure_kafka_runtime
+from testbed.loopback.runtime import ensure_kafka_runtime
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 _SIZES = (100, 1000)

@@ -16,12 +16,12 @@ import psutil
 import yaml
 
 from bench.scale.reports import USUAL_FREE_RATIO, Reporters
-from kquota.demo.clients import admin_client, create_topic
-from kquota.demo.cluster import ClusterSpec, KafkaCluster
-from kquota.demo.plug_in import agent_name, broker_files
-from kquota.demo.processes import ChildProcess
-from kquota.demo.runtime import KafkaRuntime
 from kquota.publish.topics import partitions_for, usage_topic
+from testbed.loopback.clients import admin_client, create_topic
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster
+from testbed.loopback.plug_in import agent_name, broker_files
+from testbed.loopback.processes import ChildProcess
+from testbed.loopback.runtime import KafkaRuntime
 
 _BROKER_ID = 1
 _FIRST_ID = 1001

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import pytest
 
-from kquota.demo.runtime import ensure_kafka_runtime
-from tests.fleet.hosts.fleet import Fleet
-from tests.fleet.hosts.spec import HostSpec, Suite, VolumeSpec
-from tests.fleet.rollout import SHARED, play, write_inventory
+from testbed.hosts.fleet import Fleet
+from testbed.hosts.rollout import SHARED, play, write_inventory
+from testbed.hosts.spec import HostSpec, Suite, VolumeSpec
+from testbed.loopback.runtime import ensure_kafka_runtime
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MakeFleet = Callable[[Sequence[HostSpec]], Fleet]

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.workspace import members
+from testbed.hosts.fleet import Fleet, FleetFailed
+from testbed.hosts.places import HOSTS
+from testbed.loopback.workspace import members
 from tests.fleet.conftest import REPOSITORY
-from tests.fleet.hosts.fleet import Fleet, FleetFailed
-from tests.fleet.hosts.places import HOSTS
 from tests.fleet.test_hosts import PATIENCE_SECONDS, wait_until_nothing_remains
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 def start(*options: str) -> subprocess.Popen[str]:
     """The demonstration, as make starts it, in a session of its own."""
     return subprocess.Popen(
-        [sys.executable, "-u", "-m", "tools.demo", *options],
+        [sys.executable, "-u", "-m", "testbed.demo", *options],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -13,17 +13,17 @@ from pathlib import Path
 import psutil
 import pytest
 
+from testbed.hosts import cgroups, network
+from testbed.hosts.fleet import Fleet, FleetFailed
+from testbed.hosts.places import HOSTS, all_fleets_locked
+from testbed.hosts.spec import HostSpec, VolumeSpec
 from tests.fleet.conftest import MakeFleet
-from tests.fleet.hosts import cgroups, network
-from tests.fleet.hosts.fleet import Fleet, FleetFailed
-from tests.fleet.hosts.places import HOSTS, all_fleets_locked
-from tests.fleet.hosts.spec import HostSpec, VolumeSpec
 
 # A Debian has to be fetched and unpacked for each suite first, which takes minutes on a fresh machine.
 pytestmark = pytest.mark.long
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-COMMAND = (sys.executable, "-m", "tests.fleet.hosts")
+COMMAND = (sys.executable, "-m", "testbed.hosts")
 PATIENCE_SECONDS = 120.0
 EXT4, XFS = "/data/1", "/srv/kafka"
 

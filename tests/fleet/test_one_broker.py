@@ -13,10 +13,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from tests.fleet.conftest import MakeKafka
-from tests.fleet.hosts.host import Host
-from tests.fleet.hosts.spec import VolumeSpec
-from tests.fleet.rollout import (
+from testbed.hosts.host import Host
+from testbed.hosts.rollout import (
     AGENT,
     BROKER,
     REPOSITORY,
@@ -29,6 +27,8 @@ from tests.fleet.rollout import (
     property_of,
     wait_for,
 )
+from testbed.hosts.spec import VolumeSpec
+from tests.fleet.conftest import MakeKafka
 
 FIRST, SECOND = "/data/1", "/data/2"
 VOLUMES = (

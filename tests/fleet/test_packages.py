@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from kquota import __version__
+from testbed.hosts.host import Host
+from testbed.hosts.rollout import metrics_text, property_of, wait_for
+from testbed.hosts.spec import HostSpec, VolumeSpec
 from tests.fleet.conftest import MakeFleet
-from tests.fleet.hosts.host import Host
-from tests.fleet.hosts.spec import HostSpec, VolumeSpec
-from tests.fleet.rollout import metrics_text, property_of, wait_for
 from tests.packaging.suite import next_version
 
 pytestmark = pytest.mark.long

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.conftest import MakeKafka
-from tests.fleet.hosts.host import Host
-from tests.fleet.hosts.image import USER
-from tests.fleet.hosts.spec import VolumeSpec
-from tests.fleet.rollout import (
+from testbed.hosts.host import Host
+from testbed.hosts.image import USER
+from testbed.hosts.rollout import (
     AGENT,
     REPOSITORY,
     PlayFailed,
@@ -24,6 +22,8 @@ from tests.fleet.rollout import (
     property_of,
     wait_for,
 )
+from testbed.hosts.spec import VolumeSpec
+from tests.fleet.conftest import MakeKafka
 
 BROKER = "broker-1"
 VOLUMES = (

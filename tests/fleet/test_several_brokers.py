@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.conftest import MakeKafka
-from tests.fleet.hosts.host import Host
-from tests.fleet.hosts.spec import VolumeSpec
-from tests.fleet.rollout import (
+from testbed.hosts.host import Host
+from testbed.hosts.rollout import (
     AGENT,
     REPOSITORY,
     applied,
@@ -23,6 +21,8 @@ from tests.fleet.rollout import (
     property_of,
     wait_for,
 )
+from testbed.hosts.spec import VolumeSpec
+from tests.fleet.conftest import MakeKafka
 
 METAL = "metal"
 IDS: Mapping[str, int] = {"a": 1, "b": 2}

@@ -14,11 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.conftest import MakeKafka
-from tests.fleet.hosts.fleet import Fleet
-from tests.fleet.hosts.host import Host
-from tests.fleet.hosts.spec import VolumeSpec
-from tests.fleet.rollout import (
+from testbed.hosts.fleet import Fleet
+from testbed.hosts.host import Host
+from testbed.hosts.rollout import (
     AGENT,
     BROKER,
     REPOSITORY,
@@ -32,6 +30,8 @@ from tests.fleet.rollout import (
     property_of,
     wait_for,
 )
+from testbed.hosts.spec import VolumeSpec
+from tests.fleet.conftest import MakeKafka
 
 DATA = "/data/1"
 VOLUMES = (

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import kquota
-from kquota.demo.cluster import ClusterSpec, KafkaCluster
-from kquota.demo.runtime import DEFAULT_KAFKA_VERSION, KafkaRuntime, ensure_kafka_runtime
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster
+from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION, KafkaRuntime, ensure_kafka_runtime
 
 ROOT = Path(__file__).resolve().parents[2]
 

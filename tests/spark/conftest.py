@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kquota.demo.cluster import ClusterSpec, KafkaCluster
-from kquota.demo.runtime import ensure_kafka_runtime
 from kquota_pipeline.session import start_session
 from kquota_pipeline.tables import Tables
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster
+from testbed.loopback.runtime import ensure_kafka_runtime
 from tests.spark.ingest.history import History
 
 # pyspark.testing imports pandas on Spark, which warns without it.

@@ -11,16 +11,16 @@ from rich.console import Console
 from kquota.cli.cluster_look import ClusterLook
 from kquota.cli.status import document_of
 from kquota.core.decision import State
-from kquota.demo.callback_jar import find_callback_jar
-from kquota.demo.plan import Plan
-from kquota.demo.runtime import ensure_kafka_runtime
-from kquota.demo.scenario import Scenario
-from kquota.demo.screen import Screen
-from kquota.demo.sight import Lookout, Sight
-from kquota.demo.stage import Stage
-from kquota.demo.tally import Tally
 from kquota.display.status_view import status_view
 from kquota.settings import load
+from testbed.demo.loopback_stage import LoopbackStage
+from testbed.demo.plan import Plan
+from testbed.demo.scenario import Scenario
+from testbed.demo.screen import Screen
+from testbed.demo.sight import Lookout, Sight
+from testbed.demo.tally import Tally
+from testbed.loopback.callback_jar import find_callback_jar
+from testbed.loopback.runtime import ensure_kafka_runtime
 from tools.pictures.svg import save_svg
 
 _COLUMNS = 100
@@ -32,7 +32,7 @@ _WIDTHS = {"status.svg": 110, "status-narrow.svg": 60}
 class Photographer(Screen):
     """The demonstration's screen, with a camera that goes off once, some seconds into the pause."""
 
-    def __init__(self, title: str, stage: Stage, folder: Path) -> None:
+    def __init__(self, title: str, stage: LoopbackStage, folder: Path) -> None:
         super().__init__(Console(file=io.StringIO(), width=_COLUMNS, height=_LINES), title, protected=True)
         self._stage = stage
         self._folder = folder
@@ -77,7 +77,7 @@ def photograph_demo(folder: Path) -> None:
     title = f"kquota demo: Kafka {runtime.version}, three brokers, protected"
     tally = Tally()
     with (
-        Stage(plan, runtime, callback_jar=find_callback_jar(), keep=False, report=print) as stage,
+        LoopbackStage(plan, runtime, callback_jar=find_callback_jar(), report=print) as stage,
         (camera := Photographer(title, stage, folder)),
         Lookout(stage.cluster.brokers, plan.limits, stage.files, tally.notice) as lookout,
         Scenario(stage, lookout, tally, camera) as scenario,

@@ -30,7 +30,7 @@ _MADE = {
     "spark": ("make", "test-spark"),
 }
 # How many cores each keeps busy, as measured, in an order that keeps two busy to the end. Hosts go before
-# others for the processors (tests/fleet/hosts/cgroups.py): beside them runs what compares no rates.
+# others for the processors (testbed/hosts/cgroups.py): beside them runs what compares no rates.
 _CORES = {
     "hosts": 0.6,
     "spine": 0.4,

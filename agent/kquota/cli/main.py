@@ -19,8 +19,6 @@ COMMANDS = LazyCommands(
         "quarantine": "kquota.cli.orders:quarantine",
         "maintenance": "kquota.cli.orders:maintenance",
         "decommission": "kquota.cli.orders:decommission",
-        "demo": "kquota.cli.demo:demo",
-        "playground": "kquota.cli.demo:playground",
     },
     groups={
         "config": "kquota.cli.local:config_app",

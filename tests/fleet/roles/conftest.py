@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.callback_jar import find_callback_jar
-from kquota.demo.runtime import ensure_kafka_runtime
+from testbed.loopback.callback_jar import find_callback_jar
+from testbed.loopback.runtime import ensure_kafka_runtime
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from kquota.demo.workspace import held_elsewhere, loop_devices_below, members, mounts_below
+from testbed.loopback.workspace import held_elsewhere, loop_devices_below, members, mounts_below
 
 
 def remains_of(path: Path) -> list[str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.class_archive import ensure_class_archive
-from kquota.demo.cluster import ClusterSpec
-from kquota.demo.runtime import KafkaRuntime
+from testbed.loopback.class_archive import ensure_class_archive
+from testbed.loopback.cluster import ClusterSpec
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.conftest import StartCluster
 
 

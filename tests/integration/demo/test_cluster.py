@@ -17,18 +17,18 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kquota.demo.certificates import principal_of
-from kquota.demo.clients import (
+from testbed.loopback.certificates import principal_of
+from testbed.loopback.clients import (
     admin_client,
     create_topic,
     delete_records_before,
     offsets_by_partition,
     visible_brokers,
 )
-from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.node import NodeFailed
-from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.volumes import MIB, VolumeSpec
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.node import NodeFailed
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB, VolumeSpec
 from tests.integration.conftest import StartCluster
 from tests.integration.demo.conftest import RunScript
 from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
@@ -36,9 +36,9 @@ from tests.integration.demo.remains import remains_of, wait_until_nothing_remain
 OWNER = """
 import os
 from pathlib import Path
-from kquota.demo.cluster import ClusterSpec, KafkaCluster
-from kquota.demo.runtime import ensure_kafka_runtime
-from kquota.demo.volumes import MIB, VolumeSpec
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster
+from testbed.loopback.runtime import ensure_kafka_runtime
+from testbed.loopback.volumes import MIB, VolumeSpec
 
 class Talkative(KafkaCluster):
     def _prepare(self):

@@ -1,4 +1,4 @@
-"""`kquota demo` on real brokers, disks, agents and plug-ins: what it shows, and that it leaves nothing."""
+"""`make demo-local` on real brokers, disks and agents: what it shows, and that it leaves nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from tests.integration.demo.remains import remains_of, wait_until_nothing_remain
 # Volumes as small as Kafka's segments allow: these are about the end, not about the show.
 SMALL = """
 import sys
-from kquota.demo.command import run
-from kquota.demo.plan import Plan
-from kquota.demo.volumes import MIB, VolumeSpec
+from functools import partial
+from testbed.demo.command import on_loopback, perform
+from testbed.demo.plan import Plan
+from testbed.loopback.volumes import MIB, VolumeSpec
 roomy, small = (VolumeSpec(192 * MIB),) * 2, (VolumeSpec(128 * MIB),) * 2
 plan = Plan(volumes={1: roomy, 2: roomy, 3: small}, pause_seconds=300)
-sys.exit(run(plan=plan))
+sys.exit(perform(partial(on_loopback, plan=plan, protected=True)))
 """
 
 
@@ -34,7 +35,7 @@ def run_demo(*options: str, root: Path, callback_jar: Path) -> subprocess.Comple
         "LOOPBACK_KAFKA_CALLBACK_JAR": str(callback_jar),
     }
     return subprocess.run(
-        [str(Path(sys.executable).with_name("kquota")), "demo", *options],
+        [sys.executable, "-m", "testbed.demo", "--loopback", *options],
         env=environment,
         check=False,
         capture_output=True,
@@ -74,10 +75,10 @@ def test_without_kquota_the_same_load_fills_the_disk(root: Path, callback_jar: P
 
 def test_without_root_the_demo_says_so_before_it_does_anything(root: Path) -> None:
     root.chmod(0o777)
-    demo = "import os, sys; os.setuid(65534); from kquota.demo.command import run; sys.exit(run())"
+    demo = "import os, sys; os.setuid(65534); sys.exit(testbed.demo.command.main(['--loopback']))"
     # The interpreter itself may be where only root can go: import as root, then become nobody.
     played = subprocess.run(
-        [sys.executable, "-c", f"import kquota.demo.command; {demo}"],
+        [sys.executable, "-c", f"import testbed.demo.command; {demo}"],
         check=False,
         capture_output=True,
         text=True,

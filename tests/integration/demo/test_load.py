@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kquota.demo.clients import admin_client, create_topic, offsets_by_partition
-from kquota.demo.cluster import KafkaCluster
-from kquota.demo.load_process import LoadProcess
+from testbed.demo.load_process import LoadProcess
+from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
+from testbed.loopback.cluster import KafkaCluster
 
 
 @pytest.mark.long

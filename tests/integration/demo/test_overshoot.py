@@ -9,8 +9,8 @@ import pytest
 
 from bench.bounds import overshoot_bound_bytes
 from bench.overshoot import NO_ZONE_BYTES, burst
-from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.volumes import MIB
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB
 
 Measured = Callable[[str, object], None]
 

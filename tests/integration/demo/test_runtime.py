@@ -11,9 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.runtime import DEFAULT_KAFKA_VERSION, KafkaRuntime, RuntimeUnavailable, ensure_kafka_runtime
+from testbed.loopback.runtime import (
+    DEFAULT_KAFKA_VERSION,
+    KafkaRuntime,
+    RuntimeUnavailable,
+    ensure_kafka_runtime,
+)
 
-FETCH = "from kquota.demo.runtime import ensure_kafka_runtime as e; print(e(report=print).jars)"
+FETCH = "from testbed.loopback.runtime import ensure_kafka_runtime as e; print(e(report=print).jars)"
 
 
 def fetch(cache: Path) -> subprocess.Popen[str]:

@@ -10,18 +10,18 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kquota.demo.processes import ChildProcess
-from kquota.demo.volumes import MIB, VolumeSpec, make_loop_volume
-from kquota.demo.workspace import Workspace, clear, clear_abandoned, members
+from testbed.loopback.processes import ChildProcess
+from testbed.loopback.volumes import MIB, VolumeSpec, make_loop_volume
+from testbed.loopback.workspace import Workspace, clear, clear_abandoned, members
 from tests.integration.demo.conftest import RunScript
 from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
 
 OWNER = """
 import os, subprocess, time
 from pathlib import Path
-from kquota.demo.processes import ChildProcess
-from kquota.demo.volumes import MIB, VolumeSpec, make_loop_volume
-from kquota.demo.workspace import Workspace
+from testbed.loopback.processes import ChildProcess
+from testbed.loopback.volumes import MIB, VolumeSpec, make_loop_volume
+from testbed.loopback.workspace import Workspace
 
 with Workspace(Path(os.environ["ROOT"])) as workspace:
     volume = make_loop_volume(VolumeSpec(16 * MIB), workspace.path / "disk.img", workspace.path / "disk")
@@ -51,7 +51,9 @@ def started_owner(run_script: RunScript) -> tuple[subprocess.Popen[str], Path]:
 
 def janitor_of(owner: subprocess.Popen[str]) -> psutil.Process:
     (janitor,) = [
-        child for child in psutil.Process(owner.pid).children() if "kquota.demo.janitor" in child.cmdline()
+        child
+        for child in psutil.Process(owner.pid).children()
+        if "testbed.loopback.janitor" in child.cmdline()
     ]
     return janitor
 

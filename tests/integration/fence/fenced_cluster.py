@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kquota.demo.certificates import principal_of
-from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.node import NodeLayout
-from kquota.demo.plug_in import broker_files, loaded_plug_in
-from kquota.demo.runtime import KafkaRuntime
 from kquota.write.decision_file import DecisionFile
+from testbed.loopback.certificates import principal_of
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.node import NodeLayout
+from testbed.loopback.plug_in import broker_files, loaded_plug_in
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.waiting import eventually
 
 _LEASE_SECONDS = 600

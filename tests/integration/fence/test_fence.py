@@ -18,8 +18,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from kquota.demo.clients import admin_client, create_topic, offsets_by_partition, partition_health
-from kquota.demo.cluster import KafkaCluster
+from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition, partition_health
+from testbed.loopback.cluster import KafkaCluster
 from tests.integration.fence.fenced_cluster import FencedCluster
 from tests.integration.waiting import at_rest, eventually
 

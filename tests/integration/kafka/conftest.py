@@ -16,15 +16,15 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kquota.demo.certificates import principal_of
-from kquota.demo.clients import admin_client
-from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.runtime import KafkaRuntime
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, ReadingFailed, ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure
+from testbed.loopback.certificates import principal_of
+from testbed.loopback.clients import admin_client
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.waiting import eventually
 
 AGENT = "kquota-agent-1"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kquota.demo.cluster import KafkaCluster
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, OwnBroker, OwnBrokerFailed
+from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import Seen
 from tests.integration.waiting import eventually
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from kquota.demo.certificates import CertificateAuthority
-from kquota.demo.cluster import KafkaCluster
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection, ClusterFacts
@@ -21,6 +19,8 @@ from kquota.publish.operator import Published, publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import usage_topic
+from testbed.loopback.certificates import CertificateAuthority
+from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, properties_of, read_all
 from tests.integration.waiting import eventually
 

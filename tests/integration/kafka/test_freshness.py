@@ -17,12 +17,12 @@ from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
 from kquota.core.timestamps import format_utc
 from kquota.core.view import ClusterView
-from kquota.demo.clients import create_topic
-from kquota.demo.cluster import KafkaCluster
 from kquota.fold.records import TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
 from kquota.publish.topics import usage_topic
+from testbed.loopback.clients import create_topic
+from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, read_all
 from tests.integration.waiting import eventually
 

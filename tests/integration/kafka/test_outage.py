@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from kquota.demo.cluster import ClusterSpec, KafkaCluster
-from kquota.demo.runtime import KafkaRuntime
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
@@ -21,6 +19,8 @@ from kquota.publish.operator import publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, history_topic, usage_topic
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, properties_of, read_all
 from tests.integration.waiting import eventually
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AclOperation, AdminClient
 
-from kquota.demo.cluster import KafkaCluster
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import ReadingFailed
 from kquota.kafka.admin import AdminConnection
@@ -16,6 +15,7 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, usage_topic
+from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, allow, properties_of
 from tests.integration.waiting import eventually
 

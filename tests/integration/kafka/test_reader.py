@@ -11,8 +11,6 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from kquota.demo.clients import create_topic, delete_topic
-from kquota.demo.cluster import KafkaCluster
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, PartitionsChanged, TopicRecord, TopicRestarted
 from kquota.kafka.admin import AdminConnection, TopicFacts
@@ -22,6 +20,8 @@ from kquota.publish.operator import Published, publish_operator_record
 from kquota.publish.publisher import UsagePublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import Verdict, usage_topic
+from testbed.loopback.clients import create_topic, delete_topic
+from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, read_all
 from tests.integration.waiting import eventually
 

@@ -27,8 +27,8 @@ from kquota.core.decision import (
 )
 from kquota.core.decision_reading import read_decision_document
 from kquota.core.records import MAX_BROKER_ID, Hold, HoldAction, Note
-from kquota.demo.runtime import KafkaRuntime
 from kquota.write.decision_file import DecisionFile, read
+from testbed.loopback.runtime import KafkaRuntime
 
 _NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.runtime import KafkaRuntime
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.fence.fenced_cluster import FencedCluster
 
 QUOTAS = {

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Self
 
-from kquota.demo.cluster import KafkaCluster
+from testbed.loopback.cluster import KafkaCluster
 from tests.integration.quotas.producers import RECORD_BYTES
 
 _PRODUCE, _VERSION = 0, 3

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from kquota.demo.cluster import KafkaCluster
+from testbed.loopback.cluster import KafkaCluster
 
 RECORD_BYTES = 10_000
 _QUEUED_RECORDS = 30

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from confluent_kafka import ElectionType
 
-from kquota.demo.clients import (
+from testbed.loopback.clients import (
     admin_client,
     create_topic,
     delete_topic,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.runtime import KafkaRuntime
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.soak.campaign import Campaign, Leaked, Sample
 from tests.integration.spine.fleet import Fleet
 

@@ -19,9 +19,9 @@ from typing import Any
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from kquota.demo.cluster import KafkaCluster
-from kquota.demo.plug_in import agent_name, broker_files
-from kquota.demo.processes import ChildProcess
+from testbed.loopback.cluster import KafkaCluster
+from testbed.loopback.plug_in import agent_name, broker_files
+from testbed.loopback.processes import ChildProcess
 from tests.integration.waiting import eventually
 
 KQUOTA = [sys.executable, "-m", "kquota"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kquota.demo.runtime import KafkaRuntime
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 

@@ -12,13 +12,13 @@ from typing import Any, Self
 
 from confluent_kafka import Message, Producer
 
-from kquota.demo.clients import admin_client, create_topic, offsets_by_partition
-from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.load_process import LoadProcess
-from kquota.demo.plug_in import agent_name, loaded_plug_in, principals_of
-from kquota.demo.ports import PortReservation
-from kquota.demo.runtime import KafkaRuntime
-from kquota.demo.volumes import MIB, LoopVolume, VolumeSpec
+from testbed.demo.load_process import LoadProcess
+from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.plug_in import agent_name, loaded_plug_in, principals_of
+from testbed.loopback.ports import PortReservation
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB, LoopVolume, VolumeSpec
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.followed_topic import FollowedTopic
 from tests.integration.waiting import eventually

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kquota.demo.cluster import KafkaCluster
-from kquota.demo.processes import ChildProcess
+from testbed.loopback.cluster import KafkaCluster
+from testbed.loopback.processes import ChildProcess
 from tests.integration.waiting import eventually
 
 _RELAY = Path(__file__).with_name("relay.py")

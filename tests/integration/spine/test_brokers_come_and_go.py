@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.clients import admin_client, create_topic
-from kquota.demo.plug_in import broker_files
-from kquota.demo.runtime import KafkaRuntime
+from testbed.loopback.clients import admin_client, create_topic
+from testbed.loopback.plug_in import broker_files
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.fleet import QUICK, Fleet
 from tests.integration.waiting import eventually
 

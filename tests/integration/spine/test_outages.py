@@ -21,12 +21,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kquota.demo.clients import admin_client, create_topic, visible_brokers
-from kquota.demo.node import KafkaNode
-from kquota.demo.plug_in import agent_name
-from kquota.demo.processes import ChildProcess
-from kquota.demo.runtime import KafkaRuntime
 from kquota.publish.topics import usage_topic
+from testbed.loopback.clients import admin_client, create_topic, visible_brokers
+from testbed.loopback.node import KafkaNode
+from testbed.loopback.plug_in import agent_name
+from testbed.loopback.processes import ChildProcess
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC, Fleet
 from tests.integration.spine.island import Island, island
 from tests.integration.waiting import eventually

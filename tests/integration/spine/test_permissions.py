@@ -15,12 +15,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kquota.demo.certificates import principal_of
-from kquota.demo.clients import admin_client
-from kquota.demo.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from kquota.demo.plug_in import agent_name
-from kquota.demo.ports import PortReservation
-from kquota.demo.runtime import KafkaRuntime
+from testbed.loopback.certificates import principal_of
+from testbed.loopback.clients import admin_client
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.plug_in import agent_name
+from testbed.loopback.ports import PortReservation
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC
 from tests.integration.waiting import eventually

@@ -14,8 +14,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from kquota.demo.clients import admin_client
-from kquota.demo.runtime import KafkaRuntime
+from testbed.loopback.clients import admin_client
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import HISTORY_TOPIC, USAGE_TOPIC, Fleet
 from tests.integration.waiting import eventually

@@ -12,9 +12,9 @@ import psutil
 import pytest
 from confluent_kafka import KafkaException
 
-from kquota.demo.certificates import principal_of
-from kquota.demo.clients import admin_client, create_topic
-from kquota.demo.plug_in import agent_name
+from testbed.loopback.certificates import principal_of
+from testbed.loopback.clients import admin_client, create_topic
+from testbed.loopback.plug_in import agent_name
 from tests.integration.spine.agents import AgentProcess, read_json
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kquota.demo.ports import PortReservation
+from testbed.loopback.ports import PortReservation
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, Fleet
 from tests.integration.waiting import eventually

@@ -13,11 +13,11 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from kquota.core.timestamps import format_utc
-from kquota.demo.clients import admin_client, create_topic
-from kquota.demo.cluster import KafkaCluster
 from kquota_pipeline import delta
 from kquota_pipeline.ingest.stream import Source
 from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, Tables
+from testbed.loopback.clients import admin_client, create_topic
+from testbed.loopback.cluster import KafkaCluster
 from tests.spark.ingest.messages import sample
 
 READER = "kquota-pipeline"

@@ -18,7 +18,6 @@ from kquota.daemon.journal import MessageId
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.ports import ClusterNews
-from kquota.demo.certificates import CertificateAuthority
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ConfigurationError
@@ -31,6 +30,7 @@ from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import TopicVerdict, Verdict
 from kquota.settings.model import Settings
 from kquota.write.agent_state import FILE_NAME, AgentState, AgentStateFile
+from testbed.loopback.certificates import CertificateAuthority
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import SAMPLES, complaints
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kquota.daemon.daemon import EXIT_CONFIGURATION, EXIT_FAILED, EXIT_OK, run
-from kquota.demo.ports import LOOPBACK, PortReservation
+from testbed.loopback.ports import LOOPBACK, PortReservation
 from tests.integration.waiting import eventually
 
 UNHEARD_OF = "no.such.property"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.ports import LOOPBACK, PortReservation
+from testbed.loopback.ports import LOOPBACK, PortReservation
 from tests.integration.waiting import eventually
 
 DESCRIPTORS = 96

@@ -19,9 +19,9 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from kquota.daemon.metrics_server import MetricsServer
 from kquota.daemon.web_access import Access, Answer, WebAccess, look_at_web_config
-from kquota.demo.certificates import CertificateAuthority
 from kquota.settings.problems import SettingsError
 from kquota.settings.values import ListenAddress
+from testbed.loopback.certificates import CertificateAuthority
 from tests.integration.waiting import eventually
 
 HASH = bcrypt.hashpw(b"secret", bcrypt.gensalt(4)).decode()

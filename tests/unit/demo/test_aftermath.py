@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from kquota.core.decision import State
-from kquota.demo.aftermath import Aftermath, BrokerLog
-from kquota.demo.clients import PartitionHealth
-from kquota.demo.sight import Sight
-from kquota.demo.volumes import MIB
+from testbed.demo.aftermath import Aftermath, BrokerLog
+from testbed.demo.sight import Sight
+from testbed.loopback.clients import PartitionHealth
+from testbed.loopback.volumes import MIB
 from tests.unit.demo.test_tally import sight
 
 OFFLINE = "2026-11-21 WARN LogManager Stopping serving logs in dir /w/node-3/disk-1/kafka\n"

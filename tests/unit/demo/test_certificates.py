@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cryptography import x509
 
-from kquota.demo.certificates import CertificateAuthority, principal_of
+from testbed.loopback.certificates import CertificateAuthority, principal_of
 
 
 def test_the_subject_is_the_principal_that_kafka_will_see(tmp_path: Path) -> None:

@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kquota.demo.plan import Plan
-from kquota.demo.volumes import MIB
-from tools.demo.__main__ import NotSetUp, require_what_make_makes
-from tools.demo.stage import data_paths, host_specs, inventory_settings, teller
-from tools.demo.steps import Steps
+from testbed.demo.hosts_stage import (
+    NotSetUp,
+    data_paths,
+    host_specs,
+    inventory_settings,
+    require_what_make_makes,
+    teller,
+)
+from testbed.demo.plan import Plan
+from testbed.demo.steps import Steps
+from testbed.loopback.volumes import MIB
 
 
 def test_each_host_has_the_volumes_of_the_plan_and_one_for_metadata() -> None:
@@ -83,7 +89,7 @@ def test_a_step_that_fails_is_not_said_to_be_done() -> None:
 
 
 def test_what_make_has_not_made_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tools.demo.__main__.ANSIBLE", tmp_path / "ansible-playbook")
+    monkeypatch.setattr("testbed.demo.hosts_stage.ANSIBLE", tmp_path / "ansible-playbook")
 
     with pytest.raises(NotSetUp, match="run `make deps-fleet`"):
         require_what_make_makes(protected=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.demo.playground import MARKER, DirectoryTaken, playground_plan, require_own_directory
+from testbed.demo.playground import MARKER, DirectoryTaken, playground_plan, require_own_directory
 
 
 def test_it_takes_no_directory_that_somebody_else_has_filled(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from kquota.demo.ports import LOOPBACK, PortReservation, accepts_connections
+from testbed.loopback.ports import LOOPBACK, PortReservation, accepts_connections
 
 
 def server_on(port: int) -> socket.socket:

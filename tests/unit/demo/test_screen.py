@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from kquota.core.decision import Cause, Decision, Reason, State
-from kquota.demo.screen import Screen, sparkline
-from kquota.demo.sight import BrokerSight, Sight, VolumeSight
+from testbed.demo.screen import Screen, sparkline
+from testbed.demo.sight import BrokerSight, Sight, VolumeSight
 from tests.unit.demo.test_tally import applied
 
 

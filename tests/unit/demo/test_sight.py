@@ -17,10 +17,10 @@ from kquota.core.decision import (
     decision_document,
 )
 from kquota.core.sentences import decision_sentence
-from kquota.demo.plug_in import BrokerFiles
-from kquota.demo.sight import read_applied, read_decision
 from kquota.host.boot_clock import BootClock
 from kquota.write.decision_file import DecisionFile
+from testbed.demo.sight import read_applied, read_decision
+from testbed.loopback.plug_in import BrokerFiles
 from tests.unit.repository.tree import REPOSITORY
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kquota.apply.applied_state import AppliedState, Mechanism
 from kquota.core.decision import Mode, State
-from kquota.demo.sight import BrokerSight, Sight, VolumeSight
-from kquota.demo.tally import Tally
+from testbed.demo.sight import BrokerSight, Sight, VolumeSight
+from testbed.demo.tally import Tally
 
 FACTORS = {State.OPEN: 1.0, State.THROTTLE: 0.5, State.PAUSE: 0.0}
 

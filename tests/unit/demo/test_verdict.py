@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from kquota.core.decision import State
-from kquota.demo.clients import PartitionHealth
-from kquota.demo.load import Progress
-from kquota.demo.scenario import Outcome
-from kquota.demo.tally import Peak, Tally
-from kquota.demo.verdict import protected_promises, protected_verdict, ran_full, unprotected_verdict
+from testbed.demo.load import Progress
+from testbed.demo.scenario import Outcome
+from testbed.demo.tally import Peak, Tally
+from testbed.demo.verdict import protected_promises, protected_verdict, ran_full, unprotected_verdict
+from testbed.loopback.clients import PartitionHealth
 
 
 def good_tally() -> Tally:

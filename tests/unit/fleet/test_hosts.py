@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.hosts.places import unused_number
+from testbed.hosts.places import unused_number
 
 
 def test_numbers_come_round_before_one_is_used_again(tmp_path: Path) -> None:

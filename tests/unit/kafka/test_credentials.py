@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
-from kquota.demo.certificates import CertificateAuthority, Identity
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.credentials import CredentialFiles
+from testbed.loopback.certificates import CertificateAuthority, Identity
 
 
 @pytest.fixture

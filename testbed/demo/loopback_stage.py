@@ -1,0 +1,124 @@
+"""Sets the stage: the cluster, its topic, and, when protected, plug-in and agents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import yaml
+
+from kquota.core.limits import LimitPair
+from testbed.demo.plan import Plan
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.node import ALL_COMPILERS
+from testbed.loopback.plug_in import BrokerFiles, agent_name, broker_files, loaded_plug_in, principals_of
+from testbed.loopback.processes import ChildProcess
+from testbed.loopback.runtime import KafkaRuntime
+
+BROKER_IDS = (1, 2, 3)
+# The command of this very installation, wherever PATH leads.
+_KQUOTA = (sys.executable, "-c", "from kquota.cli.main import main; main()")
+
+
+class AgentFailed(Exception):
+    """An agent ended; the message holds the end of its log."""
+
+
+def cluster_spec(plan: Plan, callback_jar: Path | None) -> ClusterSpec:
+    """Three brokers on volumes of their own; with the plug-in when its jar is given."""
+    nodes = tuple(
+        NodeSpec(
+            node_id=broker_id,
+            volumes=plan.volumes[broker_id],
+            separate_metadata_dir=plan.separate_metadata,
+            jvm_options=ALL_COMPILERS,
+        )
+        for broker_id in BROKER_IDS
+    )
+    return ClusterSpec(
+        nodes=nodes,
+        properties=plan.broker_properties,
+        node_properties=loaded_plug_in(principals_of(BROKER_IDS)) if callback_jar else None,
+        class_path=(callback_jar,) if callback_jar else (),
+    )
+
+
+def agent_configuration(cluster: KafkaCluster, broker_id: int, limits: LimitPair) -> dict[str, object]:
+    """The content of a broker's agent.yml."""
+    layout = cluster.nodes[broker_id].layout
+    files = broker_files(layout)
+    return {
+        "broker": {"server_properties": str(layout.server_properties)},
+        "kafka": cluster.client_configuration(agent_name(broker_id)),
+        "limits": {"hard": limits.hard.to_document(), "soft": limits.soft.to_document()},
+        "mode": "enforce",
+        "decision_file": str(files.decision),
+        "applied_file": str(files.applied),
+        "state_dir": str(layout.directory / "kquota-state"),
+        "metrics": {"listen": "127.0.0.1:0"},
+    }
+
+
+class LoopbackStage:
+    """The running cluster and, with a plug-in, one agent beside each broker."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        runtime: KafkaRuntime,
+        *,
+        callback_jar: Path | None,
+        report: Callable[[str], None],
+    ) -> None:
+        self.plan = plan
+        self.protected = callback_jar is not None
+        self.cluster = KafkaCluster(cluster_spec(plan, callback_jar), runtime, report=report)
+        self.agents: dict[int, ChildProcess] = {}
+        self._report = report
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self.cluster)
+            if self.protected:
+                self._report("starting an agent beside each broker, connected by mutual TLS")
+                for broker_id in BROKER_IDS:
+                    self.agents[broker_id] = self._start_agent(broker_id)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+    @property
+    def files(self) -> dict[int, BrokerFiles]:
+        """Per broker; empty without the plug-in."""
+        if not self.protected:
+            return {}
+        return {node.node_id: broker_files(node.layout) for node in self.cluster.brokers}
+
+    def check_agents(self) -> None:
+        """See that no agent has ended.
+
+        Raises:
+            AgentFailed: one has.
+        """
+        for broker_id, agent in self.agents.items():
+            if (code := agent.exit_code()) is not None:
+                raise AgentFailed(f"the agent of broker {broker_id} ended with {code}:\n{agent.log_tail()}")
+
+    def _start_agent(self, broker_id: int) -> ChildProcess:
+        directory = self.cluster.nodes[broker_id].layout.directory
+        (directory / "kquota-state").mkdir()
+        configuration = directory / "agent.yml"
+        configuration.write_text(
+            yaml.safe_dump(agent_configuration(self.cluster, broker_id, self.plan.limits), sort_keys=False)
+        )
+        return ChildProcess(
+            [*_KQUOTA, "run", "--config", str(configuration)],
+            log_path=directory / "agent.log",
+            environment=self.cluster.environment(),
+        )

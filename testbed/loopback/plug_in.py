@@ -1,0 +1,60 @@
+"""The plug-in in the brokers of a loopback cluster, and the files between it and the agents beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kquota.host.boot_clock import BootClock
+from testbed.loopback.certificates import principal_of
+from testbed.loopback.node import NodeLayout, node_name
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerFiles:
+    """Where one broker's agent writes its decision and its plug-in what it applies."""
+
+    decision: Path
+    applied: Path
+    clock: BootClock = field(default_factory=BootClock, compare=False)
+    """The clock of leases where they are: a host may have a boot of its own."""
+
+
+def broker_files(layout: NodeLayout) -> BrokerFiles:
+    """Both files below a node's directory, each in a directory of its writer's."""
+    directory = layout.directory
+    return BrokerFiles(directory / "kquota" / "decision.json", directory / "kquota-broker" / "applied.json")
+
+
+def agent_name(broker_id: int) -> str:
+    """The common name in the certificate of a broker's agent."""
+    return f"kquota-agent-{broker_id}"
+
+
+def principals_of(broker_ids: Iterable[int]) -> list[str]:
+    """The agents of these brokers, and the brokers themselves: who must never be held."""
+    ids = list(broker_ids)
+    return [principal_of(name(broker_id)) for name in (agent_name, node_name) for broker_id in ids]
+
+
+def loaded_plug_in(exempt: Iterable[str]) -> Callable[[NodeLayout, int], dict[str, str]]:
+    """Load the plug-in, in enforce mode: for `ClusterSpec.node_properties`.
+
+    What it returns makes the directories of the files that its properties name.
+    """
+    principals = ";".join(exempt)
+
+    def properties(layout: NodeLayout, _node_id: int) -> dict[str, str]:
+        files = broker_files(layout)
+        for path in (files.decision, files.applied):
+            path.parent.mkdir(mode=0o755)
+        return {
+            "client.quota.callback.class": "org.kquota.KquotaCallback",
+            "kquota.mode": "enforce",
+            "kquota.decision.file": str(files.decision),
+            "kquota.applied.file": str(files.applied),
+            "kquota.exempt.principals": principals,
+        }
+
+    return properties

@@ -1,1 +1,0 @@
-"""`make demo`: the demonstration on throw-away hosts with systemd, rolled out by playbooks/rollout.yml."""
