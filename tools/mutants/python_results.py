@@ -43,6 +43,7 @@ LAID_OUT = {
     "src": "agent",
     "tests": "tests",
     "schemas": "schemas",
+    "testbed": "testbed",
     "campaign.py": "tools/mutants/campaign.py",
     "pyproject.toml": "tools/mutants/mutmut.toml",
 }
