@@ -128,7 +128,7 @@ def _judgements(
             ballot, unknown = record.ballot, _unknown_in(broker_id, record)
         for other in view.others_of(broker_id, now):  # who of them is right is not for us to say
             if other.snapshot_at >= fresh_since:
-                ballot = ballot.with_worse_of(other.ballot)
+                ballot = ballot.with_worse_of(other.ballot if broker_id in active else other.ballot_away)
                 unknown = unknown or _unknown_in(broker_id, other)
         yield broker_id, ballot, unknown if broker_id in must_be_known else None
 

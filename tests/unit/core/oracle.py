@@ -82,13 +82,14 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
         cause = "future" if messages else "malformed" if events else "tombstone" if tombstones else "missing"
         return [], cause if must_be_known else None
     record = usable[-1]
-    is_away = broker not in case.active | case.joining or (not must_be_known and _stale(case, record))
+    is_listed = broker in case.active | case.joining
+    is_away = not is_listed or (not must_be_known and _stale(case, record))
     votes, cause = _votes(record, is_away), _unknown(record)
     if must_be_known and _stale(case, record) and _order(case, f"maintenance/{broker}") is None:
         votes, cause = [vote for vote in votes if vote == 0], "stale"
     for other in _others(usable):
         if not _stale(case, other):
-            votes, cause = votes + _votes(other), cause or _unknown(other)
+            votes, cause = votes + _votes(other, not is_listed), cause or _unknown(other)
     return votes, cause if must_be_known else None
 
 

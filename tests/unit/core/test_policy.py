@@ -141,6 +141,18 @@ def test_a_full_volume_that_was_taken_offline_counts_again_when_its_broker_is_aw
     assert verdict(decided(*records, back, active=[1, 2], joining=[1])) == OPEN, "it runs on without it"
 
 
+@pytest.mark.accepts("A26", "A28", "F13", "F16")
+def test_of_two_agents_of_a_broker_that_is_away_both_count_with_what_they_had_latched() -> None:
+    records: list[Record] = [
+        ("1", usage(free(15, Status="offline", Latched="HARD"), InstanceId="first", Sequence=1)),
+        ("1", usage(free(50), InstanceId="second", Sequence=1)),
+        ("2", usage(free(50))),
+    ]
+    for order in (records, [records[1], records[0], records[2]]):
+        assert verdict(decided(*order, active=[2])) == PAUSE
+        assert verdict(decided(*order, active=[1, 2])) == OPEN, "it runs on without it"
+
+
 @pytest.mark.accepts("A28")
 def test_without_a_voting_volume_there_is_nothing_to_hold_back_for() -> None:
     assert verdict(decided(("1", usage(free(5, Status="offline"))))) == OPEN
