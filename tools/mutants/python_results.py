@@ -196,7 +196,8 @@ def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
     """Let mutmut make the mutants that are missing, then try those that nothing has killed yet."""
     if not resume:
         shutil.rmtree(stage, ignore_errors=True)
-    stage.mkdir(parents=True, exist_ok=True)
+    # Python remembers a folder that is missing from its path at its start.
+    (stage / "mutants/src").mkdir(parents=True, exist_ok=True)
     for name, target in LAID_OUT.items():
         if not (stage / name).is_symlink():
             (stage / name).symlink_to(REPOSITORY / target)
@@ -217,7 +218,8 @@ def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
         text=True,
     )
     if not (stage / "mutants/mutmut-stats.json").exists():
-        raise CanNotBeJudged(f"the tests have to pass without a mutant:\n{made.stdout[-3000:]}")
+        said = f"{made.stdout[-3000:]}\n{made.stderr[-3000:]}"
+        raise CanNotBeJudged(f"the tests have to pass without a mutant:\n{said}")
     names = [
         mutant.name
         for mutant in read_mutants(stage)
