@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -12,89 +13,6 @@ from kquota.apply.applied_state import Mechanism
 from kquota.core.decision import Mode, State
 from kquota.core.records import HoldAction
 from kquota.core.usage import VolumeStatus
-
-_VOLUME_LABELS = ("volume", "mount_point", "role")
-
-# One figure of a VolumeSample each: attribute, name of the metric, what it means.
-_VOLUME_FIGURES = (
-    ("capacity_bytes", "kquota_volume_capacity_bytes", "Size of the volume."),
-    (
-        "consumed_bytes",
-        "kquota_volume_consumed_bytes",
-        "What is not available to the broker's user, reserved blocks included.",
-    ),
-    (
-        "soft_limit_bytes",
-        "kquota_volume_soft_limit_bytes",
-        "Consumption beyond which producers are slowed, whatever the type of the limit.",
-    ),
-    (
-        "hard_limit_bytes",
-        "kquota_volume_hard_limit_bytes",
-        "Consumption at which producers are paused, whatever the type of the limit.",
-    ),
-    (
-        "fill_bytes_per_second",
-        "kquota_volume_fill_bytes_per_second",
-        "How fast the volume filled in the last minutes; negative where it emptied, absent while not known.",
-    ),
-    (
-        "seconds_to_soft",
-        "kquota_volume_seconds_to_soft",
-        "When the soft limit is reached if that goes on; absent for a volume that does not fill.",
-    ),
-    (
-        "seconds_to_hard",
-        "kquota_volume_seconds_to_hard",
-        "When the hard limit is reached if that goes on; absent for a volume that does not fill.",
-    ),
-    (
-        "headroom_ratio",
-        "kquota_volume_headroom_ratio",
-        "What is left between soft (1) and hard limit (0), latch included.",
-    ),
-    (
-        "latched",
-        "kquota_volume_latched",
-        "Whether a hard breach holds on until the release margin.",
-    ),
-    (
-        "growing_in_pause",
-        "kquota_volume_growing_in_pause",
-        "Whether the volume goes on filling in a PAUSE that is enforced: by replication, not by producers.",
-    ),
-)
-
-
-PRESENT_NAMES = frozenset(
-    {
-        "kquota_build_info",
-        "kquota_broker_info",
-        "kquota_connected",
-        "kquota_client_certificate_expiry_timestamp_seconds",
-        "kquota_config_last_good",
-        "kquota_rival_agent",
-        "kquota_last_cycle_timestamp_seconds",
-        "kquota_state",
-        "kquota_throttle_factor_ratio",
-        "kquota_fallback",
-        "kquota_undetermined",
-        "kquota_clock_behind_seconds",
-        "kquota_hold_active",
-        "kquota_decision_sequence",
-        "kquota_enforcing",
-        *(name for _, name, _ in _VOLUME_FIGURES),
-        "kquota_volume_status",
-        "kquota_applied_known",
-        "kquota_applied_verified",
-        "kquota_applied_state",
-        "kquota_applied_factor_ratio",
-        "kquota_applied_sequence",
-        "kquota_applied_mechanism",
-        "kquota_applied_mode",
-        "kquota_applied_errors_total",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +33,11 @@ class VolumeSample:
     headroom_ratio: float | None = None
     latched: bool = False
     growing_in_pause: bool = False
+
+    @property
+    def labels(self) -> tuple[str, str, str]:
+        """What tells it from others."""
+        return self.volume, self.mount_point, self.role
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,142 +91,241 @@ class Present(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Render the present."""
-        yield InfoMetricFamily("kquota_build", "The agent's version.", {"version": self.version})
-        if self.identity is not None:
-            broker, cluster_id = self.identity
-            yield InfoMetricFamily(
-                "kquota_broker",
-                "The broker this agent is for.",
-                {"broker": broker, "cluster_id": cluster_id},
-            )
-        yield _gauge("kquota_connected", "Whether the publisher is connected to the cluster.", self.connected)
-        if self.certificate_expiry_seconds is not None:
-            yield _gauge(
-                "kquota_client_certificate_expiry_timestamp_seconds",
-                "When the client certificate on disk expires.",
-                self.certificate_expiry_seconds,
-            )
-        yield _gauge(
-            "kquota_config_last_good",
-            "Whether the configuration in force is the last good one because the present one is bad.",
-            self.last_good,
-        )
-        yield _gauge("kquota_rival_agent", "Whether another agent claims to be this broker's.", self.rival)
-        if self.last_cycle_seconds is not None:
-            yield _gauge(
-                "kquota_last_cycle_timestamp_seconds", "When the last cycle ended.", self.last_cycle_seconds
-            )
-        if self.decision is not None:
-            yield from _decision_metrics(self.decision)
-        yield from _volume_metrics(self.volumes)
-        yield from _applied_metrics(self.applied)
+        for figure in _FIGURES:
+            family = _FAMILIES[figure.kind](figure.name, figure.documentation, labels=figure.labels)
+            for labels, value in figure.samples(self):
+                family.add_metric(labels, value)
+            yield family
 
 
-def _gauge(name: str, documentation: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, documentation, value=float(value))
+Samples = Iterable[tuple[Sequence[str], Any]]
 
 
-def _one_of(
-    name: str, documentation: str, label: str, choices: Iterable[str], chosen: str
-) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, documentation, labels=[label])
-    for choice in choices:
-        family.add_metric([str(choice)], float(choice == chosen))
-    return family
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A metric; ``samples`` yields the values of its labels with its value, nothing while that is unknown."""
+
+    name: str
+    documentation: str
+    samples: Callable[[Present], Samples]
+    labels: tuple[str, ...] = ()
+    kind: Literal["gauge", "counter", "info"] = "gauge"
+
+    @property
+    def series(self) -> str:
+        return self.name + {"gauge": "", "counter": "_total", "info": "_info"}[self.kind]
 
 
-def _decision_metrics(decision: DecisionSample) -> Iterator[Metric]:
-    yield _one_of(
-        "kquota_state", "What is decided: 1 for the state in force.", "state", State, decision.state
-    )
-    yield _gauge(
-        "kquota_throttle_factor_ratio", "What is left to producers: 1 all, 0 nothing.", decision.factor
-    )
-    yield _gauge(
+_FAMILIES: Mapping[str, Callable[..., Any]] = {
+    "gauge": GaugeMetricFamily,
+    "counter": CounterMetricFamily,
+    "info": InfoMetricFamily,
+}
+
+
+def _value(value: float | None) -> Samples:
+    return () if value is None else [((), float(value))]
+
+
+def _one_of(choices: Iterable[str], chosen: str | None) -> Samples:
+    return [((str(choice),), float(choice == chosen)) for choice in choices]
+
+
+def _of_decision(samples: Callable[[DecisionSample], Samples]) -> Callable[[Present], Samples]:
+    return lambda present: () if present.decision is None else samples(present.decision)
+
+
+def _of_applied(samples: Callable[[AppliedSample], Samples]) -> Callable[[Present], Samples]:
+    return lambda present: () if present.applied is None else samples(present.applied)
+
+
+def _volume(attribute: str, documentation: str) -> _Figure:
+    """Return the metric that is an attribute of each volume."""
+
+    def samples(present: Present) -> Samples:
+        for volume in present.volumes:
+            if (value := getattr(volume, attribute)) is not None:
+                yield volume.labels, float(value)
+
+    return _Figure(f"kquota_volume_{attribute}", documentation, samples, _VOLUME_LABELS)
+
+
+_VOLUME_LABELS = ("volume", "mount_point", "role")
+_FIGURES = (
+    _Figure(
+        "kquota_build",
+        "The agent's version.",
+        lambda present: [((), {"version": present.version})],
+        kind="info",
+    ),
+    _Figure(
+        "kquota_broker",
+        "The broker this agent is for.",
+        lambda present: (
+            []
+            if present.identity is None
+            else [((), dict(zip(("broker", "cluster_id"), present.identity, strict=True)))]
+        ),
+        kind="info",
+    ),
+    _Figure(
+        "kquota_connected",
+        "Whether the publisher is connected to the cluster.",
+        lambda present: _value(present.connected),
+    ),
+    _Figure(
+        "kquota_client_certificate_expiry_timestamp_seconds",
+        "When the client certificate on disk expires.",
+        lambda present: _value(present.certificate_expiry_seconds),
+    ),
+    _Figure(
+        "kquota_config_last_good",
+        "Whether the configuration in force is the last good one because the present one is bad.",
+        lambda present: _value(present.last_good),
+    ),
+    _Figure(
+        "kquota_rival_agent",
+        "Whether another agent claims to be this broker's.",
+        lambda present: _value(present.rival),
+    ),
+    _Figure(
+        "kquota_last_cycle_timestamp_seconds",
+        "When the last cycle ended.",
+        lambda present: _value(present.last_cycle_seconds),
+    ),
+    _Figure(
+        "kquota_state",
+        "What is decided: 1 for the state in force.",
+        _of_decision(lambda decision: _one_of(State, decision.state)),
+        ("state",),
+    ),
+    _Figure(
+        "kquota_throttle_factor_ratio",
+        "What is left to producers: 1 all, 0 nothing.",
+        _of_decision(lambda decision: _value(decision.factor)),
+    ),
+    _Figure(
         "kquota_fallback",
         "Whether producers are held because a state is not known; 0 where the fallback action is open.",
-        decision.held_by_fallback,
-    )
-    undetermined = GaugeMetricFamily(
+        _of_decision(lambda decision: _value(decision.held_by_fallback)),
+    ),
+    _Figure(
         "kquota_undetermined",
         "1 for each broker whose state is not known, and why; an empty broker is the whole cluster.",
-        labels=["broker", "cause"],
-    )
-    for broker_id, cause in decision.undetermined:
-        undetermined.add_metric(["" if broker_id is None else str(broker_id), str(cause)], 1.0)
-    yield undetermined
-    behind = GaugeMetricFamily(
+        _of_decision(
+            lambda decision: [
+                (("" if broker_id is None else str(broker_id), str(cause)), 1.0)
+                for broker_id, cause in decision.undetermined
+            ]
+        ),
+        ("broker", "cause"),
+    ),
+    _Figure(
         "kquota_clock_behind_seconds",
         "How far the clock of a broker's host is behind, for each whose state is not known because of it.",
-        labels=["broker"],
-    )
-    for broker_id, seconds in decision.clock_behind_seconds.items():
-        behind.add_metric([str(broker_id)], seconds)
-    yield behind
-    yield _one_of(
+        _of_decision(
+            lambda decision: [
+                ((str(broker_id),), seconds) for broker_id, seconds in decision.clock_behind_seconds.items()
+            ]
+        ),
+        ("broker",),
+    ),
+    _Figure(
         "kquota_hold_active",
         "1 for the hold an operator has set.",
-        "action",
-        HoldAction,
-        decision.hold or "",
-    )
-    yield _gauge("kquota_decision_sequence", "Sequence of the decision written last.", decision.sequence)
-    yield _gauge("kquota_enforcing", "Whether decisions are enforced, not only observed.", decision.enforcing)
-
-
-def _volume_metrics(volumes: Sequence[VolumeSample]) -> Iterator[Metric]:
-    for attribute, name, documentation in _VOLUME_FIGURES:
-        family = GaugeMetricFamily(name, documentation, labels=_VOLUME_LABELS)
-        for sample in volumes:
-            value = getattr(sample, attribute)
-            if value is not None:
-                family.add_metric(_volume_labels(sample), float(value))
-        yield family
-    status = GaugeMetricFamily(
-        "kquota_volume_status", "1 for the status of the volume.", labels=[*_VOLUME_LABELS, "status"]
-    )
-    for sample in volumes:
-        for choice in VolumeStatus:
-            status.add_metric([*_volume_labels(sample), choice.value], float(choice == sample.status))
-    yield status
-
-
-def _volume_labels(sample: VolumeSample) -> list[str]:
-    return [sample.volume, sample.mount_point, sample.role]
-
-
-def _applied_metrics(applied: AppliedSample | None) -> Iterator[Metric]:
-    yield _gauge(
-        "kquota_applied_known", "Whether the broker's plug-in says what it does.", applied is not None
-    )
-    yield _gauge(
+        _of_decision(lambda decision: _one_of(HoldAction, decision.hold)),
+        ("action",),
+    ),
+    _Figure(
+        "kquota_decision_sequence",
+        "Sequence of the decision written last.",
+        _of_decision(lambda decision: _value(decision.sequence)),
+    ),
+    _Figure(
+        "kquota_enforcing",
+        "Whether decisions are enforced, not only observed.",
+        _of_decision(lambda decision: _value(decision.enforcing)),
+    ),
+    _volume("capacity_bytes", "Size of the volume."),
+    _volume("consumed_bytes", "What is not available to the broker's user, reserved blocks included."),
+    _volume(
+        "soft_limit_bytes", "Consumption beyond which producers are slowed, whatever the type of the limit."
+    ),
+    _volume("hard_limit_bytes", "Consumption at which producers are paused, whatever the type of the limit."),
+    _volume(
+        "fill_bytes_per_second",
+        "How fast the volume filled in the last minutes; negative where it emptied, absent while not known.",
+    ),
+    _volume(
+        "seconds_to_soft",
+        "When the soft limit is reached if that goes on; absent for a volume that does not fill.",
+    ),
+    _volume(
+        "seconds_to_hard",
+        "When the hard limit is reached if that goes on; absent for a volume that does not fill.",
+    ),
+    _volume("headroom_ratio", "What is left between soft (1) and hard limit (0), latch included."),
+    _volume("latched", "Whether a hard breach holds on until the release margin."),
+    _volume(
+        "growing_in_pause",
+        "Whether the volume goes on filling in a PAUSE that is enforced: by replication, not by producers.",
+    ),
+    _Figure(
+        "kquota_volume_status",
+        "1 for the status of the volume.",
+        lambda present: [
+            ((*volume.labels, choice.value), float(choice == volume.status))
+            for volume in present.volumes
+            for choice in VolumeStatus
+        ],
+        (*_VOLUME_LABELS, "status"),
+    ),
+    _Figure(
+        "kquota_applied_known",
+        "Whether the broker's plug-in says what it does.",
+        lambda present: _value(present.applied is not None),
+    ),
+    _Figure(
         "kquota_applied_verified",
         "Whether the plug-in was seen to exempt this agent, so that enforcing is safe.",
-        applied is not None and applied.verified,
-    )
-    if applied is None:
-        return
-    yield _one_of("kquota_applied_state", "What the plug-in applies.", "state", State, applied.state)
-    yield _gauge("kquota_applied_factor_ratio", "The throttle factor the plug-in applies.", applied.factor)
-    if applied.sequence is not None:
-        yield _gauge("kquota_applied_sequence", "Sequence of the decision in force.", applied.sequence)
-    yield _one_of(
+        lambda present: _value(present.applied is not None and present.applied.verified),
+    ),
+    _Figure(
+        "kquota_applied_state",
+        "What the plug-in applies.",
+        _of_applied(lambda applied: _one_of(State, applied.state)),
+        ("state",),
+    ),
+    _Figure(
+        "kquota_applied_factor_ratio",
+        "The throttle factor the plug-in applies.",
+        _of_applied(lambda applied: _value(applied.factor)),
+    ),
+    _Figure(
+        "kquota_applied_sequence",
+        "Sequence of the decision in force.",
+        _of_applied(lambda applied: _value(applied.sequence)),
+    ),
+    _Figure(
         "kquota_applied_mechanism",
         "What holds producers.",
-        "mechanism",
-        Mechanism,
-        applied.mechanism,
-    )
-    yield _one_of(
+        _of_applied(lambda applied: _one_of(Mechanism, applied.mechanism)),
+        ("mechanism",),
+    ),
+    _Figure(
         "kquota_applied_mode",
         "The mode in force at the plug-in: observe holds nobody, whatever is decided.",
-        "mode",
-        Mode,
-        applied.mode,
-    )
-    errors = CounterMetricFamily(
-        "kquota_applied_errors", "Errors of the plug-in since it started.", labels=["kind"]
-    )
-    for kind, count in sorted(applied.errors.items()):
-        errors.add_metric([kind], float(count))
-    yield errors
+        _of_applied(lambda applied: _one_of(Mode, applied.mode)),
+        ("mode",),
+    ),
+    _Figure(
+        "kquota_applied_errors",
+        "Errors of the plug-in since it started.",
+        _of_applied(
+            lambda applied: [((kind,), float(count)) for kind, count in sorted(applied.errors.items())]
+        ),
+        ("kind",),
+        "counter",
+    ),
+)
+PRESENT_NAMES = frozenset(figure.series for figure in _FIGURES)
