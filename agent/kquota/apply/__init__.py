@@ -1,1 +1,1 @@
-"""Apply: what the plug-in inside the broker says it does with the decision."""
+"""Apply: the report of the plug-in inside the broker about what it does with the decision."""

@@ -1,4 +1,4 @@
-"""The applied-state file: what the broker's plug-in does (``schemas/applied.schema.json``)."""
+"""The applied-state file: the state of the broker's plug-in (``schemas/applied.schema.json``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WHAT = "applied-state file"
 
 
 class Mechanism(StrEnum):
-    """What holds producers on a broker."""
+    """The mechanism that holds producers on a broker."""
 
     NONE = "none"
     GOVERNOR = "governor"
@@ -41,7 +41,7 @@ class UnknownCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppliedUnknown:
-    """What the broker applies is not known; the reason is a sentence."""
+    """The applied state of the broker is not known; the reason is a sentence."""
 
     cause: UnknownCause
     reason: str
@@ -58,12 +58,12 @@ class ExemptSeen:
 
 @dataclass(frozen=True, slots=True)
 class AppliedState:
-    """What the plug-in of one broker did when it wrote the file.
+    """The state of the plug-in of one broker when it wrote the file.
 
     ``mode`` is the one in force: enforce only where decision and broker agree on it. ``broker_mode`` is the
     broker's own, its property kquota.mode. ``sequence`` is the decision's, or None while the plug-in has none
-    in force; ``lost`` then says why. ``errors`` counts each kind since the plug-in started. ``clients`` is
-    None where it does not report them.
+    in force; ``lost`` then has the reason. ``errors`` counts each kind since the plug-in started. ``clients``
+    is None where it does not report them.
     """
 
     schema_version: int
@@ -91,7 +91,7 @@ class AppliedState:
         return (now.uptime_ms - self.written_uptime_ms) / 1000
 
     def to_usage_document(self) -> dict[str, object]:
-        """Return what a usage record tells of it, its field ``Applied``."""
+        """Return the part of it that a usage record carries, its field ``Applied``."""
         return {
             "State": self.state.value,
             "Factor": self.factor,
@@ -109,9 +109,9 @@ def read_applied_state(
     cluster_id: str | None = None,
     max_age_seconds: float = MAX_AGE_SECONDS,
 ) -> AppliedState | AppliedUnknown:
-    """Read what this broker applies now, or say why that is not known.
+    """Read what this broker applies now, or return why that is not known.
 
-    A file of another boot, of another broker or cluster, or older than ``max_age_seconds`` says nothing
+    A file of another boot, of another broker or cluster, or older than ``max_age_seconds`` proves nothing
     about now. A cluster id is compared where both sides know one.
     """
     document = read_json_object(path, _WHAT)
@@ -138,7 +138,7 @@ def read_applied_state(
 
 
 def parse_applied_state(document: Mapping[str, object]) -> AppliedState:
-    """Read the content of the file; fields nobody knows are ignored.
+    """Read the content of the file; unknown fields are ignored.
 
     Raises:
         MalformedAppliedState: a field is missing, of the wrong type, or contradicts another.

@@ -1,4 +1,4 @@
-"""Who uses this broker, as the plug-in reports it in the applied-state file."""
+"""The clients of this broker, as the plug-in reports them in the applied-state file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kquota.core.strict_json import printable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """What somebody uses of this broker, and may; None without a limit.
+    """A client's usage of this broker, and its limit; None without a limit.
 
     ``produced_bytes`` and ``held_seconds`` (above the limit) count since the plug-in knows them.
     """
@@ -36,7 +36,7 @@ class ClientUse(Use):
 
     @property
     def name(self) -> str:
-        """What people call it: user and client id, as far as it has them."""
+        """Its name for people: user and client id, as far as it has them."""
         if self.user and self.client_id:
             return f"{self.user} / {self.client_id}"
         return self.user or self.client_id or "(no client id)"
@@ -53,7 +53,7 @@ class RefusedClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupUse(Use):
-    """What the members of a quota group use together; its totals are shared by the partitions."""
+    """The joint usage of the members of a quota group; its totals are shared by the partitions."""
 
     name: str
     request_percentage: float | None
@@ -64,7 +64,7 @@ class GroupUse(Use):
 
 @dataclass(frozen=True, slots=True)
 class ClientFigures:
-    """Who uses this broker: those that matter most of all ``known``, the largest producer first."""
+    """The clients of this broker: the most important of all ``known``, the largest producer first."""
 
     known: int
     top: tuple[ClientUse, ...]
@@ -112,7 +112,7 @@ def clients_body(before: ClientFigures, now: ClientFigures, window_seconds: floa
 
 
 def _use_in_window(before: Use | None, now: Use, window_seconds: float) -> dict[str, object]:
-    """What was used between two reports; by its rate where it was not known before, or forgotten since."""
+    """The usage between two reports; by its rate where it was not known before, or forgotten since."""
     counts = before is not None and before.produced_bytes <= now.produced_bytes
     known = before if counts else None
     if known is None:
@@ -136,7 +136,7 @@ def _group_in_window(before: GroupUse | None, now: GroupUse, window_seconds: flo
 
 
 def _refused_in_window(before: ClientFigures, now: ClientFigures) -> list[dict[str, object]]:
-    """Only of clients that both reports list: the counts of others began nobody knows when."""
+    """Only of clients that both reports list: the beginning of other counts is unknown."""
     earlier = {(client.principal, client.client_id): client.requests for client in before.refused}
     first_of_all = not before.refused
     found: list[tuple[int, RefusedClient]] = []

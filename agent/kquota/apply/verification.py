@@ -15,7 +15,7 @@ SEEN_WITHIN_SECONDS = 30.0
 class Verification:
     """Whether enforcing is proven safe by the applied state, or disproven, and the sentence for people.
 
-    Neither: what the broker applies is not known. ``cause`` is why it is not verified, as a word.
+    Neither: the broker's applied state is not known. ``cause`` is why it is not verified, as a word.
     """
 
     verified: bool

@@ -1,9 +1,9 @@
 """Reading a long backlog: of each key only what still counts.
 
 A topic holds many records of each broker until it is compacted. A tombstone or an order settles whatever its
-key said before; a well-formed record that is not from the future settles what the same instance of an agent
-said before. So the backlog is read from its end, and what is settled already is not even parsed. The view is
-the same as if all had been folded.
+key contained before; a well-formed record that is not from the future settles the earlier records of the same
+instance of an agent. So the backlog is read from its end, and settled records are not even parsed. The view
+is the same as if all had been folded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read_backlog(records: Sequence[RawRecord], view: ClusterView, now: datetime)
 
 
 def _instance_of(value: RawValue | None) -> str | None:
-    """Return the instance that a usage record names, without parsing it; a text that is none for what is."""
+    """Return the instance that a usage record names, without parsing it; other text if it names none."""
     if isinstance(value, str):
         value = value.encode(errors="replace")
     match = _INSTANCE.search(value) if isinstance(value, bytes) else None

@@ -11,7 +11,7 @@ _MOST_NAMED = 5
 
 
 def broken_glass_sentence(broker_ids: Iterable[int]) -> str | None:
-    """Return who holds no producer although enforcing is decided; None where nobody does.
+    """Return the brokers that hold no producer although enforcing is decided; None if there are none.
 
     The same words in the status, in ``kquota explain``, in ``kquota check`` and in the journal.
     """
@@ -29,12 +29,12 @@ def broken_glass_sentence(broker_ids: Iterable[int]) -> str | None:
 def observing_brokers(brokers: Sequence[Mapping[str, Any]], local: Mapping[str, Any]) -> list[int]:
     """Return the active brokers that observe, by id, where enforcing is decided.
 
-    Enforcing is decided where this host's agent says so under a running lease, or some broker enforces. That
-    is the best there is: a record says which mode is in force at its broker, not what its agent decided.
+    Enforcing is decided if this host's agent enforces under a running lease, or some broker enforces. No
+    better source exists: a record has the mode in force at its broker, not the decision of its agent.
 
     Args:
         brokers: the ``brokers`` of a status document.
-        local: what the files on this host say; they are newer than the record of this host's broker.
+        local: the contents of the files on this host; they are newer than the record of this host's broker.
     """
     modes = {broker["broker_id"]: broker["mode"] for broker in brokers if broker["active"] is not False}
     if local["applied"] is not None:

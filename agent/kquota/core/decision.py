@@ -19,7 +19,7 @@ _UNIT = 10**FACTOR_DECIMALS
 
 
 class State(StrEnum):
-    """What producers may do; there are exactly these three."""
+    """The permission of producers; there are exactly these three."""
 
     OPEN = "OPEN"
     THROTTLE = "THROTTLE"
@@ -34,7 +34,7 @@ class State(StrEnum):
 
 
 class FallbackAction(StrEnum):
-    """What to do while the state of a known broker can't be determined."""
+    """The action while the state of a known broker can't be determined."""
 
     PAUSE = "pause"
     OPEN = "open"
@@ -115,13 +115,13 @@ class Undetermined:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the policy decided, with everything that led to it.
+    """The policy's decision, with everything that led to it.
 
     ``headroom`` is exact; ``reasons`` are sorted, the one that determines the factor first, and the
     ``MAX_LISTED`` worst at most; ``unlisted_volumes`` more volumes are over a limit.
-    ``fallback`` says that the fallback action decides: some state is not known, and nothing known is
+    ``fallback`` is true if the fallback action decides: some state is not known, and nothing known is
     worse than the action. With the action open and a known breach it is False, though
-    ``undetermined`` names who is not known.
+    ``undetermined`` names the brokers that are not known.
     """
 
     headroom: Fraction
@@ -146,7 +146,7 @@ class Decision:
 def written_factor(headroom: Fraction) -> float:
     """Round to 6 decimals, but never so that the state would read otherwise.
 
-    What is neither 0 nor 1 is written within 0.000001 … 0.999999.
+    A factor that is neither 0 nor 1 is written within 0.000001 … 0.999999.
     """
     if headroom <= 0:
         return 0.0
@@ -178,7 +178,7 @@ def decision_document(
     mode: Mode | None = None,
     lease: Lease | None = None,
 ) -> dict[str, object]:
-    """Return the decision file's JSON form; what only the agent knows is null without it."""
+    """Return the decision file's JSON form; values that only the agent knows are null without it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "cluster_id": cluster_id,

@@ -1,4 +1,4 @@
-"""What would end that producers are held back: the second sentence of ``kquota explain``."""
+"""The end of a THROTTLE or PAUSE: the second sentence of ``kquota explain``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]], release_margin: Fraction) -> str:
-    """Return one sentence: what would end that producers are held back.
+    """Return one sentence that names what would end the THROTTLE or PAUSE.
 
     Args:
-        decision: what was decided.
+        decision: the decision to explain.
         brokers: the ``brokers`` of the status document it was decided from.
         release_margin: headroom (0..1) above which a latch is released. It is not part of a broker's record;
             all agents of a cluster are meant to have the same.
@@ -60,7 +60,7 @@ def _what_ends_fallback(reason: Reason, undetermined: Sequence[Undetermined]) ->
 
 
 def _to_free(reason: Reason, brokers: Sequence[Mapping[str, Any]], release_margin: Fraction | None) -> str:
-    """Say how much has to be freed until a latch is released; without a margin, until the soft limit."""
+    """Return how much to free until a latch is released; without a margin, until the soft limit."""
     for broker in brokers:
         for volume in broker["volumes"]:
             known = volume["soft_bytes"] is not None

@@ -1,8 +1,8 @@
 """How fast a volume fills, and when it will reach a limit if that goes on.
 
-The rate is what an operator would say who looks at a volume for some minutes: an exponentially weighted mean
-of the change of the consumed bytes, over irregular intervals, in which what is older than a time constant
-counts little. Deletions are part of it: a volume whose retention keeps up does not fill.
+The rate is close to what an operator sees who watches a volume for some minutes: an exponentially weighted
+mean of the change of the consumed bytes, over irregular intervals, in which changes older than a time
+constant counts little. Deletions are part of it: a volume whose retention keeps up does not fill.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from math import exp
 
 TIME_CONSTANT_SECONDS = 300.0
-# What was seen for less says more about a batch than about a rate.
+# A shorter observation describes a batch rather than a rate.
 MIN_SEEN_SECONDS = 30.0
-# Beyond this no one looked: what happened meanwhile is one number, and tells no rate of now.
+# A longer gap was not observed: its change is one number, and gives no present rate.
 MAX_GAP_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class FillRate:
-    """What has been seen of one volume's consumption; times are seconds of one monotonic clock.
+    """The observations of one volume's consumption; times are seconds of one monotonic clock.
 
     ``weighted_bytes_per_second`` is the sum of the weighted rates, ``weight`` that of the weights: their
     quotient is free of the bias of a mean that starts at zero.
@@ -34,14 +34,14 @@ class FillRate:
 
     @classmethod
     def begin(cls, capacity_bytes: int, consumed_bytes: int, at_seconds: float) -> FillRate:
-        """Return what a first look tells: no rate yet."""
+        """Return the state after a first observation: no rate yet."""
         return cls(capacity_bytes, consumed_bytes, at_seconds, at_seconds)
 
     def after(self, capacity_bytes: int, consumed_bytes: int, at_seconds: float) -> FillRate:
-        """Return what is known after another look.
+        """Return the state after another observation.
 
-        It begins anew where the volume changed its size or was not looked at for ``MAX_GAP_SECONDS``. A look
-        that is not later than the last one changes nothing.
+        It starts again if the volume changed its size or was not observed for ``MAX_GAP_SECONDS``. An
+        observation that is not later than the last one changes nothing.
         """
         seconds = at_seconds - self.at_seconds
         if seconds <= 0:

@@ -91,7 +91,7 @@ class Limit:
 
         Raises:
             InvalidLimit: the type is none of the three, or the level is no number, negative, larger
-                than a 64-bit integer or, as a percentage, above 100. The text says what is allowed.
+                than a 64-bit integer or, as a percentage, above 100. The text has the allowed values.
         """
         type_name, level = document.get("type"), document.get("level")
         try:
@@ -211,7 +211,7 @@ class Bounds:
         return self.soft_bytes < self.hard_bytes
 
     def headroom(self, consumed_bytes: int) -> Fraction:
-        """Return what is left of the way from soft to hard limit: 1 at or below soft, 0 from hard on.
+        """Return the share left of the way from soft to hard limit: 1 at or below soft, 0 from hard on.
 
         (hard - consumed) / (hard - soft), clamped to [0, 1]; without a throttle zone 1 below hard.
         """

@@ -29,7 +29,7 @@ class Membership:
     sightings: dict[int, datetime] = field(default_factory=dict)
 
     def update(self, active: frozenset[int], now: datetime, recorded: Mapping[int, datetime]) -> bool:
-        """Take in a list of active brokers; return whether we saw something that no record says.
+        """Take in a list of active brokers; return whether we saw something that no record has.
 
         An empty list is no answer of a cluster, and is ignored.
         """

@@ -1,6 +1,6 @@
 """The policy: cluster view → decision.
 
-Source: the Strimzi proposal "Cluster Wide Volume Usage Quota Management"; what it leaves open is
+Source: the Strimzi proposal "Cluster Wide Volume Usage Quota Management"; its open questions are
 decided in docs/architecture.md. Pure: equal inputs give equal decisions.
 
     factor = the smallest headroom over the voting volumes of all brokers
@@ -37,7 +37,7 @@ _NO_VOTES = Ballot()
 
 @dataclass(frozen=True, slots=True)
 class PolicySettings:
-    """What an operator chooses about deciding."""
+    """The settings that an operator chooses for deciding."""
 
     fallback_action: FallbackAction = FallbackAction.PAUSE
     staleness: timedelta = timedelta(seconds=60)
@@ -45,12 +45,12 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Who is there, beside what the records say.
+    """The active brokers, in addition to the records.
 
     ``active_brokers`` is None while no list of them was ever got. ``joining_brokers`` became active
     within the join grace; they count as active but need no fresh record yet. ``self_id`` is the broker
     that decides, ``own`` its fresh look at its own disks (which may only tighten). ``cluster_causes``
-    say why nothing that was read can be trusted to be complete.
+    give the reasons why the records may be incomplete.
     """
 
     active_brokers: frozenset[int] | None
@@ -107,7 +107,7 @@ def _cluster_causes(situation: Situation) -> Iterator[UndeterminedCause]:
 def _judgements(
     view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
 ) -> Iterator[tuple[int, Ballot, Undetermined | None]]:
-    """Yield what each known broker's record says, and why its state is not known where it must be."""
+    """Yield the votes of each known broker's record, and why its state is not known where it must be."""
     active = situation.active_brokers or frozenset()
     must_be_known = active - situation.joining_brokers
     quarantined = view.brokers_under(BrokerOrder.QUARANTINE, now) - {situation.self_id}
@@ -122,11 +122,11 @@ def _judgements(
             is_back = broker_id in active and record.snapshot_at >= fresh_since
             ballot = record.ballot if is_back else record.ballot_away
         elif record.snapshot_at < fresh_since and broker_id not in maintained:
-            # Stale state is ignored, but silence never releases: what stood at 0 goes on counting as 0.
+            # Stale state is ignored, but silence never releases: a volume at 0 continues to count as 0.
             ballot, unknown = record.ballot.breaches_alone(), _stale(broker_id, record, settings, now)
         else:
             ballot, unknown = record.ballot, _unknown_in(broker_id, record)
-        for other in view.others_of(broker_id, now):  # who of them is right is not for us to say
+        for other in view.others_of(broker_id, now):  # we cannot judge which of them is right
             if other.snapshot_at >= fresh_since:
                 ballot = ballot.with_worse_of(other.ballot if broker_id in active else other.ballot_away)
                 unknown = unknown or _unknown_in(broker_id, other)
@@ -134,7 +134,7 @@ def _judgements(
 
 
 def _stale(broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime) -> Undetermined:
-    """Tell a clock that is behind from an agent that is silent.
+    """Distinguish a clock that is behind from an agent that is silent.
 
     An agent reports several times within half of the staleness. A record that was stored since then, and is
     stale by its own time, bears the time of a clock that is behind.
@@ -147,7 +147,7 @@ def _stale(broker_id: int, record: UsageRecord, settings: PolicySettings, now: d
 
 
 def _unknown_in(broker_id: int, record: UsageRecord) -> Undetermined | None:
-    """Return why a fresh record does not say all that has to be known; None where it does."""
+    """Return why a fresh record lacks something that has to be known; None if it is complete."""
     if record.failed_volumes:
         return Undetermined(broker_id, UndeterminedCause.FAILED)
     if record.invalid_limit is not None:

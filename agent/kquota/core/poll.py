@@ -1,4 +1,4 @@
-"""Finding the worst of all brokers' votes without sorting those that nobody will see."""
+"""Finding the worst of all brokers' votes without sorting votes that will not be listed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Poll:
     _worst_votes: list[Vote] = field(default_factory=list)  # equal as floats
 
     def add(self, broker_id: int, ballot: Ballot) -> None:
-        """Take in what a broker's record says, once for each broker."""
+        """Take in the votes of a broker's record, once for each broker."""
         if not ballot.votes:
             return
         self._ballots[broker_id] = ballot
@@ -40,7 +40,7 @@ class Poll:
             worst.append(vote)
 
     def ballot_of(self, broker_id: int) -> Ballot:
-        """Return what was taken in of a broker."""
+        """Return the votes that were taken in for a broker."""
         return self._ballots.get(broker_id, Ballot())
 
     def smallest(self) -> Fraction:
@@ -49,8 +49,8 @@ class Poll:
         return min(min(self._worst_votes).headroom, others) if self._worst_votes else others
 
     def worst(self, count: int) -> tuple[Reason, ...]:
-        """Return at most so many reasons, the one that decides first."""
-        # Whoever is among the worst belongs to a broker whose own worst is among the brokers' worst.
+        """Return at most this many reasons, the one that decides first."""
+        # Each of the worst votes belongs to a broker whose own worst is among the brokers' worst.
         worst = self._worst_brokers(count)
         brokers = nsmallest(count, ((_key(i, ballot.votes[0]), i) for i, ballot in worst))
         votes = nsmallest(count, ((_key(i, vote), i, vote) for i, vote in self._votes_of(brokers, count)))
@@ -64,7 +64,7 @@ class Poll:
         return sum(len(ballot.votes) for ballot in self._ballots.values()) + len(more)
 
     def _worst_brokers(self, count: int) -> list[tuple[int, Ballot]]:
-        """Return so many brokers and a few more: all whose worst vote is no better, as floats tell it."""
+        """Return this many brokers and a few more: all whose worst vote is no better, compared as floats."""
         if len(self._ballots) <= count:
             return list(self._ballots.items())
         floats = sorted([ballot.votes[0].approximate for ballot in self._ballots.values()])

@@ -9,11 +9,11 @@ from kquota.core.view import ClusterView, FoldResult, NoRecord
 
 
 class Reading:
-    """What counts (``view``), and what records are folded into (``target``).
+    """The view that counts (``view``), and the one that records are folded into (``target``).
 
     Old records must not pass for the present while the topic is read again. Of the same topic they make a
     view of their own, which takes the place of the first one at the end. A topic that was deleted and created
-    again takes back nothing of what is known: its records count at once, but for those that are older.
+    again reverts nothing that is known: its records count at once, except those that are older.
     """
 
     def __init__(self, future_tolerance: timedelta) -> None:
@@ -27,7 +27,7 @@ class Reading:
         return self._next or self.view
 
     def know(self, cluster_id: str | None, listed: frozenset[int] | None) -> None:
-        """Take in which cluster this is, where it has said so, and which brokers it lists."""
+        """Take in the cluster's id, if it has been reported, and the brokers that it lists."""
         for view in (self.view, self.target):
             view.know_cluster(cluster_id)
             view.listed = listed or frozenset()

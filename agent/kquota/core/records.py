@@ -1,7 +1,7 @@
-"""What the records of the usage topic mean: key and value → one event.
+"""The meaning of the records of the usage topic: key and value → one event.
 
 Keys: a broker id as decimal text (usage record), ``hold``, ``quarantine/<id>``, ``maintenance/<id>``.
-An absent value is a tombstone; keys nobody knows are ignored. No input raises.
+An absent value is a tombstone; unknown keys are ignored. No input raises.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _BROKER_ORDER_KEY = re.compile(r"(quarantine|maintenance)/(0|[1-9][0-9]{0,9})")
 
 
 class HoldAction(StrEnum):
-    """What an operator holds the cluster at."""
+    """The state at which an operator holds the cluster."""
 
     PAUSE = "pause"
     OPEN = "open"
 
 
 class BrokerOrder(StrEnum):
-    """What an operator may say about one broker."""
+    """The orders that an operator may give about one broker."""
 
     QUARANTINE = "quarantine"  # no vote except on itself
     MAINTENANCE = "maintenance"  # a planned stop: its record stays fresh
@@ -38,7 +38,7 @@ class BrokerOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Who ordered something, why, and until when it holds."""
+    """The author of an order, its reason, and its end."""
 
     until: datetime
     reason: str
@@ -75,7 +75,7 @@ class UsageEvent:
 
 @dataclass(frozen=True, slots=True)
 class TombstoneEvent:
-    """A broker's record was removed: it is decommissioned, or somebody wants it to look so."""
+    """A broker's record was removed: it is decommissioned, or a client pretends so."""
 
     broker_id: int
 
@@ -126,7 +126,7 @@ def order_key(order: BrokerOrder, broker_id: int) -> str:
 
 
 def read_event(key: bytes | str | None, value: RawValue | None, appended_ms: int | None = None) -> Event:
-    """Say what a record of the topic means. Never raises, whatever the bytes are.
+    """Return the meaning of a record of the topic. Never raises, whatever the bytes are.
 
     ``appended_ms`` is the record's own timestamp (epoch), None where that is not known.
     """
@@ -203,7 +203,7 @@ def _document(value: RawValue) -> dict[str, object]:
 
 
 def _note(document: dict[str, object]) -> Note:
-    """An order without an end is refused: what is forgotten must end by itself."""
+    """An order without an end is refused: a forgotten order must end by itself."""
     try:
         until = parse_utc(document.get("Until"))
     except InvalidTimestamp as error:

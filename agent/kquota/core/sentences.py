@@ -1,4 +1,4 @@
-"""What a decision says to people: the same words in the journal, the status, the metrics and the CLI."""
+"""The sentences of a decision: the same words in the journal, the status, the metrics and the CLI."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _because(decision: Decision) -> str:
 
 
 def reason_sentence(reason: Reason) -> str:
-    """Return what one reason says."""
+    """Return one reason in words."""
     where = f"volume {reason.volume} of broker {reason.broker_id}"
     if reason.cause is Cause.FALLBACK:
         return "fallback, because the state of " + (

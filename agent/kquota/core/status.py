@@ -71,7 +71,7 @@ def _broker(
 
 
 def _mode(record: UsageRecord) -> str | None:
-    """Return the mode in force at the broker's plug-in; None where its record says none that we know."""
+    """Return the mode in force at the broker's plug-in; None if its record has no mode that we know."""
     said = None if record.applied is None else record.applied.get("Mode")
     return str(said) if said in tuple(Mode) else None
 

@@ -21,8 +21,8 @@ def parse_utc(text: object) -> datetime:
     """Read an ISO 8601 point in time such as ``2026-11-20T10:15:30.123Z``, as an aware UTC datetime.
 
     Another offset than Z is converted. Text without one is refused: a local time of an unknown
-    machine says nothing about freshness. Seconds and up to 9 decimals are optional; what is finer than
-    a microsecond is cut off.
+    machine proves nothing about freshness. Seconds and up to 9 decimals are optional; digits finer than
+    a microsecond are cut off.
 
     Raises:
         InvalidTimestamp: not such a text.

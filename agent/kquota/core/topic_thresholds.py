@@ -25,12 +25,12 @@ _FACTORS = {"": 1} | {
 
 
 class InvalidThresholds(ValueError):
-    """Thresholds that contradict themselves, or a document without any; says what is allowed."""
+    """Thresholds that contradict themselves, or a document without any; names the allowed values."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicThresholds:
-    """What may come in on one broker, in all and for single topics, in bytes per second.
+    """The bytes per second that one broker accepts, in all and for single topics.
 
     Raises:
         InvalidThresholds: one is out of range, a topic has an impossible name, or they add up to more than
@@ -59,7 +59,7 @@ class TopicThresholds:
 
     @property
     def rest_bytes_per_second(self) -> int:
-        """What the topics without a threshold of their own share evenly."""
+        """The rest that topics without a threshold of their own share evenly."""
         return self.total_bytes_per_second - sum(self.topics.values())
 
     def with_total(self, bytes_per_second: int) -> TopicThresholds:

@@ -1,4 +1,4 @@
-"""The usage record: what one broker says about its volumes (value of the usage topic).
+"""The usage record: one broker's report about its volumes (value of the usage topic).
 
 The message is the one of the Strimzi proposal, with optional fields of ours (see
 ``schemas/usage.schema.json``). Readers ignore what they do not know.
@@ -53,7 +53,7 @@ MAX_VOLUMES = 4096
 
 
 class VolumeStatus(StrEnum):
-    """What the owner knows about a volume."""
+    """The state of a volume, as its owner knows it."""
 
     OK = "ok"
     OFFLINE = "offline"  # the broker itself has taken its log dirs offline: no vote
@@ -64,7 +64,7 @@ _STATUS_BY_NAME = {status.value: status for status in VolumeStatus}
 
 
 class VolumeRole(StrEnum):
-    """What Kafka keeps on a volume."""
+    """The kind of data that Kafka keeps on a volume."""
 
     DATA = "data"
     METADATA = "metadata"  # only the KRaft log: alerted, but pausing producers can't free it
@@ -78,7 +78,7 @@ class Volume(NamedTuple):
     """One volume in a usage record; a tuple, because clusters have thousands and read them all the time.
 
     ``limits`` are those that hold here: the volume's own where it has them, else the record's; None
-    where they can't be judged, and ``limits_problem`` says why. ``own_hard`` and ``own_soft`` are the
+    if they can't be judged, and ``limits_problem`` has the reason. ``own_hard`` and ``own_soft`` are the
     volume's own, for writing the record. ``fill_bytes_per_second`` is how fast its owner sees it fill
     (:mod:`kquota.core.fill`), negative where it empties, None where that is not known.
     """
@@ -100,7 +100,7 @@ class Volume(NamedTuple):
 
     @property
     def votes(self) -> bool:
-        """Whether the volume has a say in the cluster's decision."""
+        """Whether the volume votes in the cluster's decision."""
         return self.role is _DATA and self.status is not _OFFLINE
 
     def measured_headroom(self) -> Fraction | None:
@@ -127,9 +127,10 @@ class Volume(NamedTuple):
         )
 
     def vote(self, *, away: bool = False) -> Vote | None:
-        """Return what the volume says in the decision; None where it has no say, or nothing to say.
+        """Return the volume's vote in the decision; None if it has no vote, or nothing to vote for.
 
-        ``away`` says that its broker is: it runs on without an offline volume no longer, and a latch counts.
+        ``away`` means that its broker is inactive: it no longer runs on without an offline volume, and a
+        latch counts.
         """
         if not self.votes and not (away and self.latched and self.role is _DATA):
             return None
@@ -146,9 +147,9 @@ class Volume(NamedTuple):
 
     @property
     def _had_figures(self) -> bool:
-        """Whether an old look at a volume that nobody can read any more still counts as a breach.
+        """Whether old figures of a volume that can't be read any more still count as a breach.
 
-        Otherwise old figures must not speak for it; a capacity of 0 says that there never were any.
+        Otherwise old figures must not count for it; a capacity of 0 means that there never were any.
         """
         return self.latched or self.capacity_bytes > 0
 
@@ -182,7 +183,7 @@ class UsageRecord:
 
     @cached_property
     def ballot_away(self) -> Ballot:
-        """The same of a broker that is away: what it had latched when it took it offline counts, too."""
+        """The same for an inactive broker: a volume that was latched when it went offline counts, too."""
         if all(volume.status is not _OFFLINE for volume in self.volumes):
             return self.ballot
         return Ballot.of(vote for volume in self.volumes if (vote := volume.vote(away=True)) is not None)
@@ -318,7 +319,7 @@ class _CommonLimits:
 
 
 def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
-    """Read a volume. Clusters have thousands, several times a minute: what is usual is looked at first."""
+    """Read a volume. Clusters have thousands, several times a minute: the usual case comes first."""
     fields = entry if type(entry) is dict else object_field(entry, index)
     try:
         name, capacity, consumed = fields["VolumeName"], fields["Capacity"], fields["Consumed"]
@@ -362,7 +363,7 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
 def _limits_of(
     fields: Mapping[str, object], where: str, common: _CommonLimits
 ) -> tuple[Limit | None, Limit | None, LimitPair | None, str | None]:
-    """Return a volume's own hard and soft limit, the pair that holds for it, and what is wrong with it."""
+    """Return a volume's own hard and soft limit, the pair that applies to it, and its problem, if any."""
     hard, soft = fields.get("HardLimit"), fields.get("SoftLimit")
     own_hard, own_soft, problem = None, None, None
     if hard is not None:

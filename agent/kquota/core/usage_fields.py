@@ -18,11 +18,11 @@ _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 class MalformedRecord(ValueError):
-    """A value that is no usage record; the text says which key, which value and what is allowed."""
+    """A value that is no usage record; the text names the key, its value and the allowed values."""
 
 
 def limit_field(document: Mapping[str, object], where: str) -> tuple[Limit | None, str | None]:
-    """Return a limit, or what is wrong with its type or level; malformed without them."""
+    """Return a limit, or the problem of its type or level; malformed without them."""
     type_name, level = document.get("type"), document.get("level")
     if not isinstance(type_name, str):
         raise MalformedRecord(f"{where}.type: must be a text")
@@ -43,7 +43,7 @@ def _whole_limit(type_name: str, level: int) -> Limit:
 
 
 def limit_pair(soft: Limit, hard: Limit) -> tuple[LimitPair | None, str | None]:
-    """Return both limits as a pair, or what is wrong with their order."""
+    """Return both limits as a pair, or the problem of their order."""
     try:
         return LimitPair(soft, hard), None
     except InvalidLimit as error:
@@ -85,7 +85,7 @@ def sequence_field(record: Mapping[str, object]) -> int | None:
 
 
 def replaces_field(record: Mapping[str, object]) -> tuple[str, int] | None:
-    """Return which instance the record says has ended, and with which number; None where it says nothing."""
+    """Return the instance that has ended by the record, with its number; None if the record names none."""
     value = record.get("Replaces")
     if not isinstance(value, Mapping):
         return None
@@ -99,7 +99,7 @@ def optional_text(value: object) -> str | None:
 
 
 def applied_field(record: Mapping[str, object]) -> Mapping[str, str | int | float | None] | None:
-    """Return what the plug-in applies, fit to print and to be written as JSON; what is nested is dropped."""
+    """Return what the plug-in applies, fit to print and to be written as JSON; nested values are dropped."""
     document = record.get("Applied")
     if not isinstance(document, dict):
         return None

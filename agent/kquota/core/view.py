@@ -1,4 +1,4 @@
-"""The cluster view: what the records read so far say about every broker (the fold).
+"""The cluster view: the state of every broker by the records read so far (the fold).
 
 Per key the order of records is the topic's; the order of records of different brokers never matters.
 The view is a plain value in memory; the time is only used to forget what can't matter any more.
@@ -28,7 +28,7 @@ from kquota.core.usage import UsageRecord
 
 # Records from the future that are kept for a broker until their time has come.
 MAX_PENDING_RECORDS = 32
-# Brokers that the cluster does not list (stopped ones, and whatever somebody made up), and orders about
+# Brokers that the cluster does not list (stopped ones, and invented ids), and orders about
 # single brokers, that are kept. Far more than a cluster has; a key costs a stranger nothing.
 MAX_UNLISTED_BROKERS = 4096
 MAX_BROKER_ORDERS = 4096
@@ -37,7 +37,7 @@ MAX_RIVALS = 8
 
 
 class FoldResult(StrEnum):
-    """What became of a record; the label of the metric ``kquota_records_total``."""
+    """The fate of a record; the label of the metric ``kquota_records_total``."""
 
     USAGE = "usage"
     FUTURE = "future"
@@ -59,7 +59,7 @@ class NoRecord(StrEnum):
 
 
 def excess_sentence(key: bytes | str | None) -> str:
-    """Say which record was not kept, and why."""
+    """Return which record was not kept, and why."""
     return (
         f"{_record_of(key)} is not kept: the topic tells of more than"
         f" {MAX_UNLISTED_BROKERS} brokers that the cluster does not list, or of as many orders"
@@ -67,7 +67,7 @@ def excess_sentence(key: bytes | str | None) -> str:
 
 
 def foreign_sentence(key: bytes | str | None, cluster_id: str | None) -> str:
-    """Say why a well-formed usage record of another cluster can't be used."""
+    """Return why a well-formed usage record of another cluster can't be used."""
     return f"{_record_of(key)} can't be used: ClusterId: {printable(cluster_id or '')} is another cluster's"
 
 
@@ -86,7 +86,7 @@ class BrokerHistory:
     """
 
     records: list[UsageRecord] = field(default_factory=list)
-    # what was seen last of a broker that has no record
+    # the last observation of a broker that has no record
     last_event: NoRecord = NoRecord.MISSING
     rivals: dict[str, UsageRecord] = field(default_factory=dict)
 
@@ -122,7 +122,7 @@ class BrokerHistory:
         return [record for record in latest.values() if record.snapshot_at <= horizon]
 
     def _keep_rivals(self, former: Iterable[UsageRecord], record: UsageRecord) -> None:
-        """Keep the records of other instances that a new one displaces, unless it says that they ended."""
+        """Keep the records of other instances that a new one displaces, unless it reports that they ended."""
         for one in former:
             if one.instance_id is not None:
                 self.rivals[one.instance_id] = one
@@ -158,7 +158,7 @@ class BrokerHistory:
 class ClusterView:
     """Every broker's records, and the operators' orders.
 
-    With a ``cluster_id``, a usage record that names another cluster is malformed: somebody copied it here.
+    With a ``cluster_id``, a usage record that names another cluster is malformed: it was copied here.
     Brokers in ``listed``, those that the cluster lists, are always kept. Of others the lowest ids are, up to
     a bound, so that the order in which records were read does not matter.
     """
@@ -205,14 +205,14 @@ class ClusterView:
         return FoldResult.OPERATOR
 
     def settles(self, event: Event, now: datetime) -> bool:
-        """Whether nothing that its key said before can count any more."""
+        """Whether no earlier record of its key can count any more."""
         if isinstance(event, UsageEvent):
             from_the_future = event.record.snapshot_at - now > self.future_tolerance
             return not from_the_future and not self._of_another_cluster(event.record)
         return isinstance(event, TombstoneEvent | HoldEvent | BrokerOrderEvent)
 
     def know_cluster(self, cluster_id: str | None) -> None:
-        """Take in which cluster this is, None where nobody has said yet.
+        """Take in the cluster's id, None if it has not been reported yet.
 
         Records of other clusters that were folded before it was known count no more.
         """
@@ -245,7 +245,7 @@ class ClusterView:
         return broker_id < highest
 
     def _takes_order(self, order: BrokerOrder, broker_id: int, now: datetime) -> bool:
-        """Whether there is room for an order; what has ended, and what is about a higher id, makes room."""
+        """Whether there is room for an order; ended orders, and orders about higher ids, make room."""
         if (order, broker_id) in self.orders or len(self.orders) < MAX_BROKER_ORDERS:
             return True
         self.orders = {key: note for key, note in self.orders.items() if note.in_force(now)}
@@ -288,7 +288,7 @@ class ClusterView:
         return history.others(now + self.future_tolerance)
 
     def records_at(self, now: datetime) -> Callable[[int], UsageRecord | NoRecord]:
-        """Return what `record_of` says at that moment, for who asks about thousands of brokers."""
+        """Return the result of `record_of` at that moment, for callers that need thousands of brokers."""
         histories, horizon = self.brokers, now + self.future_tolerance
 
         def record_of(broker_id: int) -> UsageRecord | NoRecord:
@@ -303,9 +303,9 @@ class ClusterView:
         return record_of
 
     def joined(self, now: datetime, self_id: int | None = None) -> dict[int, datetime]:
-        """Return when brokers became active as the records say, the latest where they differ.
+        """Return when brokers became active according to the records, the latest time if they differ.
 
-        A quarantined broker's record says it to itself alone; what is from the future says nothing yet.
+        A quarantined broker's record counts only for itself; a time from the future does not count yet.
         """
         horizon, joined = now + self.future_tolerance, dict[int, datetime]()
         ignored = self.brokers_under(BrokerOrder.QUARANTINE, now) - {self_id}

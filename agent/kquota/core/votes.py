@@ -1,4 +1,4 @@
-"""What a record's volumes say in the cluster's decision, made once for each record.
+"""The votes of a record's volumes in the cluster's decision, made once for each record.
 
 A record never changes, so neither do its votes. A cluster of thousands of volumes is decided upon several
 times a second by looking at each record's worst vote; only new records cost more.

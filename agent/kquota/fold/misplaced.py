@@ -1,7 +1,7 @@
 """Whether the records of the usage topic lie where later records of their keys would go.
 
 Compaction compares records of a key only within a partition. Where partitions were added, the old record of a
-key stays in its partition for ever, and later ones, a tombstone, say, go to another one.
+key stays in its partition for ever, and later ones, for example a tombstone, go to another one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from kquota.core.records import IgnoredEvent, read_event
 from kquota.fold.records import TopicRecord
 
-# Far more than brokers and orders; what invented keys can make an agent remember is bounded.
+# Far more than brokers and orders; the bound limits the memory that invented keys can take.
 _MAX_KEYS = 10_000
 
 
@@ -36,7 +36,7 @@ class MisplacedRecords:
         )
 
     def take(self, record: TopicRecord) -> None:
-        """Take in a record; a tombstone takes away what is in its own partition."""
+        """Take in a record; a tombstone removes the record in its own partition."""
         key = record.key
         if key is None or isinstance(read_event(key, None), IgnoredEvent):
             return

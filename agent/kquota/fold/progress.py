@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 class ReadingProgress:
     """Positions, and which partitions are still behind the end they had when their reading began.
 
-    A partition has caught up when its position has reached that end, or when the broker says that there is
+    A partition has caught up when its position has reached that end, or when the broker reports that there is
     nothing more (compaction and control records leave gaps, so the last record before an end may never come).
     """
 
@@ -62,7 +62,7 @@ class ReadingProgress:
         self._advance(partition, offset + 1)
 
     def reached_end(self, partition: int, offset: int) -> None:
-        """The broker says that `offset` is the end at the moment."""
+        """The broker reports that `offset` is the end at the moment."""
         if partition in self._partitions:
             self._behind.discard(partition)
             self._advance(partition, offset)

@@ -1,4 +1,4 @@
-"""What the reader asks the Admin client about its topic while it reads, without waiting for the answers."""
+"""The reader's requests to the Admin client about its topic, made without waiting for the answers."""
 
 import time
 from collections.abc import Callable

@@ -34,7 +34,7 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
 from kquota.kafka.threads import going_on, repeat
 
 _POLL_SECONDS = 0.25
-_POLL_SECONDS_AT_THE_START = 0.02  # answers about the topic come beside the records
+_POLL_SECONDS_AT_THE_START = 0.02  # answers about the topic arrive in parallel with the records
 _RECORDS_A_STEP = 1000
 _RETRY_SECONDS = 1.0
 _PROBE_TIMEOUT_SECONDS = 0.3
@@ -54,8 +54,8 @@ _READER_PROPERTIES = {
     # The topic is small by its settings; these bound what an ill-set one can take: some records ahead per
     # partition.
     "queued.max.messages.kbytes": "4096",
-    # A broker is asked again a tenth of a second after its last answer, or at once when that was empty: what
-    # comes alone comes at once, and of a thousand agents' records many come with one answer. See
+    # A broker is asked again a tenth of a second after its last answer, or at once when that was empty: a
+    # single record comes at once, and of a thousand agents' records many come with one answer. See
     # docs/adr/0103-records-of-large-clusters-come-in-batches.md.
     "queued.min.messages": "1",
     "fetch.queue.backoff.ms": "100",
@@ -68,7 +68,7 @@ _READER_PROPERTIES = {
 
 
 class _Source(StrEnum):
-    """Where a failure showed. A success at one place says nothing about another."""
+    """The place of a failure. A success at one place proves nothing about another."""
 
     CONNECTION = "connection"
     FETCH = "fetch"
@@ -198,7 +198,7 @@ class TopicReader:
             KafkaError.OFFSET_OUT_OF_RANGE,
             KafkaError._LOG_TRUNCATION,
         ):
-            # What it means is known when the topic has been looked at again.
+            # Its meaning is known after the next check of the topic.
             self._out_of_order = error.str()
             self._questions.look_soon()
         failure = self._failure(error)
@@ -215,7 +215,7 @@ class TopicReader:
             self._follow(found)
 
     def _follow(self, facts: TopicFacts) -> None:
-        """Adapt what is read to what the topic is now."""
+        """Adapt the assignment to the present topic."""
         if facts.topic_id in self._former_ids:
             # A broker that has not yet heard of the new topic.
             return
@@ -290,7 +290,8 @@ class TopicReader:
         return self._client.errors.explain(failure)
 
     def _connection_failed(self, failure: KafkaFailure) -> None:
-        # One broker of several that cannot be reached keeps nobody from reading the others' partitions.
+        # One broker of several that cannot be reached does not keep agents from reading the others'
+        # partitions.
         if failure.kind is not Kind.UNREACHABLE or self._client.errors.all_brokers_down:
             self._failed(_Source.CONNECTION, failure)
 

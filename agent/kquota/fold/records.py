@@ -1,4 +1,4 @@
-"""What the reader of the usage topic hands over: records as they are, and events about the reading itself."""
+"""The output of the reader of the usage topic: records as they are, and events about the reading itself."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from kquota.kafka.errors import KafkaFailure
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
     """One record, uninterpreted. `value` None is a tombstone. `timestamp_ms` is the record's own (epoch,
-    None for none) and says nothing about the freshness of what it holds.
+    None for none) and proves nothing about the freshness of its content.
     """
 
     partition: int
@@ -22,8 +22,8 @@ class TopicRecord:
 @dataclass(frozen=True, slots=True)
 class TopicRestarted:
     """The topic is a new one, or its offsets have gone back: everything is read again from its beginning,
-    and the offsets of what follows do not compare with those of what came before. It takes back nothing of
-    what was read.
+    and the offsets of later records do not compare with those of earlier ones. It reverts nothing that was
+    read.
 
     Of the `same_topic` the records that are still there come again. In either case CaughtUp follows when the
     topic has been read to its end.
@@ -59,7 +59,7 @@ class ReadingFailed:
 
 @dataclass(frozen=True, slots=True)
 class ReadingRecovered:
-    """What kept the reader from reading is over."""
+    """The obstacle that kept the reader from reading is gone."""
 
 
 ReaderEvent = TopicRestarted | CaughtUp | PartitionsChanged | ReadingFailed | ReadingRecovered

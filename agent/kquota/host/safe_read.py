@@ -39,7 +39,7 @@ class Refusal:
 
 
 def read_json_object(path: Path, what: str, max_bytes: int = MAX_FILE_BYTES) -> dict[str, object] | Refusal:
-    """Read ``path`` as one strict JSON object, or say why not; ``what`` names it in the sentence.
+    """Read ``path`` as one strict JSON object, or return why not; ``what`` names it in the sentence.
 
     Accepted is only a regular file (no symbolic link), at most ``max_bytes`` long, that group and
     others can't write, owned by root or by the owner of its directory, which group and others can't

@@ -1,4 +1,4 @@
-"""What became of published records: counters, the last error, and whether the connection stands."""
+"""The fate of published records: counters, the last error, and whether the connection stands."""
 
 import threading
 from collections import Counter
@@ -58,7 +58,7 @@ class DeliveryTally:
             self._connected = False
 
     def disconnected(self, failure: KafkaFailure) -> None:
-        """The connection failed; nothing is said about any record yet."""
+        """The connection failed; the fate of the records is not known yet."""
         with self._lock:
             self._last_failure = failure
             self._connected = False

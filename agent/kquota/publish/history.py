@@ -1,4 +1,4 @@
-"""Publishing history records: in order, within bounds while the cluster is away, and in nobody's way."""
+"""Publishing history records: in order, within bounds while the cluster is away, delaying nothing else."""
 
 import threading
 import time
@@ -31,10 +31,10 @@ class _HistoryRecord:
 class HistoryPublisher:
     """Publishes history records from a buffer of at most `max_buffered_bytes` (keys and values).
 
-    When it is full the oldest records are dropped and counted: what happens now matters more than what
-    happened while the cluster was away, and the decisions themselves are in the journal. A record that the
+    When it is full the oldest records are dropped and counted: present events matter more than events
+    while the cluster was away, and the decisions themselves are in the journal. A record that the
     cluster refuses for its size is dropped and counted at once. A record can land twice; (ClusterId,
-    BrokerId, InstanceId, Kind, Sequence) tells. Raises ConfigurationError for properties that librdkafka
+    BrokerId, InstanceId, Kind, Sequence) shows it. Raises ConfigurationError for properties that librdkafka
     refuses.
     """
 
@@ -50,7 +50,7 @@ class HistoryPublisher:
         self._max_buffered_bytes = max_buffered_bytes
         self._clock = clock
         own = {
-            # Nobody waits for history: a second of records goes in one compressed batch. lz4 is part of every
+            # History is not urgent: a second of records goes in one compressed batch. lz4 is part of every
             # librdkafka and of every Kafka client that reads it.
             "linger.ms": "1000",
             "compression.type": "lz4",
@@ -102,7 +102,7 @@ class HistoryPublisher:
             return len(self._buffer) + len(self._under_way)
 
     def close(self) -> None:
-        """Give up what is not delivered and end the connection, within two seconds."""
+        """Give up undelivered records and end the connection, within two seconds."""
         self._stopped.set()
         with self._changed:
             self._changed.notify_all()
@@ -132,7 +132,7 @@ class HistoryPublisher:
         self._hand_over()
         self._producer.poll(0 if idle else _POLL_SECONDS)
         if self._producer.generation != self._generation:
-            # The new client knows nothing of what was under way in the old one.
+            # The new client does not know the requests in flight of the old one.
             self._generation = self._producer.generation
             with self._lock:
                 self._take_back(sorted(self._under_way))

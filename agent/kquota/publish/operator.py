@@ -30,7 +30,8 @@ def publish_operator_record(
 ) -> Published | KafkaFailure:
     """Publish one record and wait for all in-sync replicas; `value` None is a tombstone.
 
-    `headers` say who, when and why. Raises ConfigurationError for properties that librdkafka refuses.
+    `headers` hold the author, the time and the reason. Raises ConfigurationError for properties that
+    librdkafka refuses.
     """
     own = {"linger.ms": "0", "message.timeout.ms": str(max(1000, int(timeout_seconds * 1000)))}
     producer = TopicProducer(properties, Role.ADMIN, topic, own)

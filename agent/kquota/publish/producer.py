@@ -1,4 +1,4 @@
-"""What the publishers share: a producer for one topic that tells what became of its records."""
+"""The common part of the publishers: a producer for one topic that reports the fate of its records."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from kquota.kafka.threads import going_on
 from kquota.publish.delivery import DeliveryTally, Headers
 from kquota.publish.topics import MAX_RECORD_BYTES
 
-# What was purged is reported at once; this is for a machine that has no time.
+# Purged records are reported at once; this time is for a busy machine.
 _RETIRE_SECONDS = 1.0
 
 PRODUCER_PROPERTIES = {
@@ -30,7 +30,7 @@ PRODUCER_PROPERTIES = {
 
 
 class TopicProducer:
-    """A librdkafka producer for one topic, built anew when its credentials are rotated.
+    """A librdkafka producer for one topic, built again when its credentials are rotated.
 
     `on_failure` gets every failure of the connection and those that are reported; it never ends the caller.
     Raises ConfigurationError for properties that librdkafka refuses.
@@ -123,24 +123,25 @@ class TopicProducer:
     def _refusal(self, error: KafkaError) -> KafkaFailure:
         """Why librdkafka does not take a record.
 
-        No broker was asked, so our certificate has no part in it, and nobody is to wait until it is read.
+        No broker was asked, so our certificate is not involved, and no caller has to wait until it is read.
         """
         failure = classify(error, operation=Operation.WRITE, topic=self._topic)
         return self._client.errors.explain(failure)
 
     def report(self, failure: KafkaFailure) -> None:
-        """Tell the receiver of failures; call it without locks."""
+        """Notify the receiver of failures; call it without locks."""
         if self._on_failure is None:
             return
         with going_on("the receiver of publication errors"):
             self._on_failure(failure)
 
     def close(self) -> None:
-        """End the client; what it still holds is given up without reports."""
+        """End the client; it gives up the records that it still holds, without reports."""
         self._client.close()
 
     def _connection_failed(self, failure: KafkaFailure) -> None:
-        # One broker of several that cannot be reached is not the connection lost: records tell in time.
+        # One broker of several that cannot be reached does not lose the connection: the records show it in
+        # time.
         if failure.kind is not Kind.UNREACHABLE or self._client.errors.all_brokers_down:
             self.tally.disconnected(failure)
             self.report(failure)

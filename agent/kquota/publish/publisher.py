@@ -52,7 +52,7 @@ class UsagePublisher:
         timeout_ms = str(max(1000, int(interval_seconds * 1000)))
         own = {
             "linger.ms": "0",
-            # Every agent reads every record: what is saved here is saved a thousand times in a large cluster.
+            # Every agent reads every record: a byte saved here is saved a thousand times in a large cluster.
             "compression.type": "lz4",
             "message.timeout.ms": timeout_ms,
             "request.timeout.ms": timeout_ms,
@@ -81,7 +81,7 @@ class UsagePublisher:
             else:
                 failure = self._send(snapshot)
         if under_way:
-            # What is queued but not sent is reported as purged, and the waiting one follows it.
+            # Queued records that are not sent are reported as purged, and the waiting one follows them.
             self._producer.purge_unsent()
         if failure is not None:
             self._producer.report(failure)
@@ -106,7 +106,7 @@ class UsagePublisher:
         return self._producer.credentials_problem
 
     def close(self) -> None:
-        """Give up what is under way and end the connection, within two seconds. Call flush() first to
+        """Give up requests in flight and end the connection, within two seconds. Call flush() first to
         deliver it.
         """
         self._stopped.set()
@@ -132,8 +132,8 @@ class UsagePublisher:
             self._producer.report(failure)
 
     def _left_behind(self) -> list[_Snapshot]:
-        """Take out what nothing else will send: what was under way in a client that has been replaced, and
-        what waits although nothing of its key is under way. The caller holds the lock.
+        """Take out the records that nothing else will send: those in flight in a client that has been
+        replaced, and those that wait although no record of their key is in flight. The caller holds the lock.
         """
         generation = self._producer.generation
         for key, snapshot in list(self._under_way.items()):

@@ -1,4 +1,4 @@
-"""The usage and the history topic: what they must be like, and how a topic that is there compares."""
+"""The usage and the history topic: their required settings, and how an existing topic compares."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,8 +24,8 @@ _UNLIMITED = "-1"
 
 @dataclass(frozen=True, slots=True)
 class TopicContract:
-    """What a topic must be like. `cleanup_policy` decides whether it is accepted, the rest is for its
-    creation.
+    """The settings that a topic must have. `cleanup_policy` decides whether it is accepted, the rest is for
+    its creation.
 
     `partitions` and `replication_factor` are None where they follow from the number of brokers.
     """
@@ -100,7 +100,7 @@ def history_topic(
 ) -> TopicContract:
     """The history topic: bounded in time and in bytes a partition, whichever comes first.
 
-    It lies on the very disks that kquota guards; whoever wants to keep more reads it away.
+    It lies on the very disks that kquota guards; to keep more, read it away.
     """
     return TopicContract(
         name,
@@ -125,7 +125,7 @@ def history_topic(
 
 
 class Verdict(StrEnum):
-    """What came of looking at a topic."""
+    """The result of checking a topic."""
 
     OK = "ok"
     CREATED = "created"

@@ -1,4 +1,4 @@
-"""Settings: what the operator configured, from ``agent.yml``, the environment and credentials."""
+"""Settings: the operator's configuration, from ``agent.yml``, the environment and credentials."""
 
 from kquota.settings.layers import RESERVED_VARIABLES
 from kquota.settings.load import load, load_text

@@ -57,7 +57,7 @@ _ExactLoader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
 
 
 class FileLayer:
-    """What the YAML file says."""
+    """The values of the YAML file."""
 
     def __init__(self, path: Path, text: str) -> None:
         """Parse ``text``, the content of ``path``.
@@ -158,7 +158,7 @@ class _EnvironmentSource(EnvSettingsSource):
 
 
 class EnvironmentLayer:
-    """What the variables ``KQUOTA_A__B`` say."""
+    """The values of the variables ``KQUOTA_A__B``."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         """Take the variables with our prefix; ``problems`` holds those that are for no key.
@@ -216,7 +216,7 @@ class EnvironmentLayer:
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``below`` with what ``above`` says; mappings in both are merged key by key."""
+    """Return ``below`` with the values of ``above``; mappings in both are merged key by key."""
     result = dict(below)
     for key, value in above.items():
         under = result.get(key)

@@ -1,4 +1,4 @@
-"""Load the configuration from its layers; say everything that is wrong at once."""
+"""Load the configuration from its layers; report all its problems at once."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _layers(text: str, path: Path, environ: Mapping[str, str]) -> tuple[FileLaye
 def _credentials_directory(path: Path, environ: Mapping[str, str]) -> Path:
     """Return where systemd has put this process's credentials, or those of the agent with the configuration.
 
-    The latter is for commands that root runs beside the agent; it is there as long as that runs.
+    The latter is for commands that root runs next to the agent; it exists as long as the agent runs.
     """
     if given := environ.get("CREDENTIALS_DIRECTORY"):
         return Path(given)

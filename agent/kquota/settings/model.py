@@ -41,9 +41,9 @@ from kquota.settings.values import (
 
 # Two of Kafka's times must pass well before silence counts as "undetermined" and holds the whole cluster:
 # broker.session.timeout.ms (default 9 s), until a dead host is fenced, and replica.lag.time.max.ms (default
-# 30 s), for which a failed replica of the usage topic can keep everybody's records from being read.
+# 30 s), for which a failed replica of the usage topic can keep agents from reading all records.
 SAFE_STALENESS_SECONDS = 40
-# A third of the unit's WatchdogSec: systemd ends an agent that completes no cycle for so long.
+# A third of the unit's WatchdogSec: systemd ends an agent that completes no cycle for this long.
 MAX_SAMPLE_INTERVAL_SECONDS = 10.0
 SourceOf = Callable[[Sequence[str]], str]
 """Tells where a key is from: file and line, or the variable."""
@@ -60,7 +60,7 @@ class _Section(BaseModel):
 
 
 class BrokerSection(_Section):
-    """The broker beside the agent."""
+    """The broker on the agent's host."""
 
     server_properties: AbsolutePath
     node_id: NodeId = None
@@ -85,7 +85,7 @@ class HistoryTopicSection(_Section):
 
 
 class TopicsSection(_Section):
-    """The agent's topics; ``create`` says whether a missing one is created."""
+    """The agent's topics; ``create`` decides whether a missing one is created."""
 
     create: Boolean = True
     usage: UsageTopicSection = UsageTopicSection()
@@ -93,7 +93,7 @@ class TopicsSection(_Section):
 
 
 class VolumeLimitsSection(_Section):
-    """Limits of one volume; what is left out is the broker's."""
+    """Limits of one volume; a missing limit is the broker's."""
 
     hard: LimitOrNone = None
     soft: LimitOrNone = None
@@ -128,7 +128,7 @@ class LimitsSection(_Section):
         return self
 
     def own(self, path: str | None) -> VolumeLimitsSection:
-        """Return what ``volumes`` says under that path."""
+        """Return the value of ``volumes`` for that path."""
         return VolumeLimitsSection() if path is None else self.volumes[path]
 
     def pair(self, path: str | None) -> LimitPair:
@@ -145,7 +145,7 @@ class MetricsSection(_Section):
 
 
 class LogSection(_Section):
-    """What is logged."""
+    """The settings of logging."""
 
     level: LogLevelValue = LogLevel.INFO
 
@@ -270,7 +270,7 @@ class Settings(BaseSettings):
         return document
 
     def warnings(self) -> tuple[str, ...]:
-        """Return, in sentences, what is allowed but seldom meant."""
+        """Return, in sentences, settings that are allowed but seldom intended."""
         found = []
         if self.staleness_seconds <= SAFE_STALENESS_SECONDS:
             found.append(

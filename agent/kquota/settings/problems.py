@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in sentences an operator can act on."""
+"""The problems of a configuration, in sentences an operator can act on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong: where, which key (dotted path), what about it, and what is allowed there.
+    """One problem: where, which key (dotted path), what about it, and what is allowed there.
 
     ``value`` is the refused value as shown to people, redacted where it is secret, or None where there
     is none to show (a missing or unknown key).
@@ -48,7 +48,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check of several keys found: a key below the checked place, and what is wrong there."""
+    """The result of a check of several keys: a key below the checked place, and its problem."""
 
     key: tuple[str, ...]
     wrong: str

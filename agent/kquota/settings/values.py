@@ -1,6 +1,6 @@
-"""The kinds of values in the configuration: how each is read, and in words what is allowed.
+"""The kinds of values in the configuration: how each is read, and the allowed values in words.
 
-Every leaf of the model carries an :class:`Allowed`; it is the text an operator sees beside a value that
+Every leaf of the model carries an :class:`Allowed`; it is the text that an operator sees with a value that
 was refused.
 """
 
@@ -38,7 +38,7 @@ class ListenAddress:
 
 
 class LogLevel(StrEnum):
-    """What is logged: this level and what is graver."""
+    """The level of logging: this level and graver ones."""
 
     DEBUG = "DEBUG"
     INFO = "INFO"

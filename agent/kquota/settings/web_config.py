@@ -1,7 +1,7 @@
 """The web configuration of the metrics endpoint, in the form of Prometheus' exporters.
 
-Source: https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md. What is not
-offered of it is refused: an option that protects must not be ignored.
+Source: https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-configuration.md. Keys of it that
+we do not offer are refused: an option that protects must not be ignored.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TlsSection(_Section):
 
 
 class WebConfig(_Section):
-    """TLS and users; without the former the endpoint speaks plain HTTP, without the latter to everybody."""
+    """TLS and users; without the former the endpoint speaks plain HTTP, without the latter to all clients."""
 
     tls_server_config: TlsSection | None = None
     basic_auth_users: dict[str, Annotated[str, PlainValidator(_hash)]] = {}

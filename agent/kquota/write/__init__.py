@@ -1,1 +1,1 @@
-"""Write: what the agent leaves on the local file system, replaced atomically or not at all."""
+"""Write: the agent's files on the local file system, replaced atomically or not at all."""

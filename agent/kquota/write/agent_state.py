@@ -1,4 +1,4 @@
-"""What the agent remembers across restarts and reboots, in its state directory.
+"""The agent's memory across restarts and reboots, in its state directory.
 
 Only convenience and caution live here: everything the cluster has to agree on is in the topic. A lost
 or broken state file therefore never loosens anything; the agent observes until enforcing is verified
@@ -67,12 +67,12 @@ class AgentState:
 
 
 class AgentStateFile:
-    """The state file: the agent's own, or, for commands beside a running agent, somebody else's."""
+    """The state file: the agent's own, or, for commands next to a running agent, another agent's."""
 
     def __init__(self, path: Path, *, take_over: bool = False) -> None:
-        """Open ``path``. The agent takes it over: what an earlier agent left half done there is removed.
+        """Open ``path``. The agent owns it: it removes unfinished files that an earlier agent left there.
 
-        Nobody else may: what looks left over could be what a live agent is writing this very moment.
+        No other program may: a file that looks left over could be one that a live agent is writing.
 
         Raises:
             OSError: the leftovers of an earlier agent can't be removed.
@@ -83,10 +83,10 @@ class AgentStateFile:
             remove_leftovers(path)
 
     def load(self) -> tuple[AgentState, str | None]:
-        """Return the state, and what was wrong with the file, if anything, as one sentence.
+        """Return the state, and the defect of the file, if any, as one sentence.
 
-        Of a broken file the empty state is returned, and the agent sets it aside beside its old place with
-        the suffix ``.corrupt``; a missing file is a first start and nothing wrong.
+        For a broken file it returns the empty state, and the agent sets the file aside next to its old place
+        with the suffix ``.corrupt``; a missing file is a first start and nothing wrong.
         """
         try:
             raw = self.path.read_bytes()
@@ -102,7 +102,8 @@ class AgentStateFile:
             return AgentState(), self._set_aside(str(error))
 
     def save(self, state: AgentState) -> None:
-        """Replace the file atomically, readable by the agent alone: also what root saves beside it stays its.
+        """Replace the file atomically, readable only by the agent: also if root saves it, it stays the
+        agent's.
 
         Raises:
             OSError: with the path; the old file is still there.

@@ -12,7 +12,7 @@ _SUFFIX = ".kquota-tmp"
 def replace_file(path: Path, data: bytes, mode: int = 0o644, *, keep_owner: bool = False) -> None:
     """Replace ``path`` by a file with ``data`` and the permissions ``mode`` (whatever the umask).
 
-    It belongs to the caller. With ``keep_owner``, what root replaces in somebody else's directory stays
+    It belongs to the caller. With ``keep_owner``, a file that root replaces in another user's directory stays
     with the file's owner, or else with the directory's.
 
     Temp file in the same directory → fsync → rename → fsync of the directory: a crash at any step
@@ -35,7 +35,7 @@ def replace_file(path: Path, data: bytes, mode: int = 0o644, *, keep_owner: bool
 
 
 def _owner(directory: int, name: str) -> tuple[int, int] | None:
-    """Return whom root leaves the file to, user and group; None for everybody else's and root's own."""
+    """Return the user and group that root leaves the file to; None for other users and root's own."""
     if os.geteuid() != 0:
         return None
     home = os.fstat(directory)
@@ -43,7 +43,7 @@ def _owner(directory: int, name: str) -> tuple[int, int] | None:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         found = home
-    # Root's own in another's directory: that other user is who has to read it.
+    # Root's own file in another user's directory: that user has to read it.
     kept = home if found.st_uid == 0 else found
     return None if kept.st_uid == 0 else (kept.st_uid, kept.st_gid)
 

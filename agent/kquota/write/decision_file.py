@@ -1,4 +1,4 @@
-"""The decision file: the lease that tells the broker's plug-in what to do with producers."""
+"""The decision file: the lease with the state that the broker's plug-in applies to producers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kquota.write.atomic import remove_leftovers, replace_file
 
 __all__ = ["MAX_FILE_BYTES", "DecisionFile", "read"]
 
-# The broker's user, who is not the agent's, reads it.
+# The broker's user, which is not the agent's, reads it.
 _MODE = 0o644
 
 
@@ -19,7 +19,7 @@ class DecisionFile:
     """The one writer of a decision file."""
 
     def __init__(self, path: Path) -> None:
-        """Take over ``path``; what an earlier writer left half done there is removed.
+        """Take over ``path``; remove unfinished files that an earlier writer left there.
 
         Raises:
             OSError: the leftovers of an earlier writer can't be removed.

@@ -1,4 +1,4 @@
-"""The last good configuration: what a bad file at a reload or restart is answered with.
+"""The last good configuration: the answer to a bad file at a reload or restart.
 
 Kept in the state directory, readable by the agent alone, since the text may hold secrets. Secrets given
 by the environment are not kept; they are taken from the environment of the day.
@@ -50,7 +50,7 @@ class ConfigurationFile:
         return self._settings
 
     def remember(self) -> None:
-        """Take what was read last for good, in its ``state_dir``; that this fails is logged and no error."""
+        """Store the last configuration read as good, in its ``state_dir``; a failure is only logged."""
         if self._settings is not None:
             _remember(self._settings.state_dir, self._path, self._text, self._environ)
 
@@ -145,7 +145,7 @@ def _has_memory(state_dir: Path, path: Path) -> bool:
     except OSError:
         return False
     document = _memory(file)
-    # Of whom a damaged one was can't be told: it may well have been of this configuration.
+    # The owner of a damaged file is unknown: it may well have belonged to this configuration.
     return document is None or document.get("path") == str(path)
 
 
