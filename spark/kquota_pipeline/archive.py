@@ -22,7 +22,7 @@ main()
 
 
 def write_program(folder: Path) -> Path:
-    """Write `run_kquota_pipeline.py`, the program that spark-submit wants beside the archive."""
+    """Write `run_kquota_pipeline.py`, the program that spark-submit needs in addition to the archive."""
     target = folder / "run_kquota_pipeline.py"
     target.write_text(_PROGRAM, encoding="utf-8")
     return target

@@ -1,4 +1,4 @@
-"""What is done with a Delta table, in SQL and DataFrames."""
+"""Operations on a Delta table, in SQL and DataFrames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SKIPPING_COLUMNS = ("cluster_id", "broker_id", "at")
 
 
 class NotATable(Exception):
-    """There is no table of that name, or one with other columns; the message says which and where."""
+    """There is no table of that name, or one with other columns; the message names them and the place."""
 
 
 def create(spark: SparkSession, tables: Tables, table: Table) -> None:
@@ -58,7 +58,7 @@ def read(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
 
 
 def exists(spark: SparkSession, tables: Tables, table: Table) -> bool:
-    """Say whether there is such a table."""
+    """Return whether there is such a table."""
     try:
         read(spark, tables, table)
     except NotATable as error:

@@ -1,4 +1,4 @@
-"""The Spark session of a run: what the tables need is set here, where it runs is the operator's business."""
+"""The Spark session of a run: it sets the needs of the tables; the operator decides where it runs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Of any day that a record may name; nobody else reads the tables with the old calendar.
+    # Of any day that a record may name; no other program reads the tables with the old calendar.
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     # A batch of a back-fill has rows of several days: writing their files side by side saves sorting it.
     "spark.sql.maxConcurrentOutputFileWriters": "64",
     # A table's log is small; Delta's 50 tasks to read one cost more than the reading.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
-# What suits one machine. Under spark-submit the operator's own configuration holds instead.
+# Settings for one machine. Under spark-submit the operator's own configuration applies instead.
 _ALONE = {
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
@@ -56,7 +56,7 @@ def start_session(
     if not under_spark_submit and "spark.jars" not in given:
         settings["spark.jars"] = ",".join(str(jar) for jar in ensure_jars(report))
     if not under_spark_submit and settings.get("spark.master", "local").startswith("local"):
-        # Functions in Python run in processes of their own: with what is installed here, not in Debian's
+        # Functions in Python run in processes of their own: with this installation, not with Debian's
         # Python.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
@@ -72,7 +72,7 @@ def start_session(
 
 
 def _is_shipped(spark: SparkSession) -> bool:
-    """Say whether spark-submit was given the archive (--py-files): Spark takes no second one of its name."""
+    """Whether spark-submit was given the archive (--py-files): Spark takes no second one of its name."""
     given = spark.sparkContext.getConf().get("spark.submit.pyFiles") or ""
     return any(path.rsplit("/", 1)[-1] == ARCHIVE_NAME for path in given.split(","))
 

@@ -1,4 +1,4 @@
-"""The tables: what a row of each is, what identifies it, and where it lies.
+"""The tables: the meaning of a row of each, its identity, and its place.
 
 All are Delta tables below one root, which is a URI of any file system that Spark knows (`file:`, `hdfs:`,
 `s3a:`). Each is partitioned by `day`, the UTC day of `at`. Sizes are bytes, rates bytes per second, ratios 0
@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 _Column = tuple[str, DataType, str]
 
-# What every table from the history topic begins with.
+# The first columns of every table from the history topic.
 _ENVELOPE: Sequence[_Column] = (
     ("cluster_id", StringType(), "Kafka's cluster id"),
     ("broker_id", IntegerType(), "the broker whose agent recorded this"),
@@ -64,7 +64,7 @@ HOLD = StructType(
 
 @dataclass(frozen=True)
 class Table:
-    """One table. `identity` tells two rows apart; `order` is how a day's rows lie in its files."""
+    """One table. `identity` distinguishes rows; `order` is how a day's rows lie in its files."""
 
     name: str
     what: str
@@ -198,7 +198,7 @@ OPERATORS = Table(
         ("actor", StringType(), "for people"),
         *_PLACE,
     ),
-    # Two agents may write down one order; its time is the topic's, whoever did.
+    # Two agents may write down one order; its time is the topic's, whichever agent did.
     identity=("cluster_id", "at", "order_kind", "subject_broker_id"),
     order=("cluster_id", "at", "sequence"),
 )

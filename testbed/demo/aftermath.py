@@ -1,4 +1,4 @@
-"""What a full disk does to Kafka when nobody holds producers: seen on volumes and in brokers' logs."""
+"""The effect of a full disk on Kafka when producers are not held: seen on volumes and in brokers' logs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BrokerLog:
 
 @dataclass
 class Aftermath:
-    """The facts so far; `notice` returns what is new as sentences."""
+    """The facts so far; `notice` returns new ones as sentences."""
 
     logs: dict[int, BrokerLog]
     first_full_at: float | None = None

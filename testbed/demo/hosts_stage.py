@@ -53,7 +53,7 @@ class NotSetUp(Exception):
 
 
 class SuiteUnsupported(Exception):
-    """There are no packages for the Debian of this machine; the message says which there are."""
+    """There are no packages for the Debian of this machine; the message lists the existing ones."""
 
 
 def require_what_make_makes(*, protected: bool) -> None:
@@ -108,7 +108,7 @@ def data_paths(spec: HostSpec) -> list[str]:
 
 
 def inventory_settings(plan: Plan, spec: HostSpec) -> dict[str, object]:
-    """What the inventory says besides what it says for every throw-away Kafka; `spec` is any host's."""
+    """The inventory's variables in addition to those of every throw-away Kafka; `spec` is any host's."""
     limits = plan.limits
     return {
         "kafka_log_dirs": [f"{path}/kafka" for path in data_paths(spec)],
@@ -240,7 +240,7 @@ class HostsStage:
             return stack.enter_context(Fleet.create(f"demo-{os.getpid()}", specs))
 
     def _play(self, inventory: Path, playbook: Path, what: str) -> None:
-        # What Ansible keeps, such as connections, goes with the fleet, too. Its output is read here.
+        # Ansible's own files, such as connections, go with the fleet, too. Its output is read here.
         of_ansible = {
             "ANSIBLE_HOME": str(self.cluster.path / "ansible"),
             "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.cluster.path / "ssh"),
@@ -290,7 +290,7 @@ class HostsStage:
                     applied=host.inside("/run/kquota-broker/applied.json"),
                     clock=BootClock(host.inside("/proc/sys/kernel/random/boot_id")),
                 )
-            else:  # what a full disk does is read in the brokers' logs
+            else:  # the effect of a full disk is read in the brokers' logs
                 stack.callback(self._follow(host, brokers[-1].log).kill)
         self.cluster = HostsCluster(fleet, self.cluster.path, tuple(brokers))
 
@@ -300,7 +300,7 @@ class HostsStage:
 
 
 def teller(step: Step) -> Callable[[str, str], None]:
-    """What a step says of a play: its parts for good, its tasks until the next."""
+    """The output of a play within a step: its parts for good, its tasks until the next."""
 
     def tell(kind: str, name: str) -> None:
         if kind == "PLAY":

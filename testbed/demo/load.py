@@ -35,7 +35,7 @@ _FLUSH_SECONDS = 10.0
 
 @dataclass
 class Progress:
-    """What a client has done since it started."""
+    """A client's work since it started."""
 
     at: float
     """CLOCK_MONOTONIC in seconds, which all processes of a machine share."""
@@ -87,7 +87,7 @@ class _Reporter:
 def produce(
     configuration: dict[str, str], topic: str, record_bytes: int, rate_bytes: float, seconds: float | None
 ) -> int:
-    """Produce records of random bytes until told to stop; flat out, or at `rate_bytes` a second."""
+    """Produce records of random bytes until stopped; flat out, or at `rate_bytes` a second."""
     reporter = _Reporter(seconds)
     progress = reporter.progress
     value = os.urandom(record_bytes)
@@ -118,7 +118,7 @@ def produce(
 
 
 def consume(configuration: dict[str, str], topic: str, rate_bytes: float, seconds: float | None) -> int:
-    """Read the topic from its beginning and go on until told to stop; flat out, or `rate_bytes` a second."""
+    """Read the topic from its beginning and continue until stopped; flat out, or `rate_bytes` a second."""
     reporter = _Reporter(seconds)
     # Retention may overtake a reader: then go on with the oldest record there is.
     settings = {"group.id": "kquota-demo", "enable.auto.commit": "false", "auto.offset.reset": "earliest"}

@@ -1,4 +1,4 @@
-"""Starts the load programs beside a cluster and follows what they report."""
+"""Starts the load programs for a cluster and follows their reports."""
 
 from __future__ import annotations
 

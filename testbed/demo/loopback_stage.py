@@ -63,7 +63,7 @@ def agent_configuration(cluster: KafkaCluster, broker_id: int, limits: LimitPair
 
 
 class LoopbackStage:
-    """The running cluster and, with a plug-in, one agent beside each broker."""
+    """The running cluster and, with a plug-in, one agent per broker."""
 
     def __init__(
         self,

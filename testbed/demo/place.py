@@ -1,4 +1,4 @@
-"""What a play needs of the place where it is played: loopback, or hosts with a systemd of their own."""
+"""The requirements of a scenario on its place: loopback, or hosts with a systemd of their own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Broker(Protocol):
 
     @property
     def log(self) -> Path:
-        """What it logs."""
+        """Its log."""
 
     def running(self) -> bool:
         """Whether the process that was there when the play began still is."""
@@ -35,7 +35,7 @@ class Cluster(Protocol):
 
     @property
     def path(self) -> Path:
-        """A directory; what is put in it goes with the cluster."""
+        """A directory; its content goes with the cluster."""
 
     @property
     def brokers(self) -> Sequence[Broker]:
@@ -45,18 +45,18 @@ class Cluster(Protocol):
         """librdkafka properties of an application."""
 
     def administrator_configuration(self) -> Mapping[str, str]:
-        """librdkafka properties of somebody who may do everything."""
+        """librdkafka properties of a user with all permissions."""
 
     def environment(self) -> Mapping[str, str]:
         """Environment for further processes: it makes them end with the cluster."""
 
 
 class Place(Protocol):
-    """A cluster, and kquota in it if it is protected: an agent beside each broker, a plug-in inside."""
+    """A cluster, and kquota in it if it is protected: an agent per broker, a plug-in inside."""
 
     @property
     def plan(self) -> Plan:
-        """What is played."""
+        """The plan of the scenario."""
 
     @property
     def protected(self) -> bool:

@@ -1,4 +1,4 @@
-"""What the demo plays: sizes, limits, placement, pace."""
+"""The plan of the demo: sizes, limits, placement, pace."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Plan:
         return {
             "log.retention.check.interval.ms": "1000",
             "log.initial.task.delay.ms": "1000",
-            # W = 3 s instead of 11: what lands after a breach is in proportion to it, and these disks are
-            # tiny.
+            # W = 3 s instead of 11: the data that lands after a breach is in proportion to it, and these
+            # disks are tiny.
             "quota.window.num": "3",
             # Without kquota, what follows a full disk is to be seen within a minute, too.
             "replica.lag.time.max.ms": "10000",

@@ -93,7 +93,7 @@ class Playground:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def stay(self, report: Callable[[str], None]) -> None:
-        """Say how to get there, and stay until interrupted.
+        """Print how to get there, and stay until interrupted.
 
         Raises:
             AgentFailed: an agent has ended.

@@ -22,9 +22,10 @@ from testbed.demo.tally import Tally
 from testbed.loopback import clients
 from testbed.loopback.clients import PartitionHealth
 
-# A small queue: what waits in the client is neither lost nor counted, and a flush at the end is short. Five
-# requests in flight, as Java producers have them, too. Not by idempotence: librdkafka (2.16.0) then keeps a
-# core busy for each broker that holds it, and here these are the cores that brokers and agents run on.
+# A small queue: records that wait in the client are neither lost nor counted, and a flush at the end is
+# short. Five requests in flight, as Java producers have them, too. Not by idempotence: librdkafka (2.16.0)
+# then keeps a core busy for each broker that holds it, and here these are the cores that brokers and agents
+# run on.
 _PRODUCER_SETTINGS = ("-X", "max.in.flight=5", "-X", "queue.buffering.max.kbytes=16384")
 _TICK_SECONDS = 0.1
 _PARTITIONS_SECONDS = 2.0
@@ -36,7 +37,7 @@ class PlayStuck(Exception):
 
 @dataclass
 class Outcome:
-    """What the play has come to, besides the tally."""
+    """The result of the scenario, in addition to the tally."""
 
     produced: Progress | None = None
     consumed: Progress | None = None
@@ -74,7 +75,7 @@ class Scenario:
         self._loads.close()
 
     def play(self) -> Outcome:
-        """Play to the end, or to where it can't go on; returns what was seen until then."""
+        """Run to the end, or to the point of failure; returns the observations until then."""
         try:
             if self._stage.protected:
                 self._protected()
@@ -196,7 +197,7 @@ class Scenario:
         self._look_at_partitions()
 
     def _look_at_partitions(self) -> None:
-        with suppress(KafkaException):  # no broker answers: what was seen last stands
+        with suppress(KafkaException):  # no broker answers: the last observation stands
             self.outcome.partitions = clients.partition_health(self._admin, self._plan.topic)
 
     def _landed_records(self) -> int:

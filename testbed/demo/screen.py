@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: a live table on a terminal, lines elsewhere."""
+"""The display of the demo while it runs: a live table on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class Screen:
         return [line for event in self._events for line in self._wrapped(event, columns)][-rows:]
 
     def _wrapped(self, event: Text, columns: int) -> list[Text]:
-        """Continuation lines are indented below the text, beside the times."""
+        """Continuation lines are indented below the text, next to the times."""
         stamp, text = event[:_EVENT_INDENT], event[_EVENT_INDENT:]
         lines = text.wrap(self._console, columns - _EVENT_INDENT)
         indented = [Text(" " * _EVENT_INDENT) + line for line in lines[1:]]

@@ -1,4 +1,4 @@
-"""What can be seen of the cluster at one moment, and a thread that keeps looking."""
+"""The visible state of the cluster at one moment, and a thread that keeps observing it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class VolumeSight:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSight:
-    """One broker; what its agent has decided and what its plug-in applies, where there are any."""
+    """One broker; its agent's decision and its plug-in's applied state, if there are any."""
 
     broker_id: int
     running: bool
@@ -119,7 +119,7 @@ class Lookout:
         return Sight(time.monotonic(), tuple(self._broker(node) for node in self._nodes))
 
     def check(self) -> None:
-        """Raise what ended the thread, if anything did: nobody would notice that it has gone blind."""
+        """Raise the error that ended the thread, if any: otherwise its end would go unnoticed."""
         if self._failure is not None:
             raise self._failure
 
@@ -160,7 +160,7 @@ class Lookout:
 
 
 def read_applied(broker_id: int, files: BrokerFiles) -> AppliedState | None:
-    """What the plug-in of that broker says that it does; None where it says nothing, or nothing of late."""
+    """The state that the plug-in of that broker reports; None if it reports nothing, or nothing recent."""
     applied = read_applied_state(files.applied, files.clock.now(), broker_id=broker_id)
     return applied if isinstance(applied, AppliedState) else None
 

@@ -1,4 +1,4 @@
-"""What is being done, and how long each step took: live on a terminal, in lines elsewhere."""
+"""The step in progress, and how long each step took: live on a terminal, in lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-# Of the line on a terminal: the turning sign, the time, and what is between them.
+# Of the line on a terminal: the turning sign, the time, and the space between them.
 _TAKEN_COLUMNS = 12
 
 
@@ -32,7 +32,7 @@ class Step:
 
     @contextmanager
     def showing(self) -> Iterator[None]:
-        """Say that it begins, and, when it has gone well, how long it took."""
+        """Report its beginning and, if it succeeds, how long it took."""
         if not self._console.is_terminal:
             self._console.print(f"{self.what} …")
         with self._progress:
@@ -49,7 +49,7 @@ class Step:
         self._console.print(f"        {self.seconds:4.0f} s  {text}", soft_wrap=True)
 
     def now(self, text: str) -> None:
-        """What it does just now; only a terminal shows it, until the next."""
+        """Its present action; only a terminal shows it, until the next."""
         room = self._console.width - _TAKEN_COLUMNS
         self._progress.update(self._shown, description=f"{self.what}: {text}"[:room])
 
@@ -63,11 +63,11 @@ class Steps:
 
     @contextmanager
     def step(self, what: str) -> Iterator[Step]:
-        """Do what is in the block as a step."""
+        """Run the block as a step."""
         step = Step(self._console, what)
         with step.showing():
             yield step
 
     def end(self) -> None:
-        """Say how long all of them took."""
+        """Report how long all of them took."""
         self._console.print(f"{time.monotonic() - self._begun:4.0f} s  in all")

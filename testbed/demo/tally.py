@@ -1,4 +1,4 @@
-"""What happened in numbers: pure bookkeeping over what the lookout saw."""
+"""The events in numbers: pure bookkeeping over the lookout's observations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Peak:
 
     @property
     def free_bytes(self) -> int:
-        """What was left at that moment."""
+        """The space left at that moment."""
         return self.capacity_bytes - self.consumed_bytes
 
 

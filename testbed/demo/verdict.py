@@ -20,7 +20,7 @@ _RESUME_LIMIT_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class Promise:
-    """One thing promised, what was seen, and whether it was kept."""
+    """One promise, the observation, and whether it was kept."""
 
     text: str
     seen: str
@@ -28,7 +28,7 @@ class Promise:
 
 
 def protected_promises(tally: Tally, outcome: Outcome, broker_count: int) -> list[Promise]:
-    """What kquota promises, held against what happened."""
+    """kquota's promises, compared with the observations."""
     alive = broker_count - len(tally.died_at)
     passed = _passed_through(tally.states, _EXPECTED_STATES)
     full = [peak for peak in tally.peaks.values() if peak.free_bytes <= 0]
@@ -119,7 +119,7 @@ def promise_table(promises: Sequence[Promise]) -> Table:
 
 
 def unprotected_verdict(tally: Tally, outcome: Outcome, broker_count: int) -> RenderableType:
-    """What the same load did without kquota."""
+    """The effect of the same load without kquota."""
     aftermath = outcome.aftermath
     behind = sum(1 for entry in outcome.partitions if entry.under_replicated)
     leaderless = sum(1 for entry in outcome.partitions if entry.leader is None)

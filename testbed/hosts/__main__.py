@@ -44,7 +44,7 @@ def _volume(text: str) -> VolumeSpec:
 
 
 def describe(fleet: Fleet) -> dict[str, object]:
-    """What who wants to log in has to know, as JSON."""
+    """The data that a login needs, as JSON."""
     return {
         "fleet": fleet.name,
         "user": USER,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 _PARENT = "kquota-hosts"
 # A control group has one process's or session's part in the time of this machine's processors, however many
-# processes it holds: beside other tests, whole hosts would stand nearly still.
+# processes it holds: with other tests running, whole hosts would stand nearly still.
 _WEIGHT = {"cpu.shares": 4 * 1024, "cpu.weight": 4 * 100}
 
 
@@ -52,7 +52,7 @@ def make(name: str) -> list[Path]:
 
 
 def remove(pattern: str) -> None:
-    """Remove the empty groups of all hosts whose name matches, and what nobody needs any more."""
+    """Remove the empty groups of all hosts whose name matches, and groups that are not needed any more."""
     for root, _version_2 in hierarchies():
         parent = root / _PARENT
         groups = [group for group in parent.glob(pattern) if group.is_dir()]

@@ -11,7 +11,7 @@ _PATH = f"{os.environ.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
 
 
 class CommandFailed(Exception):
-    """A command of this machine failed; the message holds what it said."""
+    """A command of this machine failed; the message holds its output."""
 
 
 def run(*command: str | Path, check: bool = True) -> str:

@@ -31,7 +31,7 @@ _MOST_HOSTS = 200
 
 
 class FleetFailed(Exception):
-    """A fleet could not be made or found; the message says why."""
+    """A fleet could not be made or found; the message has the reason."""
 
 
 class Fleet(Mapping[str, Host]):
@@ -103,7 +103,7 @@ class Fleet(Mapping[str, Host]):
             try:
                 keeper = fleet._keeper = fleet._start_keeper()
             except BaseException:
-                clear(fleet.path)  # nobody else would, until the next fleet is made
+                clear(fleet.path)  # otherwise it would stay until the next fleet is made
                 raise
         assert keeper.stdin is not None
         with keeper.stdin as creator:  # closed without a word, the keeper removes all there is
@@ -150,7 +150,7 @@ class Fleet(Mapping[str, Host]):
                 keeper.wait()
         except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
             pass
-        if self.path.exists():  # somebody killed the keeper
+        if self.path.exists():  # the keeper was killed
             with all_fleets_locked():
                 clear(self.path)
         if self._keeper is not None:
@@ -171,7 +171,8 @@ class Fleet(Mapping[str, Host]):
 
     def _start_keeper(self) -> subprocess.Popen[str]:
         # A session of its own: a Ctrl-C at the terminal must not end the one who tidies up after it.
-        # It must not hold our stderr either: whoever waits for the end of that would wait for the hosts' end.
+        # It must not hold our stderr either: a process that waits for the end of that would wait for the
+        # hosts' end.
         with (self.path / "keeper.log").open("w") as log:
             keeper = subprocess.Popen(
                 [sys.executable, "-m", "testbed.hosts.keeper", self.path],

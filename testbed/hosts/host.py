@@ -22,19 +22,19 @@ _SSH_PORT = 22
 _POLL_SECONDS = 0.05
 _END_SECONDS = 60.0
 BOOT_TIMEOUT_SECONDS = 300.0
-# The shell that has said its process id becomes systemd-nspawn.
+# The shell that has printed its process id becomes systemd-nspawn.
 _NAMES = ("sh", "systemd-nspawn")
 _ENVIRONMENT = (
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LC_ALL=C.UTF-8",
     "HOME=/root",
 )
-# The systemd of Debian 13 boots under version 1 of control groups only when told so.
+# The systemd of Debian 13 boots under version 1 of control groups only with this setting.
 _INIT_ARGUMENTS = ("SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1",)
 
 
 class HostFailed(Exception):
-    """A host did not boot, or a command on it failed; the message holds what was said."""
+    """A host did not boot, or a command on it failed; the message holds its output."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Host:
 
     @property
     def directory(self) -> Path:
-        """What it is made of."""
+        """Its specification."""
         return self.fleet_path / "hosts" / self.name
 
     @property
@@ -75,7 +75,7 @@ class Host:
 
     @property
     def console(self) -> Path:
-        """What it printed while booting."""
+        """Its output while booting."""
         return self.directory / "console.log"
 
     @property
@@ -108,7 +108,7 @@ class Host:
         image = ensure_image(self.spec.suite)
         for part in ("upper", "work", "root"):
             (self.directory / part).mkdir(parents=True)
-        # volatile: nothing here is needed after a crash of this machine, so nobody waits for its disk
+        # volatile: nothing here is needed after a crash of this machine, so no sync has to wait for its disk
         layers = f"lowerdir={image},upperdir={self.directory}/upper,workdir={self.directory}/work,volatile"
         run("mount", "-t", "overlay", self.machine, "-o", layers, self.directory / "root")
         self.file("/etc/hostname").write_text(f"{self.name}\n")
@@ -175,7 +175,7 @@ class Host:
             )
 
     def wait_until_booted(self, timeout_seconds: float = BOOT_TIMEOUT_SECONDS) -> None:
-        """Wait until its systemd says that all units are up, and SSH answers.
+        """Wait until its systemd reports that all units are up, and SSH answers.
 
         Raises:
             HostFailed: it ended, a unit of it failed, or time is up.
@@ -195,7 +195,7 @@ class Host:
         )
 
     def stop(self, timeout_seconds: float = 60.0) -> None:
-        """Shut it down in order; what takes longer is killed."""
+        """Shut it down in order; slow processes are killed."""
         if (pid := self.pid) is not None:
             process = psutil.Process(pid)
             process.terminate()

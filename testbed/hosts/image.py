@@ -15,7 +15,7 @@ from testbed.hosts.places import cache, locked
 USER = "ansible"
 """Who is logged in as over SSH; may become root by sudo."""
 
-# What a machine that runs brokers has. Nothing of kquota, and no Kafka.
+# The usual packages of a machine that runs brokers. Nothing of kquota, and no Kafka.
 _PACKAGES = (
     "acl",
     "ca-certificates",
@@ -106,7 +106,7 @@ def _bootstrap(suite: str, root: Path) -> None:
     try:
         unpack = ("debootstrap", "--foreign", "--variant=minbase", f"--include={packages}", suite, root)
         run(*unpack, *([mirror] if mirror else []))
-        # Should this machine crash, the image is begun anew: no need to wait for its disk after each file.
+        # Should this machine crash, the image is made again: no need to wait for its disk after each file.
         (root / "etc/dpkg/dpkg.cfg.d/hosts").write_text("force-unsafe-io\n")
         run("chroot", root, "/debootstrap/debootstrap", "--second-stage")
     except CommandFailed as failure:

@@ -1,9 +1,9 @@
 """Removes a fleet when its owner is gone: `python -m testbed.hosts.keeper FLEET_DIRECTORY`.
 
 The keeper is a process of its own. While hosts are being made it belongs to their maker, who holds the other
-end of its stdin; "keep PID" there gives it to process PID, "keep 0" to nobody. It removes the fleet when the
-one it belongs to ends, in whatever way, or on SIGTERM. It holds a lock as long as it lives: a fleet whose
-lock nobody holds was abandoned by its keeper, too, and goes when the next one is made.
+end of its stdin; "keep PID" there gives it to process PID, "keep 0" to no process. It removes the fleet when
+the one it belongs to ends, in whatever way, or on SIGTERM. It holds a lock as long as it lives: a fleet whose
+lock is free was abandoned by its keeper, too, and goes when the next one is made.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def _is_kept(path: Path) -> bool:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        # Closed before anything is cleared: the file lies below what has to be unmounted.
+        # Closed before anything is cleared: the file lies below a mount that has to be unmounted.
         return False
 
 
 def _owner_from(line: str) -> int | None:
-    """Process id in "keep PID"; None for anything else, such as the end of a maker that said nothing."""
+    """Process id in "keep PID"; None for anything else, such as the end of a maker without a message."""
     words = line.split()
     return int(words[1]) if len(words) == 2 and words[0] == "keep" else None
 

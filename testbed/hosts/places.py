@@ -38,7 +38,7 @@ def unused_number(
 ) -> int:
     """Return a number below ``count`` that is not taken, and was not given out for as long as can be.
 
-    So whoever looks for what is left of a fleet doesn't find the next one. To be called with
+    So a search for the remains of a fleet doesn't find the next one. To be called with
     `all_fleets_locked`; ``last_given`` is where the number is remembered.
     """
     try:

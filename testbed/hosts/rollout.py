@@ -25,7 +25,7 @@ _BANNER = re.compile(r"(PLAY|TASK|RUNNING HANDLER) \[(.*)\] \*+$")
 
 
 class PlayFailed(Exception):
-    """A play failed; the message holds the end of what it said."""
+    """A play failed; the message holds the end of its output."""
 
 
 def write_inventory(
@@ -62,7 +62,7 @@ def play(
     on_banner: Callable[[str, str], None] = lambda _kind, _name: None,
     **variables: object,
 ) -> str:
-    """Run a playbook; `variables` win over those of the inventory. Returns what it said.
+    """Run a playbook; `variables` win over those of the inventory. Returns its output.
 
     `on_banner` is called with PLAY, TASK or RUNNING HANDLER and its name, as each begins.
 
@@ -118,7 +118,7 @@ def decision(host: Host, instance: str = "") -> dict[str, Any]:
 
 
 def applied(host: Host, instance: str = "") -> dict[str, Any]:
-    """Return what the plug-in says it does; empty while there is nothing. `instance`: a broker's name."""
+    """Return the plug-in's report; empty while there is none. `instance`: a broker's name."""
     return _document(host, f"/run/kquota-broker{instance and f'-{instance}'}/applied.json")
 
 
@@ -134,13 +134,13 @@ def journal(host: Host, *arguments: str, unit: str = AGENT) -> str:
 
 
 def now(host: Host) -> str:
-    """Return a place in the host's journal, for ``--after-cursor``: after what is in it now."""
+    """Return a place in the host's journal, for ``--after-cursor``: after its present end."""
     last = host.run("journalctl", "--no-pager", "--quiet", "--lines=0", "--show-cursor").stdout
     return last.strip().removeprefix("-- cursor: ")
 
 
 def metrics_text(host: Host, port: int = 9464) -> str:
-    """Return what the agent's HTTP endpoint says."""
+    """Return the answer of the agent's HTTP endpoint."""
     ask = f"import urllib.request as u; print(u.urlopen('http://127.0.0.1:{port}/metrics').read().decode())"
     return host.run("python3", "-c", ask).stdout
 

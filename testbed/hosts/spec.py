@@ -1,4 +1,4 @@
-"""What hosts are wanted."""
+"""The specification of hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Volumes of hosts: file systems in files, mounted from outside, and what can go wrong with disks."""
+"""Volumes of hosts: file systems in files, mounted from outside, and the faults of disks."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Volume:
         return run("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", self.mount_point).strip()
 
     def available_bytes(self) -> int:
-        """What an ordinary user may still write."""
+        """The space that an ordinary user may still write."""
         status = os.statvfs(self.mount_point)
         return status.f_bavail * status.f_frsize
 

@@ -12,7 +12,7 @@ _INSTALLED = Path("/usr/share/java")
 
 
 class CallbackJarMissing(Exception):
-    """The plug-in's jar is nowhere; the message says how to get it."""
+    """The plug-in's jar is nowhere; the message has the remedy."""
 
 
 def find_callback_jar() -> Path:

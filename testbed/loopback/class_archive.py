@@ -44,7 +44,7 @@ def _record(runtime: KafkaRuntime) -> None:
     incoming.unlink(missing_ok=True)
     spec = ClusterSpec.of(1, jvm_options=(f"-XX:ArchiveClassesAtExit={incoming}",))
     with KafkaCluster(spec, runtime) as cluster:
-        # What most tests have a broker do, so that the classes for it are among those recorded.
+        # The usual requests of most tests, so that the classes for them are among those recorded.
         admin = admin_client(cluster.client_configuration("kquota-agent-1"))
         create_topic(admin, _TOPIC, [[1]])
         producer = Producer(cluster.client_configuration())

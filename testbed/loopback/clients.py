@@ -1,4 +1,4 @@
-"""What the demo and the tests ask of a cluster, by its public protocol."""
+"""Requests of the demo and the tests to a cluster, by its public protocol."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEADERSHIP_IN_MOTION = {
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError._UNKNOWN_PARTITION,
     KafkaError._UNKNOWN_TOPIC,
-    KafkaError._NOENT,  # what librdkafka says where none of the partitions has a leader yet
+    KafkaError._NOENT,  # librdkafka's answer while none of the partitions has a leader yet
 }
 
 
@@ -106,7 +106,7 @@ def offsets_by_partition(admin: AdminClient, topic: str, at: OffsetSpec | None =
 
 @dataclass(frozen=True, slots=True)
 class PartitionHealth:
-    """Who has a partition, and who should."""
+    """The brokers that have a partition, and those that should."""
 
     partition: int
     leader: int | None

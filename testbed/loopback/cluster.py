@@ -48,7 +48,7 @@ class NodeSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSpec:
-    """What to start. Properties: the cluster's, then `node_properties`, then a node's own; the last wins."""
+    """The nodes to start. Properties: the cluster's, then `node_properties`, then a node's; the last wins."""
 
     nodes: tuple[NodeSpec, ...]
     tls: bool = True
@@ -127,7 +127,7 @@ class KafkaCluster:
 
     @property
     def path(self) -> Path:
-        """The cluster's directory; what is put in it goes with the cluster."""
+        """The cluster's directory; its content goes with the cluster."""
         return self._workspace.path
 
     @property
@@ -277,7 +277,7 @@ class KafkaCluster:
             make_loop_volume(volume, directory / f"disk-{number}.img", directory / f"disk-{number}")
             for number, volume in enumerate(node.volumes, start=1)
         )
-        if volumes:  # below the mount point, beside ext4's lost+found, which is no partition
+        if volumes:  # below the mount point, next to ext4's lost+found, which is no partition
             log_dirs = tuple(volume.mount_point / "kafka" for volume in volumes)
         else:
             log_dirs = tuple(directory / f"log-{number}" for number in range(1, node.log_dir_count + 1))

@@ -47,7 +47,7 @@ class NodeLayout:
 
     @property
     def log(self) -> Path:
-        """What the node's process prints."""
+        """The output of the node's process."""
         return self.directory / "node.log"
 
 
@@ -101,7 +101,7 @@ class KafkaNode:
 
     @property
     def log(self) -> Path:
-        """What its process prints."""
+        """The output of its process."""
         return self.layout.log
 
     @property

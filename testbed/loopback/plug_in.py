@@ -1,4 +1,4 @@
-"""The plug-in in the brokers of a loopback cluster, and the files between it and the agents beside them."""
+"""The plug-in in the brokers of a loopback cluster, and the files between it and their agents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def agent_name(broker_id: int) -> str:
 
 
 def principals_of(broker_ids: Iterable[int]) -> list[str]:
-    """The agents of these brokers, and the brokers themselves: who must never be held."""
+    """The agents of these brokers, and the brokers themselves: the principals that must never be held."""
     ids = list(broker_ids)
     return [principal_of(name(broker_id)) for name in (agent_name, node_name) for broker_id in ids]
 

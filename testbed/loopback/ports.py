@@ -11,9 +11,9 @@ LOOPBACK = "127.0.0.1"
 class PortReservation:
     """Reserves ports for as long as the `with` block lasts.
 
-    A bound socket that does not listen keeps everybody else from being given the port, as a server or as the
-    local end of a connection. A server that sets SO_REUSEADDR, as Java's do, may bind beside it; a connection
-    meanwhile is refused, as if there were nobody.
+    A bound socket that does not listen keeps other processes from being given the port, as a server or as the
+    local end of a connection. A server that sets SO_REUSEADDR, as Java's do, may bind as well; a connection
+    meanwhile is refused, as without a server.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class PortReservation:
             reserved.close()
 
     def reserve(self) -> int:
-        """A port nobody else has."""
+        """A port that no other process has."""
         reserved = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._sockets.append(reserved)
         reserved.bind((LOOPBACK, 0))  # without SO_REUSEADDR: never one that another holds in the same way

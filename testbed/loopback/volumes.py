@@ -17,12 +17,12 @@ _LOOP_DEVICES_LOCK = Path("/run/lock/kquota-loop-devices.lock")
 
 
 class VolumeUnavailable(Exception):
-    """A loop-mounted volume could not be made; the message says why."""
+    """A loop-mounted volume could not be made; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class VolumeSpec:
-    """What to make: size of the file system's image, and the share reserved for root (ext4 `-m`)."""
+    """A volume to make: size of the file system's image, and the share reserved for root (ext4 `-m`)."""
 
     size_bytes: int
     reserved_percentage: int = 0
@@ -49,7 +49,7 @@ class LoopVolume:
         ).strip()
 
     def capacity_bytes(self) -> int:
-        """What statvfs says is the size of the file system."""
+        """The size of the file system by statvfs."""
         status = os.statvfs(self.mount_point)
         return status.f_blocks * status.f_frsize
 
@@ -59,7 +59,7 @@ class LoopVolume:
         return (status.f_blocks - status.f_bavail) * status.f_frsize
 
     def fill(self, leave_bytes: int, name: str = "ballast") -> Path:
-        """Allocate a file beside the log dir so that `leave_bytes` stay free; returns it (unlink to undo)."""
+        """Allocate a file near the log dir so that `leave_bytes` stay free; returns it (unlink to undo)."""
         status = os.statvfs(self.mount_point)
         size_bytes = status.f_bavail * status.f_frsize - leave_bytes
         if size_bytes <= 0:

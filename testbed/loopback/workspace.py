@@ -1,11 +1,11 @@
 """One directory that owns everything a loopback cluster makes: processes, mounts, loop devices, files.
 
-What belongs to a workspace can be told from outside: its processes carry its path in their environment, its
-mounts and loop images lie below it. So one function, `clear`, ends all of it, whoever calls it:
+The parts of a workspace are visible from outside: its processes carry its path in their environment, its
+mounts and loop images lie below it. So one function, `clear`, ends all of it, for any caller:
 
 - the owner, when it leaves the `with` block, however it leaves it;
 - a janitor process, when the owner is gone without having done so (SIGKILL, SIGTERM, a second Ctrl-C);
-- the next owner, when even the janitor was killed: it clears workspaces whose lock nobody holds.
+- the next owner, when even the janitor was killed: it clears workspaces whose lock is free.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Workspace:
         clear_abandoned(self.root)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self.root)).resolve()
         try:
-            # Locked before it has its name: nobody may ever find it without its lock while we live.
+            # Locked before it has its name: it must never be found without its lock while we live.
             nameless = self.path / f"{MARKER}.new"
             self._lock = nameless.open("w")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -176,7 +176,7 @@ def loop_devices_below(path: Path) -> list[str]:
 
 
 def held_elsewhere(thing: str) -> bool:
-    """Whether what is left is a loop device, e.g. `/dev/loop3`, which goes when its last user does.
+    """Whether the remainder is a loop device, e.g. `/dev/loop3`, which goes when its last user does.
 
     Where no mount is left in this namespace, the last user is in another one.
     """
@@ -188,7 +188,7 @@ def held_elsewhere(thing: str) -> bool:
 
 
 def _release(path: Path) -> list[str]:
-    """One attempt at ending what holds the workspace; returns what was still there before it."""
+    """One attempt at ending everything that holds the workspace; returns the remains before it."""
     processes = members(path)
     for process in processes:
         try:

@@ -19,7 +19,7 @@ _STATE_RANK = {"OPEN": nagiosplugin.Ok, "THROTTLE": nagiosplugin.Warn, "PAUSE": 
 
 
 class _Broker(nagiosplugin.Resource):  # type: ignore[misc]
-    """What this host's files say, as metrics."""
+    """The contents of this host's files, as metrics."""
 
     name = "KQUOTA"
 
@@ -58,7 +58,7 @@ class _Context(nagiosplugin.Context):  # type: ignore[misc]
 
     def _lease(self, local: dict[str, Any]) -> tuple[nagiosplugin.ServiceState, str]:
         if local["decision"] is None:
-            return nagiosplugin.Ok, "no decision"  # told by the decision already
+            return nagiosplugin.Ok, "no decision"  # the decision's own metric reports it
         if not local["lease_seconds_left"]:
             return nagiosplugin.Critical, "the decision's lease has ended: is the agent running?"
         return nagiosplugin.Ok, f"lease runs for {local['lease_seconds_left']:.0f} s more"
@@ -86,7 +86,7 @@ class _Summary(nagiosplugin.Summary):  # type: ignore[misc]
         worst = str(next(iter(results.most_significant)).hint)
         if "factor" not in results:
             return worst
-        # "PAUSE" alone would be taken for a pause that holds somebody
+        # "PAUSE" alone would be taken for a pause that holds producers
         glass = local_broken_glass(results["factor"].resource.local)
         return worst if glass in (None, worst) else f"{worst}. {glass}"
 
@@ -95,7 +95,7 @@ class _Summary(nagiosplugin.Summary):  # type: ignore[misc]
 
 
 def _local(config: Path) -> dict[str, Any]:
-    """Return what this host's files say; without a usable configuration the broker's state is unknown."""
+    """Return the contents of this host's files; without a configuration the broker's state is unknown."""
     try:
         settings = load(config.absolute(), os.environ)
         node_id = settings.broker.node_id

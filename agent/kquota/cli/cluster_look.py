@@ -38,7 +38,7 @@ CLIENT_NAME = "cli"
 
 
 def look_at_cluster(settings: Settings) -> ClusterLook:
-    """Return a look at the cluster, or end with what is wrong with the configuration."""
+    """Return a look at the cluster, or end with the problems of the configuration."""
     try:
         return ClusterLook(settings)
     except ConfigurationError as error:
@@ -48,7 +48,7 @@ def look_at_cluster(settings: Settings) -> ClusterLook:
 
 
 class ClusterLook:
-    """Reads what the agents read, and decides as they would, for nobody's own broker."""
+    """Reads the agents' inputs, and decides as they would, but for no broker of its own."""
 
     def __init__(self, settings: Settings) -> None:
         """Connect.
@@ -88,7 +88,7 @@ class ClusterLook:
 
     @property
     def view(self) -> ClusterView:
-        """What the topic says: as it was read last to its end, while it is read again."""
+        """The topic's state: as of the last complete reading, while it is read again."""
         return self._reading.view
 
     @property
@@ -98,7 +98,7 @@ class ClusterLook:
 
     @property
     def problems(self) -> Sequence[str]:
-        """What keeps the look from being complete, in sentences."""
+        """The obstacles that keep the look from being complete, in sentences."""
         return tuple(dict.fromkeys(filter(None, [self._misplaced.sentence, *self._problems.values()])))
 
     def wait(self, timeout_seconds: float) -> bool:
@@ -113,7 +113,7 @@ class ClusterLook:
         self._events.put(event)
 
     def take(self, timeout_seconds: float) -> None:
-        """Take in what has arrived; wait for the first of it, at most so long."""
+        """Take in arrived events; wait for the first of them, at most this long."""
         try:
             self._take(self._events.get(timeout=timeout_seconds))
             while True:

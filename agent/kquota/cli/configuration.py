@@ -1,4 +1,4 @@
-"""What every command that needs the agent's configuration shares."""
+"""The common part of the commands that need the agent's configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def settings_of(config: Path) -> Settings:
-    """Load the configuration, or end with what is wrong with it."""
+    """Load the configuration, or end with its problems."""
     try:
         return load(config.absolute(), os.environ)
     except SettingsError as error:
@@ -27,7 +27,7 @@ def settings_of(config: Path) -> Settings:
 
 
 def broker_of(settings: Settings) -> BrokerProperties:
-    """Read the broker's server.properties, or end with what is wrong with it."""
+    """Read the broker's server.properties, or end with its problem."""
     try:
         return read_broker_properties(settings.broker.server_properties)
     except BrokerPropertiesError as error:
@@ -35,5 +35,5 @@ def broker_of(settings: Settings) -> BrokerProperties:
 
 
 def broker_id_of(settings: Settings) -> int:
-    """Return the id of the broker beside this agent."""
+    """Return the id of the broker on this agent's host."""
     return settings.broker.node_id if settings.broker.node_id is not None else broker_of(settings).node_id

@@ -2,5 +2,5 @@
 
 OK = 0
 FAILED = 1  # it was tried and did not work
-USAGE = 2  # what was asked for makes no sense
+USAGE = 2  # the request makes no sense
 CONFIGURATION = 78  # EX_CONFIG: systemd does not restart a unit for it

@@ -17,7 +17,7 @@ def explain(
     config: ConfigOption = DEFAULT_CONFIG,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,
 ) -> None:
-    """Say in two sentences why producers are slowed right now, and what would end it."""
+    """Explain in two sentences why producers are slowed right now, and what would end it."""
     settings = settings_of(config)
     broker_id = broker_id_of(settings)
     with look_at_cluster(settings) as look:

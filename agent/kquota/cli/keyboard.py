@@ -9,7 +9,7 @@ import termios
 import tty
 from typing import Any, Self
 
-# What terminals send for keys that are no character; the rest of what begins with an escape is ignored.
+# The codes of keys that are no character; any other sequence that begins with an escape is ignored.
 _SEQUENCES = {
     b"[A": "up",
     b"[B": "down",

@@ -1,4 +1,4 @@
-"""``kquota decision``, ``volumes`` and ``config``: what this host knows, without asking the cluster."""
+"""``kquota decision``, ``volumes`` and ``config``: this host's knowledge, without asking the cluster."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def volumes(
 
 @config_app.command("check")
 def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
-    """Check agent.yml, its librdkafka properties, server.properties and limits.volumes; say what is wrong.
+    """Check agent.yml, its librdkafka properties, server.properties and limits.volumes; report all problems.
 
     Exits with 78 if the agent could not start with them.
     """
@@ -121,7 +121,7 @@ def config_show(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = Fal
 def _look(
     settings: Settings, properties: BrokerProperties, state_file: AgentStateFile, *, accept: bool = False
 ) -> Observation:
-    """Look at the volumes once, with the agent's memory; what is accepted becomes its memory."""
+    """Look at the volumes once, with the agent's memory; accepted volumes become its memory."""
     state, problem = state_file.load()
     if accept and problem is not None:
         fail(problem)

@@ -1,4 +1,4 @@
-"""What the files on this host say: the decision, its lease, and what the plug-in applies."""
+"""The contents of the files on this host: the decision, its lease, and the applied state."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
 
 
 def read_decision(path: Path) -> tuple[dict[str, Any] | None, str | None]:
-    """Read a decision file; return the document with its ``sentence``, or what is wrong with it."""
+    """Read a decision file; return the document with its ``sentence``, or its defect."""
     document = read(path)
     if isinstance(document, Refusal):
         return None, document.reason
@@ -73,7 +73,7 @@ def lease_seconds_left(decision: Mapping[str, Any], now: BootMoment) -> float:
 
 
 def local_notes(local: Mapping[str, Any]) -> list[str]:
-    """Say in a few sentences how this host's broker is."""
+    """Describe in a few sentences the state of this host's broker."""
     broker = f"broker {local['broker_id']} (this host)"
     decision, applied = local["decision"], local["applied"]
     notes = []
@@ -97,7 +97,7 @@ def local_notes(local: Mapping[str, Any]) -> list[str]:
 
 
 def disagreement(document: Mapping[str, Any], local: Mapping[str, Any]) -> str | None:
-    """Say what this host's agent has decided, where that is not what a look at the cluster finds.
+    """Return the decision of this host's agent, if it differs from the result of a look at the cluster.
 
     They decide by the same rules, but each by what it has read: an agent that is stuck, cut off, or has other
     settings decides something else, and its broker goes by it.
@@ -115,7 +115,7 @@ def disagreement(document: Mapping[str, Any], local: Mapping[str, Any]) -> str |
 
 
 def broken_glass(document: Mapping[str, Any], local: Mapping[str, Any]) -> str | None:
-    """Say which brokers of a status document only observe although enforcing is decided; None without any."""
+    """Return which brokers of a status document only observe although enforcing is decided, or None."""
     return broken_glass_sentence(observing_brokers(document["brokers"], local))
 
 

@@ -69,7 +69,7 @@ def hold_open(
     config: ConfigOption = DEFAULT_CONFIG,
     actor: ActorOption = None,
 ) -> None:
-    """Let producers run whatever the volumes say; a broker over its own hard limit pauses all the same."""
+    """Release producers whatever the volumes report; a broker over its own hard limit still pauses."""
     _hold(HoldAction.OPEN, duration, reason, config, actor)
 
 
@@ -107,8 +107,8 @@ def maintenance(
 ) -> None:
     """Announce a planned stop of an agent: the broker's last report stays fresh, and its lease runs on.
 
-    Waits until the lease of this host's decision runs for so long, a day at most. Exits with 1 if it does
-    not: then don't stop the agent yet.
+    Waits until the lease of this host's decision runs for the given time, a day at most. Exits with 1 if it
+    does not: then don't stop the agent yet.
     """
     settings = settings_of(config)
     here = broker_id_of(settings)
@@ -159,7 +159,7 @@ def _order(
     settings: Settings,
     actor: str | None,
 ) -> Note | None:
-    """Give the order, or end it; return what was ordered."""
+    """Give the order, or end it; return the order."""
     key = order_key(order, broker_id)
     if end:
         _withdraw(settings, key, reason, actor)
@@ -227,7 +227,7 @@ def _refuse_alive(settings: Settings, broker_id: int) -> None:
 
 
 def _refuse_reporting(look: ClusterLook, broker_id: int, last: UsageRecord, staleness_seconds: float) -> None:
-    """Refuse when another report comes before the last one is stale: its agent would undo what is ordered."""
+    """Refuse when another report comes before the last one is stale: its agent would undo the order."""
     stale_at = last.snapshot_at + timedelta(seconds=staleness_seconds)
     if (now := datetime.now(UTC)) <= stale_at:
         age_seconds = (now - last.snapshot_at).total_seconds()

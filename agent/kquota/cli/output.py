@@ -1,4 +1,4 @@
-"""What the commands print, and how they end with an error."""
+"""The output of the commands, and how they end with an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def print_json(document: object) -> None:
 
 
 def fail(message: str, exit_code: int = exit_codes.FAILED) -> NoReturn:
-    """Say what is wrong on standard error and end with the code."""
+    """Report an error on standard error and end with the code."""
     sys.stderr.write(f"kquota: {message}\n")
     raise typer.Exit(exit_code)
 

@@ -1,4 +1,4 @@
-"""Waits until the decision beside an agent that is to be stopped outlasts the stop."""
+"""Waits until the decision of an agent that is to be stopped outlasts the stop."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kquota.settings import Settings
 
 PATIENCE_SECONDS = 15.0
 _LOOK_SECONDS = 0.1
-# The agent reckons with its own reading of the clocks.
+# The agent uses its own reading of the clocks.
 _TOLERANCE_SECONDS = 1.0
 
 
 def await_lease(settings: Settings, until: datetime) -> str | None:
-    """Wait until this host's decision holds until then; return what is wrong if it does not.
+    """Wait until this host's decision holds until then; return the problem if it does not.
 
-    At most the longest lease is waited for, and what somebody holds the cluster at ends with the hold.
+    It waits for the longest lease at most, and the state of a hold ends with the hold.
     """
     covered_until = min(until, datetime.now(UTC) + MAX_MAINTENANCE_LEASE)
     clock = BootClock()
@@ -44,7 +44,7 @@ def await_lease(settings: Settings, until: datetime) -> str | None:
 
 
 def beyond_the_lease(until: datetime) -> str | None:
-    """Say what becomes of the decision where a stop is announced for longer than a lease can be."""
+    """Describe the decision's fate if a stop is announced for longer than a lease can be."""
     longest_until = datetime.now(UTC) + MAX_MAINTENANCE_LEASE
     if until <= longest_until:
         return None

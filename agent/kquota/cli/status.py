@@ -35,10 +35,10 @@ def status(
     interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=0.1)] = 1.0,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,
 ) -> None:
-    """Show what every broker reports, what is decided, and what the plug-ins apply.
+    """Show every broker's report, the decision, and the state that the plug-ins apply.
 
-    Reads the usage topic itself: it works beside a dead agent, too. Exits with 1 if the cluster could
-    not be read in time; what is known is shown all the same.
+    Reads the usage topic itself: it also works without a live agent. Exits with 1 if the cluster could
+    not be read in time, and shows what it has read.
     """
     settings = settings_of(config)
     broker_id = broker_id_of(settings)
@@ -64,7 +64,7 @@ def status(
 
 
 def document_of(look: ClusterLook, settings: Settings, broker_id: int) -> dict[str, Any]:
-    """Return what ``--json`` prints: what the look knows, and what the files on this host say."""
+    """Return the output of ``--json``: the result of the look, and the contents of the files on this host."""
     document = look.document()
     local = local_document(settings, broker_id)
     document["local"] = local

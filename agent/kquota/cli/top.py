@@ -1,4 +1,4 @@
-"""``kquota top``: who fills the disks of this broker, and who is held back."""
+"""``kquota top``: the clients that fill the disks of this broker, and those that are held."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def top(
     as_json: JsonOption = False,
     count: Annotated[int, typer.Option("--count", "-n", help="How many clients to show.", min=1)] = 20,
 ) -> None:
-    """Show who fills this broker's disks and who is held back: rates, limits, delays, refusals, groups.
+    """Show the clients that fill this broker's disks or are held: rates, limits, delays, refusals, groups.
 
     Exits with 1 if the plug-in does not report it.
     """
@@ -74,7 +74,7 @@ def _show(figures: ClientFigures, count: int) -> None:
 
 
 def _show_table(console: Console, clients: Sequence[ClientUse]) -> None:
-    """Figures are shown whole; what does not fit of a name is cut."""
+    """Figures are shown whole; names are cut to fit."""
     rows = [_figures(client) for client in clients]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
     table = Table(box=None, pad_edge=False)

@@ -1,4 +1,4 @@
-"""Which topics grow on this host's broker, asked now and then while somebody watches."""
+"""The topics that grow on this host's broker, read now and then while a user watches."""
 
 from __future__ import annotations
 

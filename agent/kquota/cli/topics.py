@@ -38,7 +38,7 @@ def show(
     file: FileOption = DEFAULT_FILE,
     as_json: Annotated[bool, typer.Option("--json", help="The file's content, as JSON.")] = False,
 ) -> None:
-    """Show the thresholds, and what is left for the topics without one."""
+    """Show the thresholds, and the rest for the topics without one."""
     thresholds = _read(file)
     if as_json:
         print_json(None if thresholds is None else thresholds_to_document(thresholds))

@@ -1,4 +1,4 @@
-"""``kquota status --watch``: the status anew every second, on a screen of its own, with keys."""
+"""``kquota status --watch``: the status, refreshed every second on a screen of its own, with keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def watch(
     seconds: float,
     ascii_only: bool,
 ) -> None:
-    """Show the document anew every so many seconds, until q or Ctrl-C."""
+    """Refresh the document at this interval of seconds, until q or Ctrl-C."""
     console = Console(highlight=False)
     looks, last_offset, document = Looks(), 0, document_of()
     with (
@@ -62,7 +62,7 @@ def watch(
 
 
 def looks_after(key: str, looks: Looks, last_offset: int, *, page: int) -> Looks:
-    """Return how it is to look after a key."""
+    """Return the view after a key."""
     offset = min(looks.offset, last_offset)
     steps = {"up": -1, "k": -1, "down": 1, "j": 1, "page up": -page, "page down": page}
     steps |= {"home": -offset, "g": -offset, "end": last_offset - offset, "G": last_offset - offset}

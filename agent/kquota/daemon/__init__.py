@@ -1,1 +1,1 @@
-"""The agent as a daemon: one cycle observes, publishes, folds, decides, writes, and sees what was applied."""
+"""The agent as a daemon: one cycle observes, publishes, folds, decides, writes, reads the applied state."""

@@ -31,10 +31,10 @@ from kquota.settings.problems import SettingsError
 from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile
 
 _GOODBYE_SECONDS = 1.0
-# After a cycle the agent rests for so many times its length: a thousand brokers report two hundred times a
+# After a cycle the agent rests for this many times its length: a thousand brokers report two hundred times a
 # second, and each report would be a cycle of its own. In a small cluster it is some milliseconds.
 _REST_RATIO = 40.0
-# Until the first decision everything is news, also what is no record.
+# Until the first decision everything is news, including events that are no records.
 _START_WAIT_SECONDS = 0.02
 
 
@@ -97,7 +97,7 @@ class Agent:
         self._history.sample_interval_seconds = settings.history_interval_seconds
 
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
-        """Wait for news, at most one sampling interval, then run a cycle; return what is to be told."""
+        """Wait for news, at most one sampling interval, then run a cycle; return its report."""
         if self._cycle.decides:
             wait_seconds, rest_seconds = self._wait_seconds, _REST_RATIO * self._last_cycle_seconds
         else:
@@ -169,7 +169,7 @@ class Agent:
         self._metrics.identified(self.broker_id, cluster_id)
 
     def _troubles_around(self) -> Iterator[Trouble]:
-        """Yield what is wrong at the edges, beside the cycle itself."""
+        """Yield the troubles at the edges, outside the cycle itself."""
         kafka = self._kafka
         yield from kafka.knowledge.standing()
         usage, history = kafka.usage.state().trouble, kafka.history.state().trouble
@@ -223,7 +223,7 @@ def _broker_id(settings: Settings, properties: BrokerProperties) -> int:
 
 
 def _close(kafka: KafkaSide, local: LocalSide) -> None:
-    """End both sides; what was handed over is delivered if that takes no longer than a second."""
+    """End both sides; records that were handed over are delivered if that takes no longer than a second."""
     local.close()
     kafka.usage.flush(_GOODBYE_SECONDS)
     kafka.close()

@@ -1,6 +1,6 @@
 """One cycle of the agent: observe → publish → fold → decide → write → apply.
 
-This is the whole agent between its edges: it owns what is remembered from cycle to cycle (view,
+This is the whole agent between its edges: it owns the state that lasts from cycle to cycle (view,
 membership, latches, schedules), and reaches Kafka, the volumes and the files only through ``Ports``.
 It never sleeps and never waits.
 """
@@ -56,7 +56,7 @@ START_PATIENCE_SECONDS = 20.0
 # Where there is no such lease and Kafka does not answer at all, as at a cold boot of the host, there is no
 # gap to cover, and the broker on this host waits for our first decision before it starts itself.
 LONELY_PATIENCE_SECONDS = 3.0
-# The decision is written anew at least this often, though nothing changed: the lease runs on.
+# The decision is written again at least this often, though nothing changed: the lease runs on.
 REWRITE_SECONDS = 5.0
 APPLIED_SECONDS = 1.0
 # A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
@@ -106,7 +106,7 @@ class Cycle:
         self._rival = RivalWatch()
 
     def configure(self, settings: CycleSettings, ports: Ports) -> None:
-        """Go on with other settings; what was learnt about the cluster stays."""
+        """Continue with other settings; the knowledge about the cluster stays."""
         self._settings, self._ports = settings, ports
         self._recalled = False
         self._reading.view.future_tolerance = settings.future_tolerance
@@ -176,7 +176,7 @@ class Cycle:
 
     def _publish(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> bool:
         self._withheld = own is None or news.topic_refused is not None
-        # Not before the topic was read: our own last record says which volumes we have, and their latches.
+        # Not before the topic was read: our own last record has the volumes we had, and their latches.
         if own is None or self._withheld or not self._read_once:
             return False
         applied = self._applied[0] if self._applied is not None else None
@@ -205,12 +205,12 @@ class Cycle:
                 continue
             fold.hear(event, result)
             if not self._was_caught_up:
-                continue  # what was ordered or claimed before this reading began is no news
+                continue  # an order or a claim from before this reading began is no news
             order = order_news(event, arrival.headers, arrival.timestamp_ms)
             fold.orders += () if order is None else (order,)
             match event:
                 case TombstoneEvent(broker_id) if broker_id == self._settings.broker_id:
-                    self._schedule.force()  # we are alive, whoever says otherwise
+                    self._schedule.force()  # we are alive, whatever the record claims
                 case UsageEvent(_, record) if result is FoldResult.MALFORMED:
                     fold.malformed.append(foreign_sentence(arrival.key, record.cluster_id))
                 case UsageEvent(self._settings.broker_id, record) if result is FoldResult.USAGE:
@@ -230,7 +230,7 @@ class Cycle:
         joined, settings = self._reading.view.joined(moment.wall, self._settings.broker_id), self._settings
         if active is not None:
             if self._membership.update(active, moment.wall, joined):
-                self._schedule.force()  # who starts now has not seen it
+                self._schedule.force()  # an agent that starts now has not seen it
             self._schedule.interval_seconds = regular_interval_seconds(
                 len(active), settings.interval_seconds, settings.policy.staleness.total_seconds()
             )
@@ -240,7 +240,7 @@ class Cycle:
         if news.rereadings != self._rereadings:
             self._rereadings = news.rereadings
             self._read_again()
-        # Only what the cluster itself has said: one remembered from before may be another cluster's.
+        # Only the cluster's own answer counts: a remembered one may be another cluster's.
         self._reading.know(None if news.active_brokers is None else news.cluster_id, self._membership.active)
         return self._reading.target
 
@@ -379,7 +379,7 @@ class Cycle:
     def _lease(self, hold: Hold | None, moment: Moment) -> Lease:
         """Return the lease of a decision made now; in maintenance it lasts until the planned stop is over.
 
-        What somebody holds it at ends with the hold, also when no agent is there any more to end it.
+        The state of a hold ends with the hold, also when no agent is there any more to end it.
         """
         shortest = duration = timedelta(seconds=self._settings.lease_seconds)
         view, broker_id = self._reading.view, self._settings.broker_id

@@ -1,4 +1,4 @@
-"""What the configuration says about a cycle."""
+"""The settings of a cycle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kquota.settings.model import LimitsSection, Settings
 
 @dataclass(frozen=True, slots=True)
 class CycleSettings:
-    """What the configuration says about a cycle."""
+    """The settings of a cycle."""
 
     broker_id: int
     limits: LimitsSection

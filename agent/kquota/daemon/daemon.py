@@ -45,7 +45,7 @@ def run(config: Path, environ: Mapping[str, str]) -> int:
         journal.write(_refusal(error))
         if not configuration.was_good():
             return EXIT_CONFIGURATION
-        # It was good once: what is missing now may come back, a file that is being replaced, say.
+        # It was good once: a missing part may come back, for example a file that is being replaced.
         sentence = "the agent can't start: the configuration is bad, the last good one can't be used either"
         journal.write([Entry.of(MessageId.CONFIGURATION_REFUSED, sentence)])
         return EXIT_FAILED
@@ -131,7 +131,7 @@ class _Daemon:
                 raise
             try:
                 agent = self._agent(last_good)
-            except _CONFIGURATION_ERRORS:  # what was good is no longer: what is wrong now is what to mend
+            except _CONFIGURATION_ERRORS:  # the good one has become bad: its defects are to be fixed
                 raise error from None
             self._in_force(last_good, agent)
             self._refuse(error, "the configuration is bad, the last good one is used")
@@ -152,7 +152,7 @@ class _Daemon:
             self._tell(MessageId.CONFIGURATION_WARNING, warning)
 
     def _refuse(self, error: Exception, outcome: str) -> None:
-        """Say what is wrong with the present configuration, and what holds in its place."""
+        """Return the problems of the present configuration, and the one that applies instead."""
         self._metrics.config_reload_failed()
         self._metrics.running_last_good_config(True)
         self._journal.write(_refusal(error))

@@ -11,7 +11,7 @@ from kquota.core.decision import Mode
 class Enforcement:
     """The mode to write, the reason for people, and whether a first grant is to be remembered.
 
-    ``cause`` is what is not as it should be, as a word; empty where all is well.
+    ``cause`` is the obstacle, as a word; empty if there is none.
     """
 
     mode: Mode
@@ -34,7 +34,7 @@ def enforcement(
         wanted: the mode that is configured.
         granted: whether this broker was ever verified (the persisted grant).
         verified: whether the plug-in's applied state proves it now.
-        contradicted: whether a fresh applied state says that this agent is not exempt.
+        contradicted: whether a fresh applied state shows that this agent is not exempt.
         sentence: why it is or is not verified; ``cause`` is the same as a word.
     """
     if wanted is Mode.OBSERVE:

@@ -1,4 +1,4 @@
-"""What one cycle's records were."""
+"""The effect of one cycle's records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kquota.daemon.orders import OrderNews
 
 @dataclass(slots=True)
 class Folded:
-    """What became of one cycle's records, and which of them are news.
+    """The fate of one cycle's records, and which of them are news.
 
     ``malformed`` are sentences; ``rival`` is the last report of another agent for this broker. ``heard`` is,
     by broker, which instance of its agent reported last, and the time of its snapshot.

@@ -13,7 +13,7 @@ from kquota.daemon.troubles import Trouble
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion
 
-# What producers had under way, and the leak of a pause, come first and are no news.
+# Requests in flight of producers, and the leak of a pause, come first and are no news.
 SETTLE_SECONDS = 20.0
 WINDOW_SECONDS = 60.0
 _LEAST_SPAN_SECONDS = 10.0
@@ -58,7 +58,7 @@ class PauseGrowth:
         return found
 
     def close(self) -> None:
-        """Forget what was seen, and ask no more."""
+        """Forget the observations, and ask no more."""
         for watched in self._volumes.values():
             if watched.question is not None:
                 watched.question.close()
@@ -74,7 +74,7 @@ class PauseGrowth:
             samples.popleft()
         span_seconds, grown_bytes = now - samples[0][0], consumed_bytes - samples[0][1]
         least_bytes = MIN_GROWTH_BYTES / 2 if watched.growing else MIN_GROWTH_BYTES
-        # Where too little was seen, as after a time without looks, there is no rate to tell.
+        # With too few observations, as after a time without any, there is no rate.
         watched.growing = span_seconds >= _LEAST_SPAN_SECONDS and grown_bytes >= least_bytes
         if not watched.growing:
             self._ask_no_more(watched)
@@ -112,5 +112,5 @@ def _paused(report: CycleReport) -> bool:
     decision = report.decision
     if decision is None or decision.state is not State.PAUSE or report.enforcement.mode is not Mode.ENFORCE:
         return False
-    # A broker whose glass is broken holds nobody: what grows there is grown by producers.
+    # A broker whose glass is broken holds no producer: its growth comes from producers.
     return not (isinstance(report.applied, AppliedState) and report.applied.mode is Mode.OBSERVE)

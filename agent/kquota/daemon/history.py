@@ -66,7 +66,7 @@ class HistoryRecorder:
         yield self._envelope("decision", cluster_id, decision.decided_at, body)
 
     def _clients(self, report: CycleReport, cluster_id: str) -> Iterator[dict[str, object]]:
-        """What clients did since the sample before, where the same plug-in has reported both."""
+        """The clients' activity since the sample before, if the same plug-in has reported both."""
         now = report.applied if isinstance(report.applied, AppliedState) else None
         before, self._applied = self._applied, now
         if now is None or now.clients is None or before is None or before.clients is None:

@@ -1,4 +1,4 @@
-"""The journal: what the agent tells people, one sentence an entry, never a secret.
+"""The journal: the agent's messages to people, one sentence an entry, never a secret.
 
 Under systemd entries go to journald with fields of their own (KQUOTA_BROKER_ID, KQUOTA_STATE,
 KQUOTA_FACTOR, KQUOTA_REASON) and a stable MESSAGE_ID, which ``packaging/kquota.catalog`` explains;
@@ -106,7 +106,7 @@ class Journal:
         self.configure(level)
 
     def configure(self, level: str, *, broker_id: int | None = None, secrets: Iterable[str] = ()) -> None:
-        """Set what is logged, whose broker it is about, and which texts never appear in it."""
+        """Set the level of the log, its broker, and the texts that never appear in it."""
         _log.setLevel(level)
         self._annotations.broker_id = broker_id
         self._annotations.secrets = tuple(

@@ -1,4 +1,4 @@
-"""The Kafka side of the agent: its clients, and what they have said so far.
+"""The Kafka side of the agent: its clients, and their answers so far.
 
 The clients work in threads of their own and put events in one queue; only the thread that runs the
 cycles takes them out, so nothing here needs a lock.
@@ -69,10 +69,10 @@ KafkaEvent = (
 
 @dataclass(slots=True)
 class KafkaKnowledge:
-    """What the Kafka clients have said so far.
+    """The Kafka clients' answers so far.
 
-    ``troubles`` are what is wrong, by subject, until it is well again; ``errors`` counts failures by kind,
-    ``denied`` those for want of a permission. ``certificate`` is None until it was looked at.
+    ``troubles`` are the present ones, by subject, until they end; ``errors`` counts failures by kind,
+    ``denied`` those for lack of a permission. ``certificate`` is None until it was read.
     """
 
     usage_topic: str
@@ -223,7 +223,7 @@ class KafkaSide:
         self.client_id_prefix = f"kquota-{broker_id}-"
         self.inbox: SimpleQueue[KafkaEvent] = SimpleQueue()
         self.knowledge = KafkaKnowledge(topics.usage.name, cluster_id)
-        with ExitStack() as opened:  # what is refused half-way leaves no client behind
+        with ExitStack() as opened:  # a refusal half-way leaves no client behind
             self.admin = AdminConnection(properties, on_failure=self.inbox.put)
             opened.callback(self.admin.close)
             self.usage = UsagePublisher(
@@ -260,12 +260,12 @@ class KafkaSide:
         self._topics.start()
 
     def news(self, now_seconds: float) -> ClusterNews:
-        """Return what a cycle needs of what the clients have said."""
+        """Return the clients' answers that a cycle needs."""
         reports_lost = sum(self.usage.state().errors.values())
         return replace(self.knowledge.news(now_seconds), reports_lost=reports_lost)
 
     def gather(self, timeout_seconds: float, *, rest_seconds: float = 0.0) -> list[Arrival]:
-        """Wait for events, at most so long; return the records among them, in order.
+        """Wait for events, at most this long; return the records among them, in order.
 
         What comes within the first ``rest_seconds`` is gathered, not answered one by one.
         """
@@ -290,7 +290,7 @@ class KafkaSide:
         return arrivals
 
     def _look_at_certificate(self) -> None:
-        """Tell of a new certificate. Reading one starts a process, so the thread of the topics does it."""
+        """Report a new certificate. Reading one starts a process, so the thread of the topics does it."""
         seen = CertificateSeen(self.admin.client_certificate())
         if seen != self._certificate:
             self._certificate = seen

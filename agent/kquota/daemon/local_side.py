@@ -1,4 +1,4 @@
-"""The local side of the agent: this broker's volumes and the files beside it."""
+"""The local side of the agent: this broker's volumes and the files on its host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Publish = Callable[[bytes, bytes], None]
 class LocalSide:
     """The edges of a cycle on this machine (the ``Ports`` of :mod:`kquota.daemon.cycle`).
 
-    ``problems`` are sentences about what is remembered and can't be used, by subject.
+    ``problems`` are sentences about remembered values that can't be used, by subject.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class LocalSide:
         client_id_prefix: str,
         offline_log_dirs: tuple[str, ...] = (),
     ) -> None:
-        """Open what is written and begin to look at the volumes.
+        """Open the files to be written and begin to observe the volumes.
 
         ``offline_log_dirs`` are those the plug-in was last heard to report, before it is heard again.
 
@@ -73,13 +73,13 @@ class LocalSide:
         """Wait until every log dir has been looked at once, or the time is over.
 
         Raises:
-            SettingsError: ``limits.volumes`` can't be used with what was found.
+            SettingsError: ``limits.volumes`` can't be used with the volumes found.
         """
         self._volumes.wait_for_samples(timeout_seconds)
         refuse_limits(self._settings, self._volumes.observe().limits_problems)
 
     def observe(self, _moment: Moment) -> Observation:
-        """Look at the volumes, and remember what was found."""
+        """Observe the volumes, and remember the result."""
         observation = self._volumes.observe()
         remembered = remembered_to_json(self._volumes.remembered)
         bound = {path: list(ids) for path, ids in self._volumes.bound.items()}
@@ -138,7 +138,7 @@ class LocalSide:
 
     @property
     def state(self) -> AgentState:
-        """What is remembered across restarts."""
+        """The state that is remembered across restarts."""
         return self._state
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The agent's metrics, on a registry of their own, for Prometheus.
 
-What describes the present (state, volumes, who is undetermined) is replaced as a whole and rendered from
-that value: a scrape never sees half of a cycle, and what is gone leaves no stale series. Counters and the
+The present (state, volumes, undetermined brokers) is replaced as a whole and rendered from
+that value: a scrape never sees half of a cycle, and removed parts leave no stale series. Counters and the
 histogram are Prometheus's own; error counters exist from the start, at zero.
 """
 
@@ -28,11 +28,11 @@ _CYCLE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 
 
 class AgentMetrics:
-    """Everything the agent tells Prometheus; serve ``registry`` with :class:`MetricsServer`."""
+    """All metrics of the agent for Prometheus; serve ``registry`` with :class:`MetricsServer`."""
 
     def __init__(self, version: str) -> None:
         """Create all metrics; counters start at zero."""
-        # the library's default gives every counter a second series, which nobody asks for
+        # the library's default gives every counter a second series, which is not needed
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._present = Present(version)
@@ -103,7 +103,7 @@ class AgentMetrics:
         self._present.decision = decision
 
     def applied(self, applied: AppliedSample | None) -> None:
-        """The broker's plug-in says this; None: nothing that speaks of now."""
+        """The broker's plug-in reports this; None: it reports nothing about the present."""
         self._present.applied = applied
 
     def connected(self, connected: bool) -> None:
@@ -132,7 +132,7 @@ class AgentMetrics:
         self._cycle_failures.inc()
 
     def records_read(self, results: Mapping[str, int]) -> None:
-        """So many records were read, by what became of them (values of ``FoldResult``)."""
+        """This many records were read, by their fate (values of ``FoldResult``)."""
         for result, count in results.items():
             self._records.labels(str(result)).inc(count)
 
@@ -141,7 +141,7 @@ class AgentMetrics:
         self._publish_errors.labels(str(reason)).inc()
 
     def history_dropped(self, count: int) -> None:
-        """So many history records were given up."""
+        """This many history records were given up."""
         self._history_dropped.inc(count)
 
     def kafka_failed(self, kind: str) -> None:

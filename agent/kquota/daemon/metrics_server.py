@@ -35,7 +35,7 @@ class MetricsServer:
     def __init__(
         self, listen: ListenAddress, registry: CollectorRegistry, web_config: Path | None = None
     ) -> None:
-        """Start serving, by TLS and to users where ``web_config`` says so.
+        """Start serving, by TLS and to users if ``web_config`` sets them.
 
         Raises:
             OSError: the address can't be listened on; the text names it.
@@ -65,7 +65,7 @@ class _Connection:
     waits_for_request: bool = True
 
     def end(self) -> None:
-        """Wake up whoever reads from it or writes to it."""
+        """Wake up the thread that reads from it or writes to it."""
         with contextlib.suppress(OSError):
             # of a TLS socket, too, only this: its own shutdown is not for use by another thread
             socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
@@ -98,7 +98,7 @@ class _Server(ThreadingMixIn, WSGIServer):
             accepted, address = super().get_request()
         except OSError:
             self._free.release()
-            time.sleep(_WAIT_SECONDS)  # no descriptors are left, say: it would be asked again at once
+            time.sleep(_WAIT_SECONDS)  # for example without free descriptors: it would be asked again at once
             raise
         accepted.settimeout(MAX_SECONDS)
         with self._lock:
@@ -137,14 +137,14 @@ class _Server(ThreadingMixIn, WSGIServer):
             connection.end()
 
     def server_close(self) -> None:
-        """Stop listening, and end what is open."""
+        """Stop listening, and end the open connections."""
         super().server_close()
         with self._lock:
             for connection in self._open:
                 connection.end()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: what clients do wrong is no news of ours."""
+        """Log nothing: clients' mistakes are not ours to report."""
 
     def begun(self, spoken_by: socket.socket) -> None:
         """The request of a connection is there."""
@@ -186,7 +186,7 @@ class _Handler(WSGIRequestHandler):
         return is_good
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _refusal(start_response: StartResponse, status: str, *headers: tuple[str, str]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""What is worth telling people about a cycle: what changed, once, and all that is wrong."""
+"""The messages of a cycle that matter to people: changes, once, and all troubles."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Narrator:
         return [Entry(level, f"mode: {now.sentence}", MessageId.MODE_CHANGED)]
 
     def _broken_glass(self, report: CycleReport) -> str | None:
-        """Return what is to say of a broker whose own mode keeps it from what is decided.
+        """Return the message about a broker whose own mode keeps it from applying the decision.
 
         The plug-in reports once a second: the mode in force follows the decision later, the broker's own not.
         """

@@ -1,4 +1,4 @@
-"""Tell systemd how the agent is (sd_notify); nothing where nobody listens."""
+"""Notify systemd of the agent's state (sd_notify); does nothing without a listener."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Notifier:
     """The agent's side of Type=notify; without NOTIFY_SOCKET every call does nothing."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Read from the environment whether systemd wants to be told, and petted how often."""
+        """Read from the environment whether systemd wants notifications, and how often its watchdog."""
         self._listening = bool(environ.get("NOTIFY_SOCKET"))
         self.watchdog_seconds = _watchdog_seconds(environ)
 

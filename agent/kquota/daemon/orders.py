@@ -1,4 +1,4 @@
-"""What operators ordered, as this agent read it from the usage topic: for the journal and the history."""
+"""Operators' orders, as this agent read them from the usage topic: for the journal and the history."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def order_news(event: Event, headers: Headers, timestamp_ms: int | None = None) 
 def _news(event: Event, headers: Headers) -> OrderNews | None:
     """Return what a record orders.
 
-    Withdrawals and decommissions are tombstones: who and why is in their headers ``actor`` and ``reason``.
+    Withdrawals and decommissions are tombstones: author and reason are in their headers ``actor`` and
+    ``reason``.
     """
     actor, reason = _header(headers, "actor"), _header(headers, "reason")
     by = f" by {actor or 'nobody named'}" + (f" ({reason})" if reason else "")

@@ -1,4 +1,4 @@
-"""What goes in and out of a cycle: news of the cluster, and the edges it reaches the world by."""
+"""Inputs and outputs of a cycle: news of the cluster, and the edges through which it reaches the world."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ClusterNews:
-    """What the Kafka side knows by now, beside the records.
+    """The present knowledge of the Kafka side, in addition to the records.
 
-    ``topic_refused`` says why the usage topic can't be used. ``asked_own_broker`` is whether this
+    ``topic_refused`` is the reason why the usage topic can't be used. ``asked_own_broker`` is whether this
     broker itself has lately answered a request of ours. ``reports_lost`` counts reports of ours that were
     not delivered. ``rereadings`` counts how often the same topic began to be read again from its beginning:
     with the records of this cycle, if it has grown.

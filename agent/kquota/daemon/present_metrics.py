@@ -42,7 +42,7 @@ class VolumeSample:
 
 @dataclass(frozen=True, slots=True)
 class DecisionSample:
-    """What was decided; ``undetermined`` holds (broker id or None for the cluster, cause).
+    """The decision; ``undetermined`` holds (broker id or None for the cluster, cause).
 
     ``clock_behind_seconds`` is by broker, of those that are undetermined because of it.
     """
@@ -59,7 +59,7 @@ class DecisionSample:
 
 @dataclass(frozen=True, slots=True)
 class AppliedSample:
-    """What the broker's plug-in says it does; ``verified`` is whether it was seen to exempt this agent."""
+    """The state that the broker's plug-in reports; ``verified`` whether it was seen to exempt this agent."""
 
     state: str
     factor: float

@@ -14,21 +14,21 @@ FACTOR_GAP_SECONDS = 1.0
 
 # All brokers together report so often where nothing happens: every agent reads every report.
 REPORTS_A_SECOND = 50.0
-# However large the cluster is, so many reports have to be lost before a broker's state is stale.
+# However large the cluster is, this many reports have to be lost before a broker's state is stale.
 REPORTS_UNTIL_STALE = 4
 
 _Signature = tuple[object, ...]
 
 
 def regular_interval_seconds(brokers: int, interval_seconds: float, staleness_seconds: float) -> float:
-    """Return how often a broker reports where nothing happens, in a cluster of so many."""
+    """Return how often a broker reports while nothing happens, in a cluster of this many."""
     shared = min(brokers / REPORTS_A_SECOND, staleness_seconds / REPORTS_UNTIL_STALE)
     return max(interval_seconds, shared)
 
 
 @dataclass(slots=True)
 class PublicationSchedule:
-    """Remembers what was published last; times are seconds of a monotonic clock."""
+    """Remembers the last publication; times are seconds of a monotonic clock."""
 
     interval_seconds: float
     _at_seconds: float | None = None
@@ -55,7 +55,7 @@ class PublicationSchedule:
         self._retry_seconds = None
 
     def note_lost(self, reports_lost: int, retry_seconds: float) -> None:
-        """Take in how many reports were lost by now; after one more the next is due so long after the last.
+        """Take in how many reports were lost by now; after one more the next is due this long after the last.
 
         A change must not wait for the next regular report of a large cluster because its report was lost.
         """
@@ -65,7 +65,7 @@ class PublicationSchedule:
 
     @property
     def forced(self) -> bool:
-        """Whether the next record is due whatever it says."""
+        """Whether the next record is due whatever its content."""
         return self._at_seconds is None
 
     def force(self) -> None:

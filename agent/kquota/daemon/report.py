@@ -1,4 +1,4 @@
-"""What one cycle saw and did."""
+"""The observations and actions of one cycle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kquota.observe.observation import Observation
 
 @dataclass(frozen=True, slots=True)
 class CycleReport:
-    """What one cycle saw and did, for the journal, the status, the metrics and the history.
+    """The observations and actions of one cycle, for the journal, the status, the metrics and the history.
 
     ``heard`` is, by broker, which instance of its agent reported last, and the time of its snapshot.
     ``decision`` is None while the agent still waits for its first look at the cluster.

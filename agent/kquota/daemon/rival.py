@@ -12,10 +12,10 @@ RIVAL_INTERVALS = 4
 
 @dataclass(slots=True)
 class RivalWatch:
-    """Remembers what the other one says, as long as it goes on saying it.
+    """Remembers the other instance's reports, as long as it keeps reporting.
 
     ``replaced`` is the last other instance that has fallen silent, and the number of its last record: our
-    records say so, and nobody waits for it any longer. One that is heard of again counts again.
+    records name it, and no reader waits for it any longer. One that is heard of again counts again.
     """
 
     replaced: tuple[str, int] | None = None

@@ -1,4 +1,4 @@
-"""Writing the state file beside the cycles: its disk may stall, and the lease does not wait for that."""
+"""Writing the state file in parallel with the cycles: its disk may stall, and the lease does not wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kquota.write.agent_state import AgentState, AgentStateFile
 
 _LOG = logging.getLogger(__name__)
 
-# A write that takes longer is told: a sound disk answers within a second.
+# A write that takes longer is reported: a sound disk answers within a second.
 STALLED_SECONDS = 10.0
 
 
@@ -21,7 +21,7 @@ class StateWriter:
     """
 
     def __init__(self, file: AgentStateFile) -> None:
-        """Write to ``file``; nobody else in this process may."""
+        """Write to ``file``; no other code in this process may."""
         self._file = file
         self._changed = threading.Condition()
         self._waiting: AgentState | None = None
@@ -31,7 +31,7 @@ class StateWriter:
         self._thread: threading.Thread | None = None
 
     def save(self, state: AgentState) -> None:
-        """Have this state written. Returns at once; what becomes of it is told by ``problem``."""
+        """Have this state written. Returns at once; ``problem`` has the outcome."""
         with self._changed:
             if self._closed:
                 return
@@ -58,7 +58,7 @@ class StateWriter:
             )
 
     def close(self, timeout_seconds: float) -> None:
-        """Write what is left, if that takes no longer, and end the thread; no state is taken from then on."""
+        """Write the pending state, if that takes no longer, and end the thread, which takes no more."""
         self.settle(timeout_seconds)
         with self._changed:
             self._closed = True
@@ -72,7 +72,7 @@ class StateWriter:
             except OSError as error:
                 failure = f"the state file {self._file.path} can't be written: {error}"
             except Exception:
-                # A mistake here must not end the writing: nobody would notice before the next start.
+                # A mistake here must not end the writing: it would go unnoticed until the next start.
                 _LOG.exception("writing the state file failed unexpectedly")
             with self._changed:
                 self._writing_since_seconds, self._failure = None, failure

@@ -1,4 +1,4 @@
-"""What is wrong now, in one table: a trouble is logged when it begins, every hour, and at its end."""
+"""The present troubles, in one table: a trouble is logged when it begins, every hour, and at its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_OF_SUBJECT = 16
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that is wrong now: ``subject``, ``kind`` and ``broker`` say what it is, the sentence says it.
+    """A present trouble: ``subject``, ``kind`` and ``broker`` identify it, and the sentence describes it.
 
     The ``message_id`` gives the level.
     """
@@ -53,7 +53,7 @@ class TroubleTable:
         self._subjects: dict[str, dict[tuple[str, str], _Episode]] = {}
 
     def follow(self, standing: Iterable[Trouble], now_seconds: float) -> list[Entry]:
-        """Take in all that is wrong now; return what is to be logged."""
+        """Take in all present troubles; return those to be logged."""
         troubles = list(standing)
         entries: list[Entry] = []
         wrong = {trouble.subject for trouble in troubles}

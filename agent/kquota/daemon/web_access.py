@@ -1,4 +1,4 @@
-"""Who may see the metrics: TLS and users as the web configuration says, read again whenever it changes."""
+"""Access to the metrics: TLS and users of the web configuration, read again whenever it changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kquota.settings.web_config import TlsSection, WebConfig, read_web_config
 # without the interpreter's lock. A scraper's password is checked once.
 _CHECK_WAIT_SECONDS = 5.0
 _REMEMBERED_CHECKS = 100
-# Compared for users that do not exist, so that the time does not say who does. Nobody has its password.
+# Compared for users that do not exist, so that the time does not reveal who exists. No user has its password.
 _NOBODY = "$2b$10$tYbHgfYUGTUuFlfkJkSv5etYJVS0H3DXu06fJmGUd04ZiBEqHJeUG"
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _CLIENTS = {
@@ -35,7 +35,7 @@ _Seen = tuple[tuple[str, int, int, int] | None, ...]
 
 
 class Answer(Enum):
-    """What becomes of a request."""
+    """The answer to a request."""
 
     PERMITTED = auto()
     DENIED = auto()
@@ -44,7 +44,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What holds for a connection: TLS or None for plain HTTP, and the users with their hashes."""
+    """The rules for a connection: TLS or None for plain HTTP, and the users with their hashes."""
 
     tls: ssl.SSLContext | None = None
     users: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class WebAccess:
     """The web configuration as it is now; for use by several threads."""
 
     def __init__(self, path: Path | None) -> None:
-        """Read the file at ``path``; None lets everybody in by plain HTTP."""
+        """Read the file at ``path``; None admits every client by plain HTTP."""
         self._path = path
         self._lock = threading.Lock()
         self._checking = threading.Lock()
@@ -66,7 +66,7 @@ class WebAccess:
         self.current()
 
     def current(self) -> Access | None:
-        """Return what holds now; None while the configuration is bad: then nobody is let in."""
+        """Return the rules in force; None while the configuration is bad: then no client is admitted."""
         if self._path is None:
             return self._access
         with self._lock:

@@ -13,7 +13,7 @@ _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 
 
 def usage_bar(volume: Mapping[str, Any], cells: int, *, ascii_only: bool = False) -> Text:
-    """Draw consumption over the capacity, in so many cells; a cell with a mark shows only the mark."""
+    """Draw consumption over the capacity, in this many cells; a cell with a mark shows only the mark."""
     full, empty, soft_mark, hard_mark = "#.:|" if ascii_only else "█·┆┃"
     capacity = volume["capacity_bytes"]
     if not capacity:

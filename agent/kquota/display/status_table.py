@@ -25,7 +25,7 @@ _LONGEST_NAME = 40
 
 
 class Order(Enum):
-    """What the rows are sorted by; the value says it."""
+    """The sort order of the rows; the value names it."""
 
     BROKER = "broker"
     HEADROOM = "least left first"
@@ -40,9 +40,9 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table: a volume, or (None) what there is to say about a broker.
+    """A line of the table: a volume, or (None) a remark about a broker.
 
-    ``names_broker`` says whether the broker's id, age and applied state are in this line; ``decides`` whether
+    ``names_broker`` is whether the broker's id, age and applied state are in this line; ``decides`` whether
     the volume is what holds the cluster back most.
     """
 
@@ -79,7 +79,7 @@ def status_rows(
 def status_table(
     rows: Sequence[Row], longest_name: int, columns: int, *, decided: str | None, ascii_only: bool = False
 ) -> RenderableType:
-    """Lay rows out for so many columns (60 and more); ``decided`` is the state that brokers are to
+    """Lay rows out for this many columns (60 and more); ``decided`` is the state that brokers have to
     apply, None where they need not.
     """
     fixed = [
@@ -135,7 +135,7 @@ class _Lines:
 
 
 def _line(columns: Sequence[_Column], cells: Sequence[Text | str], style: str) -> Text:
-    """Put cells beside each other, each as wide as its column: what is longer is cut off."""
+    """Put cells next to each other, each as wide as its column: longer text is cut off."""
     pieces: list[str] = []
     spans: list[Span] = []
     at = 0
@@ -235,7 +235,7 @@ def _remarks(volume: Mapping[str, Any]) -> str:
 
 
 def _name(row: Row, width: int, *, ascii_only: bool) -> Text:
-    """Return the end of a name, which tells volumes apart, and what is special about the volume."""
+    """Return the end of a name, which distinguishes volumes, and the volume's special properties."""
     if row.volume is None:
         return Text(f"  {_split(row.text, width - 2)[0]}", style="magenta not dim")
     remarks = _remarks(row.volume)

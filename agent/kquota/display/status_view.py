@@ -1,4 +1,4 @@
-"""How a status document looks on a terminal: what is decided and why, who applies it, a line per volume."""
+"""A status document on a terminal: the decision, its reason, the brokers that apply it, a line per volume."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_COLUMNS = 60
 _MAX_CLIENTS = 4
 _MAX_TOPICS = 4
 _FEWEST_ROWS = 3
-_OBSERVED = "observed"  # what a broker in mode observe does about any state
+_OBSERVED = "observed"  # the verb for any state of a broker in mode observe
 _HEADING_LINES = 2  # an empty line and the table's heading
 KEYS = (
     ("q", "quit"),
@@ -31,7 +31,7 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How somebody wants to see it; ``offset`` is the first row shown, ``frozen`` whether it stands still."""
+    """A user's choice of view; ``offset`` is the first row shown, ``frozen`` whether it stands still."""
 
     order: Order = Order.BROKER
     troubled_only: bool = False
@@ -43,7 +43,7 @@ class Looks:
 def status_view(
     document: Mapping[str, Any], columns: int, *, ascii_only: bool = False, looks: Looks | None = None
 ) -> RenderableType:
-    """Lay the document out for a terminal of so many columns, all rows of it."""
+    """Lay the document out for a terminal of this many columns, all rows of it."""
     looks = looks or Looks()
     columns = max(columns, MIN_COLUMNS)
     rows = status_rows(document, looks.order, troubled_only=looks.troubled_only)
@@ -60,7 +60,7 @@ def watch_view(
 ) -> tuple[RenderableType, int]:
     """Lay it out to fill the screen; return it, and the greatest offset that makes sense.
 
-    Where lines are few, what is at the foot goes first, then the end of what is at the head.
+    Where lines are few, the foot goes first, then the end of the head.
     """
     columns, lines = max(console.width, MIN_COLUMNS), console.height
     rows = status_rows(document, looks.order, troubled_only=looks.troubled_only)
@@ -71,7 +71,7 @@ def watch_view(
     head = head[: max(lines - len(foot) - _HEADING_LINES - _FEWEST_ROWS, 2)]
     room = lines - len(head) - len(foot) - _HEADING_LINES
     if len(rows) > room:
-        room -= 1  # for the line that says so
+        room -= 1  # for the line that reports it
     last = max(len(rows) - max(room, 1), 0)
     offset = min(looks.offset, last)
     shown = rows[offset : offset + max(room, 1)]
@@ -125,7 +125,7 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
 
 
 def _applied_line(document: Mapping[str, Any]) -> Text:
-    """Say who does what is decided, and who does something else."""
+    """Return the brokers that apply the decision, and those that apply something else."""
     decided, factor = str(document["state"]), document["factor"]
     if _only_observed(document):
         return Text.assemble(
@@ -156,16 +156,16 @@ def _in_force(broker: Mapping[str, Any]) -> str | None:
 
 
 def _only_observed(document: Mapping[str, Any]) -> bool:
-    """Whether nobody is known to hold producers: where some broker does, it is told who does not."""
+    """Whether no broker is known to hold producers: if some broker does, the others are named."""
     enforced = any(broker["mode"] == "enforce" for broker in document["brokers"])
     return observes(document.get("local")) and not enforced and not document.get("broken_glass")
 
 
 def observes(local: Mapping[str, Any] | None) -> bool:
-    """Whether the broker on this host is known to hold nobody, whatever is decided.
+    """Whether the broker on this host is known to hold no producer, whatever the decision.
 
-    Its plug-in knows best. Where it says nothing, the decision tells, as long as its lease runs: a broker
-    that starts beside an agent that is gone holds producers by its own mode.
+    Its plug-in knows best. Without its report, the decision counts, as long as its lease runs: a broker
+    that starts without a live agent holds producers by its own mode.
     """
     if local is None:
         return False

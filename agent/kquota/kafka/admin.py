@@ -47,7 +47,7 @@ class TopicFacts:
 
 
 class Pending(Generic[T]):
-    """A request under way. Its outcome is a value: what was asked for, or a KafkaFailure; it never raises."""
+    """A request in flight. Its outcome is a value: the answer, or a KafkaFailure; it never raises."""
 
     def __init__(
         self, future: Future[Any] | KafkaFailure, finish: Callable[[Future[Any]], T | KafkaFailure]
@@ -152,7 +152,7 @@ class AdminConnection:
         )
 
     def serve(self) -> None:
-        """Deliver the client's errors and log lines; called by whoever asks regularly."""
+        """Deliver the client's errors and log lines; called by the code that asks regularly."""
         self._client.refresh()
         client = self._client.current()
         if client is not None:

@@ -33,7 +33,7 @@ class BrokerListFailed:
 
 @dataclass(frozen=True, slots=True)
 class OwnBroker:
-    """The settings in force of our own broker, as it told us itself: it has seen our principal by that."""
+    """The settings in force of our own broker, from its own answer: it has seen our principal by that."""
 
     broker_id: int
     settings: Mapping[str, str]

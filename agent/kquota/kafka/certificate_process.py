@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 
 def read(order: dict[str, str | None]) -> dict[str, str] | None:
-    """Read what is ordered.
+    """Read the requested certificate.
 
     Raises:
         OSError: the file can't be read.

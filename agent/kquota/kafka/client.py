@@ -1,4 +1,4 @@
-"""Building librdkafka clients, listening to their errors, and building them anew when their credentials are
+"""Building librdkafka clients, listening to their errors, and building them again when their credentials are
 rotated.
 """
 
@@ -37,7 +37,7 @@ C = TypeVar("C")
 
 
 class _QuietLog:
-    """librdkafka's log lines as debug records: what matters among them arrives again as an error,
+    """librdkafka's log lines as debug records: the important ones arrive again as errors,
     classified.
     """
 
@@ -49,7 +49,7 @@ class ErrorWatch:
     """The errors a client meets outside of any request (its `error_cb`), and the cause behind requests that
     time out.
 
-    A request on a connection that cannot be had only times out; why the connection cannot be had is told
+    A request on a connection that cannot be had only times out; the cause is reported
     here. Safe to use from several threads.
     """
 
@@ -73,11 +73,11 @@ class ErrorWatch:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             with self._lock:
                 self._all_down = True
-                # Which broker, and why, was told just before.
+                # The broker and the cause were reported just before.
                 failure = self._connection[1] if self._connection is not None else failure
         else:
             self.note(failure)
-        # What is said of a topic here is said again to whoever uses it.
+        # A message about a topic here also reaches the user of the topic.
         worth_telling = failure.is_connection or failure.is_want_of_resources
         if self._on_failure is not None and worth_telling and self._is_news(failure):
             self._on_failure(failure)
@@ -123,13 +123,13 @@ class ErrorWatch:
 
 
 class RotatingClient(Generic[C]):
-    """A librdkafka client that is built anew when its credential files change.
+    """A librdkafka client that is built again when its credential files change.
 
     `build` makes the client from a complete configuration, `retire` ends the one that was replaced.
     In the constructor, a configuration that librdkafka refuses raises ConfigurationError, and a machine that
     has no thread left for a client OSError. Credential files that cannot be used (absent, half written, key
-    and certificate of different pairs) are no reason to give up: the client in use stays, `problem` says why,
-    and the files are looked at again.
+    and certificate of different pairs) are no reason to give up: the client in use stays, `problem` has the
+    reason, and the files are looked at again.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class RotatingClient(Generic[C]):
             "error_cb": self.errors.on_error,
             "logger": _QuietLog(),
         }
-        # For who builds: reading files may take its time, and nobody else is to wait for it.
+        # For the building thread: reading files may take its time, and no other thread has to wait for it.
         self._renewing = threading.Lock()
         self._lock = threading.Lock()
         self._client: C | None = None
@@ -219,7 +219,7 @@ class RotatingClient(Generic[C]):
             if self._closed or now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
                 return None
             self._looked_at = now
-            # What is wrong with them may lie elsewhere, as in the permissions of a directory above.
+            # The cause may lie elsewhere, as in the permissions of a directory above.
             retry = self._problem is not None and now - self._built_at >= CREDENTIALS_RETRY_SECONDS
             due = retry or self._client is None
         stamps = self._files.stamps()
@@ -250,7 +250,7 @@ class RotatingClient(Generic[C]):
             with self._lock:
                 self._problem = problem
                 in_use = self._client
-            if in_use is None:  # or else it says nothing about the one in use
+            if in_use is None:  # otherwise it proves nothing about the one in use
                 self.errors.note(problem)
             return None
         with self._lock:
@@ -263,7 +263,7 @@ class RotatingClient(Generic[C]):
 
 
 def look_at_properties(properties: ClientProperties) -> None:
-    """Have librdkafka look at the properties, beside all brokers: nobody is asked.
+    """Have librdkafka check the properties, without any broker.
 
     Raises ConfigurationError for what it refuses, OSError where no client can be started. Credential files
     may be absent, as for any client.

@@ -18,7 +18,7 @@ PropertyValue = str | int | float | bool
 
 
 class Role(StrEnum):
-    """What a client is for; the last part of its `client.id`."""
+    """The purpose of a client; the last part of its `client.id`."""
 
     USAGE = "usage"
     HISTORY = "history"
@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 
 class ConfigurationError(ValueError):
-    """The `kafka:` properties cannot be used; the text names the property and what is allowed."""
+    """The `kafka:` properties cannot be used; the text names the property and the allowed values."""
 
 
 # A broker's restart must be felt for a second at most, so connections are tried again at least once a second.

@@ -29,7 +29,7 @@ _READ_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class ClientCertificate:
-    """What is known of our own certificate: its file, its subject (RFC 4514) and its validity in UTC."""
+    """Our own certificate: its file, its subject (RFC 4514) and its validity in UTC."""
 
     path: str
     subject: str
@@ -43,7 +43,7 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """Identity of a file's content, and of who may read it, as far as the file system tells it; `mtime_ns` is
+    """Identity of a file's content, and of its readers, as far as the file system shows it; `mtime_ns` is
     None for an absent file.
     """
 
@@ -71,7 +71,7 @@ class CredentialFiles:
         return tuple(_stamp(path) for path in self._paths.values())
 
     def client_certificate(self) -> ClientCertificate | None:
-        """Our own certificate, or None without one or when it cannot be read (the client then says why)."""
+        """Our own certificate, or None without one or if it cannot be read (the client has the reason)."""
         stamps = self.stamps()
         if self._read is None or self._read[0] != stamps:
             self._read = (stamps, _certificates.read(stamps, self._order()))
@@ -88,7 +88,7 @@ class CredentialFiles:
 
 
 class _Certificates:
-    """Reads certificates in a process of its own, see `certificate_process`; clients share what was read."""
+    """Reads certificates in a process of its own, see `certificate_process`; clients share the results."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What went wrong at Kafka: a closed set of kinds, each with one sentence for people.
+"""Failures of Kafka: a closed set of kinds, each with one sentence for people.
 
 The same sentence goes to the journal and to `kquota status`; the kind is the label of the error counters.
 """
@@ -42,7 +42,7 @@ class Operation(StrEnum):
 class KafkaFailure:
     """A failed request, as a value.
 
-    `sentence` is for people: what failed, for which broker, topic or operation, and what to do.
+    `sentence` is for people: the failure, its broker, topic or operation, and the remedy.
     `code` is librdkafka's or the broker's name of the error, `detail` its own text.
     """
 
@@ -133,7 +133,7 @@ def classify(
 ) -> KafkaFailure:
     """The KafkaFailure for `error`, met while doing `operation` on `topic`.
 
-    `certificate` is the client certificate in use: brokers do not say whether they refused it because it
+    `certificate` is the client certificate in use: brokers do not report whether they refused it because it
     has expired, so its own validity decides. `now` defaults to the wall clock.
     """
     text = error.str()

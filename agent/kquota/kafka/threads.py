@@ -1,4 +1,4 @@
-"""A mistake in a thread beside the cycle is told, and the thread goes on.
+"""A mistake in a thread outside the cycle is reported, and the thread continues.
 
 Had it ended, the others would learn of it as staleness alone, and some of what it looks at would go
 unnoticed.
@@ -27,7 +27,7 @@ def repeat(step: Callable[[], None], what: str, *, until: threading.Event, pause
 
 @contextmanager
 def going_on(what: str) -> Iterator[None]:
-    """Leave the block where it fails unexpectedly, and tell what failed, as `repeat` does."""
+    """Leave the block where it fails unexpectedly, and report the failure, as `repeat` does."""
     try:
         yield
     except Exception:

@@ -1,4 +1,4 @@
-"""File system UUIDs as udev knows them, for kernels and directories that don't tell them themselves."""
+"""File system UUIDs as udev knows them, for kernels and directories that don't provide them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from kquota.observe.observation import VolumeObservation
 
 
 class FillRates:
-    """Remembers what was seen of each volume, by volume id."""
+    """Remembers the observations of each volume, by volume id."""
 
     def __init__(self) -> None:
         """Begin with nothing seen."""
@@ -18,8 +18,8 @@ class FillRates:
     def observe(self, volumes: Iterable[VolumeObservation]) -> Mapping[str, float]:
         """Learn from a look at all volumes; return bytes per second by volume id, where it is known.
 
-        A volume that is not there any more is forgotten. One that can't be looked at now keeps what was seen
-        of it, and tells no rate.
+        A volume that no longer exists is forgotten. One that can't be observed now keeps its earlier
+        observations, and has no rate.
         """
         seen: dict[str, FillRate] = {}
         rates: dict[str, float] = {}

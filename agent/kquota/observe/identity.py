@@ -1,4 +1,4 @@
-"""What tells one volume from another, now and at the next start."""
+"""The identity of a volume, now and at the next start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class VolumeIdentity:
     fs_uuid: str | None
 
     def is_same(self, other: VolumeIdentity, *, mount_point: str) -> bool:
-        """Tell whether ``other``, seen at ``mount_point``, is the same file system.
+        """Return whether ``other``, seen at ``mount_point``, is the same file system.
 
         Device names and numbers change from boot to boot, so UUIDs decide wherever both are known; a file
         system without one is the same if type, source and mount point are. A volume known from a usage record
@@ -63,7 +63,7 @@ def identify(mount: Mount, fs_uuid: str | None) -> VolumeIdentity:
 
 
 def remembered_to_json(remembered: Mapping[str, VolumeIdentity]) -> dict[str, dict[str, str | None]]:
-    """Return what is to be stored: log dir → identity of its volume."""
+    """Return the identities to be stored: log dir → identity of its volume."""
     return {log_dir: asdict(identity) for log_dir, identity in remembered.items()}
 
 

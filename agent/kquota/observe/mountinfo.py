@@ -1,8 +1,8 @@
 """The mount table, from ``/proc/self/mountinfo`` (format: proc_pid_mountinfo(5)).
 
-``psutil.disk_partitions`` reads ``/proc/self/mounts``, which lacks what is needed here: mount ids,
+``psutil.disk_partitions`` reads ``/proc/self/mounts``, which lacks what we need here: mount ids,
 device numbers (which file systems are the same one), and the options of the file system itself. Of
-these two lists of options only the latter counts: in a service's sandbox a mount's own options say
+these two lists of options only the latter counts: in a service's sandbox a mount's own options are
 "ro" although the file system takes writes, and a file system that the kernel has stopped after an
 error keeps the mount's own "rw".
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _OCTAL = re.compile(r"\\([0-3][0-7]{2})")
-# After these the kernel refuses writes, whatever the mount's own options say.
+# After these the kernel refuses writes, whatever the mount's own options are.
 _SUPER_OPTION_FAULTS = {
     "shutdown": "the file system has been shut down",
     "emergency_ro": "the kernel has made the file system read-only after an error",
@@ -72,7 +72,7 @@ class MountTable:
         return self._by_mount_point.get("/")
 
     def is_root(self, mount: Mount) -> bool:
-        """Tell whether a mount shows the file system that the host runs from."""
+        """Return whether a mount shows the file system that the host runs from."""
         root = self._by_mount_point.get("/")
         return root is not None and root.device == mount.device
 
@@ -144,7 +144,7 @@ class MountTableReader:
         if text == self._text:
             return
         self._text = text
-        # No log dir of a server.properties lies below what is no UTF-8, and nobody could read it in a report.
+        # No log dir of a server.properties is below a path that is no UTF-8, and a report could not name it.
         self._table = parse_mountinfo(text.decode("utf-8", "replace"))
         self.changes += 1
 

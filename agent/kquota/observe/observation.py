@@ -1,4 +1,4 @@
-"""What this broker's volumes look like now: the value that the rest of the agent works on."""
+"""The present state of this broker's volumes: the value that the rest of the agent works on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class LimitsProblem:
-    """What is wrong with a path of ``limits.volumes`` on this host, and what is allowed."""
+    """The problem of a path of ``limits.volumes`` on this host, and what is allowed."""
 
     path: str
     wrong: str
@@ -37,9 +37,9 @@ class LimitsProblem:
 class VolumeObservation:
     """One volume (file system) behind the broker's log dirs.
 
-    ``name`` is unique within the broker, ``volume_id`` tells this file system from any other, also across
+    ``name`` is unique within the broker, ``volume_id`` identifies this file system, also across
     restarts. ``log_dirs`` are all its directories as configured. ``consumed_bytes`` is the capacity less
-    what is available to an unprivileged user, so blocks reserved for the super-user count as consumed
+    the space available to an unprivileged user, so blocks reserved for the super-user count as consumed
     (the Strimzi proposal has Capacity and Consumed; available to *which* user is decided here). Both figures
     are None where none was ever known; of a failed volume they are the last known ones.
     ``sampled_at_monotonic`` is their time on CLOCK_MONOTONIC, in seconds; None where it is not known.

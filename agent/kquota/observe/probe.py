@@ -2,7 +2,7 @@
 
 A process of its own does the looking (``probe_process.py``); here is its owner, which never touches the
 disks. If that process dies it is started again; if it can't be killed, because the kernel holds one of
-its threads in a disk request, it is abandoned, and only so many may be.
+threads in a disk request, it is abandoned, and only a few may be.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class LogDirLook:
     """The latest look at one log dir.
 
     ``waiting_seconds`` is how long the present look has had no answer (0 while all is well).
-    ``failed_step`` ("open" or "statvfs") and ``failed_errno`` tell of a look that failed. The rest is from
+    ``failed_step`` ("open" or "statvfs") and ``failed_errno`` describe a look that failed. The rest is from
     the last look that succeeded at ``sampled_at_monotonic`` (None: none yet): the id of the mount that
     answered, the file system's capacity, the bytes available to an unprivileged user, the errno of listing
-    the directory (0: listed), the file system's UUID where the kernel tells it, and whether Kafka has
+    the directory (0: listed), the file system's UUID if the kernel provides it, and whether Kafka has
     formatted the directory (None where that can't be seen).
     """
 
@@ -149,7 +149,7 @@ class LogDirSampler:
     def replace(self) -> None:
         """Give up the present process, for instance for threads that wait in a file system no longer mounted.
 
-        Does nothing where that could leave so many processes behind that no further one may be started: the
+        Does nothing where that could leave too many processes behind for another one to be started: the
         present one still serves the other log dirs.
         """
         if self._process is not None and self.abandoned + 1 < self._abandoned_limit:
@@ -247,7 +247,7 @@ def _is_readable(pipe: IO[bytes], wait_seconds: float) -> bool:
 
 
 def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
-    """Read one line of the probe's answer; what it has not found out yet stays as it was ``before``."""
+    """Read one line of the probe's answer; values that it has not found yet stay as they were ``before``."""
     _, waited, sampled, step, failed, mount_id, capacity, available, listed, uuid, formatted = line.split(" ")
     look = LogDirLook(
         log_dir=before.log_dir,
@@ -267,7 +267,7 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
     has_answered = look.failed_step is not None
     return replace(
         before,
-        # What an earlier process waited for in vain is not well because a new one has just begun to wait.
+        # A disk that an earlier process waited for is not well because a new one has just begun to wait.
         waiting_seconds=look.waiting_seconds
         if has_answered
         else max(look.waiting_seconds, before.waiting_seconds),

@@ -21,12 +21,12 @@ import select
 import sys
 import time
 
-# A look that takes longer than a tick is reported as so many ticks. Ticks, not a clock: when the whole
+# A look that takes longer than a tick is reported as a number of ticks. Ticks, not a clock: when the whole
 # machine or this process was stopped, no disk is to blame.
 TICK_SECONDS = 0.25
-# The full look (listing, UUID) is made every so many seconds; the figures at every interval.
+# The full look (listing, UUID) is made at this interval of seconds; the figures at every interval.
 FULL_LOOK_SECONDS = 1.0
-# A look that takes so many ticks is left alone with its thread.
+# A look that takes this many ticks is left alone with its thread.
 PATIENCE_TICKS = 2
 # _IOR(0x15, 0, struct { u8 length; u8 uuid[16]; }): needs no privileges, Linux 6.9 and later.
 FS_IOC_GETFSUUID = 0x80111500
@@ -104,7 +104,7 @@ class LogDir:
 
 
 def formatted(handle: int) -> str:
-    """Return 1 for a directory with Kafka's ``meta.properties``, 0 without, ``-`` where nobody may look."""
+    """Return 1 for a directory with Kafka's ``meta.properties``, 0 without, ``-`` without permission."""
     try:
         os.stat("meta.properties", dir_fd=handle)
     except FileNotFoundError:
@@ -213,7 +213,7 @@ def main() -> None:
     except Exception:
         sys.excepthook(*sys.exc_info())
         os._exit(1)
-    # Not sys.exit(): the interpreter would tidy up beside threads that a disk may hold.
+    # Not sys.exit(): the interpreter would tidy up while a disk may hold threads.
     os._exit(0)
 
 

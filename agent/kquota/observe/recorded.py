@@ -1,4 +1,4 @@
-"""What the agent's own last report says about its log dirs, for the time when the state file is lost."""
+"""The log dirs in the agent's own last report, for the time when the state file is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Recorded:
 
 
 def recorded_volumes(volumes: Iterable[Volume]) -> Recorded:
-    """Read the volumes of a usage record; those that its agent never saw itself say nothing."""
+    """Read the volumes of a usage record; those that its agent never saw itself are skipped."""
     identities: dict[str, VolumeIdentity] = {}
     figures: dict[str, Figures] = {}
     for volume in volumes:

@@ -32,7 +32,7 @@ class BrokerPropertiesError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BrokerProperties:
-    """What a broker's configuration says about the node and its directories.
+    """The node and its directories in a broker's configuration.
 
     ``log_dirs`` are the configured absolute paths of the data, in order, without a node's controller
     role alone (then empty). ``metadata_log_dir`` holds the KRaft metadata log; by default it is the

@@ -1,4 +1,5 @@
-"""Which topics grow on a volume: asked of a process of its own, because a disk that hangs hangs whoever asks.
+"""The topics that grow on a volume: a process of its own lists them, because a disk that hangs blocks its
+caller.
 
 Run as a program it adds up the sizes of the log segments by topic twice, some seconds apart, and prints what
 grew as one line of JSON: {"grown_bytes": {topic: bytes}, "problem": null or a sentence}.
@@ -26,7 +27,7 @@ _PARTITION_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-\d+(?:\.[0-9a-f]{
 
 @dataclass(frozen=True, slots=True)
 class TopicGrowth:
-    """What grew, most first, in bytes within ``SPAN_SECONDS``; ``problem`` says why that is not known."""
+    """The growth, largest first, in bytes within ``SPAN_SECONDS``; ``problem`` is the reason if unknown."""
 
     grown_bytes: tuple[tuple[str, int], ...] = ()
     problem: str | None = None

@@ -1,6 +1,6 @@
 """Which volume each path of ``limits.volumes`` is for.
 
-Pure: what was seen comes in as arguments. A volume that is not mounted at the moment keeps its limits.
+Pure: observations come in as arguments. A volume that is not mounted at the moment keeps its limits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def bind_limits(
 ) -> BoundLimits:
     """Find the volume that each path of ``limits.volumes`` lies on.
 
-    ``looks`` has the paths, too; ``bound`` is what was found before. A path that is for no volume is a
+    ``looks`` has the paths, too; ``bound`` is the earlier result. A path of no volume is a
     problem, and so are two paths of one volume with different limits. The volumes that a problem could be
     about fail: an agent that runs on must not judge them by weaker limits. While a volume is lost, a path
     that is for no volume is only a warning: it may be for the lost one, which fails anyway.
@@ -81,7 +81,7 @@ def refuse_limits(settings: Settings, problems: Sequence[LimitsProblem]) -> None
 
 
 def bound_from_json(value: Mapping[str, object]) -> Bound:
-    """Read what was remembered of ``bound``; what has another form is left out."""
+    """Read the remembered form of ``bound``; entries of another form are left out."""
     return {
         path: tuple(ids)
         for path, ids in value.items()

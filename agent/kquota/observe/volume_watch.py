@@ -86,7 +86,7 @@ class VolumeWatch:
             time.sleep(0.01)
 
     def observe(self) -> Observation:
-        """Return what is known now; takes well under a millisecond, whatever the disks do."""
+        """Return the present knowledge; takes well under a millisecond, whatever the disks do."""
         looks = self.sampler.latest()
         wanted = [look.mount_id for look in looks.values() if look.mount_id and look.failed_step is None]
         earlier = self._table
@@ -148,7 +148,7 @@ class VolumeWatch:
 
 
 def _waits_in_the_past(look: LogDirLook, earlier: MountTable, now: MountTable) -> bool:
-    """Tell whether the mount that a look waits for has gone or been covered, since ``earlier``."""
+    """Return whether the mount that a look waits for has gone or been covered, since ``earlier``."""
     if not look.mount_id:
         return bool(earlier.mounts) and earlier.mount_of(look.log_dir) != now.mount_of(look.log_dir)
     mount = now.by_id.get(look.mount_id)

@@ -2,7 +2,7 @@
 
 Pure: everything that was seen comes in as arguments. The rule above all others: figures count only for the
 file system that is remembered for a log dir. A directory left behind by a mount that is gone is on the
-root file system, whose free space says nothing about the volume.
+root file system, whose free space proves nothing about the volume.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def resolve(
     """Resolve log dirs to volumes.
 
     ``looks`` are by configured path; ``remembered`` is the volume each log dir was on when last found;
-    ``device_uuids`` are by "major:minor", for file systems whose UUID the looks don't tell; ``last_known``
-    is by volume id. A look without an answer for ``hang_seconds`` is a failure. ``silence`` says that no
-    look can be trusted, and why. ``accept`` believes every log dir that was never found before. Several log
+    ``device_uuids`` are by "major:minor", for file systems whose UUID the looks don't provide; ``last_known``
+    is by volume id. A look without an answer for ``hang_seconds`` is a failure. ``silence`` is the reason why
+    no look can be trusted. ``accept`` believes every log dir that was never found before. Several log
     dirs on one file system are one volume, as full as the fullest.
     """
     last_known = last_known or {}
@@ -148,8 +148,8 @@ def resolve(
 def _fullness(figures: Figures) -> tuple[float, float]:
     """Order the figures that the log dirs of one volume give: the fullest counts, of equal ones the newest.
 
-    They differ by what was written between two looks, and where a directory has a quota of its own (a project
-    quota of XFS or ext4): statvfs then tells of the quota.
+    They differ by the data written between two looks, and where a directory has a quota of its own (a project
+    quota of XFS or ext4): statvfs then reports the quota.
     """
     return figures.consumed_bytes / figures.capacity_bytes, figures.sampled_at_monotonic or 0.0
 
@@ -172,7 +172,7 @@ def _errno_text(number: int) -> str:
 
 
 def _take_look(volume: _Volume, look: LogDirLook, mount: Mount, warnings: list[str]) -> None:
-    """Add what a look at the expected file system says."""
+    """Add the result of a look at the expected file system."""
     log_dir = look.log_dir
     if mount.fault is not None:
         volume.failures.append(Failure(None, mount.fault))
@@ -217,7 +217,7 @@ def _identify_devices(
             if (uuid := device_uuids.get(presumed.device)) is not None:
                 uuids[presumed.device] = uuid
     for log_dir, mount in mount_by_dir.items():
-        # Nobody tells it at the moment: as far as can be seen it is the one that was there before.
+        # No source has it at the moment: as far as can be seen it is the one that was there before.
         before = None if mount.device in uuids else remembered.get(log_dir)
         if before is None or before.fs_uuid is None:
             continue
@@ -252,7 +252,8 @@ def _unseen(log_dir: str) -> VolumeIdentity:
 
 
 def _is_expected(expected: VolumeIdentity, mount: Mount, present: VolumeIdentity, mounts: MountTable) -> bool:
-    # A log dir that waited on the root file system for its mount, say at the very first boot, has got it.
+    # A log dir that waited on the root file system for its mount, for example at the very first boot, has got
+    # it.
     has_arrived = expected.mount_point == "/" and not mounts.is_root(mount)
     return has_arrived or expected.is_same(present, mount_point=mount.mount_point)
 

@@ -1,3 +1,3 @@
-"""Who fills the disks: bytes and throttle time by client, group and topic, and quotas that follow from
+"""The clients that fill the disks: bytes and throttle time by client, group and topic, and quotas from
 them.
 """

@@ -8,11 +8,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 CLIENT = ("cluster_id", "user", "client_id")
-# A client is an outlier where its usual peak is so many times the median client's,
+# A client is an outlier if its usual peak is this many times the median client's,
 OUTLIER_RATIO = 5.0
 # and where it makes so much of the cluster's bytes that a limit on it is felt.
 OUTLIER_SHARE = 0.1
-# A quota leaves so much room above the usual peak (99 % of the time below): it stops what is not usual.
+# A quota leaves this much room above the usual peak (99 % of the time below): it stops unusual peaks.
 QUOTA_ROOM = 1.25
 _ROUND_BYTES = 100_000
 
@@ -20,8 +20,8 @@ _ROUND_BYTES = 100_000
 def by_client(clients: DataFrame) -> DataFrame:
     """Return what each user and client id produced, and how long it was made to wait.
 
-    `peak_bytes_per_second` is what its rate on its busiest broker is below 99 % of the time while nobody is
-    held back. Columns: cluster_id, user, client_id, bytes, share_ratio, mean_bytes_per_second,
+    `peak_bytes_per_second` is the rate that it stays below on its busiest broker for 99 % of the time while
+    no client is held back. Columns: cluster_id, user, client_id, bytes, share_ratio, mean_bytes_per_second,
     peak_bytes_per_second, throttled_seconds, brokers.
     """
     known = clients.where(F.col("client_id").isNotNull() & F.col("user").isNotNull())

@@ -1,6 +1,6 @@
 """Thresholds of topics that add up, in the sense of "Broker-side quota V1".
 
-A broker has a total; a topic may have a threshold of its own, and the others share what is left evenly.
+A broker has a total; a topic may have a threshold of its own, and the others share the rest evenly.
 The explicit ones may never add up to more than the total.
 """
 
@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-# What brokers took in by topic. The history topic has no figures of topics: operators bring their own, for
+# The brokers' input by topic. The history topic has no figures of topics: operators bring their own, for
 # instance from the brokers' BytesInPerSec metrics.
 TOPIC_RATES = StructType(
     [
@@ -29,7 +29,7 @@ TOPIC_RATES = StructType(
         StructField("bytes_in_per_second", DoubleType()),
     ]
 )
-# What a broker may take in beyond its usual peak, and a topic beyond its own.
+# The room of a broker above its usual peak, and of a topic above its own.
 _ROOM = 1.25
 _ROUND_BYTES = 100_000
 

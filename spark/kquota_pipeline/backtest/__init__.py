@@ -1,3 +1,3 @@
-"""What another policy would have done: in open loop over what was, and in closed loop with its effect fed
+"""The effect of another policy: in open loop over the recorded past, and in closed loop with its effect fed
 back.
 """

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 from kquota.core.limits import MAX_BYTES, NO_ZONE_RELEASE_SHARE, InvalidLimit, Limit, LimitPair
 from kquota_pipeline.backtest.policy import Policy
 
-# What limits of a volume depend on.
+# The inputs that limits of a volume depend on.
 LIMIT_KEY = (
     "cluster_id", "broker_id", "volume_name", "mount_point", "capacity_bytes",
     "hard_limit_type", "hard_limit_level", "soft_limit_type", "soft_limit_level",
@@ -42,8 +42,8 @@ BOUNDS = StructType(
         StructField("hard_limit_level", DoubleType()),
         StructField("soft_limit_type", StringType()),
         StructField("soft_limit_level", DoubleType()),
-        StructField("limits", StringType()),  # tells one pair of limits from another
-        StructField("invalid", BooleanType()),  # the pair can't be judged; what follows is null then
+        StructField("limits", StringType()),  # distinguishes pairs of limits
+        StructField("invalid", BooleanType()),  # the pair can't be judged; the next columns are null then
         StructField("open_max_bytes", LongType()),  # OPEN up to here
         StructField("hard_min_bytes", LongType()),  # PAUSE from here on
         StructField("release_max_bytes", LongType()),  # a latch is released up to here

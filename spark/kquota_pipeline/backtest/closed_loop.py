@@ -40,7 +40,7 @@ class VolumePlace:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What happens around the policy: ticks are epoch seconds.
+    """The world around the policy: ticks are epoch seconds.
 
     `volume_ids` and `failed` are [tick, volume]; `unknown` names brokers that were active without a fresh
     record, `decommissioned` the tick of each broker's end.
@@ -61,7 +61,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of it: [tick] factors, brokers undetermined and bytes held back, [tick, volume] bytes on
+    """The result: [tick] factors, brokers undetermined and bytes held back, [tick, volume] bytes on
     disk.
 
     Of `held_bytes`, `lost_bytes` in all have not been sent by the end.
@@ -99,7 +99,7 @@ def simulate(scene: Scene, flows: Flows, policy: Policy) -> Outcome:
 
 
 class _Disks:
-    """What the disks hold while more or less arrives than did in the history."""
+    """The contents of the disks while more or less arrives than did in the history."""
 
     def __init__(self, flows: Flows) -> None:
         self._flows = flows
@@ -131,7 +131,7 @@ class _Agents:
         self._flows = flows
         self._pairs = [policy.pair(v.broker_id, v.mount_point) or v.recorded for v in scene.volumes]
         self._margin = policy.release_margin
-        # A tick can't be told apart from what happens within it.
+        # Within a tick there is no finer resolution.
         self._staleness = timedelta(seconds=max(policy.staleness_seconds, float(scene.tick_seconds)))
         self._settings = PolicySettings(policy.fallback_action, self._staleness)
         self._view = ClusterView(_TOLERANCE)

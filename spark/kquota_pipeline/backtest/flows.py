@@ -1,10 +1,10 @@
-"""What flowed in and out of the disks, recovered from a history. Pure: arrays in, arrays out.
+"""Flows in and out of the disks, recovered from a history. Pure: arrays in, arrays out.
 
-A usage record says what a disk holds, not what came and went. What producers sent is in the records of
-clients; each byte of it lands once per replica, spread over the disks as their content is. What a disk gained
-beyond that came by replication (a broker that was away, a disk that was replaced, partitions moved): no quota
-holds it, so it goes on in PAUSE. What is missing then was deleted. Retention deletes by age: the oldest bytes
-first, whoever sent them and however late.
+A usage record has the content of a disk, not its arrivals and deletions. The records of clients have the
+producers' rates; each byte of them lands once per replica, spread over the disks as their content is. A
+disk's further gain came by replication (a broker that was away, a disk that was replaced, partitions moved):
+no quota holds it, so it continues in PAUSE. Missing bytes were deleted. Retention deletes by age: the oldest
+bytes first, whichever client sent them and however late.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Observed:
     """A cluster's history on an even grid: arrays [tick, volume], or [tick].
 
     `consumed_bytes` is nan where the volume's broker did not report; rates are those of the whole cluster.
-    `produced_bytes` is what was accepted in each tick, `offered_bytes` what would have come without a quota.
+    `produced_bytes` are the bytes accepted in each tick, `offered_bytes` the bytes that would have come
+    without a quota.
     """
 
     consumed_bytes: Floats
@@ -33,8 +34,8 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """What moves each disk: arrays [tick, volume], or [tick]. `share` turns a produced byte into bytes
-    landed.
+    """The causes of each disk's changes: arrays [tick, volume], or [tick]. `share` turns a produced byte into
+    bytes landed.
 
     `deleted_until` is how far retention has come: the position in the disk's own order of bytes, where its
     first content ends at `first_bytes`. `arrived` is that order: the bytes that had come by each tick.
@@ -59,7 +60,7 @@ def flows_of(observed: Observed, replication_factor: float) -> Flows:
     weight = np.where(_ever_again(present), consumed, 0.0)
     share = replication_factor * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1.0)
     landed = share * observed.produced_bytes[:, None]
-    # While a broker is away nothing lands on it; what it missed comes by replication when it is back.
+    # While a broker is away nothing lands on it; the missed data comes by replication when it is back.
     landed = np.where(present, landed, 0.0)
     landed[0] = 0.0
     beyond = np.where(present, np.maximum(0.0, changes - landed), 0.0)
@@ -102,7 +103,7 @@ def retention_ticks(flows: Flows) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _carried_on(values: Floats) -> Floats:
-    """Return the values with gaps filled by what was last known, and what comes first before it."""
+    """Return the values with gaps filled by the last known value, and by the first one before it."""
     filled = values.copy()
     for tick in range(1, len(filled)):
         filled[tick] = np.where(np.isnan(filled[tick]), filled[tick - 1], filled[tick])

@@ -54,7 +54,8 @@ def closed_loop(
 ) -> DataFrame:
     """Return the course of events under each policy (CLOSED_LOOP).
 
-    `replication_factor` is the mean one of the topics: every byte that a producer sends lands so many times.
+    `replication_factor` is the mean one of the topics: every byte that a producer sends lands this many
+    times.
     """
     by_name = {policy.name: policy for policy in policies}
 
@@ -121,7 +122,7 @@ def _rows(usage: DataFrame, clients: DataFrame, tick_seconds: int) -> DataFrame:
 
 
 def _production(clients: DataFrame, tick_seconds: int) -> DataFrame:
-    """What producers sent in each tick, and what they would have sent without a quota."""
+    """The bytes that producers sent in each tick, and those they would have sent without a quota."""
     held = F.max(F.coalesce("throttled_seconds", F.lit(0.0))) > 0
     observed = F.coalesce(F.max("observed_bytes_per_second"), F.sum("produce_bytes_per_second"), F.lit(0.0))
     wanted = F.when(held, F.greatest(observed, F.coalesce(F.max("baseline_bytes_per_second"), F.lit(0.0))))

@@ -1,7 +1,7 @@
-"""Open loop: what policies would have decided, tick by tick, over what was. Column expressions only.
+"""Open loop: the decisions of policies, tick by tick, over the recorded past. Column expressions only.
 
 At the end of every tick each broker's last record counts. It is fresh up to the policy's staleness. A broker
-without a fresh record is undetermined where the decisions of the time say that it was active and unknown;
+without a fresh record is undetermined if the decisions of the time name it as active and unknown;
 otherwise it was away, and its last verdict stands until it is back or decommissioned. Operators' holds and
 quarantines are left out: they answered another policy.
 """
@@ -38,7 +38,7 @@ def replay(
     """Return what each policy would have decided at the end of every tick.
 
     A record of the history stands for the time until the next sample of an unbroken history, so a staleness
-    below two samples can't be told from it: choose `tick_seconds` no shorter than the history's samples.
+    below two samples has the same result: choose `tick_seconds` no shorter than the history's samples.
 
     Columns: policy, cluster_id, tick (epoch seconds of its end), headroom (0 to 1), state, undetermined
     (how many brokers), worst_broker_id (the one with the smallest headroom; null in OPEN or by fallback).
@@ -56,7 +56,7 @@ def with_latches(rows: DataFrame) -> DataFrame:
     keeps it.
 
     A latch belongs to a volume id (a name where there is none) and to a pair of limits. A volume that can't
-    be read tells nothing, so its latch stays.
+    be read proves nothing, so its latch stays.
     """
     event = (
         F.when(F.col("invalid") | (F.col("status") != "ok"), F.lit(None))
@@ -87,7 +87,7 @@ def headroom() -> Column:
 
 
 def broker_verdicts(rows: DataFrame, tick_seconds: int) -> DataFrame:
-    """Return what the last record of each broker in each tick says (input: with_latches).
+    """Return the verdicts of the last record of each broker in each tick (input: with_latches).
 
     Columns: policy, cluster_id, broker_id, at, tick (epoch seconds), smallest (headroom of the volumes that
     vote), breached (whether one of them stands at 0), unreadable (whether the broker is undetermined).
@@ -95,7 +95,7 @@ def broker_verdicts(rows: DataFrame, tick_seconds: int) -> DataFrame:
     votes = (F.col("role") == "data") & (F.col("status") != "offline")
     counted = F.when(F.col("is_latched"), 0.0).otherwise(headroom())
     failed = F.col("status") == "failed"
-    # Old figures of a volume nobody can read must not speak for it, except as a breach.
+    # Old figures of an unreadable volume must not count, except as a breach.
     of_failed = F.when((counted == 0) & (F.col("is_latched") | (F.col("capacity_bytes") > 0)), 0.0)
     vote = F.when(votes & failed, of_failed).when(votes, counted)
     at_once = rows.groupBy("policy", *BROKER, "at", "sequence").agg(
@@ -126,7 +126,7 @@ def _settings(spark: SparkSession, policies: Sequence[Policy], tick_seconds: int
 def _at_ticks(
     verdicts: DataFrame, settings: DataFrame, decisions: DataFrame, operators: DataFrame, tick_seconds: int
 ) -> DataFrame:
-    """Repeat each broker's verdict at every tick until its next one, and say what it is worth there."""
+    """Repeat each broker's verdict at every tick until its next one, and add its weight there."""
     following = Window.partitionBy("policy", *BROKER).orderBy("tick")
     end = F.max("tick").over(Window.partitionBy("policy", "cluster_id"))
     until = F.coalesce(F.lead("tick").over(following), end + tick_seconds)
@@ -169,7 +169,7 @@ def _decommissions(operators: DataFrame) -> DataFrame:
 
 
 def _unknown(decisions: DataFrame, tick_seconds: int) -> DataFrame:
-    """Return the ticks in which somebody's decision named a broker that it could not determine."""
+    """Return the ticks in which a decision named a broker that it could not determine."""
     by_reporter = Window.partitionBy(*BROKER).orderBy("at", "sequence")
     until = F.coalesce(F.lead("at").over(by_reporter), F.col("at") + F.expr("INTERVAL 1 SECOND"))
     named = decisions.withColumn("until", until).where(F.size("undetermined") > 0)
@@ -193,7 +193,7 @@ def _unknown(decisions: DataFrame, tick_seconds: int) -> DataFrame:
 
 
 def _decide(present: DataFrame) -> DataFrame:
-    """Return the cluster's decision at each tick: the worst of what is known and the fallback."""
+    """Return the cluster's decision at each tick: the worst known state and the fallback."""
     must_be_known = F.col("fresh") | F.col("stale")
     undetermined = must_be_known & (F.col("stale") | F.col("unreadable"))
     # Silence never releases: of a stale record only what stood at 0 goes on counting.

@@ -22,12 +22,12 @@ _POLICY_KEYS = ("name", "limits", "brokers", "release_margin_ratio", "fallback_a
 
 
 class InvalidPolicy(ValueError):
-    """A policy file that can't be used; the text names file, key, value and what is allowed."""
+    """A policy file that can't be used; the text names file, key, value and the allowed values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a broker, and of its volumes by mount point; what is None there is the broker's."""
+    """Limits of a broker, and of its volumes by mount point; None stands for the broker's limit."""
 
     hard: Limit = _DEFAULT_HARD
     soft: Limit = _DEFAULT_SOFT

@@ -19,7 +19,7 @@ from kquota.core.limits import LimitType
 from kquota_pipeline.backtest.open_loop import state
 from kquota_pipeline.backtest.policy import Policy
 
-# What each type of limit is compared with: how little of it is left, in the type's own unit.
+# The figure that each type of limit is compared with: how little of it is left, in the type's own unit.
 _LEFT = {
     LimitType.MIN_FREE_PERCENTAGE: "min_free_ratio",
     LimitType.MIN_FREE_BYTES: "min_free_bytes",
@@ -59,7 +59,7 @@ def statistics(usage: DataFrame, tick_seconds: int = 30) -> DataFrame:
 
 
 def voting(usage: DataFrame) -> DataFrame:
-    """Return the samples of volumes that have a say: of data, and read."""
+    """Return the samples of volumes that vote: of data, and read."""
     return usage.where((F.col("role") == "data") & (F.col("status") == "ok") & (F.col("capacity_bytes") > 0))
 
 
@@ -86,8 +86,8 @@ def decide_all(extremes: DataFrame, policies: Sequence[Policy]) -> DataFrame:
 
 
 def first_look(usage: DataFrame, policies: Sequence[Policy], tick_seconds: int) -> DataFrame:
-    """Return what each policy decides in each tick, in the form of `open_loop.replay`: a tick is named by its
-    end, and nobody is undetermined.
+    """Return each policy's decision in each tick, in the form of `open_loop.replay`: a tick is named by its
+    end, and no broker is undetermined.
 
     Raises:
         NotOneType: see there.

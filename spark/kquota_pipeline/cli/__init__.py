@@ -1,1 +1,1 @@
-"""What people type: ``kquota-pipeline``."""
+"""The command line: ``kquota-pipeline``."""

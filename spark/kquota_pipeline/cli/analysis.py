@@ -1,4 +1,4 @@
-"""`forecast`, `skew`, `accounting`, `backtest`, `recommend` and `report`: what is read out of the tables."""
+"""`forecast`, `skew`, `accounting`, `backtest`, `recommend` and `report`: analyses of the tables."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def forecast(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say for each volume when it reaches its soft and hard limit."""
+    """Show for each volume when it reaches its soft and hard limit."""
     history = _history(tables, spark, since)
     if with_accuracy:
         show(accuracy(forecast_errors(history.usage)).orderBy("mean_error_ratio"), "Accuracy", as_json)
@@ -104,7 +104,7 @@ def skew(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how unevenly brokers and their volumes are filled."""
+    """Show how unevenly brokers and their volumes are filled."""
     volumes = skew_of.volumes_now(_history(tables, spark, since).usage)
     if moves:
         show(skew_of.best_moves(volumes), "Moves", as_json)
@@ -126,7 +126,7 @@ def accounting(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say who produced how much and waited how long: by client, by group or by topic; and who was refused."""
+    """Show bytes and throttle time by client, by group or by topic; or the refused clients."""
     if quota_groups:
         rows = by_quota_group(_table(GROUPS, tables, spark, since))
         show(rows.orderBy(rows["bytes"].desc()), "Quota groups", as_json)
@@ -166,7 +166,7 @@ def backtest(
     replication_factor: ReplicationOption = 3.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what other policies would have done: time in each state, bytes delayed, disks filled."""
+    """Show the effect of other policies: time in each state, bytes delayed, disks filled."""
     wanted = _policies(policies)
     history = _history(tables, spark, since)
     if at_first:
@@ -267,7 +267,7 @@ def read_groups(path: Path) -> dict[str, list[str]]:
 
 
 def first_day(since: str, today: date) -> date:
-    """Return the day that --since names: a day, or so many days ago (30d)."""
+    """Return the day that --since names: a day, or a number of days ago (30d)."""
     try:
         if since.endswith("d"):
             return today - timedelta(days=int(since.removesuffix("d")))
@@ -343,7 +343,7 @@ def _table(table: Table, tables: str, spark: list[str] | None, since: str | None
 def _reader(
     tables: str, spark: list[str] | None, since: str | None
 ) -> tuple[SparkSession, Callable[[Table], DataFrame]]:
-    """Start Spark; what is returned with it reads a table, or ends the command with what is wrong with it."""
+    """Start Spark; also return a reader of tables, which ends the command if a table can't be used."""
     first = None if since is None else first_day(since, datetime.now(UTC).date())
     session = started(lambda: start_session("kquota-pipeline analysis", spark_settings(spark), say))
 

@@ -55,7 +55,7 @@ def demo(
     ):  # fmt: skip
         create(session, tables, table)
         append(frame, tables, table)
-    for table in (REFUSALS, GROUPS):  # nobody is refused there, and nobody has a group
+    for table in (REFUSALS, GROUPS):  # no client is refused there, and there are no groups
         create(session, tables, table)
     usage, decisions, clients, operators = (
         read(session, tables, table) for table in (USAGE, DECISIONS, CLIENTS, OPERATORS)

@@ -1,4 +1,4 @@
-"""`jars` and `archive`: what spark-submit has to be given."""
+"""`jars` and `archive`: the inputs of spark-submit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FolderOption = Annotated[Path | None, typer.Option("--to", help="Folder to make,
 
 
 def jars(to: FolderOption = None) -> None:
-    """Fetch the jars beside Spark's own with Maven, and print their paths, one a line (for --jars)."""
+    """Fetch the jars that Spark lacks with Maven, and print their paths, one a line (for --jars)."""
     try:
         if to is None:
             paths = ensure_jars(say)

@@ -62,7 +62,7 @@ def ingest_command(
     ] = False,
     spark: SparkOption = None,
 ) -> None:
-    """Append what is new in the history topic to the tables, each record once, and end."""
+    """Append new records of the history topic to the tables, each record once, and end."""
     source = Source(
         bootstrap_servers=bootstrap_servers,
         topic=topic,

@@ -40,12 +40,12 @@ def spark_settings(given: list[str] | None) -> dict[str, str]:
 
 
 def say(message: str) -> None:
-    """Tell how it goes, on standard error: standard output is for results."""
+    """Report progress on standard error: standard output is for results."""
     sys.stderr.write(f"{message}\n")
     sys.stderr.flush()
 
 
 def fail(message: str, exit_code: int = FAILED) -> NoReturn:
-    """Say what is wrong on standard error and end with the code."""
+    """Report an error on standard error and end with the code."""
     say(f"kquota-pipeline: {message}")
     raise typer.Exit(exit_code)

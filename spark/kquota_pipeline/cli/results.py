@@ -26,7 +26,7 @@ def show(frame: DataFrame, title: str, as_json: bool) -> None:
     if as_json:
         typer.echo(to_json(rows))
         return
-    # Whoever reads it through a pipe has a width of his own; folded to a guess, figures can't be read.
+    # A reader through a pipe has a width of its own; folded to a guess, figures can't be read.
     console = Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
     console.print(table_of(frame.columns, rows, title, console))
 
@@ -36,8 +36,8 @@ def table_of(
 ) -> Table:
     """Return a table for people that is to be printed there.
 
-    What is the same cluster in all rows stands in the title alone. Where it would be too wide, each word of a
-    heading has a line of its own, so that no figure is broken.
+    A cluster that is the same in all rows is in the title alone. If the table would be too wide, each word of
+    a heading has a line of its own, so that no figure is broken.
     """
     clusters = {row["cluster_id"] for row in rows} if "cluster_id" in columns else set()
     if len(clusters) == 1:

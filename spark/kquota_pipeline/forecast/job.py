@@ -105,7 +105,7 @@ def accuracy(errors: DataFrame) -> DataFrame:
 
 
 def accuracy_by_day(errors: DataFrame) -> DataFrame:
-    """Return the same for each method and so many days ahead (column days_ahead)."""
+    """Return the same for each method and this many days ahead (column days_ahead)."""
     return _accuracy(errors, "method", "days_ahead")
 
 

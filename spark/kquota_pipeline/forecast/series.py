@@ -58,9 +58,9 @@ def straight_line(usage: DataFrame) -> DataFrame:
     Columns: cluster_id, broker_id, volume_name, slope_bytes_per_second (null for samples of one moment),
     level_bytes (at the mean time), mean_at (epoch seconds), samples.
     """
-    # Plain sums are a third of the work of Spark's regr_slope, but lose digits where times are large beside
-    # their spread. So they are of times since the beginning of a span, and few sums of spans are shifted to
-    # one origin. A span and what is over of it, in µs, are bits of the time: days would cost divisions.
+    # Plain sums are a third of the work of Spark's regr_slope, but lose digits where times are large compared
+    # with their spread. So they are of times since the beginning of a span, and few sums of spans are shifted
+    # to one origin. A span and its remainder, in µs, are bits of the time: days would cost divisions.
     micros = F.unix_micros("at")
     x = micros.bitwiseAND(F.lit(2**_SPAN_BITS - 1)).cast("double")
     y = F.col("consumed_bytes").cast("double")

@@ -9,13 +9,13 @@ import numpy as np
 
 from kquota_pipeline.forecast.trend import DAY_HOURS, Trend, reach
 
-# Who looks further ahead than this looks into a crystal.
+# A forecast beyond this is a guess.
 HORIZON_DAYS = 180.0
 _DAYS = np.arange(0, HORIZON_DAYS * DAY_HOURS + 1) / DAY_HOURS
 
 
 class Outlook(StrEnum):
-    """What the crests of a volume do."""
+    """The behaviour of the peaks of a volume."""
 
     OVER = "over the limit"
     FILLING = "filling"

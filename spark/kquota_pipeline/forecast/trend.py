@@ -1,9 +1,9 @@
 """The trend of one volume, robust to what happens to disks. Pure: arrays in, figures out.
 
-A disk's content rises and falls with retention, so a line through all samples says little. What fills a disk
-are the crests of its saw-teeth. Hence: whole days (or whole teeth, where they are longer) become one crest
-each, and the median of the slopes between all pairs of crests (Theil and Sen) is the trend: up to 29 % of
-the crests may be anything. Before that, what was no growth is taken out:
+A disk's content rises and falls with retention, so a line through all samples has little meaning. The disk is
+filled by the crests of its saw-teeth. Hence: whole days (or whole teeth, where they are longer) become one
+crest each, and the median of the slopes between all pairs of crests (Theil and Sen) is the trend: up to 29 %
+of the crests may be outliers. Before that, changes that are no growth are removed:
 
 - a replaced volume starts a new series, and the hours in which it was filled again are left out;
 - a jump that stands alone (a topic deleted, a partition moved) shifts what came before it to the new level;
@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 DAY_HOURS = 24
-# Fewer crests than these say nothing about a trend.
+# Fewer crests than these prove nothing about a trend.
 MIN_CRESTS = 4
-# Crests of several days are fewer: with less than these, days say more.
+# Crests of several days are fewer: with less than these, days are the better basis.
 _MIN_LONG_CRESTS = 7
-# Older crests than these tell of other times.
+# Older crests than these belong to other times.
 MAX_CRESTS = 28
-# Lines are drawn through so many of the last crests, and rise by so much of the median slope: what has risen
-# goes on rising, but rarely by as much.
+# Lines are drawn through this many of the last crests, and rise by this share of the median slope: a volume
+# that has risen goes on rising, but rarely by as much.
 _LINES = ((MAX_CRESTS, 1.0), (MAX_CRESTS, 0.5), (14, 0.5), (MAX_CRESTS, 0.0))
 # They are tried at the moments of the last three weeks, and a week ahead.
 _LOOKS_BACK = 21
@@ -83,9 +83,10 @@ class Trend:
 
 
 def reach(days: Floats | float) -> Floats:
-    """Return how much larger errors are so many days from now than those of a day's crest from the last one.
+    """Return how much larger errors are this many days from now than those of a day's crest from the last
+    one.
 
-    They grow with the root of the time, as sums of days do. Beyond what has been tried they grow with the
+    They grow with the root of the time, as sums of days do. Beyond the tested horizon they grow with the
     time itself: a wrong slope goes on being wrong.
     """
     ahead = np.maximum(days, 0.0) + _LAST_CREST_DAYS
@@ -93,7 +94,7 @@ def reach(days: Floats | float) -> Floats:
 
 
 def trend_of(series: Series) -> Trend | None:
-    """Return the trend of the crests, or None where there is too little to tell."""
+    """Return the trend of the crests, or None if there are too few."""
     since = _start_of_volume(series.volume_ids)
     hours = series.hours[since:]
     if len(hours) < MIN_CRESTS * DAY_HOURS // 2:
@@ -144,7 +145,7 @@ def _refill_end(crest: Floats) -> int:
 
 
 def _jumps(changes: Floats, hours: NDArray[np.int64], capacity_bytes: float) -> NDArray[np.int64]:
-    """Return where more changed than the usual growth of so many hours explains."""
+    """Return where more changed than the usual growth of this many hours explains."""
     unexpected = changes - np.median(changes / hours) * hours
     usual = float(np.median(np.abs(unexpected))) * 1.4826
     least = max(_JUMP_CAPACITY_SHARE * capacity_bytes, _JUMP_USUAL_CHANGES * usual)

@@ -1,4 +1,4 @@
-"""What a generated cluster consists of: brokers, volumes, topics, their clients, and what happens to it."""
+"""The parts of a generated cluster: brokers, volumes, topics, their clients, and its events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAMPLE_LIMIT = 5_000_000
 
 
 class InvalidFleet(ValueError):
-    """A fleet that can't be made; the text names the setting and what is allowed."""
+    """A fleet that can't be made; the text names the setting and the allowed values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Topic:
     clients: tuple[tuple[str, str, float], ...]
 
 
-# What a company keeps in Kafka: most topics stand, two grow, and segments are large enough for saw-teeth.
+# The usual content of a Kafka: most topics stand, two grow, and segments are large enough for saw-teeth.
 TOPICS = (
     Topic("orders", 72, 2 * _GIGABYTE, 0.085, 1.6, 0.6, 0.001, 30,
           (("CN=orders", "orders-1", 0.6), ("CN=orders", "orders-2", 0.4))),

@@ -225,7 +225,7 @@ def _clients(fleet: Fleet, world: World) -> pd.DataFrame:
 
 
 def _topics(fleet: Fleet, world: World) -> pd.DataFrame:
-    """Return what each broker took in by topic, as its own metrics would say it."""
+    """Return each broker's input by topic, as its own metrics would report it."""
     accepted = _by_summary(fleet, world.accepted_bytes) / _SUMMARY_SECONDS
     every = max(1, _SUMMARY_SECONDS // fleet.size.interval_seconds)
     shares = _leader_shares(fleet)

@@ -1,6 +1,7 @@
-"""The life of a generated cluster: what is offered, what its quota lets through, and what the disks hold.
+"""The life of a generated cluster: offered bytes, the bytes its quota lets through, and the content of the
+disks.
 
-Every topic's retained bytes on a volume are what was produced since its retention, rounded up to whole
+Every topic's retained bytes on a volume are those produced since its retention, rounded up to whole
 segments: saw-teeth come from there, as they do in Kafka. The quota is in force all the time, so a pause
 shows in the figures, and what producers held back comes later.
 """
@@ -27,7 +28,7 @@ _REGAINED_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What happened, by tick: arrays are [tick, volume], [tick, topic] or [tick]."""
+    """The events, by tick: arrays are [tick, volume], [tick, topic] or [tick]."""
 
     consumed_bytes: NDArray[np.int64]
     capacity_bytes: NDArray[np.int64]
@@ -116,7 +117,7 @@ class _ProducedBytes:
 
 
 def _offered(fleet: Fleet) -> Floats:
-    """What producers want to send in each tick, [tick, topic], bytes."""
+    """The bytes that producers want to send in each tick, [tick, topic]."""
     size = fleet.size
     seconds = np.arange(size.ticks) * size.interval_seconds
     hour = seconds / 3600 % 24
@@ -168,7 +169,7 @@ def _placement(fleet: Fleet, tick: int) -> Floats:
         return fleet.placement
     placement = fleet.placement.copy()
     placement[gone] = 0
-    # what a decommissioned broker held is spread over all the others
+    # the content of a decommissioned broker is spread over all the others
     return np.asarray(placement * (3.0 / placement.sum(axis=0)))
 
 

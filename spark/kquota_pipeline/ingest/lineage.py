@@ -25,12 +25,12 @@ _START_ANEW = (
 
 
 class ForeignCheckpoint(Exception):
-    """Checkpoint and tables do not belong together; the message says how, and what can be done."""
+    """Checkpoint and tables do not belong together; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What an append says of itself: the query's id and the number of its batch."""
+    """The identity of an append: the query's id and the number of its batch."""
 
     query: str
     number: int

@@ -1,6 +1,6 @@
-"""What makes a history record malformed, as one column: null, or which key is wrong and what is allowed.
+"""The defect of a malformed history record, as one column: null, or the wrong key and the allowed values.
 
-These are the rules of `schemas/history.schema.json` and of the prose beside it. As everywhere, an unknown
+These are the rules of `schemas/history.schema.json` and of the prose with it. As everywhere, an unknown
 limit type or an unknown status of a volume is no reason to refuse a usage record.
 """
 
@@ -29,9 +29,9 @@ _Rule = tuple[Column, str]
 
 
 def problem(value: Column, record: Column, at: Column) -> Column:
-    """Return what is wrong with a record, the first thing found; null where nothing is.
+    """Return the first problem of a record; null if it has none.
 
-    `value` are the bytes of the message, `record` what was read of them (`ingest.records.VALUE`), `at` the
+    `value` are the bytes of the message, `record` its parsed fields (`ingest.records.VALUE`), `at` the
     time read of its At.
     """
     kind, body = record["Kind"], record["Body"]
@@ -226,17 +226,17 @@ def _text(value: Column) -> Column:
 
 
 def _at_least(value: Column, smallest: int) -> Column:
-    """Say whether a value is there, finite, and not below `smallest`."""
+    """Whether a value is there, finite, and not below `smallest`."""
     return F.coalesce((value >= smallest) & (value < F.lit(float("inf"))), F.lit(False))
 
 
 def _below_zero(value: Column) -> Column:
-    """Say whether a value is there and not a finite one from 0 on."""
+    """Whether a value is there and not a finite one from 0 on."""
     return value.isNotNull() & ~_at_least(value, 0)
 
 
 def _list_of(entries: Column, most: int, bad: Callable[[Column], Column]) -> Column:
-    """Say whether it is no list, too long a one, or has a null or bad entry."""
+    """Whether it is no list, too long a one, or has a null or bad entry."""
     any_bad = F.exists(entries, lambda entry: entry.isNull() | bad(entry))
     return ~F.coalesce((F.size(entries) <= most) & ~any_bad, F.lit(False))
 

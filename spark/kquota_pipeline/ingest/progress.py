@@ -1,4 +1,4 @@
-"""What an ingest has done so far, for people."""
+"""The progress of an ingest, for people."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Progress:
         )
 
     def summary(self) -> str:
-        """Return what was done, in one sentence."""
+        """Return the work done, in one sentence."""
         seconds = time.monotonic() - self.started
         if not self.records:
             return "nothing new in the topic"

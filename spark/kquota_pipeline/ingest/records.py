@@ -1,4 +1,4 @@
-"""Reading history records: the value's JSON, and what is wrong with it.
+"""Reading history records: the value's JSON, and its problem.
 
 The form is `schemas/history.schema.json`. All kinds are read by one parser with one type: a body has the
 fields of its own kind, the others are null. Unknown keys are ignored, and any SchemaVersion is read.
@@ -109,7 +109,7 @@ def read_records(messages: DataFrame) -> DataFrame:
     """Read the values of Kafka messages.
 
     In: the columns of Spark's Kafka source. Out: `kafka_topic`, `kafka_partition`, `kafka_offset`,
-    `kafka_timestamp`, `record` (the value's fields), `at` (timestamp), `problem` (null, or what is wrong),
+    `kafka_timestamp`, `record` (the value's fields), `at` (timestamp), `problem` (null, or the defect),
     and, of a record with a problem, its `key` and `value`.
     """
     options = {"columnNameOfCorruptRecord": _UNREADABLE, "allowNonNumericNumbers": "false"}

@@ -38,7 +38,7 @@ class Source:
 
 
 class IngestFailed(Exception):
-    """The stream ended with an error; what is in the tables is whole, and the next run goes on from there."""
+    """The stream ended with an error; the tables are whole, and the next run continues there."""
 
 
 def ingest(
@@ -49,7 +49,7 @@ def ingest(
     report: Callable[[str], None] = lambda _line: None,
     adopt: bool = False,
 ) -> Progress:
-    """Append everything that the topic holds now and the tables do not, and return what was done.
+    """Append everything that the topic holds now and the tables do not, and return the work done.
 
     `checkpoint` is the URI of a folder that belongs to these tables alone. A run that ends half way, by
     whatever means, leaves nothing half done: the next one appends the rest, each record once.
@@ -109,7 +109,7 @@ def _start(
 
 
 def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Progress) -> None:
-    """Append a batch of Kafka messages to the tables; what of it is already there is not appended again."""
+    """Append a batch of Kafka messages to the tables; rows that are already there are not appended again."""
     started = time.monotonic()
     records = read_records(messages).persist()
     try:
@@ -129,7 +129,7 @@ def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Pr
 
 
 def _cause(error: BaseException) -> str:
-    """Return the line of Spark's long message that says what was wrong: the last exception that it names."""
+    """Return the line of Spark's long message with the cause: the last exception that it names."""
     text = str(error)
     named = _NAMED.findall(text)
     return named[-1].strip() if named else (text.splitlines() or [type(error).__name__])[0]

@@ -15,7 +15,7 @@ _WITH_SECONDS = len("2026-11-20T10:15:30Z")
 def timestamp(text: Column) -> Column:
     """Return the point in time that a text names; null where it names none between the years 1 and 9999.
 
-    What is finer than a microsecond is cut off.
+    Digits finer than a microsecond are cut off.
     """
     usual = text.endswith("Z") & (F.char_length(text) >= _WITH_SECONDS) & ~F.contains(text, F.lit(","))
     # Spark wants seconds and no decimal comma, and of offsets it knows only +hh:mm.

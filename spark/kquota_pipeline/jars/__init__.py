@@ -1,4 +1,4 @@
-"""The jars beside Spark's own (Kafka connector, Delta): named in `pom.xml`, resolved by Maven, cached."""
+"""The jars that Spark lacks (Kafka connector, Delta): named in `pom.xml`, resolved by Maven, cached."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAVEN_LINES_IN_ERROR = 15
 
 
 class JarsUnavailable(Exception):
-    """The jars are missing and could not be fetched; the message says what to do."""
+    """The jars are missing and could not be fetched; the message has the remedy."""
 
 
 def ensure_jars(report: Callable[[str], None] = lambda _line: None) -> list[Path]:
@@ -25,7 +25,7 @@ def ensure_jars(report: Callable[[str], None] = lambda _line: None) -> list[Path
 
     They are in the folder KQUOTA_PIPELINE_JARS, where that is set (nothing is fetched then), otherwise in
     `$XDG_CACHE_HOME/kquota/spark-jars/<digest of pom.xml>`. That folder appears by one rename when it is
-    complete: whoever fetches at the same time does so for nothing, and nobody sees half of it.
+    complete: a process that fetches at the same time does so for nothing, and no reader sees half of it.
 
     Raises:
         JarsUnavailable: the configured folder lacks them, there is no Maven, or it could not resolve them.
@@ -53,7 +53,7 @@ def fetch_jars(folder: Path) -> None:
             f"Maven (mvn) is needed to fetch Spark's jars: apt-get install maven, or set {_FOLDER_VARIABLE} "
             "to a folder that holds them"
         )
-    folder = folder.resolve()  # Maven takes a relative folder for one beside the pom
+    folder = folder.resolve()  # Maven takes a relative folder for one next to the pom
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder.parent) as work:
         pom, incoming = Path(work) / "pom.xml", Path(work) / "jars"
@@ -69,7 +69,7 @@ def fetch_jars(folder: Path) -> None:
         try:
             incoming.rename(folder)
         except OSError:
-            if not folder.is_dir():  # otherwise somebody else was faster: what they fetched is the same
+            if not folder.is_dir():  # otherwise another process was faster, with the same result
                 raise
 
 

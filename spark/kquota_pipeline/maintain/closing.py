@@ -17,7 +17,7 @@ _ATTEMPTS = 4
 
 
 def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
-    """Return the rows, each identity once, sorted in so many parts.
+    """Return the rows, each identity once, sorted in this many parts.
 
     Rows of one identity are of one record that came twice, so it does not matter which of them stays.
     """

@@ -40,14 +40,14 @@ class Upkeep:
     """Files that the table no longer needs are deleted when they are this old: readers may have them open."""
 
     def is_closed(self, day: date, now: datetime) -> bool:
-        """Say whether nothing more of a UTC day is expected."""
+        """Whether no more rows of a UTC day are expected."""
         end = datetime.combine(day + timedelta(days=1), time.min, UTC)
         return end + self.closed_after <= now
 
 
 @dataclass
 class Done:
-    """What a run did."""
+    """The work of a run."""
 
     closed_days: int = 0
     duplicates: int = 0
@@ -73,10 +73,10 @@ def maintain(
     settings: Upkeep | None = None,
     report: Callable[[str], None] = lambda _line: None,
 ) -> Done:
-    """Put closed days in order, derive ticks, compact open days, drop and delete what is past keeping.
+    """Close finished days, derive ticks, compact open days, drop and delete expired days and files.
 
-    What has not changed since the last run is left alone: a second run right after the first does nothing. It
-    may run beside an ingest.
+    It leaves unchanged days alone: a second run right after the first does nothing. It
+    may run at the same time as an ingest.
 
     Raises:
         NotATable: there are no tables at that place, or others.

@@ -1,1 +1,1 @@
-"""Which limits and quotas to set. Nothing here sets any: what comes out is a file and a list of commands."""
+"""Limits and quotas to set. Nothing here sets any: the result is a file and a list of commands."""

@@ -1,8 +1,8 @@
 """Limits that would have kept every disk from filling, with the least that producers had to wait.
 
-Two things decide how early a volume has to act. What comes by replication can't be held back: the hard
+Two things decide how early a volume has to act. Data that arrives by replication can't be held back: the hard
 limit keeps room for a share of the most that the volume gained within an hour, and for 2 % of the capacity at
-least. What producers send can be slowed: the soft limit lies before the hard one by what the volume gains in
+least. Producers can be slowed: the distance of the soft limit before the hard one is the volume's gain in
 some hours of its steepest growth. Which share and how many hours is tried out: each candidate rules over the
 history in closed loop, and of those under which no disk filled, the one that delayed the fewest bytes is
 recommended.
@@ -22,23 +22,23 @@ from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.forecast.series import VOLUME, hourly
 
-# What is tried: the share of a volume's largest surge that its hard limit keeps room for, and the hours of
+# The candidates: the share of a volume's largest surge that its hard limit keeps room for, and the hours of
 # its steepest growth that its throttle zone spans.
 ROOM_SHARES = (0.25, 0.5, 1.0)
 ZONE_HOURS = (3, 8, 24)
 _MIN_HARD_PERCENT, _MAX_HARD_PERCENT = 2.0, 20.0
 _MIN_ZONE_PERCENT, _MAX_ZONE_PERCENT = 2.0, 40.0
-# Levels are rounded up to half a percent: nobody reads more into them.
+# Levels are rounded up to half a percent: more digits have no meaning.
 _STEP_PERCENT = Fraction(1, 2)
 
 
 class NoSafeLimits(Exception):
-    """No candidate kept every disk from filling; the text says which came closest and what filled."""
+    """No candidate kept every disk from filling; the text names the closest one and the filled disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a volume needs, in percent of its capacity: room for replication, and its growth in an hour."""
+    """The needs of a volume, in percent of its capacity: room for replication, and its growth in an hour."""
 
     broker_id: int
     mount_point: str | None
@@ -54,7 +54,8 @@ def needs(usage: DataFrame) -> DataFrame:
     """
     by_hour = Window.partitionBy(*VOLUME).orderBy("hour")
     before, id_before = F.lag("last_bytes").over(by_hour), F.lag("volume_id").over(by_hour)
-    # The growth of a new volume is its filling by replication: what it was replaced for, and nothing to come.
+    # The growth of a new volume is its filling by replication: the content of the replaced one, and no
+    # forecast.
     same = id_before.eqNullSafe(F.col("volume_id")) & (F.lag("hour").over(by_hour) == F.col("hour") - 1)
     gained = F.when(same, F.greatest((F.col("last_bytes") - before) / F.col("capacity_bytes"), F.lit(0.0)))
     hours = hourly(usage.where("capacity_bytes > 0")).withColumn("gained", gained)

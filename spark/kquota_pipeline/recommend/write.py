@@ -33,7 +33,7 @@ def quota_commands(quotas: Iterable[Row]) -> list[str]:
     """Return a command of kafka-configs for each recommended quota (rows of accounting.clients.quotas).
 
     A client without a client id shares the quota of the empty one, which kafka-configs can't name: such
-    clients get their user's. Those without a user are not told apart from others, and get none.
+    clients get their user's. Clients without a user cannot be distinguished from others, and get none.
     """
     commands = []
     for row in sorted(quotas, key=lambda row: (row.cluster_id, row.user, row.client_id)):

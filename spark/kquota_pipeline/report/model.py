@@ -1,4 +1,4 @@
-"""What the report says, as one document of plain values: the JSON is this, and the page shows it."""
+"""The content of the report, as one document of plain values: the JSON is this, and the page shows it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kquota_pipeline.recommend.write import quota_commands
 from kquota_pipeline.skew import best_moves, volumes_now
 
 Document = dict[str, object]
-# So many volumes get a plot, so many clients a bar.
+# This many volumes get a plot, this many clients a bar.
 _PLOTTED = 6
 _LISTED_CLIENTS = 10
 _SERIES_HOURS = 4
@@ -58,7 +58,7 @@ def analyse(
     now: datetime,
     progress: Callable[[str], None],
 ) -> Analysis:
-    """Run all jobs over a history and gather their results; `progress` is told what is being done."""
+    """Run all jobs over a history and gather their results; `progress` is called with each step."""
     progress("forecasting every volume")
     forecasts = forecast(history.usage).collect()
     progress("comparing such forecasts with what came")
@@ -87,7 +87,7 @@ def analyse(
             replication_factor,
         )
         outcomes = closed_loop_summary(course, tick_seconds).collect()
-        # Who has not been heard of for a day has no forecast, and gets no limits.
+        # A broker that has not been heard of for a day has no forecast, and gets no limits.
         present = {row.broker_id for row in forecasts if row.cluster_id == cluster_id}
         recommendation, chosen = _recommendation(wanted, outcomes, present)
         if chosen is not None:
@@ -167,7 +167,7 @@ def _ordered(outcomes: Sequence[Row], policies: Sequence[Policy], wanted: Sequen
 
 
 def _urgency(row: Row) -> tuple[bool, float, float, float]:
-    """Order volumes by when they reach their soft limit; who does not by how full they are."""
+    """Order volumes by when they reach their soft limit; the others by how full they are."""
     over = row.soft_outlook == Outlook.OVER
     soon = row.soft_days if row.soft_days is not None else 1e6
     early = row.soft_early_days if row.soft_early_days is not None else 1e6

@@ -1,7 +1,7 @@
 """The plots, as inline SVG. Each is drawn 360 wide, so that it is read on a phone without zooming.
 
-Colours are those of the page's style (`--open`, …), so that they follow light and dark; no plot says anything
-by colour alone.
+Colours are those of the page's style (`--open`, …), so that they follow light and dark; no plot expresses
+anything by colour alone.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Layout of the cache: `<cache>/kquota/kafka-<version>/<digest of pom.xml>/*.jar`. A directory appears there by
 one rename, when it is complete; it is never changed afterwards, because a running JVM opens its jars late.
-Beside it there may be an archive of its classes.
+There may also be an archive of its classes there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAVEN_LINES_IN_ERROR = 15
 
 
 class RuntimeUnavailable(Exception):
-    """Kafka's jars, Java or Maven are missing; the message says what to do."""
+    """Kafka's jars, Java or Maven are missing; the message has the remedy."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def ensure_kafka_runtime(
 
 
 def _fetch(version: str, family: Path, jars: Path, report: Callable[[str], None]) -> None:
-    for abandoned in family.glob("fetching-*"):  # we hold the lock: nobody is at work there
+    for abandoned in family.glob("fetching-*"):  # we hold the lock: no other process works there
         shutil.rmtree(abandoned)
     report(f"fetching Apache Kafka {version} with Maven into {jars} (once)")
     incoming = Path(tempfile.mkdtemp(prefix="fetching-", dir=family))
