@@ -84,7 +84,7 @@ class LoopbackStage:
         with ExitStack() as stack:
             stack.enter_context(self.cluster)
             if self.protected:
-                self._report("starting an agent beside each broker, connected by mutual TLS")
+                self._report("starting an agent for each broker, connected by mutual TLS")
                 for broker_id in BROKER_IDS:
                     self.agents[broker_id] = self._start_agent(broker_id)
             self._stack = stack.pop_all()

@@ -5,5 +5,5 @@
 
 A host is a Debian root directory under an overlay, booted by systemd-nspawn in a network namespace of its
 own, on a bridge that leads nowhere. Its volumes are loop-mounted from outside, so that disks can be taken
-away and broken under its feet. Whatever was made is gone when its owner is, see `keeper`.
+away and broken under its feet. Everything is removed when its owner ends, see `keeper`.
 """

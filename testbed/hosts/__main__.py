@@ -139,10 +139,10 @@ def fault(
 
 @app.command()
 def network(
-    name: FleetName, host: HostName, what: Annotated[str, typer.Argument(help="cut or mend")]
+    name: FleetName, host: HostName, what: Annotated[str, typer.Argument(help="cut or restore")]
 ) -> None:
     """Pull the network cable of a host, or put it in again."""
-    Fleet.open(name)[host].plug_network(connected={"cut": False, "mend": True}[what])
+    Fleet.open(name)[host].plug_network(connected={"cut": False, "restore": True}[what])
 
 
 if __name__ == "__main__":

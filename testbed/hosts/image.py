@@ -13,7 +13,7 @@ from testbed.hosts.commands import CommandFailed, run
 from testbed.hosts.places import cache, locked
 
 USER = "ansible"
-"""Who is logged in as over SSH; may become root by sudo."""
+"""The user of logins over SSH; may become root by sudo."""
 
 # The usual packages of a machine that runs brokers. Nothing of kquota, and no Kafka.
 _PACKAGES = (

@@ -73,7 +73,7 @@ class KafkaNode:
         self.ports = ports
         self.class_path = tuple(class_path)
         self.launcher: tuple[str, ...] = ()
-        """What starts the next process, if it is not to run where this one does (a network of its own)."""
+        """The command that starts the next process, if it has to run elsewhere (a network of its own)."""
         self._runtime = runtime
         self._environment = dict(environment)
         self._jvm_options = (f"-Xmx{heap_mebibytes}m", "-Xms64m", *_JVM_OPTIONS, *jvm_options)

@@ -41,7 +41,7 @@ def principals_of(broker_ids: Iterable[int]) -> list[str]:
 def loaded_plug_in(exempt: Iterable[str]) -> Callable[[NodeLayout, int], dict[str, str]]:
     """Load the plug-in, in enforce mode: for `ClusterSpec.node_properties`.
 
-    What it returns makes the directories of the files that its properties name.
+    The returned function makes the directories of the files that its properties name.
     """
     principals = ";".join(exempt)
 

@@ -171,7 +171,7 @@ def every_pause_ends(model: Model, _before: Cluster, after: Cluster, calm: set[C
 
 INVARIANTS: dict[str, Invariant] = {
     "breaches hold producers": breaches_hold_producers,
-    "lost agents leave nobody open": lost_agents_leave_nobody_open,
+    "lost agents leave no broker open": lost_agents_leave_nobody_open,
     "equal inputs decide equally": equal_inputs_decide_equally,
     "silence never releases": silence_never_releases,
     "every pause ends": every_pause_ends,

@@ -105,7 +105,7 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("silence never releases", {"decide": forget_the_stale, "fallback": FallbackAction.OPEN}),
     ("silence never releases", {"decide": forget_the_inactive}),
     ("breaches hold producers", {"decide": ignore_the_own_look, "fallback": FallbackAction.OPEN}),
-    ("lost agents leave nobody open", {"lost": State.OPEN}),
+    ("lost agents leave no broker open", {"lost": State.OPEN}),
     ("equal inputs decide equally", {"decide": judge_by_oneself}),
     ("every pause ends", {"latch": latch_for_ever}),
 ]

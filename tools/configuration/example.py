@@ -12,7 +12,7 @@ _KEY = re.compile(r"( *)([A-Za-z_][\w.]*):")
 
 @dataclass(slots=True)
 class Explanation:
-    """What the comments say about a key: paragraphs of prose, and lines of YAML that are an example.
+    """The comments about a key: paragraphs of prose, and lines of YAML that are an example.
 
     ``section`` is the heading that the key stands under.
     """

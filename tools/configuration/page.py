@@ -21,7 +21,7 @@ _HEAD = """\
 <!-- Written by `python -m tools.configuration` from the settings and their example file. Do not edit. -->
 
 The agent reads `/etc/kquota/agent.yml`; a file to start from is
-[agent.yml.example](../packaging/agent.yml.example). `kquota config show` prints what is in force.
+[agent.yml.example](../packaging/agent.yml.example). `kquota config show` prints the settings in force.
 """
 
 _REFUSED_HEAD = """\
@@ -37,7 +37,7 @@ kquota sets them itself.
 class Key:
     """One key of the configuration.
 
-    ``default`` is JSON text, None where the key is required; ``section`` is what the model says about the
+    ``default`` is JSON text, None where the key is required; ``section`` is the model's description of the
     section that the key is in, None for a key in none.
     """
 
@@ -73,7 +73,7 @@ def render_page(example_text: str) -> str:
     """Return the page.
 
     Raises:
-        UnexplainedKey: the example file says nothing about a key.
+        UnexplainedKey: the example file does not explain a key.
     """
     head, explanations = read_example(example_text)
     parts = [_HEAD, *(f"{paragraph}\n" for paragraph in head)]

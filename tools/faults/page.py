@@ -1,4 +1,4 @@
-"""docs/failure-modes.md: each fault, what one sees, what kquota does, what to do. Pure."""
+"""docs/failure-modes.md: each fault, its signs, kquota's reaction, the remedy. Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _HEAD = """\
 
 <!-- Written by `make failure-modes` from failure-modes.yml. Do not edit. -->
 
-What can go wrong around a cluster that kquota guards, what one sees of it, and what to do. Each has tests
+The faults around a cluster that kquota guards, with their signs and remedies. Each has tests
 that inject it; [acceptance.md](acceptance.md) lists them. `make fault F=F13` runs those of one, `make
-faults` all, and both print what was expected, what was seen, and how long it took until the state was safe
+faults` all, and both print the expected and the observed state, and how long it took until the state was safe
 and until it was normal again.
 """
 _SEEN = """
-The last columns say how many tests of a fault passed in their last whole run, and the longest of their times
+The last columns show how many tests of a fault passed in their last whole run, and the longest of their times
 (runs from {first} to {last}). These are with the settings of the tests: reports every 2 s, stale after 5 to
 25 s, leases of 8 to 20 s, about a third of the defaults; on hosts with systemd (F3, F17, F18) with the
 defaults. They include what the fault itself takes, such as a session that times out. `-`: nothing changes in
-that fault, or what is tested has no such moment.
+that fault, or its test has no such moment.
 """
 _TABLE = """
-| | problem | what one sees | what kquota does | what to do | passed | safe after | normal after |
+| | problem | sign | kquota's reaction | remedy | passed | safe after | normal after |
 |---|---|---|---|---|---|---|---|
 """
 

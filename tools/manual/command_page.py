@@ -22,7 +22,7 @@ _FILES = {
 EXIT_CODES = {
     "0": "Success.",
     "1": "It was tried and did not work.",
-    "2": "What was asked for makes no sense.",
+    "2": "The request makes no sense.",
     "78": "The configuration is refused.",
 }
 _CHECK = (

@@ -15,11 +15,11 @@ def broker_page(repository: Path) -> str:
     """Return docs/broker-properties.md."""
     lines = head(
         "Broker properties",
-        "What is set in `server.properties`, or with `kafka-configs.sh` where that is said. The plug-in is"
+        "Set these in `server.properties`, the live ones also with `kafka-configs.sh`. The plug-in is"
         " loaded with `client.quota.callback.class=org.kquota.KquotaCallback`; the fence, which is"
         " optional, with `authorizer.class.name=org.kquota.KquotaAuthorizer`. [The"
-        " plug-in](../callback/README.md) says what each part does, [quotas](quotas.md) what can be done"
-        " with `kquota.quota.*`.",
+        " plug-in](../callback/README.md) explains each part, [quotas](quotas.md) the uses of"
+        " `kquota.quota.*`.",
         origin="the plug-in's definition of its properties",
     )
     return "\n".join([*lines, *table_of(repository, "Broker properties"), ""])

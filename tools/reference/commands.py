@@ -17,8 +17,8 @@ def commands_page(_repository: Path) -> str:
     lines = head(
         "Command line",
         "`kquota` is on every host with an agent, and finds the agent's configuration by itself. The manual"
-        " page `kquota(1)`, which the package installs, says the same; the pipeline's commands are in [the"
-        " pipeline](pipeline.md).",
+        " page `kquota(1)`, which the package installs, has the same content; the pipeline's commands are in"
+        " [the pipeline](pipeline.md).",
         origin="the commands' definitions",
     )
     lines += table(

@@ -25,9 +25,9 @@ def messages_page(repository: Path) -> str:
         raise LookupError(f"schemas that have no place in the page: {', '.join(sorted(found ^ set(_ORDER)))}")
     lines = head(
         "Messages and files",
-        "What the parts of kquota tell each other, and what others may build on. The schemas are the truth,"
-        " with samples beside them; [schemas](../schemas/README.md) says who writes and who reads what, and"
-        " what is promised about versions.",
+        "The messages and files that the parts of kquota exchange, and that other programs may build on. The"
+        " schemas define them, with samples; [schemas](../schemas/README.md) lists writers, readers and the"
+        " promises about versions.",
         origin="the JSON Schemas",
     )
     for name in _ORDER:

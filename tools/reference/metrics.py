@@ -14,8 +14,8 @@ def metrics_page(repository: Path) -> str:
     """Return docs/metrics.md."""
     lines = head(
         "Metrics",
-        "The agent serves these for Prometheus, on `127.0.0.1:9464` unless"
-        " [`metrics.listen`](configuration.md#metricslisten) says otherwise. Counters exist from the start,"
+        "The agent serves these for Prometheus, by default on `127.0.0.1:9464`"
+        " ([`metrics.listen`](configuration.md#metricslisten)). Counters exist from the start,"
         " at zero; a figure that is not known is absent. Alerts on them are in [alerts](alerts.md), a"
         " dashboard in [monitoring](../monitoring/README.md).",
         origin="the agent's registry of metrics",

@@ -15,7 +15,7 @@ def roles_page(repository: Path) -> str:
     """Return docs/role-variables.md."""
     lines = head(
         "Role variables",
-        "Each role checks its variables before it does anything, and its README says what it is for and how"
+        "Each role checks its variables before it does anything, and its README explains its purpose and how"
         " it is used; [on a fleet of brokers](fleet.md) has the plays that put them together, and the few"
         " variables that several share. A default in braces is worked out from other variables.",
         origin="the roles' argument specifications and defaults",
@@ -48,7 +48,7 @@ def _rows(options: Mapping[str, Any], defaults: Mapping[str, Any], prefix: str) 
 
 
 def _default(value: object) -> object:
-    """Return a default as it is written; a template longer than a line only says that it is one."""
+    """Return a default as it is written; a template longer than a line is only named as one."""
     if isinstance(value, str) and len(value) > 60:
         return "{{ … }}" if "{{" in value else f"{value[:59]}…"
     return value

@@ -35,7 +35,7 @@ def decide(
         int | None, typer.Option("--self", help="The broker to decide for.", min=0, max=MAX_BROKER_ID)
     ] = None,
     fallback: Annotated[
-        FallbackAction, typer.Option(help="What to do while a broker's state is not known.")
+        FallbackAction, typer.Option(help="The action while a broker's state is not known.")
     ] = FallbackAction.PAUSE,
     staleness: Annotated[float, typer.Option(help="Seconds after which a record is stale.", min=0)] = 60,
     future_tolerance: Annotated[

@@ -30,7 +30,7 @@ def explain(
     if glass is not None:
         typer.echo(glass)
     elif document["state"] != "OPEN" and observes(local):
-        typer.echo(f"Broker {broker_id}, on this host, only observes: it holds nobody.")
+        typer.echo(f"Broker {broker_id}, on this host, only observes: it holds no producer.")
     otherwise = disagreement(document, local)
     if otherwise is not None:
         typer.echo(otherwise)

@@ -46,7 +46,9 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 DurationOption = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 1d; at most 30d.")]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it is shown wherever the order is.")]
-ActorOption = Annotated[str | None, typer.Option("--actor", help="Who; by default this user at this host.")]
+ActorOption = Annotated[
+    str | None, typer.Option("--actor", help="Author; by default this user at this host.")
+]
 EndOption = Annotated[bool, typer.Option("--end", help="End it now.")]
 BrokerArgument = Annotated[int, typer.Argument(help="The broker's id.", min=0, max=MAX_BROKER_ID)]
 

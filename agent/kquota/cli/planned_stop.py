@@ -50,5 +50,5 @@ def beyond_the_lease(until: datetime) -> str | None:
         return None
     return (
         "a lease runs for a day at most: a broker that runs without its agent after"
-        f" {format_utc(longest_until)} does what its kquota.decision.lost.action says"
+        f" {format_utc(longest_until)} applies its kquota.decision.lost.action"
     )

@@ -30,7 +30,7 @@ def status(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Show it anew all the time; ? lists the keys.")
+        bool, typer.Option("--watch", help="Refresh it all the time; ? lists the keys.")
     ] = False,
     interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=0.1)] = 1.0,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,

@@ -51,7 +51,7 @@ def watch(
                 if now >= due and not looks.frozen:
                     due, document = now + seconds, document_of()
                     document["local"]["growing_topics"] = topics.growing()
-                    keys = ["anew"]
+                    keys = ["refresh"]
                 if keys or console.size != size:
                     size = console.size
                     view, last_offset = watch_view(document, console, looks, ascii_only=ascii_only)

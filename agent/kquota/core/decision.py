@@ -157,7 +157,7 @@ def written_factor(headroom: Fraction) -> float:
 
 
 MAX_MAINTENANCE_LEASE = timedelta(days=1)
-"""However long a maintenance is announced for: a decision nobody renews must end some day."""
+"""However long a maintenance is announced for: a decision that no agent renews must end some day."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]], relea
         return "Producers have the quotas they always had; there is nothing to end."
     first = decision.reasons[0]
     if first.cause is Cause.HOLD:
-        return "It ends at the time said, or at once with: kquota hold release."
+        return "It ends at that time, or at once with: kquota hold release."
     if first.cause is Cause.FALLBACK:
         return _what_ends_fallback(first, decision.undetermined)
     volume = f"volume {first.volume} of broker {first.broker_id}"
@@ -47,7 +47,7 @@ def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]], relea
 def _what_ends_fallback(reason: Reason, undetermined: Sequence[Undetermined]) -> str:
     causes = {entry.cause for entry in undetermined if entry.broker_id == reason.broker_id}
     if UndeterminedCause.TOPIC_REFUSED in causes:
-        return "It ends when the usage topic is as it has to be: the agent's journal says what is wrong."
+        return "It ends when the usage topic is repaired: the agent's journal names the defect."
     for cause, end in _REPORTING.items():
         if cause in causes:
             return f"It ends when {end.format(reason.broker_id)}."

@@ -61,8 +61,8 @@ class NoRecord(StrEnum):
 def excess_sentence(key: bytes | str | None) -> str:
     """Return which record was not kept, and why."""
     return (
-        f"{_record_of(key)} is not kept: the topic tells of more than"
-        f" {MAX_UNLISTED_BROKERS} brokers that the cluster does not list, or of as many orders"
+        f"{_record_of(key)} is not kept: the topic names more than"
+        f" {MAX_UNLISTED_BROKERS} brokers that the cluster does not list, or as many orders"
     )
 
 

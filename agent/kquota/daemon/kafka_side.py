@@ -267,7 +267,7 @@ class KafkaSide:
     def gather(self, timeout_seconds: float, *, rest_seconds: float = 0.0) -> list[Arrival]:
         """Wait for events, at most this long; return the records among them, in order.
 
-        What comes within the first ``rest_seconds`` is gathered, not answered one by one.
+        Events of the first ``rest_seconds`` are gathered, not answered one by one.
         """
         arrivals: list[Arrival] = []
         size_bytes = 0

@@ -154,5 +154,5 @@ def _remembered(state: AgentState, problems: dict[str, str]) -> dict[str, Volume
     try:
         return remembered_from_json(state.remembered_volumes)
     except ValueError as error:
-        problems["remembered volumes"] = f"{error}; the last report says where each log dir belongs"
+        problems["remembered volumes"] = f"{error}; the last report shows where each log dir belongs"
         return {}

@@ -44,7 +44,7 @@ class Notifier:
         try:
             daemon.notify(state)
         except OSError as error:  # systemd itself restarts; it asks again by the watchdog
-            _log.debug("systemd could not be told: %s", error.strerror)
+            _log.debug("systemd could not be notified: %s", error.strerror)
 
 
 def _watchdog_seconds(environ: Mapping[str, str]) -> float | None:

@@ -47,7 +47,7 @@ def _news(event: Event, headers: Headers) -> OrderNews | None:
     ``reason``.
     """
     actor, reason = _header(headers, "actor"), _header(headers, "reason")
-    by = f" by {actor or 'nobody named'}" + (f" ({reason})" if reason else "")
+    by = f" by {actor or 'an unnamed user'}" + (f" ({reason})" if reason else "")
     withdrawn = {"Order": None, "Actor": actor, "Reason": reason}
     match event:
         case HoldEvent(None):
@@ -55,7 +55,7 @@ def _news(event: Event, headers: Headers) -> OrderNews | None:
         case HoldEvent(hold) if hold is not None:
             text = f"the cluster is held at {hold.action.value} until {format_utc(hold.note.until)}"
             return OrderNews(
-                f"{text} by {hold.note.actor or 'nobody named'} ({hold.note.reason})",
+                f"{text} by {hold.note.actor or 'an unnamed user'} ({hold.note.reason})",
                 {"Key": HOLD_KEY, "Order": hold.to_document()},
             )
         case BrokerOrderEvent(order, broker_id, note):
@@ -65,7 +65,7 @@ def _news(event: Event, headers: Headers) -> OrderNews | None:
                 return OrderNews(sentence, {"Key": key, **withdrawn})
             text = f"broker {broker_id} is in {order.value} until {format_utc(note.until)}"
             return OrderNews(
-                f"{text} by {note.actor or 'nobody named'} ({note.reason})",
+                f"{text} by {note.actor or 'an unnamed user'} ({note.reason})",
                 {"Key": key, "Order": note.to_document()},
             )
         case TombstoneEvent(broker_id):

@@ -36,7 +36,7 @@ class VolumeSample:
 
     @property
     def labels(self) -> tuple[str, str, str]:
-        """What tells it from others."""
+        """The values of the labels."""
         return self.volume, self.mount_point, self.role
 
 
@@ -195,13 +195,13 @@ _FIGURES = (
     ),
     _Figure(
         "kquota_state",
-        "What is decided: 1 for the state in force.",
+        "The decided state: 1 for the one in force.",
         _of_decision(lambda decision: _one_of(State, decision.state)),
         ("state",),
     ),
     _Figure(
         "kquota_throttle_factor_ratio",
-        "What is left to producers: 1 all, 0 nothing.",
+        "Share of their rate that producers keep: 1 all, 0 nothing.",
         _of_decision(lambda decision: _value(decision.factor)),
     ),
     _Figure(
@@ -247,7 +247,7 @@ _FIGURES = (
         _of_decision(lambda decision: _value(decision.enforcing)),
     ),
     _volume("capacity_bytes", "Size of the volume."),
-    _volume("consumed_bytes", "What is not available to the broker's user, reserved blocks included."),
+    _volume("consumed_bytes", "Space that is not available to the broker's user, reserved blocks included."),
     _volume(
         "soft_limit_bytes", "Consumption beyond which producers are slowed, whatever the type of the limit."
     ),
@@ -264,7 +264,7 @@ _FIGURES = (
         "seconds_to_hard",
         "When the hard limit is reached if that goes on; absent for a volume that does not fill.",
     ),
-    _volume("headroom_ratio", "What is left between soft (1) and hard limit (0), latch included."),
+    _volume("headroom_ratio", "Share left between soft (1) and hard limit (0), latch included."),
     _volume("latched", "Whether a hard breach holds on until the release margin."),
     _volume(
         "growing_in_pause",
@@ -282,7 +282,7 @@ _FIGURES = (
     ),
     _Figure(
         "kquota_applied_known",
-        "Whether the broker's plug-in says what it does.",
+        "Whether the broker's plug-in reports its state.",
         lambda present: _value(present.applied is not None),
     ),
     _Figure(
@@ -292,7 +292,7 @@ _FIGURES = (
     ),
     _Figure(
         "kquota_applied_state",
-        "What the plug-in applies.",
+        "The state the plug-in applies.",
         _of_applied(lambda applied: _one_of(State, applied.state)),
         ("state",),
     ),
@@ -308,13 +308,13 @@ _FIGURES = (
     ),
     _Figure(
         "kquota_applied_mechanism",
-        "What holds producers.",
+        "The mechanism that holds producers.",
         _of_applied(lambda applied: _one_of(Mechanism, applied.mechanism)),
         ("mechanism",),
     ),
     _Figure(
         "kquota_applied_mode",
-        "The mode in force at the plug-in: observe holds nobody, whatever is decided.",
+        "The mode in force at the plug-in: observe holds no producer, whatever the decision.",
         _of_applied(lambda applied: _one_of(Mode, applied.mode)),
         ("mode",),
     ),

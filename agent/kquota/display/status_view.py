@@ -22,7 +22,7 @@ _HEADING_LINES = 2  # an empty line and the table's heading
 KEYS = (
     ("q", "quit"),
     ("s", "sort"),
-    ("f", "only what is over a limit"),
+    ("f", "only volumes over a limit"),
     ("space", "freeze"),
     ("arrows, PgUp, PgDn", "scroll"),
     ("?", "keys"),
@@ -131,7 +131,7 @@ def _applied_line(document: Mapping[str, Any]) -> Text:
         return Text.assemble(
             "decided ",
             (state_text(decided, factor), STATE_STYLES[decided]),
-            ("; only observed: the broker on this host holds nobody", "yellow"),
+            ("; only observed: the broker on this host holds no producer", "yellow"),
         )
     brokers = [broker for broker in document["brokers"] if broker["active"] is not False]
     applied = {broker["broker_id"]: _in_force(broker) for broker in brokers}

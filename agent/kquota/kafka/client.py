@@ -243,7 +243,7 @@ class RotatingClient(Generic[C]):
                 Kind.OTHER if no_resource else Kind.AUTHENTICATION,
                 f"No Kafka client can be started ({text}): it is tried again."
                 if no_resource
-                else f"The credential files cannot be used ({text}): mend them, they are read again.",
+                else f"The credential files cannot be used ({text}): repair them, they are read again.",
                 code=error.args[0].name(),
                 detail=text,
             )

@@ -14,7 +14,7 @@ from kquota.settings.kafka_options import OWNED_NAMES, is_secret
 from kquota.settings.problems import REDACTED
 
 PropertyValue = str | int | float | bool
-"""What YAML and the environment can yield for one librdkafka property."""
+"""A value of one librdkafka property, from YAML or the environment."""
 
 
 class Role(StrEnum):

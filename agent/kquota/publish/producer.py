@@ -26,7 +26,7 @@ PRODUCER_PROPERTIES = {
     "max.in.flight.requests.per.connection": "1",
     "enable.idempotence": "false",
 }
-"""What every producer of kquota is set to."""
+"""The settings of every producer of kquota."""
 
 
 class TopicProducer:

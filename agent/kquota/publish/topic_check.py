@@ -121,7 +121,7 @@ class TopicCheck:
 class TopicWatch:
     """Looks at topics regularly in a thread of its own, so that a deletion, a new creation or a changed
     cleanup.policy is seen. Every verdict goes to `sink`. An absent or unknown topic is looked at every
-    second. `also` is called after each look, for what else is seldom and may take its time.
+    second. `also` is called after each look, for other rare checks that may take their time.
     """
 
     def __init__(
@@ -161,6 +161,6 @@ class TopicWatch:
                     verdict = check.look()
                     settled += verdict.status not in (Verdict.ABSENT, Verdict.UNKNOWN)
                     self._sink(verdict)
-            with going_on("what is looked at beside the topics"):
+            with going_on("the additional check"):
                 self._also()
             self._stop.wait(self._interval_seconds if settled == len(self._checks) else self._retry_seconds)

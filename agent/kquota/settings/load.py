@@ -125,7 +125,7 @@ def _read_secret(reference: str, credentials: Path) -> str | _Unread:
         with path.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
             if mode & stat.S_IROTH:
-                return _Unread(f"names {what}, which everybody may read (mode {stat.S_IMODE(mode):04o})")
+                return _Unread(f"names {what}, which every user may read (mode {stat.S_IMODE(mode):04o})")
             raw = stream.read(_MAX_SECRET_BYTES + 1)
         secret = raw.decode("utf-8").rstrip("\r\n")
     except OSError as error:

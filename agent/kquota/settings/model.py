@@ -46,7 +46,7 @@ SAFE_STALENESS_SECONDS = 40
 # A third of the unit's WatchdogSec: systemd ends an agent that completes no cycle for this long.
 MAX_SAMPLE_INTERVAL_SECONDS = 10.0
 SourceOf = Callable[[Sequence[str]], str]
-"""Tells where a key is from: file and line, or the variable."""
+"""Returns the source of a key: file and line, or the variable."""
 
 
 class _Section(BaseModel):

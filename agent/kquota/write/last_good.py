@@ -65,7 +65,7 @@ class ConfigurationFile:
     def was_good(self) -> bool:
         """Return whether the agent has ever run with this configuration file.
 
-        What it ran with then may be of no use today, or damaged: still, this is no first start.
+        The configuration of then may be of no use today, or damaged: still, this is no first start.
         """
         return any(_has_memory(state_dir, self._path) for state_dir in self._places())
 

@@ -34,7 +34,7 @@ from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSA
 SinceOption = Annotated[
     str | None,
     typer.Option(
-        "--since", metavar="DAY", help="Leave out what is older than this UTC day: YYYY-MM-DD, or 30d ago."
+        "--since", metavar="DAY", help="Leave out records older than this UTC day: YYYY-MM-DD, or 30d ago."
     ),
 ]
 PoliciesOption = Annotated[
@@ -74,7 +74,7 @@ FORECAST_COLUMNS = (
     "soft_late_days",
     "hard_days",
 )
-"""What people see of a forecast; JSON has all."""
+"""The columns of a forecast for people; JSON has all."""
 
 
 def forecast(
@@ -82,7 +82,7 @@ def forecast(
     spark: SparkOption = None,
     since: SinceOption = None,
     with_accuracy: Annotated[
-        bool, typer.Option("--accuracy", help="Instead: how good such forecasts were, beside simpler ones.")
+        bool, typer.Option("--accuracy", help="Instead: the accuracy of such forecasts, and of simpler ones.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -119,7 +119,7 @@ def accounting(
     groups: GroupsOption = None,
     topics: TopicsOption = None,
     quota_groups: Annotated[
-        bool, typer.Option("--quota-groups", help="Instead: what the brokers' own quota groups used.")
+        bool, typer.Option("--quota-groups", help="Instead: the usage of the brokers' own quota groups.")
     ] = False,
     refusals: Annotated[
         bool, typer.Option("--refused", help="Instead: whose produce requests were refused, and how often.")
@@ -152,7 +152,7 @@ def backtest(
     policies: PoliciesOption = None,
     open_loop: Annotated[
         bool,
-        typer.Option("--open-loop", help="Only decide over what was: what is held back lands all the same."),
+        typer.Option("--open-loop", help="Only decide over the history: held data lands all the same."),
     ] = False,
     at_first: Annotated[
         bool,

@@ -26,7 +26,7 @@ def ingest_command(
         str,
         typer.Option(
             envvar="KQUOTA_PIPELINE_CHECKPOINT",
-            help="URI of the folder where Spark notes what has been read; these tables' own.",
+            help="URI of the folder where Spark notes its progress; these tables' own.",
         ),
     ],
     bootstrap_servers: Annotated[

@@ -174,7 +174,7 @@ def test_a_tombstone_of_a_live_broker_is_answered_at_once(fleet: Fleet) -> None:
     fleet.await_decided("OPEN")
     told = fleet.agents[2].states_told(mark)
     assert told in ([], ["PAUSE", "OPEN"]), "held as long as it was unknown, if anybody saw it so"
-    fleet.agents[1].await_entry("WARNING", "broker 1 was decommissioned by nobody named")
+    fleet.agents[1].await_entry("WARNING", "broker 1 was decommissioned by an unnamed user")
 
 
 @pytest.mark.accepts("F11", "A18")

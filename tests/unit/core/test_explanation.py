@@ -122,7 +122,7 @@ def test_a_fallback_names_what_would_mend_its_cause(changes: dict[str, object], 
 @pytest.mark.parametrize(
     ("cause", "end"),
     [
-        (UndeterminedCause.TOPIC_REFUSED, "the usage topic is as it has to be"),
+        (UndeterminedCause.TOPIC_REFUSED, "the usage topic is repaired"),
         (UndeterminedCause.NOT_READ, "this agent can read the usage topic"),
     ],
 )
@@ -135,4 +135,4 @@ def test_a_hold_ends_at_its_time_or_by_release() -> None:
     hold = {"Action": "pause", "Until": until, "Reason": "disks are swapped", "Actor": "ada"}
     why, end = explained(50, hold=hold)
     assert f"held at pause by ada until {until} (disks are swapped)" in why
-    assert end == "It ends at the time said, or at once with: kquota hold release."
+    assert end == "It ends at that time, or at once with: kquota hold release."

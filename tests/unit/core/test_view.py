@@ -322,8 +322,8 @@ def test_a_record_of_ones_own_that_counts_needs_no_former_one() -> None:
 )
 def test_a_record_that_is_not_used_is_named_by_its_key(key: bytes | str | None, name: str) -> None:
     assert excess_sentence(key) == (
-        f"the record of key {name} is not kept: the topic tells of more than {MAX_UNLISTED_BROKERS} brokers"
-        " that the cluster does not list, or of as many orders"
+        f"the record of key {name} is not kept: the topic names more than {MAX_UNLISTED_BROKERS} brokers"
+        " that the cluster does not list, or as many orders"
     )
     assert foreign_sentence(key, "the\nirs") == (
         f"the record of key {name} can't be used: ClusterId: the\ufffdirs is another cluster's"

@@ -125,7 +125,7 @@ def test_what_can_not_be_written_is_a_problem_and_not_the_end(machine: Machine) 
 
 def test_remembered_volumes_that_can_not_be_read_are_said(machine: Machine) -> None:
     side = machine.start(AgentState(remembered_volumes={"/x": "nonsense"}))
-    assert "the last report says where each log dir belongs" in side.problems["remembered volumes"]
+    assert "the last report shows where each log dir belongs" in side.problems["remembered volumes"]
     side.close()
 
 

@@ -50,7 +50,7 @@ def test_an_order_says_what_who_why_and_until_when(
 def test_without_headers_nobody_is_named() -> None:
     told = news("3", None)
     assert told is not None
-    assert told.sentence == "broker 3 was decommissioned by nobody named"
+    assert told.sentence == "broker 3 was decommissioned by an unnamed user"
 
 
 def test_a_header_can_not_forge_a_journal_line() -> None:

@@ -85,7 +85,7 @@ def test_where_it_is_only_observed_nobody_is_blamed_for_holding_nobody() -> None
     document = troubled()
     document["local"]["applied"] = {"mode": "observe"}
     text = printed(console_of(110), status_view(document, 110))
-    assert "decided PAUSE; only observed: the broker on this host holds nobody" in text
+    assert "decided PAUSE; only observed: the broker on this host holds no producer" in text
     assert "≠" not in text
     assert "≠" in shown(110)
 
