@@ -111,7 +111,7 @@ mutants-java: deps ## Change the plug-in in small ways, and list what its packag
 	$(PY) -m tools.mutants.java_results
 
 .PHONY: lint
-lint: lint-python lint-fleet ## Style, types, the direction of dependencies, and roles and plays
+lint: lint-python lint-fleet lint-prose ## Style, types, the direction of dependencies, roles and plays, and prose
 
 .PHONY: lint-python
 lint-python: deps
@@ -120,6 +120,17 @@ lint-python: deps
 	.venv/bin/mypy
 	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p testbed --exclude '^bench/pipeline/'
 	.venv/bin/lint-imports
+
+# Pages, and the comments and messages of code; tools/prose/vale.ini has the exceptions.
+PROSE = README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs schemas monitoring packaging agent spark testbed \
+  callback/README.md $(wildcard roles/*/README.md roles/*/meta roles/*/defaults)
+.PHONY: lint-prose
+lint-prose: deps ## The words and patterns of docs/STYLE.md, by Vale
+	tools/prose/vale.sh --config tools/prose/vale.ini --output line $(PROSE)
+
+.PHONY: prose-counts
+prose-counts: deps ## Count the words that others do not use, per 10,000, with our aims
+	$(PY) -m tools.prose.counts
 
 .PHONY: lint-fleet
 lint-fleet: deps-fleet

@@ -13,6 +13,7 @@ compile dev.txt pyproject.toml --extra agent --group dev
 compile fleet.txt --group fleet
 compile docs.txt requirements/docs.in
 compile release.txt requirements/release.in
+compile prose.txt requirements/prose.in
 compile mutants.txt pyproject.toml requirements/mutants.in --extra agent
 compile pipeline.txt pyproject.toml --extra pipeline
 compile pipeline-dev.txt pyproject.toml --extra agent --extra pipeline --group pipeline-dev

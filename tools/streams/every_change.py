@@ -47,6 +47,6 @@ def every_change() -> Plan:
     """What every change has to pass."""
     first = [
         Stream(name="build", command=("make", "callback", "kafka-jars"), cores=1.0),
-        Stream(name="lint", command=("make", "lint-python", "docs"), cores=1.0),
+        Stream(name="lint", command=("make", "lint-python", "lint-prose", "docs"), cores=1.0),
     ]
     return cut(first, _CORES, made=_MADE, python=_PYTHON, marks="not long", records=_RECORDS)
