@@ -16,7 +16,7 @@ from kquota.core.records import Event, RawValue, UsageEvent, read_event
 from kquota.core.view import ClusterView
 
 RawRecord = tuple[bytes | str | None, RawValue | None, int | None]  # key, value, timestamp in ms
-_INSTANCE = re.compile(rb'"InstanceId"\s*:\s*"([^"\\]*)"')
+_INSTANCE = re.compile(rb'"InstanceId"\s*:\s*"([^"]*)"')
 
 
 def read_backlog(records: Sequence[RawRecord], view: ClusterView, now: datetime) -> list[Event | None]:
@@ -26,7 +26,7 @@ def read_backlog(records: Sequence[RawRecord], view: ClusterView, now: datetime)
     events: list[Event | None] = []
     for key, value, appended_ms in reversed(records):
         instances = settled_instances.get(key)
-        if key in settled or (instances is not None and _instance_of(value) in instances):
+        if key in settled or (instances is not None and _is_of_one_of(instances, value)):
             events.append(None)
             continue
         event = read_event(key, value, appended_ms)
@@ -41,9 +41,14 @@ def read_backlog(records: Sequence[RawRecord], view: ClusterView, now: datetime)
     return events
 
 
-def _instance_of(value: RawValue | None) -> str | None:
-    """Return the instance that a usage record names, without parsing it; other text if it names none."""
+def _is_of_one_of(instances: set[str | None], value: RawValue | None) -> bool:
+    """Return whether a usage record is of one of these instances (None: it names none), without parsing it.
+
+    False where only parsing can show it: a tombstone, and JSON with escapes.
+    """
     if isinstance(value, str):
         value = value.encode(errors="replace")
-    match = _INSTANCE.search(value) if isinstance(value, bytes) else None
-    return match[1].decode("utf-8", "replace") if match else None if isinstance(value, bytes) else ""
+    if not isinstance(value, bytes) or b"\\" in value:
+        return False
+    match = _INSTANCE.search(value)
+    return (None if match is None else match[1].decode(errors="replace")) in instances

@@ -32,7 +32,7 @@ def status_document(
 
     It is published: ``schemas/status.schema.json``.
     """
-    verdict = decision_document(decision, cluster_id=cluster_id)
+    verdict = decision_document(decision)
     undetermined = {entry.broker_id: entry.cause.value for entry in decision.undetermined}
     # a broker that was decommissioned is no longer one of the cluster's
     known = {id_ for id_ in view.brokers if view.record_of(id_, now) is not NoRecord.TOMBSTONE}

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from kquota.core.decision import FallbackAction, UndeterminedCause
+from kquota.core.explanation import what_ends_it
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
 from kquota.core.status import status_document
 from kquota.core.strict_json import ParsedJson
 from kquota.core.timestamps import format_utc
 from kquota.core.view import ClusterView
-from tests.unit.core.situations import NOW
+from tests.unit.core.situations import NOW, fold, free, usage
 
 GB = 1_000_000_000
 
@@ -136,3 +137,38 @@ def test_a_hold_ends_at_its_time_or_by_release() -> None:
     why, end = explained(50, hold=hold)
     assert f"held at pause by ada until {until} (disks are swapped)" in why
     assert end == "It ends at that time, or at once with: kquota hold release."
+
+
+def test_the_space_to_free_is_that_of_the_deciding_volume_of_the_deciding_broker() -> None:
+    view = ClusterView(timedelta(seconds=30))
+    for broker_id, consumed_gb in (
+        (1, {"/dev/sda": 85, "/dev/sdb": 81}),
+        (2, {"/dev/sda": 82, "/dev/sdb": 88}),
+    ):
+        record = {
+            "SnapshotAt": format_utc(NOW),
+            "SoftLimit": {"type": "MinFreeBytes", "level": 20 * GB},
+            "HardLimit": {"type": "MinFreeBytes", "level": 10 * GB},
+            "Volumes": [
+                {"VolumeName": name, "Capacity": 100 * GB, "Consumed": used * GB}
+                for name, used in consumed_gb.items()
+            ],
+        }
+        view.fold(read_event(str(broker_id), ParsedJson(record)), NOW)
+    situation = Situation(frozenset({1, 2}))
+    decision = decide(view, situation, PolicySettings(FallbackAction.PAUSE), NOW)
+    document: dict[str, Any] = status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10))
+    assert "volume /dev/sdb of broker 2 " in document["what_ends_it"]
+    assert "(about 8 GB to free)" in document["what_ends_it"]
+
+
+def test_a_volume_whose_limits_are_not_known_has_no_figure_to_free() -> None:
+    decision = decide(
+        fold(("1", usage(free(5, Latched="HARD", HardLimit={"type": "Newer", "level": 1})))),
+        Situation(frozenset({1})),
+        PolicySettings(FallbackAction.OPEN),
+        NOW,
+    )
+    brokers = [{"broker_id": 1, "volumes": [{"volume": "/dev/sda1", "soft_bytes": None}]}]
+    sentence = what_ends_it(decision, brokers, Fraction(1, 10))
+    assert "back above the release margin: delete data" in sentence

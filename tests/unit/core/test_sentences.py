@@ -122,3 +122,9 @@ def test_of_a_hold_that_is_outranked_all_breaches_of_ones_own_are_counted() -> N
 def test_an_invalid_limit_is_named() -> None:
     record: Record = ("2", usage(free(50), HardLimit=limit("Unheard", 1)))
     assert said(CALM, record).endswith("the state of broker 2 is not known (its limits are invalid)")
+
+
+def test_how_far_a_clock_is_behind_need_not_be_known() -> None:
+    known, unknown = (Undetermined(3, UndeterminedCause.CLOCK, seconds) for seconds in (75, None))
+    assert undetermined_sentence(known) == "the state of broker 3 is not known (its clock is 75 s behind)"
+    assert undetermined_sentence(unknown) == "the state of broker 3 is not known (its clock is some s behind)"

@@ -98,3 +98,11 @@ def test_a_timestamp_that_is_none_is_no_time() -> None:
         assert event.record.appended_at is None  # type: ignore[union-attr]
     [event] = read_events([line.replace(str(10**30), str(_NOW_MS))])
     assert abs(event.record.appended_at - NOW) < timedelta(milliseconds=1)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("written", "read"), [(75, 75), ("75", None), (True, None), (7.5, None)])
+def test_only_a_whole_number_of_seconds_reads_back(written: object, read: int | None) -> None:
+    document = decision_document(decided(75, 0))
+    (entry,) = document["undetermined"]
+    changed = document | {"undetermined": [entry | {"clock_behind_seconds": written}]}
+    assert [one.clock_behind_seconds for one in read_decision_document(changed).undetermined] == [read]

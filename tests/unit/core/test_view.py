@@ -334,3 +334,42 @@ def test_a_record_of_a_cluster_without_a_name_is_named_without_one() -> None:
     assert (
         foreign_sentence("7", None) == "the record of key 7 can't be used: ClusterId:  is another cluster's"
     )
+
+
+def rivals(view: ClusterView) -> set[str | None]:
+    return {record.instance_id for record in view.others_of(1, NOW)}
+
+
+def test_a_view_that_is_read_again_keeps_the_other_instances_of_a_broker() -> None:
+    former = fold(*(("1", usage(free(50), InstanceId=name)) for name in ("a", "b", "c")))
+    assert rivals(former) == {"a", "b"}
+    again = fold(("1", usage(free(40), InstanceId="c")), ("1", usage(free(60), InstanceId="c")))
+    again.take_over(former, NOW)
+    assert rivals(again) == {"a", "b"}
+    (heard_again,) = (one for one in again.others_of(1, NOW) if one.instance_id == "a")
+    assert gigabytes_free(heard_again) == 50
+
+
+def test_another_instance_that_the_new_view_has_heard_counts_with_its_new_record() -> None:
+    former = fold(*(("1", usage(free(50), InstanceId=name)) for name in ("a", "b")))
+    again = fold(("1", usage(free(5), InstanceId="a")), ("1", usage(free(60), InstanceId="b")))
+    again.take_over(former, NOW)
+    assert [gigabytes_free(record) for record in again.others_of(1, NOW)] == [5]
+
+
+def test_a_record_without_an_instance_is_no_rival_of_the_new_view() -> None:
+    former = fold(("1", usage(free(50))), ("1", usage(free(50), age_seconds=-31)))
+    again = fold(("1", usage(free(60), InstanceId="b")))
+    again.take_over(former, NOW)
+    assert rivals(again) == set()
+
+
+def test_instances_of_another_cluster_count_no_more_once_the_cluster_is_known() -> None:
+    view = fold(
+        ("1", usage(free(5), InstanceId="a", ClusterId="another")),
+        ("1", usage(free(6), InstanceId="b", ClusterId="ours")),
+        ("1", usage(free(50), InstanceId="c", ClusterId="ours")),
+    )
+    assert rivals(view) == {"a", "b"}
+    view.know_cluster("ours")
+    assert rivals(view) == {"b"}
