@@ -113,7 +113,7 @@ class MountTableReader:
 
     def __init__(self, path: str = "/proc/self/mountinfo", *, refresh_seconds: float = 1.0) -> None:
         self._refresh_seconds = refresh_seconds
-        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._fd = os.open(path, os.O_RDONLY)
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLPRI | select.POLLERR)
         self._text = b""

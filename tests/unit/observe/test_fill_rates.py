@@ -43,3 +43,13 @@ def test_a_volume_that_is_gone_is_forgotten():
         rates.observe([replace(SEEN, consumed_bytes=1000 * at, sampled_at_monotonic=float(at))])
     rates.observe([])
     assert rates.observe([replace(SEEN, consumed_bytes=70_000, sampled_at_monotonic=70.0)]) == {}
+
+
+def test_volumes_without_figures_keep_no_rate_from_the_others():
+    rates = FillRates()
+    unknown = replace(SEEN, volume_id="1", capacity_bytes=None)
+    failed = replace(SEEN, volume_id="2", failures=(Failure(None, "hung"),))
+    undated = replace(SEEN, volume_id="3", sampled_at_monotonic=None)
+    for at in range(int(MIN_SEEN_SECONDS) + 1):
+        seen = rates.observe([unknown, failed, undated, replace(SEEN, sampled_at_monotonic=float(at))])
+    assert seen.keys() == {SEEN.volume_id}

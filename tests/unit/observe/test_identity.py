@@ -74,3 +74,14 @@ def test_a_link_to_a_block_device_names_its_file_system(tmp_path: Path) -> None:
     table = parse_mountinfo(f"1 0 {own} / /a rw - ext4 x rw\n2 1 0:44 / /b rw - btrfs {device} rw\n")
     found = udev_uuids(table.mounts, udev_data=tmp_path / "absent", by_uuid=tmp_path)
     assert found == {own: "dead-beef", "0:44": "dead-beef"}
+
+
+def test_bytes_that_are_no_text_hide_no_uuid(tmp_path: Path) -> None:
+    (tmp_path / "b8:17").write_bytes(b"E:ID_MODEL=\xff\nE:ID_FS_UUID=ABCD-1234\n")
+    table = parse_mountinfo("1 0 8:17 / /a rw - xfs /dev/sdb1 rw\n")
+    assert udev_uuids(table.mounts, udev_data=tmp_path, by_uuid=tmp_path / "absent") == {"8:17": "abcd-1234"}
+
+
+def test_a_memory_that_is_no_object_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^remembered volumes: must be an object of log dir → volume$"):
+        remembered_from_json([])

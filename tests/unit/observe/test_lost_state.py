@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kquota.core.usage import Volume
-from kquota.observe.identity import identify
+from kquota.observe.identity import VolumeIdentity, identify
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.recorded import recorded_volumes
-from kquota.observe.volumes import resolve
+from kquota.observe.volumes import Figures, resolve
 from tests.unit.observe.test_volumes import MOUNTS, UUID_1, UUID_2, look, properties
 
 
@@ -69,3 +69,11 @@ def test_a_reported_volume_is_the_same_by_its_id_or_by_its_place() -> None:
     assert expected.is_same(identify(disk, UUID_2), mount_point="/data/1"), "a new disk in its place"
     assert not expected.is_same(identify(root, None), mount_point="/")
     assert str(expected) == "/dev/sdb1 at /data/1 (as this broker last reported)"
+
+
+def test_a_reported_volume_is_recalled_by_id_name_and_mount_point_whatever_came_before_it() -> None:
+    seen = Volume("/dev/sdb1", 1, 1, None, volume_id=UUID_1, mount_point="/data/1", log_dirs=("/data/1/k",))
+    recorded = recorded_volumes((seen._replace(volume_id=None, log_dirs=("/x",)), seen))
+    expected = VolumeIdentity(UUID_1, "/dev/sdb1", "/data/1", "", "/dev/sdb1", None)
+    assert recorded.identities == {"/data/1/k": expected}
+    assert recorded.figures == {UUID_1: Figures(1, 1, None)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from pathlib import Path
 
 import pytest
@@ -152,5 +153,97 @@ def test_a_mount_point_that_is_no_utf_8_can_be_written_into_a_report(tmp_path: P
     reader = MountTableReader(str(file))
     try:
         assert [mount.mount_point for mount in reader.current().mounts] == ["/donn\ufffdes"]
+    finally:
+        reader.close()
+
+
+LINE = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+
+
+class Poll:
+    """The kernel's announcements, as the test has them."""
+
+    def __init__(self) -> None:
+        self.registered: list[tuple[int, int]] = []
+        self.timeouts: list[float] = []
+        self.events = 0
+
+    def register(self, descriptor: int, events: int) -> None:
+        self.registered.append((descriptor, events))
+
+    def poll(self, timeout_ms: float) -> list[tuple[int, int]]:
+        self.timeouts.append(timeout_ms)
+        return [(3, self.events)]
+
+
+@pytest.fixture
+def poll(monkeypatch: pytest.MonkeyPatch) -> Poll:
+    poll = Poll()
+    monkeypatch.setattr("kquota.observe.mountinfo.select.poll", lambda: poll)
+    return poll
+
+
+@pytest.mark.parametrize(
+    ("events", "read"),
+    [(0, False), (select.POLLIN, False), (select.POLLPRI, True), (select.POLLERR, True)],
+)
+def test_the_table_is_read_again_at_once_when_the_kernel_announces_a_change(
+    tmp_path: Path, poll: Poll, events: int, read: bool
+) -> None:
+    file = tmp_path / "mountinfo"
+    file.write_text(LINE)
+    reader = MountTableReader(str(file), refresh_seconds=3600)
+    try:
+        reader.current()
+        file.write_text(LINE + "2 1 8:2 / /data rw - ext4 /dev/sda2 rw\n")
+        poll.events = events
+        assert (2 in reader.current().by_id) is read
+    finally:
+        reader.close()
+    ((descriptor, awaited),) = poll.registered
+    assert (descriptor >= 0, awaited) == (True, select.POLLPRI | select.POLLERR)
+    assert poll.timeouts == [0, 0], "it never waits"
+
+
+def test_an_unannounced_change_is_found_within_the_time_to_refresh(
+    tmp_path: Path, poll: Poll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("kquota.observe.mountinfo.time.monotonic", lambda: now)
+    file = tmp_path / "mountinfo"
+    file.write_text(LINE)
+    reader = MountTableReader(str(file))
+    try:
+        reader.current()
+        file.write_text(LINE + "2 1 8:2 / /data rw - ext4 /dev/sda2 rw\n")
+        now = 100.99
+        assert 2 not in reader.current().by_id
+        now = 101.0
+        assert 2 in reader.current().by_id
+        now = 102.0
+        reader.current()
+        assert reader.changes == 2, "reading the same again is no change"
+    finally:
+        reader.close()
+
+
+def test_an_empty_table_is_a_table(tmp_path: Path, poll: Poll) -> None:
+    file = tmp_path / "mountinfo"
+    file.touch()
+    reader = MountTableReader(str(file))
+    try:
+        assert (reader.current().mounts, reader.changes) == ((), 0)
+    finally:
+        reader.close()
+
+
+def test_a_table_of_many_mounts_is_read_whole(tmp_path: Path, poll: Poll) -> None:
+    file = tmp_path / "mountinfo"
+    lines = [f"{number} 0 8:{number} / /data/{number} rw - ext4 /dev/x rw\n" for number in range(1, 5000)]
+    file.write_text("".join(lines))
+    assert file.stat().st_size > 2 * 65536
+    reader = MountTableReader(str(file))
+    try:
+        assert set(reader.current().by_id) == set(range(1, 5000))
     finally:
         reader.close()

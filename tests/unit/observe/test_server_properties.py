@@ -152,3 +152,24 @@ def test_any_bytes_give_a_value_or_the_one_error(content: bytes) -> None:
     assert 0 <= found.node_id < 2**31
     assert all(path.is_absolute() and b"\0" not in bytes(path) for path in found.directories)
     assert len(set(found.directories)) == len(found.directories) >= 1
+
+
+def test_a_file_of_the_largest_size_is_read_and_a_larger_one_refused(tmp_path: Path) -> None:
+    file, begins = tmp_path / "server.properties", b"node.id=1\nlog.dirs=/a\n#"
+    file.write_bytes(begins.ljust(LARGEST_FILE_BYTES, b"x"))
+    assert read_broker_properties(file).node_id == 1
+    file.write_bytes(begins.ljust(LARGEST_FILE_BYTES + 1, b"x"))
+    with pytest.raises(BrokerPropertiesError, match="is larger than"):
+        read_broker_properties(file)
+
+
+def test_a_path_that_can_t_be_one_is_named_with_the_reason() -> None:
+    with pytest.raises(BrokerPropertiesError, match="can't be read: embedded null byte"):
+        read_broker_properties(Path("\0"))
+
+
+@pytest.mark.parametrize(("length", "shown"), [(300, f"{'x' * 300!r}:"), (301, f"{'x' * 300!r}…:")])
+def test_of_a_long_value_the_beginning_is_shown(length: int, shown: str) -> None:
+    with pytest.raises(BrokerPropertiesError) as error:
+        parse_broker_properties(f"node.id={'x' * length}\nlog.dirs=/a\n".encode(), Path("p"))
+    assert f"node.id = {shown}" in str(error.value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,3 +120,36 @@ def test_a_process_that_does_not_answer_is_given_up(tmp_path: Path, monkeypatch:
         assert question.answer() is None, "there is time left"
         assert answered(question) == TopicGrowth(problem="the disk does not answer")
     assert not Path(f"/proc/{pid.read_text().strip()}").exists(), "the process was ended"
+
+
+def test_a_link_in_a_partition_counts_as_the_link_alone(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.write_bytes(BLOCK * 8)
+    link = partition(tmp_path / "1", "a-0", blocks=1) / "link"
+    link.symlink_to(large)
+    assert sizes_by_topic([str(tmp_path / "1")]) == {"a": 4096 + link.lstat().st_blocks * 512}
+
+
+def test_a_partition_that_is_deleted_meanwhile_has_no_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a-0", "b-0"):
+        partition(tmp_path, name)
+    scandir = os.scandir
+
+    def deleted_meanwhile(path: str) -> Any:
+        if path.endswith("a-0"):
+            raise FileNotFoundError(path)
+        return scandir(path)
+
+    monkeypatch.setattr("kquota.observe.topic_growth.os.scandir", deleted_meanwhile)
+    assert sizes_by_topic([str(tmp_path)]) == {"a": 0, "b": 4096}
+
+
+def test_a_problem_is_printed_with_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["topic_growth", str(tmp_path / "missing")])
+    main()
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == {"grown_bytes": {}, "problem": f"{tmp_path / 'missing'}: No such file or directory"}

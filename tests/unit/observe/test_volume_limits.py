@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -125,3 +126,36 @@ def test_a_configuration_is_refused_with_every_problem(tmp_path: Any) -> None:
         refuse_limits(settings, problems)
     for word in ("limits.volumes./a", "is wrong", "this", "limits.volumes./b", "is worse", "that", str(file)):
         assert word in str(refused.value)
+
+
+def awaiting(volumes: dict[str, Any], log_dir: str) -> BoundLimits:
+    """What becomes of these paths beside a log dir whose mount is missing; /data/2/k is a sound one."""
+    lost = replace(look(log_dir, 1), formatted=False)
+    sound = replace(look("/data/2/k", 12), formatted=True)
+    at_paths = tuple(look(path, 1) for path in volumes if not path.startswith("/data/2"))
+    return bound(volumes, *at_paths, log_dirs=(lost, sound))
+
+
+@pytest.mark.parametrize("path", ["/data", "/data/7", "/data/7/k"])
+def test_a_path_above_a_log_dir_that_waits_for_its_mount_is_for_its_volume(path: str) -> None:
+    found = awaiting({path: HARD_1}, "/data/7/k")
+    assert found.bound == {path: ("unknown@/data/7/k",)}
+    assert [volume.limits_path for volume in found.observation.volumes] == [path, None]
+
+
+def test_of_two_paths_above_the_nearest_one_is_for_the_volume() -> None:
+    for paths in (["/data", "/data/7"], ["/data/7", "/data"]):
+        found = awaiting(dict.fromkeys(paths, HARD_1), "/data/7/deep/k")
+        assert found.bound == {"/data/7": ("unknown@/data/7/deep/k",)}
+
+
+@pytest.mark.parametrize("path", ["/", "/other", "/data/70"])
+def test_the_root_and_paths_elsewhere_are_for_no_volume_that_waits(path: str) -> None:
+    assert awaiting({path: HARD_1}, "/data/7/k").bound == {}
+
+
+def test_a_path_above_a_volume_that_was_found_is_not_for_it() -> None:
+    assert awaiting({"/data": HARD_1, "/data/2": HARD_2}, "/data/7/k").bound == {
+        "/data": ("unknown@/data/7/k",),
+        "/data/2": (UUID_2,),
+    }
