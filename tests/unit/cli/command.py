@@ -1,21 +1,21 @@
-"""Run a command of `kquota` as its own process does, and keep what it says."""
+"""Run a command of `kquota` here, and keep what it says."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import yaml
 
+from kquota.cli.main import main
 from kquota.host.boot_clock import BootClock
-
-KQUOTA = [sys.executable, "-m", "kquota"]
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,22 @@ class Said:
         return json.loads(self.out)
 
 
-def kquota(*arguments: str, stdin: str | None = None, columns: int = 100, **environment: str) -> Said:
-    """Run `kquota` with these arguments."""
+def kquota(*arguments: str, stdin: str = "", columns: int = 100, **environment: str) -> Said:
+    """Run `kquota` with these arguments, in this process."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("KQUOTA_")}
-    done = subprocess.run(
-        [*KQUOTA, *arguments],
-        input=stdin,
-        env=clean | {"COLUMNS": str(columns), "PYTHONIOENCODING": "utf-8"} | environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
-    )
-    return Said(done.returncode, done.stdout, done.stderr)
+    clean |= {"COLUMNS": str(columns)} | environment
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.dict(os.environ, clean, clear=True),
+        patch.multiple(sys, argv=["kquota", *arguments], stdin=io.StringIO(stdin), stdout=out, stderr=err),
+        patch.object(sys, "excepthook", sys.excepthook),  # typer sets its own
+    ):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code
+    assert isinstance(code, int)
+    return Said(code, out.getvalue(), err.getvalue())
 
 
 class Host:

@@ -1,9 +1,8 @@
-"""`kquota decision`, `volumes` and `config` with real files."""
+"""`kquota decision` and `config` with real files."""
 
 from __future__ import annotations
 
 import json
-import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -91,45 +90,6 @@ def test_a_decision_others_could_have_written_is_refused(host: Host) -> None:
     assert "factor 0.5 is not OPEN" in said.out
 
 
-def test_volumes_are_what_the_log_dirs_lie_on(host: Host) -> None:
-    said = host.run("volumes", "--json")
-    assert said.code == 0, said.err
-    (volume,) = said.document
-    found = os.statvfs(host.log_dir)
-    assert volume["log_dirs"] == [str(host.log_dir)]
-    assert volume["capacity_bytes"] == found.f_blocks * found.f_frsize
-    assert volume["hard_bytes"] == volume["capacity_bytes"] * 95 // 100
-    assert (volume["role"], volume["status"], volume["reason"]) == ("data", "ok", None)
-    shown = host.run("volumes")
-    assert shown.code == 0
-    assert str(host.log_dir) in shown.out
-
-
-def test_a_log_dir_that_is_not_there_fails(host: Host) -> None:
-    host.log_dir.rmdir()
-    said = host.run("volumes", "--json")
-    assert said.code == 1
-    (volume,) = said.document
-    assert volume["status"] == "failed"
-    assert "kafka" in volume["reason"]
-
-
-def test_accepting_the_volumes_of_now_replaces_the_ones_before(host: Host) -> None:
-    state = host.directory / "state" / "state.json"
-    state.write_text(json.dumps({"schema_version": 1, "remembered_volumes": {"/x": {"y": 1}}}), "utf-8")
-    assert host.run("volumes", "--accept").code == 0
-    remembered = json.loads(state.read_text("utf-8"))["remembered_volumes"]
-    assert list(remembered) == [str(host.log_dir)], "a start without it would ask the last report again"
-
-
-def test_what_root_accepts_stays_readable_to_the_agent(host: Host) -> None:
-    directory = host.directory / "state"
-    if os.getuid() == 0:
-        os.chown(directory, 65534, 65534)
-    assert host.run("volumes", "--accept").code == 0
-    assert (directory / "state.json").stat().st_uid == directory.stat().st_uid
-
-
 def test_a_good_configuration_is_called_good(host: Host) -> None:
     said = host.run("config", "check")
     assert (said.code, said.err) == (0, "")
@@ -159,26 +119,6 @@ def test_what_librdkafka_refuses_is_said_before_the_agent_starts(host: Host, nam
     said = host.run("config", "check")
     assert (said.code, said.out) == (78, "")
     assert name in said.err
-
-
-@pytest.mark.accepts("A25")
-def test_limits_of_a_path_on_no_volume_of_the_broker_are_refused(host: Host) -> None:
-    hard = {"hard": {"type": "MinFreePercentage", "level": 7}}
-    host.configure(limits={"volumes": {"/proc": hard}})
-    said = host.run("config", "check")
-    assert (said.code, said.out) == (78, "")
-    assert "agent.yml line " in said.err
-    assert "limits.volumes./proc is on no volume with a log dir of this broker" in said.err
-    assert host.run("volumes").code == 1
-    host.configure(limits={"volumes": {str(host.log_dir): hard, str(host.directory): {}}})
-    said = host.run("config", "check")
-    assert said.code == 78
-    assert f"limits.volumes.{host.log_dir} has other limits than limits.volumes.{host.directory}" in said.err
-    host.configure(limits={"volumes": {str(host.directory): hard}})
-    assert host.run("config", "check").code == 0
-    (volume,) = host.run("volumes", "--json").document
-    assert volume["hard_bytes"] == volume["capacity_bytes"] * 93 // 100
-    assert volume["limits_path"] == str(host.directory)
 
 
 def test_settings_are_shown_as_they_are_in_force_without_secrets(host: Host, tmp_path: Path) -> None:
