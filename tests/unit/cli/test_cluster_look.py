@@ -14,7 +14,7 @@ from kquota.cli.cluster_look import ClusterLook
 from kquota.core.timestamps import format_utc
 from kquota.fold.records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
 from kquota.kafka.brokers import BrokerList
-from tests.unit.daemon.test_agent import settings_in
+from tests.unit.daemon.configured import settings_in
 
 MINUTE = timedelta(minutes=1)
 

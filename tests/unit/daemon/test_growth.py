@@ -2,77 +2,33 @@
 
 from __future__ import annotations
 
-import os
-import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kquota.core.decision import Mode
-from kquota.daemon.growth import MIN_GROWTH_BYTES, SETTLE_SECONDS, WINDOW_SECONDS, PauseGrowth
-from kquota.daemon.report import CycleReport
-from kquota.observe.observation import Failure
-from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion, sizes_by_topic
-from tests.unit.daemon.cycles import CLUSTER, VERIFIED, Bench, applied_state, volume
-
-GB = 10**9
-STEP_SECONDS = 5.0
+from kquota.daemon.growth import MIN_GROWTH_BYTES, SETTLE_SECONDS, WINDOW_SECONDS
+from kquota.observe.topic_growth import sizes_by_topic
+from tests.unit.daemon.cycles import VERIFIED, applied_state
+from tests.unit.daemon.pauses import GB, STEP_SECONDS, Pause
 
 
-class Pause:
-    """A PAUSE in which the broker's volume grows as it is told."""
+class Unanswered:
+    """Stands for the process that is asked which topics grow, and takes its time."""
 
-    def __init__(self, log_dir: Path, *, enforced: bool = True) -> None:
-        self.bench = Bench(granted_for=CLUSTER if enforced else None)
-        self.bench.settle()
-        if enforced:
-            self.bench.ports.plug_in = (applied_state(), VERIFIED)
-        self.watch = PauseGrowth(1)
-        self.log_dir = str(log_dir)
-        self.consumed_bytes = 95 * GB
-        self.failed = False
+    def __init__(self, _log_dirs: object) -> None:
+        pass
 
-    def go_on(self, seconds: float, growth_bytes: int, free: int = 5) -> dict[str, str]:
-        found: dict[str, str] = {}
-        steps = round(seconds / STEP_SECONDS)
-        for _ in range(steps):
-            self.consumed_bytes += growth_bytes // steps
-            self.bench.ports.volumes = (volume(free),)
-            growing = self.watch.look(self._seen(self.bench.run(after=STEP_SECONDS)))
-            found = {name: trouble.sentence for name, trouble in growing.items()}
-        return found
+    def answer(self) -> None:
+        """Return nothing: there is no answer yet."""
 
-    def _seen(self, report: CycleReport) -> CycleReport:
-        """The report as of a volume of 100 GB."""
-        assert report.observation is not None
-        large = replace(
-            report.observation.volumes[0],
-            capacity_bytes=100 * GB,
-            consumed_bytes=self.consumed_bytes,
-            log_dirs=(self.log_dir,),
-            failures=(Failure(self.log_dir, "it hangs"),) if self.failed else (),
-        )
-        return replace(report, observation=replace(report.observation, volumes=(large,)))
+    def close(self) -> None:
+        """Nothing is to be ended."""
 
 
-@pytest.mark.accepts("F30")
-def test_growth_in_an_enforced_pause_names_broker_volume_and_topics(tmp_path: Path) -> None:
-    (tmp_path / "orders-0").mkdir()
-    pause = Pause(tmp_path)
-    assert pause.go_on(SETTLE_SECONDS, 10 * GB) == {}, "what was under way at the beginning is no news"
-    (sentence,) = pause.go_on(30, GB).values()
-    assert "volume /dev/sda1 of broker 1 goes on growing in PAUSE, by " in sentence
-    segment = tmp_path / "orders-0" / "00000000000000000000.log"
-    deadline = time.monotonic() + 60
-    while "orders" not in sentence and time.monotonic() < deadline:
-        with segment.open("ab") as file:
-            file.write(os.urandom(65_536))
-        time.sleep(0.1)
-        (sentence,) = pause.go_on(STEP_SECONDS, GB).values()
-    assert "topics that grow: orders (" in sentence
-    assert pause.go_on(WINDOW_SECONDS + STEP_SECONDS, 0) == {}, "it ends with the growth"
-    pause.watch.close()
+@pytest.fixture(autouse=True)
+def _no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kquota.daemon.growth.TopicGrowthQuestion", Unanswered)
 
 
 @pytest.mark.parametrize(
@@ -122,17 +78,6 @@ def test_sizes_are_those_of_partitions_by_topic(tmp_path: Path) -> None:
     sizes = sizes_by_topic([str(tmp_path)])
     assert set(sizes) == {"a", "b.c", "d"}
     assert sizes["a"] == 2 * sizes["b.c"]
-
-
-def test_a_log_dir_that_can_not_be_listed_is_said(tmp_path: Path) -> None:
-    with TopicGrowthQuestion([str(tmp_path / "gone")]) as question:
-        deadline = time.monotonic() + 60
-        while (answer := question.answer()) is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-    assert answer is not None
-    assert answer.problem == f"{tmp_path}/gone: No such file or directory"
-    assert "can't be looked at" in str(answer)
-    assert "no topic on it grows" in str(TopicGrowth())
 
 
 @pytest.mark.accepts("G22")

@@ -11,7 +11,7 @@ from kquota.daemon.kafka_side import MAX_BYTES_A_CYCLE, KafkaSide
 from kquota.fold.records import TopicRecord, TopicRestarted
 from kquota.kafka.config import ConfigurationError
 from tests.integration.waiting import eventually
-from tests.unit.daemon.test_agent import settings_in
+from tests.unit.daemon.configured import settings_in
 
 
 def client_threads() -> list[str]:

@@ -1,4 +1,4 @@
-"""Which topics grow, asked of a process of its own."""
+"""Which topics grow: how much each has grown, and how it is put."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from kquota.observe import topic_growth
-from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion, main, sizes_by_topic
-from tests.integration.waiting import eventually
+from kquota.observe.topic_growth import TopicGrowth, main, sizes_by_topic
 
 BLOCK = b"x" * 4096
 
@@ -21,20 +20,6 @@ def partition(log_dir: Path, name: str, *, blocks: int = 1) -> Path:
     (log_dir / name).mkdir(parents=True)
     (log_dir / name / "00000000000000000000.log").write_bytes(BLOCK * blocks)
     return log_dir / name
-
-
-def program(tmp_path: Path, text: str) -> str:
-    """An executable to be asked instead of the interpreter."""
-    path = tmp_path / "program"
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return str(path)
-
-
-def answered(question: TopicGrowthQuestion) -> TopicGrowth:
-    answer = eventually(question.answer, "there is an answer")
-    assert isinstance(answer, TopicGrowth)
-    return answer
 
 
 @pytest.mark.parametrize(
@@ -65,12 +50,6 @@ def test_sizes_are_added_up_by_topic_over_all_log_dirs(tmp_path: Path) -> None:
     assert sizes_by_topic([str(first), str(second)]) == {"a.b_c": 8 * 4096, "moving": 8 * 4096}
 
 
-def test_a_log_dir_that_is_not_there_is_the_problem(tmp_path: Path) -> None:
-    missing = tmp_path / "missing"
-    with TopicGrowthQuestion([str(missing)]) as question:
-        assert answered(question) == TopicGrowth(problem=f"{missing}: No such file or directory")
-
-
 def test_what_grew_within_the_span_is_printed_most_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,35 +70,6 @@ def test_what_grew_within_the_span_is_printed_most_first(
     said = json.loads(capsys.readouterr().out)
     assert said["problem"] is None
     assert list(said["grown_bytes"].items()) == [(f"t{number}", number * 4096) for number in (7, 6, 5, 4, 3)]
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["nothing", '{"grown_bytes": 7, "problem": null}', '{"problem": null}', "[]", '{"grown_bytes": {}}'],
-)
-def test_a_process_that_makes_no_sense_is_the_problem(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
-) -> None:
-    monkeypatch.setattr(sys, "executable", program(tmp_path, f"echo '{said}'; exit 3"))
-    with TopicGrowthQuestion(["/data"]) as question:
-        assert answered(question) == TopicGrowth(problem="the question ended with 3")
-
-
-def test_the_most_are_listed_first_and_only_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = json.dumps({"grown_bytes": {f"t{n}": n for n in range(9)}, "problem": None})
-    monkeypatch.setattr(sys, "executable", program(tmp_path, f"echo '{said}'"))
-    with TopicGrowthQuestion([]) as question:
-        assert answered(question) == TopicGrowth((("t8", 8), ("t7", 7), ("t6", 6), ("t5", 5), ("t4", 4)))
-
-
-def test_a_process_that_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pid = tmp_path / "pid"
-    monkeypatch.setattr(sys, "executable", program(tmp_path, f"echo $$ > {pid}; exec sleep 600"))
-    monkeypatch.setattr(topic_growth, "_ANSWER_SECONDS", 3)
-    with TopicGrowthQuestion(["/data"]) as question:
-        assert question.answer() is None, "there is time left"
-        assert answered(question) == TopicGrowth(problem="the disk does not answer")
-    assert not Path(f"/proc/{pid.read_text().strip()}").exists(), "the process was ended"
 
 
 def test_a_link_in_a_partition_counts_as_the_link_alone(tmp_path: Path) -> None:

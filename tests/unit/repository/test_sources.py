@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,11 +36,6 @@ def lines_with(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
     ]
 
 
-def shell_scripts() -> list[Path]:
-    candidates = source_files("*.sh", "run", "post*", "pre*")
-    return [path for path in candidates if path.read_bytes().startswith((b"#!/bin/sh", b"#!/usr/bin/env sh"))]
-
-
 def test_a_file_can_be_read_at_a_sitting():
     lengths = {shown(path): len(path.read_text("utf-8").splitlines()) for path in source_files(*CODE)}
     assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
@@ -54,16 +48,6 @@ def test_nothing_is_left_to_be_done_in_a_comment():
 def test_no_test_is_left_out():
     tests = [path for path in source_files("*.py", "*.java") if "test" in shown(path).lower()]
     assert lines_with(SKIPS, [path for path in tests if path != Path(__file__)]) == []
-
-
-@pytest.mark.parametrize("script", shell_scripts(), ids=shown)
-def test_a_shell_script_parses(script):
-    result = subprocess.run(["/bin/sh", "-n", script], capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stderr) == (0, "")
-
-
-def test_the_shell_scripts_are_found():
-    assert {".ci/run", "tools/lock.sh"} <= set(names(shell_scripts()))
 
 
 def locks() -> list[Path]:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
@@ -28,30 +27,13 @@ from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.topic_check import TopicCheck
 from kquota.publish.topics import TopicVerdict, Verdict
-from kquota.settings.model import Settings
 from kquota.write.agent_state import FILE_NAME, AgentState, AgentStateFile
 from testbed.loopback.certificates import CertificateAuthority
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import SAMPLES, complaints
+from tests.unit.daemon.configured import settings_in
 
 SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "open.json").read_text("utf-8"))
-FULL = {"hard": {"type": "ConsumedSpace", "level": 1}, "soft": {"type": "ConsumedSpace", "level": 0}}
-
-
-def settings_in(directory: Path, **changes: Any) -> Settings:
-    return Settings(
-        **{
-            "broker": {"server_properties": str(directory / "server.properties")},
-            "kafka": {"bootstrap.servers": "127.0.0.1:1"},
-            "limits": FULL,
-            "mode": "enforce",
-            "decision_file": str(directory / "run" / "decision.json"),
-            "applied_file": str(directory / "broker" / "applied.json"),
-            "state_dir": str(directory / "state"),
-            "metrics": {"listen": "127.0.0.1:0"},
-            **changes,
-        }
-    )
 
 
 @pytest.fixture
