@@ -59,83 +59,110 @@ invalid_limits = st.sampled_from(
         {"type": "MinFreePercentage", "level": 100.1},
     ]
 )
+# Strategies are made once: Hypothesis looks each new one over, which costs more than to draw from it.
+one_in_ten = st.integers(0, 9)
+one_in_twenty = st.integers(0, 19)
 
 
 @st.composite
 def limit_pairs(draw: st.DrawFn) -> tuple[Message, Message]:
     """Soft and hard: mostly in the right order, sometimes of two types, sometimes invalid."""
     soft, hard = draw(limits), draw(limits)
-    if soft["type"] == hard["type"] and draw(st.integers(0, 9)):
+    if soft["type"] == hard["type"] and draw(one_in_ten):
         low, high = sorted((soft["level"], hard["level"]))
         ordered = (low, high) if soft["type"] == "ConsumedSpace" else (high, low)
         soft, hard = {**soft, "level": ordered[0]}, {**hard, "level": ordered[1]}
-    if not draw(st.integers(0, 19)):
+    if not draw(one_in_twenty):
         hard = draw(invalid_limits)
     return soft, hard
+
+
+pairs = limit_pairs()
+any_limit = limits | invalid_limits
+consumptions = st.integers(0, CAPACITY)
+booleans = st.booleans()
+oddities = st.sampled_from([None] * 8 + ["limits", "hard", "latched", "offline", "failed", "metadata"])
 
 
 @st.composite
 def volumes(draw: st.DrawFn, name: str) -> Message:
     """One volume; most are sound, data, and without limits of their own."""
     fields: dict[str, Any] = {"VolumeName": name, "VolumeId": f"fs of {name}", "Capacity": CAPACITY}
-    fields["Consumed"] = draw(st.integers(0, CAPACITY))
-    odd = draw(st.sampled_from([None] * 8 + ["limits", "hard", "latched", "offline", "failed", "metadata"]))
+    fields["Consumed"] = draw(consumptions)
+    odd = draw(oddities)
     if odd == "limits":
-        fields["SoftLimit"], fields["HardLimit"] = draw(limit_pairs())
+        fields["SoftLimit"], fields["HardLimit"] = draw(pairs)
     elif odd == "hard":
-        fields["HardLimit"] = draw(limits | invalid_limits)
+        fields["HardLimit"] = draw(any_limit)
     elif odd == "latched":
         fields["Latched"] = "HARD"
     elif odd == "metadata":
         fields["Role"] = "metadata"
     elif odd in ("offline", "failed"):
         fields["Status"] = odd
-        if odd == "failed" and draw(st.booleans()):
+        if odd == "failed" and draw(booleans):
             fields["Capacity"] = fields["Consumed"] = 0
-        if draw(st.booleans()):
+        if draw(booleans):
             fields["Latched"] = "HARD"
     return fields
+
+
+volumes_by_name = {name: volumes(name) for name in "abc"}
+names_of_volumes = st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True)
+ages = st.sampled_from(AGES_SECONDS + (1.0,) * 12)
+instances = st.sampled_from([{}, {}, *INSTANCES])
 
 
 @st.composite
 def messages(draw: st.DrawFn, age_seconds: float | None = None) -> Message:
     """A well-formed usage message."""
     if age_seconds is None:
-        age_seconds = draw(st.sampled_from(AGES_SECONDS + (1.0,) * 12))
-    soft, hard = draw(limit_pairs())
-    names = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
-    instance = draw(st.sampled_from([{}, {}, *INSTANCES]))
+        age_seconds = draw(ages)
+    soft, hard = draw(pairs)
+    names = draw(names_of_volumes)
+    instance = draw(instances)
     return {
         **instance,
         "SnapshotAt": format_utc(NOW - timedelta(seconds=age_seconds)),
         "SoftLimit": soft,
         "HardLimit": hard,
-        "Volumes": [draw(volumes(name)) for name in names],
+        "Volumes": [draw(volumes_by_name[name]) for name in names],
     }
+
+
+events = st.lists(messages() | messages() | messages() | st.sampled_from(MALFORMED) | st.none(), max_size=3)
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Message | bytes | None]:
     """What one broker's key held, oldest first."""
-    event = messages() | messages() | messages() | st.sampled_from(MALFORMED) | st.none()
-    return draw(st.lists(event, max_size=3))
+    return draw(events)
+
+
+all_histories = histories()
+keys_of_orders = st.lists(
+    st.sampled_from(["hold"] + [f"{k}/{b}" for k in ("quarantine", "maintenance") for b in BROKERS]),
+    max_size=2,
+)
+seconds_left = st.sampled_from([-1.0, 0.0, 0.001, 60.0, 60.0])
+actions = st.sampled_from(["pause", "open"])
 
 
 @st.composite
 def orders(draw: st.DrawFn) -> list[tuple[str, Message | bytes | None]]:
     given: list[tuple[str, Message | bytes | None]] = []
-    for key in draw(
-        st.lists(
-            st.sampled_from(["hold"] + [f"{k}/{b}" for k in ("quarantine", "maintenance") for b in BROKERS]),
-            max_size=2,
-        )
-    ):
-        seconds_left = draw(st.sampled_from([-1.0, 0.0, 0.001, 60.0, 60.0]))
-        order: dict[str, Any] = {"Until": format_utc(NOW + timedelta(seconds=seconds_left))}
+    for key in draw(keys_of_orders):
+        order: dict[str, Any] = {"Until": format_utc(NOW + timedelta(seconds=draw(seconds_left)))}
         if key == "hold":
-            order["Action"] = draw(st.sampled_from(["pause", "open"]))
+            order["Action"] = draw(actions)
         given.append((key, draw(st.sampled_from([order, order, order, None, b"garbage"]))))
     return given
+
+
+all_orders = orders()
+memberships = st.frozensets(st.sampled_from(BROKERS), min_size=1)
+deciders = st.sampled_from((None, *BROKERS))
+own_looks = st.none() | messages(0.0)
 
 
 @st.composite
@@ -143,13 +170,13 @@ def cases(draw: st.DrawFn) -> Case:
     """A cluster of up to four brokers, its records and orders, and who decides."""
     records: list[tuple[str, Message | bytes | None]] = []
     for broker in BROKERS:
-        records += [(str(broker), event) for event in draw(histories())]
-    records += draw(orders())
-    active = draw(st.frozensets(st.sampled_from(BROKERS), min_size=1))
+        records += [(str(broker), event) for event in draw(all_histories)]
+    records += draw(all_orders)
+    active = draw(memberships)
     joining = draw(st.frozensets(st.sampled_from(sorted(active)), max_size=1))
-    self_id = draw(st.sampled_from((None, *BROKERS)))
-    own = draw(st.none() | messages(0.0)) if self_id is not None else None
-    return Case(records, active, joining, self_id, own, draw(st.sampled_from(["pause", "open"])), NOW)
+    self_id = draw(deciders)
+    own = draw(own_looks) if self_id is not None else None
+    return Case(records, active, joining, self_id, own, draw(actions), NOW)
 
 
 def decide_case(case: Case) -> Decision:

@@ -85,18 +85,27 @@ def test_a_latch_is_set_only_at_hard_and_released_only_above_the_margin(
 
 
 texts = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=20)
+texts_or_none = st.none() | texts
+kinds = st.sampled_from([LimitType.MIN_FREE_BYTES, LimitType.MIN_FREE_PERCENTAGE])
+two_levels = st.lists(st.integers(0, 1000), min_size=2, max_size=2, unique=True)
+volume_names = st.lists(texts, min_size=1, max_size=4, unique=True)
+several_texts = st.lists(texts, max_size=3)
+statuses, roles, booleans = st.sampled_from(VolumeStatus), st.sampled_from(VolumeRole), st.booleans()
+rates = st.none() | st.integers(-(2**40), 2**40)
+milliseconds = st.integers(-(10**9), 10**9)
+sequences = st.none() | st.integers(0, MAX_BYTES)
 
 
 @st.composite
 def publishable(draw: st.DrawFn) -> UsageRecord:
     """A record as an agent makes it: valid limits, unique names, figures that can be."""
-    kind = draw(st.sampled_from([LimitType.MIN_FREE_BYTES, LimitType.MIN_FREE_PERCENTAGE]))
+    kind = draw(kinds)
     unit = 10 if kind is LimitType.MIN_FREE_PERCENTAGE else 1
-    low, high = sorted(draw(st.lists(st.integers(0, 1000), min_size=2, max_size=2, unique=True)))
+    low, high = sorted(draw(two_levels))
     hard, soft = (Limit.of(kind, Fraction(level, unit)) for level in (low, high))
     consumed_hard = Limit.of(LimitType.CONSUMED_SPACE, draw(sizes))
     volumes = []
-    for name in draw(st.lists(texts, min_size=1, max_size=4, unique=True)):
+    for name in draw(volume_names):
         own_hard = draw(st.none() | st.just(consumed_hard))
         low, high = sorted((draw(sizes), draw(sizes)))
         volumes.append(
@@ -105,24 +114,24 @@ def publishable(draw: st.DrawFn) -> UsageRecord:
                 capacity_bytes=high,
                 consumed_bytes=low,
                 limits=LimitPair(soft, own_hard or hard),
-                volume_id=draw(st.none() | texts),
-                log_dirs=tuple(draw(st.lists(texts, max_size=3))),
-                mount_point=draw(st.none() | texts),
-                status=draw(st.sampled_from(VolumeStatus)),
-                role=draw(st.sampled_from(VolumeRole)),
-                latched=draw(st.booleans()),
-                fill_bytes_per_second=draw(st.none() | st.integers(-(2**40), 2**40)),
+                volume_id=draw(texts_or_none),
+                log_dirs=tuple(draw(several_texts)),
+                mount_point=draw(texts_or_none),
+                status=draw(statuses),
+                role=draw(roles),
+                latched=draw(booleans),
+                fill_bytes_per_second=draw(rates),
                 own_hard=own_hard,
             )
         )
     return UsageRecord(
-        snapshot_at=NOW + timedelta(milliseconds=draw(st.integers(-(10**9), 10**9))),
+        snapshot_at=NOW + timedelta(milliseconds=draw(milliseconds)),
         volumes=tuple(volumes),
         hard=hard,
         soft=soft,
-        cluster_id=draw(st.none() | texts),
-        instance_id=draw(st.none() | texts),
-        sequence=draw(st.none() | st.integers(0, MAX_BYTES)),
+        cluster_id=draw(texts_or_none),
+        instance_id=draw(texts_or_none),
+        sequence=draw(sequences),
     )
 
 

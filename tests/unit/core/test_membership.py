@@ -117,7 +117,7 @@ def test_the_latest_record_counts_but_no_quarantined_one_and_none_from_the_futur
 @pytest.mark.accepts("A31", "F31")
 @given(
     starts=st.lists(st.integers(min_value=0, max_value=100), min_size=2, max_size=4),
-    lists=st.lists(st.frozensets(st.integers(min_value=7, max_value=9)), min_size=110, max_size=110),
+    lists=st.lists(st.frozensets(st.integers(min_value=7, max_value=9)), min_size=11, max_size=11),
     until=st.integers(min_value=101, max_value=109),
 )
 @bounded(60)
