@@ -244,8 +244,9 @@ def test_one_broker_of_several_that_is_down_is_no_failure(script: Script, seen: 
 
 
 def test_while_the_connection_is_down_a_leader_is_asked_until_it_answers(
-    script: Script, seen: list[Any]
+    script: Script, seen: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(reading, "_RETRY_SECONDS", 0.1)
     begun(script)
     time.sleep(0.2)
     assert script.probes == [], "a connection that is up is not tried"
@@ -258,7 +259,7 @@ def test_while_the_connection_is_down_a_leader_is_asked_until_it_answers(
     eventually(lambda: of(seen, ReadingRecovered), "its answer ends the failure")
     assert script.contacts > contacts
     asked = len(script.probes)
-    time.sleep(1.3)
+    time.sleep(0.5)
     assert len(script.probes) == asked
 
 
