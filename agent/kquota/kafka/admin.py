@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -15,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ResourceType,
 )
 
-from kquota.kafka.client import RotatingClient
+from kquota.kafka.client import RotatingClient, end_admin_client
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.credentials import ClientCertificate
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
@@ -78,7 +79,9 @@ class AdminConnection:
         on_failure: Callable[[KafkaFailure], None] | None = None,
     ) -> None:
         self._timeout_seconds = request_timeout_seconds
-        self._client = RotatingClient(AdminClient, properties, Role.ADMIN, on_failure=on_failure)
+        self._client = RotatingClient(
+            AdminClient, properties, Role.ADMIN, retire=end_admin_client, on_failure=on_failure
+        )
 
     def client_certificate(self) -> ClientCertificate | None:
         """Our own certificate as it is on disk now (when it expires …)."""
@@ -156,7 +159,7 @@ class AdminConnection:
         self._client.refresh()
         client = self._client.current()
         if client is not None:
-            client.poll(0)
+            _poll(client)
 
     def close(self) -> None:
         """End the client; requests under way fail."""
@@ -189,7 +192,7 @@ class AdminConnection:
             try:
                 answer = future.result(self._timeout_seconds + 1.0)
             except (FutureTimeoutError, KafkaException) as error:
-                client.poll(0)
+                _poll(client)
                 if isinstance(error, KafkaException):
                     cause = error.args[0]
                 else:
@@ -203,13 +206,20 @@ class AdminConnection:
         try:
             return Pending(start(client), finish)
         except KafkaException as error:
-            client.poll(0)
+            _poll(client)
             return Pending(self._failure(error.args[0], operation, topic), _never)
+        except RuntimeError:  # another thread has ended this client meanwhile
+            return Pending(_closed(operation, topic), _never)
 
     def _failure(self, error: KafkaError, operation: Operation, topic: str | None) -> KafkaFailure:
         certificate = self._client.client_certificate()
         failure = classify(error, operation=operation, topic=topic, certificate=certificate)
         return self._client.errors.explain(failure)
+
+
+def _poll(client: AdminClient) -> None:
+    with suppress(RuntimeError):  # another thread has ended this client meanwhile
+        client.poll(0)
 
 
 def _never(_future: Future[Any]) -> KafkaFailure:

@@ -268,7 +268,16 @@ def look_at_properties(properties: ClientProperties) -> None:
     Raises ConfigurationError for what it refuses, OSError where no client can be started. Credential files
     may be absent, as for any client.
     """
-    RotatingClient(_client_beside_brokers, properties, Role.ADMIN).close()
+    RotatingClient(_client_beside_brokers, properties, Role.ADMIN, retire=end_admin_client).close()
+
+
+def end_admin_client(client: AdminClient) -> None:
+    """End an Admin client on this thread; waits for calls of other threads that are under way.
+
+    A client that is dropped ends with its last reference. The garbage collector may find that one on a thread
+    of librdkafka, which aborts the process.
+    """
+    client.__exit__(None, None, None)
 
 
 def _client_beside_brokers(configuration: dict[str, Any]) -> AdminClient:
