@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log
 
-from bench.results import Overshoot, Paused
+from bench.figures import Overshoot, Paused
 
 POLL_SECONDS = 0.1
 ARRIVAL_MIN_BYTES = 2**20

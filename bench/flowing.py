@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import psutil
 
+from bench.figures import Case, Latency, Throughput
 from bench.lane import Lane
 from bench.loads import JavaLoadClass
-from bench.results import Case, Latency, Throughput
 from bench.systems import System
 
 _WARM_SECONDS = 1.0

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
+from bench.figures import Case, Paused, Throttled
 from bench.lane import Lane
 from bench.loads import JavaLoadClass
-from bench.results import Case, Paused, Throttled
 from bench.systems import HoldableSystem
 
 WINDOW_SECONDS = 11.0

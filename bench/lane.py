@@ -11,9 +11,9 @@ from typing import Generic, Self, TypeVar
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
+from bench.figures import Case
 from bench.landed import Landed, Sample
 from bench.loads import RECORD_BYTES, JavaLoadClass, Load, Told, topics
-from bench.results import Case
 from bench.systems import System
 from testbed.loopback.clients import admin_client
 

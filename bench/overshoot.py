@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from bench.figures import Overshoot
 from bench.reaction import AppliedStates
-from bench.results import Overshoot
 from kquota.core.decision import State
 from kquota.core.limits import Limit, LimitPair, LimitType
 from testbed.demo.load_process import LoadProcess

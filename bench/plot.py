@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.bounds import overshoot_bound_bytes
-from bench.results import Overshoot
+from bench.figures import Overshoot
 
 PLOT = Path(__file__).resolve().parents[1] / "docs" / "img" / "overshoot.svg"
 _FROM_SECONDS = -12.0
@@ -15,6 +15,8 @@ _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
 
 def plot_overshoots(overshoots: Sequence[Overshoot], path: Path = PLOT) -> None:
     """Write an SVG: on the left the volume's way past its hard limit, on the right that against the bound."""
+    if not overshoots:
+        return
     import matplotlib as mpl  # noqa: PLC0415 - slow to load, and of no use to the measurements
 
     mpl.use("svg")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import psutil
 
+from bench.figures import AgentCost, Reaction
 from bench.peer_jars import ensure_peer_jars
-from bench.results import AgentCost, Reaction, Results
 from bench.systems import PEER_CHECK_SECONDS, PEER_NAME, load_peer
 from kquota.apply.applied_state import AppliedState, read_applied_state
 from kquota.core.decision import Mode, State
@@ -54,7 +54,7 @@ class NotEnforced(Exception):
     """A state was not enforced everywhere in time; the message names the system and the brokers."""
 
 
-def reaction(runtime: KafkaRuntime, repeats: int) -> Results:
+def reaction(runtime: KafkaRuntime, repeats: int) -> list[Reaction | AgentCost]:
     """Breach and free a volume again and again, at moments that no schedule of theirs knows."""
     plan = Plan(volumes=dict.fromkeys(BROKER_IDS, (_VOLUME,)), limits=_LIMITS)
     peer_spec = ClusterSpec(
@@ -81,7 +81,7 @@ def reaction(runtime: KafkaRuntime, repeats: int) -> Results:
         with ThreadPoolExecutor(2) as pool:
             ours = pool.submit(_repeat, KQUOTA, volume, kquota.wait_for, repeats)
             theirs = pool.submit(_repeat, PEER_NAME, peer_volume, peer.wait_for, repeats)
-            return Results(reactions=(ours.result(), theirs.result()), agents=agents)
+            return [ours.result(), theirs.result(), *agents]
 
 
 def _repeat(system: str, volume: LoopVolume, wait_for: Callable[[State], float], repeats: int) -> Reaction:

@@ -14,12 +14,11 @@ from statistics import median
 from typing import Any
 
 from bench.decisions import write_decision
-from bench.results import Poll, QuotaPath, QuotaThread, RequestPath, Results
+from bench.figures import Poll, QuotaThread, RequestCost
 from kquota.write.decision_file import DecisionFile
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.runtime import KafkaRuntime, RuntimeUnavailable
 
-CLIENTS = (10, 1_000, 10_000)
 POLLED_CLIENTS = 10_000
 _MODULE = Path(__file__).with_name("request-path")
 _POLL_SECONDS = 10
@@ -27,24 +26,17 @@ _POLLED_STATES = (("OPEN", Fraction(1)), ("THROTTLE", Fraction(1, 2)), ("PAUSE",
 _JVM_OPTIONS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 
-def request_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> Results:
+def request_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> list[RequestCost]:
     """Metering one request, by who meters and how many clients take turns."""
     with _decision_directory() as directory:
         class_path = _class_path(runtime)
         measured = _jmh(runtime, "RequestPath", class_path, directory, forks=forks, iterations=iterations)
-    return Results(
-        request_path=tuple(
-            RequestPath(
-                entry["params"]["kind"],
-                int(entry["params"]["clients"]),
-                *_by_processor_time(entry["secondaryMetrics"]),
-            )
-            for entry in measured
-        )
-    )
+    return [
+        _cost("request path", f"{int(entry['params']['clients']):,} clients", entry) for entry in measured
+    ]
 
 
-def quota_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> Results:
+def quota_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> list[RequestCost | QuotaThread]:
     """One request before and after its append with very many quotas, groups and topics, by who is asked."""
     with _decision_directory() as directory:
         class_path = _class_path(runtime)
@@ -52,17 +44,8 @@ def quota_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> Results
         report = [runtime.java, *_JVM_OPTIONS, "-cp", class_path, "org.kquota.bench.ReportCost"]
         told = _run([*report, str(directory), str(_POLL_SECONDS)]).splitlines()
         threads = json.loads(_json_line(told, "ReportCost"))
-    return Results(
-        quota_path=tuple(
-            QuotaPath(
-                entry["params"]["kind"],
-                entry["benchmark"].rpartition(".")[2],
-                *_by_processor_time(entry["secondaryMetrics"]),
-            )
-            for entry in measured
-        ),
-        quota_threads=tuple(QuotaThread(name, used) for name, used in threads.items()),
-    )
+    costs = [_cost("many quotas", entry["benchmark"].rpartition(".")[2], entry) for entry in measured]
+    return [*costs, *(QuotaThread(name, used) for name, used in threads.items())]
 
 
 def _jmh(
@@ -79,17 +62,18 @@ def _jmh(
     return measured
 
 
-def _by_processor_time(counters: Mapping[str, Any]) -> tuple[float, float]:
+def _cost(path: str, what: str, measured: Mapping[str, Any]) -> RequestCost:
     """Median and spread of what each iteration counted: the clock says little where others compute, too."""
     used, requests = (
-        [count for fork in counters[name]["rawData"] for count in fork]
+        [count for fork in measured["secondaryMetrics"][name]["rawData"] for count in fork]
         for name in ("processorNanos", "requests")
     )
     costs = sorted(nanos / count for nanos, count in zip(used, requests, strict=True))
-    return median(costs), (costs[-1] - costs[0]) / 2
+    who = measured["params"]["kind"].lower().replace("_", " ")
+    return RequestCost(path, who, what, median(costs), (costs[-1] - costs[0]) / 2)
 
 
-def polls(runtime: KafkaRuntime) -> Results:
+def polls(runtime: KafkaRuntime) -> list[Poll]:
     """What a look of the governor costs with many clients, in each state."""
     class_path = _class_path(runtime)
     found = []
@@ -108,7 +92,7 @@ def polls(runtime: KafkaRuntime) -> Results:
                 process.stdin.flush()
                 document = json.loads(_json_line(process.stdout, "PollCost"))
                 found.append(Poll(state, document["clients"], document["milliseconds"]))
-    return Results(polls=tuple(found))
+    return found
 
 
 def _json_line(lines: Iterable[str], program: str) -> str:

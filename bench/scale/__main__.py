@@ -1,91 +1,86 @@
-"""`make scale`: measure an agent beside large clusters, simulate fleets, write docs/scale.md."""
+"""`make scale`: measure an agent beside large clusters, and simulate fleets over days."""
 
 from __future__ import annotations
 
-import os
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
 
-import typer
-from rich.console import Console
-
-from bench.scale.agent_cost import AgentCost, measure_agent
+from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
+from bench.harness.command import main
+from bench.scale.agent_cost import measure_agent
 from bench.scale.client_cost import measure_clients
 from bench.scale.core_cost import measure_core
 from bench.scale.drawing import draw
-from bench.scale.fleet import SCENARIOS, Course, simulate
-from bench.scale.page import Run, page, tables
-from kquota import __version__
+from bench.scale.figures import KINDS, Fleet
+from bench.scale.fleet import SCENARIOS, Scenario, simulate
+from bench.scale.judged import HEAD, claims, tables
 from kquota.daemon.publication import regular_interval_seconds
-from testbed.loopback.runtime import ensure_kafka_runtime
+from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
 
-_DOCS = Path(__file__).resolve().parents[2] / "docs"
 _SIZES = (100, 1000)
-_CLIENT_SIZES = (3, *_SIZES)
-_PARTS = ("core", "clients", "agent", "fleet")
 _VOLUMES = 8
 _INTERVAL_SECONDS, _STALENESS_SECONDS = 5.0, 60.0  # the defaults
-# As often as agents report in a cluster of that size, and at the end more often than they ever do.
-_CASES = (
-    *((size, regular_interval_seconds(size, _INTERVAL_SECONDS, _STALENESS_SECONDS)) for size in _SIZES),
-    (_SIZES[-1], _INTERVAL_SECONDS),
+_IMAGES = REPOSITORY / "docs" / "img"
+
+
+def measurements(profile: Profile) -> Iterator[Measurement[KafkaRuntime]]:
+    """Yield them; a small run has one of each, briefly."""
+    small = profile is Profile.SMALL
+    # As often as agents report in a cluster of that size, and at the end more often than they ever do.
+    clusters = [
+        (size, regular_interval_seconds(size, _INTERVAL_SECONDS, _STALENESS_SECONDS)) for size in _SIZES
+    ]
+    clusters.append((_SIZES[-1], _INTERVAL_SECONDS))
+    for size, interval_seconds in clusters[:1] if small else clusters:
+        yield _agent(size, interval_seconds, seconds=5.0 if small else 60.0)
+    for size in (3,) if small else (3, *_SIZES):
+        yield _by_itself("clients", str(size), partial(measure_clients, size))
+    for size in _SIZES[:1] if small else _SIZES:
+        yield _by_itself("core", str(size), partial(measure_core, size, _VOLUMES))
+    for scenario in SCENARIOS[:1] if small else SCENARIOS:
+        yield _fleet(replace(scenario, days=1) if small else scenario, draws=not small)
+
+
+def _agent(size: int, interval_seconds: float, *, seconds: float) -> Measurement[KafkaRuntime]:
+    def run(runtime: KafkaRuntime) -> list[object]:
+        return [measure_agent(runtime, size, _VOLUMES, interval_seconds=interval_seconds, seconds=seconds)]
+
+    return Measurement(f"agent-{size}-every-{interval_seconds:g}s", "agent", run)
+
+
+def _by_itself(group: str, name: str, measure: Callable[[], object]) -> Measurement[KafkaRuntime]:
+    return Measurement(f"{group}-{name}", group, lambda _runtime: [measure()])
+
+
+def _fleet(scenario: Scenario, *, draws: bool) -> Measurement[KafkaRuntime]:
+    return Measurement(f"fleet-{scenario.name}", "fleet", lambda _runtime: _fleets(scenario, draws=draws))
+
+
+def _fleets(scenario: Scenario, *, draws: bool) -> list[Fleet]:
+    protected, free = (simulate(scenario, protected=protected) for protected in (True, False))
+    if draws:
+        draw(protected, _IMAGES / f"scale-{scenario.name}.svg")
+    return [protected.fleet(), free.fleet()]
+
+
+def _open(say: Callable[[str], None]) -> AbstractContextManager[KafkaRuntime]:
+    return nullcontext(ensure_kafka_runtime(report=say))
+
+
+BENCH = Bench(
+    command="make scale",
+    page=REPOSITORY / "docs" / "scale.md",
+    results=REPOSITORY / "bench" / "scale" / "results.jsonl",
+    kinds=KINDS,
+    open=_open,
+    versions=lambda runtime: [f"Kafka {runtime.version}"],
+    measurements=measurements,
+    head=HEAD,
+    claims=claims,
+    tables=tables,
 )
 
-
-def scale(
-    seconds: Annotated[float, typer.Option(help="How long each agent is watched.")] = 60.0,
-    skip_agent: Annotated[
-        bool,
-        typer.Option("--skip-agent", help="Leave out what needs a quiet machine: a real agent and broker."),
-    ] = False,
-    only: Annotated[str, typer.Option(help="core, clients, agent or fleet; the page stays as it is.")] = "",
-) -> None:
-    """Measure and simulate; fail if a simulated disk of a protected fleet fills."""
-    if only not in ("", *_PARTS):
-        raise typer.BadParameter(f"{only!r} is none of {', '.join(_PARTS)}", param_hint="--only")
-    console = Console()
-    load_before = os.getloadavg()
-    runtime = ensure_kafka_runtime(report=console.print)
-    core = [measure_core(size, _VOLUMES) for size in _SIZES] if only in ("", "core") else []
-    clients = [measure_clients(size) for size in _CLIENT_SIZES] if only in ("", "clients") else []
-    agents: list[AgentCost] = []
-    for size, interval_seconds in _CASES if only in ("", "agent") and not skip_agent else ():
-        console.print(f"an agent beside {size} brokers that report every {interval_seconds:g} s")
-        agents.append(
-            measure_agent(
-                runtime,
-                size,
-                _VOLUMES,
-                interval_seconds=interval_seconds,
-                seconds=seconds,
-                say=console.print,
-            )
-        )
-    courses: list[Course] = []
-    for scenario in SCENARIOS if only in ("", "fleet") else ():
-        console.print(f"{scenario.name}: {scenario.days} days")
-        courses += [simulate(scenario, protected=protected) for protected in (True, False)]
-    for rows in tables(core, clients, agents, courses):
-        console.print(rows.table())
-    if not only:
-        run = Run(
-            date=datetime.now(UTC).date().isoformat(),
-            cores=os.cpu_count() or 1,
-            load_before=load_before[0],
-            load_after=os.getloadavg()[0],
-            kafka_version=runtime.version,
-            kquota_version=__version__,
-        )
-        for course in courses:
-            if course.protected:
-                draw(course, _DOCS / "img" / f"scale-{course.scenario.name}.svg")
-        (_DOCS / "scale.md").write_text(page(core, clients, agents, courses, run), "utf-8")
-    full = [c.scenario.name for c in courses if c.protected and c.full_after_days is not None]
-    if full:
-        console.print(f"a disk of a protected fleet filled: {', '.join(full)}", style="red")
-        raise typer.Exit(1)
-
-
 if __name__ == "__main__":
-    typer.run(scale)
+    main(BENCH)

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import yaml
 
+from bench.scale.figures import AgentCost
 from bench.scale.reports import USUAL_FREE_RATIO, Reporters
 from kquota.publish.topics import partitions_for, usage_topic
 from testbed.loopback.clients import admin_client, create_topic
@@ -28,28 +29,6 @@ _FIRST_ID = 1001
 _BREACHES = 15
 _SOCKET = re.compile(r"pid=(?P<pid>\d+).*")
 _COUNTERS = re.compile(r"bytes_(?P<way>sent|received):(?P<bytes>\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class AgentCost:
-    """Figures of the agent and its probe process together; bytes as TCP counted them, TLS included."""
-
-    brokers: int
-    volumes: int
-    partitions: int
-    interval_seconds: float
-    record_bytes: int
-    start_seconds: float
-    cores: float
-    memory_bytes: int
-    received_bytes_per_second: float
-    sent_bytes_per_second: float
-    pause_seconds: tuple[float, ...]
-
-    @property
-    def pause_median_seconds(self) -> float:
-        """From a breach handed to Kafka to a decision file that says PAUSE."""
-        return statistics.median(self.pause_seconds)
 
 
 class AgentFailed(RuntimeError):
@@ -98,7 +77,8 @@ def measure_agent(
             after.memory_bytes,
             (after.received_bytes - usage.received_bytes) / elapsed,
             (after.sent_bytes - usage.sent_bytes) / elapsed,
-            tuple(pauses),
+            statistics.median(pauses),
+            max(pauses),
         )
 
 

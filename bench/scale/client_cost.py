@@ -14,12 +14,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 from confluent_kafka import Producer
 
+from bench.scale.figures import ClientCost
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.settings.model import Settings
 
@@ -29,17 +30,6 @@ _WATCHED_SECONDS = 20.0
 _TOLD_ADDRESSES = 3
 _CLIENTS = 4
 """The agent's: one that asks, two that publish, one that reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientCost:
-    """Of a process with the agent's clients, and nothing to do; ``cores`` is its share of one."""
-
-    brokers: int
-    threads: int
-    descriptors: int
-    memory_bytes: int
-    cores: float
 
 
 def measure_clients(brokers: int) -> ClientCost:

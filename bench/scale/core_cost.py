@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from bench.scale.figures import CoreCost
 from bench.scale.reports import report, to_bytes
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
@@ -15,19 +15,6 @@ from kquota.core.view import ClusterView
 
 _NOW = datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC)
 _REPEATS = 7
-
-
-@dataclass(frozen=True, slots=True)
-class CoreCost:
-    """Seconds of one processor core; the least of some repeats, because noise only adds."""
-
-    brokers: int
-    volumes: int
-    record_bytes: int
-    fold_record_seconds: float
-    first_decision_seconds: float
-    next_decision_seconds: float
-    decision_after_reports_seconds: float
 
 
 def measure_core(brokers: int, volumes: int) -> CoreCost:
@@ -49,7 +36,6 @@ def measure_core(brokers: int, volumes: int) -> CoreCost:
     return CoreCost(
         brokers,
         volumes,
-        len(values[-1][1]),
         min(fold) / brokers,
         min(first),
         min(later),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
+from bench.scale.figures import Fleet
 from kquota.core.decision import State
 from kquota.core.latch import latch_volumes
 from kquota.core.limits import Limit, LimitPair, LimitType
@@ -74,6 +75,20 @@ class Course:
         """The largest number of transitions within 24 hours."""
         times = [step for step, _ in self.transitions]
         return max((sum(1 for t in times if s <= t < s + DAY_STEPS) for s in times), default=0)
+
+    def fleet(self) -> Fleet:
+        """Return its figures."""
+        return Fleet(
+            self.scenario.name,
+            self.scenario.story,
+            self.protected,
+            self.smallest_free_ratio,
+            self.full_after_days,
+            self.most_transitions_a_day,
+            self.steps_in.get(State.THROTTLE, 0) / DAY_STEPS,
+            self.steps_in.get(State.PAUSE, 0) / DAY_STEPS,
+            min(self.factors),
+        )
 
 
 class _Disk:

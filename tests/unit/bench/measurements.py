@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench.loads import Client
-from bench.machine import Machine
-from bench.results import (
+from bench.figures import (
     AgentCost,
     Case,
     Latency,
@@ -14,13 +12,13 @@ from bench.results import (
     Paused,
     Poll,
     Reaction,
-    RequestPath,
-    Results,
+    RequestCost,
     Throttled,
     Throughput,
 )
+from bench.loads import Client
 
-MACHINE = Machine(2, 8 * 2**30, "6.1.0", "openjdk version 17.0.1", "4.3.0", "0.1.0", "peer 1")
+MACHINE = "2 cores, 8 GiB of memory, Linux 6.1.0, kquota 0.1.0, Kafka 4.3.0, peer 1"
 
 
 def pause(system: str, **changes: object) -> Paused:
@@ -67,23 +65,22 @@ BURST = Overshoot(
     arrival_min_bytes=2**20,
     curve=((-1.0, -50_000_000), (0.0, 0), (10.0, 100_000_000)),
 )
-RESULTS = Results(
-    throttled=(
-        replace(STEP, case=Case("governor W=3", Client.LIBRDKAFKA, 20), longest_silence_seconds=12.5),
-    ),
-    paused=(GOVERNOR, FENCE, PEER),
-    throughput=(flat_out("stock", 100e6, 120e6), flat_out("fence", 99e6, 121e6)),
-    latency=(Latency(Case("stock", Client.JAVA, 1), (2.5, 3.5), (10.0, 20.0)),),
-    reactions=(
-        Reaction("kquota", 3, (0.2, 0.3, 0.9), (0.3, 0.3, 0.3)),
-        Reaction("peer", 3, (1.0, 1.5, 2.0), (1.0, 1.5, 2.0)),
-    ),
-    agents=(AgentCost(1, 20.0, 0.012, 50 * 2**20),),
-    request_path=(
-        RequestPath("STOCK", 10, 250.0, 5.0),
-        RequestPath("KQUOTA", 10, 275.0, 5.0),
-        RequestPath("STOCK", 1000, 300.0, 5.0),
-    ),
-    polls=(Poll("OPEN", 10_000, 2.5), Poll("THROTTLE", 10_000, 3.5)),
-    overshoots=(BURST, replace(BURST, fence=True, past_hard_bytes=20_000_000)),
+FIGURES: tuple[object, ...] = (
+    replace(STEP, case=Case("governor W=3", Client.LIBRDKAFKA, 20), longest_silence_seconds=12.5),
+    GOVERNOR,
+    FENCE,
+    PEER,
+    flat_out("stock", 100e6, 120e6),
+    flat_out("fence", 99e6, 121e6),
+    Latency(Case("stock", Client.JAVA, 1), (2.5, 3.5), (10.0, 20.0)),
+    Reaction("kquota", 3, (0.2, 0.3, 0.9), (0.3, 0.3, 0.3)),
+    Reaction("peer", 3, (1.0, 1.5, 2.0), (1.0, 1.5, 2.0)),
+    AgentCost(1, 20.0, 0.012, 50 * 2**20),
+    RequestCost("request path", "stock", "10 clients", 250.0, 5.0),
+    RequestCost("request path", "kquota", "10 clients", 275.0, 5.0),
+    RequestCost("request path", "stock", "1,000 clients", 300.0, 5.0),
+    Poll("OPEN", 10_000, 2.5),
+    Poll("THROTTLE", 10_000, 3.5),
+    BURST,
+    replace(BURST, fence=True, past_hard_bytes=20_000_000),
 )

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from bench.bounds import leak_aim_bytes, leak_bound_bytes, pause_mute_seconds
+from bench.figures import Case
 from bench.loads import Client
 from bench.overshoot import fastest_fill
-from bench.results import Case
 from tests.unit.bench.measurements import GOVERNOR
 
 

@@ -6,27 +6,26 @@ from dataclasses import replace
 
 import pytest
 
-from bench.claims import Verdict, judge
-from bench.claims.verdict import megabytes
+from bench.claims import claims
+from bench.figures import Case, Paused, Reaction, RequestCost, megabytes
+from bench.harness.claims import Claim
+from bench.harness.page import claims_table
 from bench.loads import Client
-from bench.results import Case, Paused, Reaction, RequestPath, Results
-from tests.unit.bench.measurements import BURST, FENCE, GOVERNOR, PEER, RESULTS, STEP, flat_out
+from tests.unit.bench.measurements import BURST, FENCE, FIGURES, GOVERNOR, PEER, STEP, flat_out
 
 
-def broken(results: Results) -> list[str]:
-    return [verdict.statement for verdict in judge(results) if verdict.asserted and not verdict.holds]
+def broken(*figures: object) -> list[str]:
+    return [claim.name for claim in claims(figures) if claim.asserted and not claim.holds]
 
 
-def verdicts_about(text: str, results: Results) -> list[Verdict]:
-    return [verdict for verdict in judge(results) if text in verdict.statement]
+def about(text: str, *figures: object) -> list[Claim]:
+    return [claim for claim in claims(figures) if text in claim.name]
 
 
 def test_all_claims_hold_where_they_should_and_come_first():
-    verdicts = judge(RESULTS)
-    asserted = [verdict.asserted for verdict in verdicts]
-    assert asserted == sorted(asserted, reverse=True)
-    assert asserted.count(True) == 8
-    assert broken(RESULTS) == []
+    outcomes = [row[-1] for row in claims_table(claims(FIGURES)).rows]
+    assert outcomes[:8] == ["holds"] * 8
+    assert set(outcomes[8:]) == {"met", "missed"}
 
 
 @pytest.mark.parametrize(
@@ -40,86 +39,83 @@ def test_all_claims_hold_where_they_should_and_come_first():
     ],
 )
 def test_each_claim_about_pauses_can_fail(pauses: tuple[Paused, ...], statement: str):
-    assert [text[: len(statement)] for text in broken(Results(paused=pauses))] == [statement]
+    assert [text[: len(statement)] for text in broken(*pauses)] == [statement]
 
 
 def test_a_peer_that_holds_nobody_has_nobody_to_bring_back():
     open_door = replace(PEER, landed_bytes=99_000_000, resumed_seconds=(0.1,))
-    results = Results(paused=(FENCE, open_door))
-    assert verdicts_about("sooner", results) == []
-    assert broken(results) == []
+    assert about("sooner", FENCE, open_door) == []
+    assert broken(FENCE, open_door) == []
 
 
 def test_a_pause_that_began_with_nothing_flowing_shows_nothing():
     for pause in (FENCE, GOVERNOR):
         still = replace(pause, rate_before=0.0, landed_bytes=0, landed_late_bytes=10_000)
         assert still.offered_ratio is None
-        assert broken(Results(paused=(still,))) == []
+        assert broken(still) == []
     still_muted = replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0)
-    assert verdicts_about("peer", Results(paused=(FENCE, still_muted))) == []
+    assert about("peer", FENCE, still_muted) == []
 
 
 def test_pauses_of_different_cases_are_not_compared():
     elsewhere = replace(PEER, case=Case("peer", Client.JAVA, 20), landed_bytes=1)
-    assert broken(Results(paused=(FENCE, elsewhere))) == []
+    assert broken(FENCE, elsewhere) == []
 
 
 def test_throughput_is_the_median_of_pairs():
     stock = flat_out("stock", 100, 200, 10)
-    assert broken(Results(throughput=(stock, flat_out("governor", 90, 20, 50)))) == []
+    assert broken(stock, flat_out("governor", 90, 20, 50)) == []
     # The median of rates would be as good as stock's, that of pairs is not.
-    assert len(broken(Results(throughput=(stock, flat_out("governor", 200, 100, 8))))) == 1
-    (aim,) = verdicts_about("÷ stock", Results(throughput=(stock, flat_out("fence", 95, 190, 9.5))))
+    assert len(broken(stock, flat_out("governor", 200, 100, 8))) == 1
+    (aim,) = about("at least 0.99 of stock", stock, flat_out("fence", 95, 190, 9.5))
     assert not aim.holds  # 0.95: above what is asserted, below what is aimed at
 
 
 def test_reactions_are_compared_in_the_median_and_aimed_at_by_the_worst():
-    slow = Results(
-        reactions=(Reaction("kquota", 3, (1.6, 1.6, 0.1), (1.0,)), Reaction("peer", 3, (1.5,), (1.0,)))
-    )
-    assert len(broken(slow)) == 1
-    assert [verdict.holds for verdict in verdicts_about("reaction: worst", RESULTS)] == [True]
-    assert [verdict.holds for verdict in verdicts_about("reaction: worst", slow)] == [False]
+    slow = Reaction("kquota", 3, (1.6, 1.6, 0.1), (1.0,)), Reaction("peer", 3, (1.5,), (1.0,))
+    assert len(broken(*slow)) == 1
+    assert [claim.holds for claim in about("reaction: worst", *FIGURES)] == [True]
+    assert [claim.holds for claim in about("reaction: worst", *slow)] == [False]
 
 
 def test_an_overshoot_beyond_the_bound_is_broken():
     # 50 MB/s * (0.5 + 5.5) s + 4 requests + 2 leaders * 2 MB * (15 + 2)
-    assert broken(Results(overshoots=(replace(BURST, past_hard_bytes=372_000_000),))) == []
-    assert len(broken(Results(overshoots=(replace(BURST, past_hard_bytes=372_000_001),)))) == 1
+    assert broken(replace(BURST, past_hard_bytes=372_000_000)) == []
+    assert len(broken(replace(BURST, past_hard_bytes=372_000_001))) == 1
 
 
 def test_behind_the_fence_the_bound_has_no_leak():
     fenced = replace(BURST, fence=True)  # 50 MB/s * (0.5 + 5.5) s + 4 requests
-    assert broken(Results(overshoots=(replace(fenced, past_hard_bytes=304_000_000),))) == []
-    assert len(broken(Results(overshoots=(replace(fenced, past_hard_bytes=304_000_001),)))) == 1
+    assert broken(replace(fenced, past_hard_bytes=304_000_000)) == []
+    assert len(broken(replace(fenced, past_hard_bytes=304_000_001))) == 1
 
 
 def test_the_request_path_is_compared_with_as_many_clients():
-    entries = (
-        RequestPath("STOCK", 10, 100.0, 1.0),
-        RequestPath("KQUOTA", 10, 110.0, 1.0),
-        RequestPath("STOCK", 1000, 100.0, 1.0),
-        RequestPath("KQUOTA", 1000, 301.0, 1.0),
-        RequestPath("KQUOTA_WITHOUT_QUOTAS", 1000, 900.0, 1.0),
-    )
-    (text,) = broken(Results(request_path=entries))
+    entries = [
+        RequestCost("request path", "stock", "10 clients", 100.0, 1.0),
+        RequestCost("request path", "kquota", "10 clients", 110.0, 1.0),
+        RequestCost("request path", "stock", "1,000 clients", 100.0, 1.0),
+        RequestCost("request path", "kquota", "1,000 clients", 301.0, 1.0),
+        RequestCost("request path", "kquota without quotas", "1,000 clients", 900.0, 1.0),
+    ]
+    (text,) = broken(*entries)
     assert "at most 3 times stock" in text
-    assert broken(Results(request_path=entries[:3])) == []
+    assert broken(*entries[:3]) == []
 
 
 def test_an_aim_is_missed_plainly_and_names_the_worst():
     slow = replace(STEP, longest_silence_seconds=7.25, mean_ratio=0.5)
-    verdicts = judge(Results(throttled=(STEP, slow)))
-    assert [verdict.holds for verdict in verdicts] == [False, False, False]
-    assert verdicts[0].measured == "1 of 2; worst 7.2 s where 1.5 was aimed at (governor, Java x 20, 1→0.3)"
-    assert "worst 0.50 (governor, Java x 20, 1→0.3)" in verdicts[2].measured
-    assert not any(verdict.asserted for verdict in verdicts)
-    assert all(verdict.cause and verdict.idea for verdict in verdicts)
+    aims = list(claims([STEP, slow]))
+    assert [aim.holds for aim in aims] == [False, False, False]
+    assert aims[0].measured == "1 of 2; worst 7.2 s where 1.5 was aimed at (governor, Java x 20, 1→0.3)"
+    assert "worst 0.50 (governor, Java x 20, 1→0.3)" in aims[2].measured
+    assert not any(aim.asserted for aim in aims)
+    assert all(aim.cause and aim.idea for aim in aims)
 
 
 def test_a_throttle_of_nothing_is_not_rated():
     still = replace(STEP, baseline_rate=0.0, mean_ratio=None, settled_seconds=None)
-    assert verdicts_about("mean rate", Results(throttled=(still,))) == []
+    assert about("mean rate", still) == []
 
 
 def test_bytes_that_are_not_nothing_never_read_as_nothing():

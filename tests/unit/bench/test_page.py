@@ -8,23 +8,24 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.claims import judge
-from bench.page import page, tables
+from bench.claims import claims
+from bench.harness.page import claims_table, page
+from bench.harness.results import Saved
 from bench.plot import plot_overshoots
-from bench.results import Results
-from bench.store import Saved
-from tests.unit.bench.measurements import BURST, MACHINE, PEER, RESULTS
+from bench.tables import HEAD, tables
+from tests.unit.bench.measurements import BURST, FIGURES, MACHINE, PEER
 
 
-def written(results: Results = RESULTS) -> str:
-    saved = Saved("all", "2026-11-21T10:00:00+00:00", 738.0, 1.5, MACHINE, results)
-    return page([saved], judge(results), full=False)
+def written(*figures: object, missing: tuple[str, ...] = ()) -> str:
+    shown = figures or FIGURES
+    saved = Saved("all", "2026-11-21T10:00:00+00:00", 738.0, 1.5, MACHINE, shown)
+    return page(HEAD, "make bench", [saved], list(claims(shown)), tables(shown), missing)
 
 
 def test_the_page_says_where_when_and_what():
     text = written()
     assert "Measured by `make bench` on 2026-11-21, in 12 minutes." in text
-    assert "2 cores, 8 GiB of memory, Linux 6.1.0, openjdk version 17.0.1, Kafka 4.3.0, kquota 0.1.0" in text
+    assert f"{MACHINE}.\n" in text
     for row in (
         "| governor W=3 | librdkafka | 20 | 1→0.3 | 20.0 | 4.0 | 12.5 | 1.10 |",
         "| fence | Java | 1 | 5 s | 20.0 | 1.0 MB | 0.0 MB | 0.8 s | 0.8 s | 0 |",
@@ -42,22 +43,18 @@ def test_the_page_says_where_when_and_what():
 
 
 def test_what_was_not_measured_is_named():
-    saved = Saved("all", "2026-11-21T10:00:00+00:00", 738.0, 1.5, MACHINE, RESULTS)
-    text = page([saved], judge(RESULTS), ["pause-java-1-5s"], full=False)
-    assert "Not measured in this run: `pause-java-1-5s`." in text
-    assert "Not measured" not in written()
+    assert "Not yet measured: `pause-java-1-5s`." in written(missing=("pause-java-1-5s",))
+    assert "Not yet measured" not in written()
 
 
 def test_a_pause_that_began_with_nothing_flowing_is_marked():
-    results = Results(paused=(replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0),))
-    assert "| peer | Java | 1 | 5 s | 0.0 | 0.0 MB ? | 0.0 MB |" in written(results)
+    still = replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0)
+    assert "| peer | Java | 1 | 5 s | 0.0 | 0.0 MB ? | 0.0 MB |" in written(still)
 
 
 def test_a_hard_limit_that_was_not_reached_is_no_overshoot():
     slowed = replace(BURST, reached=False, past_hard_bytes=-5_000_000, pause_seconds=0.0)
-    assert "| governor W=11 | 1.0 MB | 50 MB/s | 0.50 | not reached |" in written(
-        Results(overshoots=(slowed,))
-    )
+    assert "| governor W=11 | 1.0 MB | 50 MB/s | 0.50 | not reached |" in written(slowed)
 
 
 def test_missed_aims_are_listed_with_their_cause_and_met_ones_are_not():
@@ -80,8 +77,8 @@ def test_each_row_has_as_many_cells_as_its_head():
 
 def test_the_terminal_shows_every_figure_in_80_columns():
     console = Console(width=80, file=StringIO())
-    for table in tables(RESULTS, judge(RESULTS)):
-        console.print(table)
+    for table in (*tables(FIGURES), claims_table(claims(FIGURES))):
+        console.print(table.terminal())
     assert isinstance(console.file, StringIO)
     shown = console.file.getvalue()
     assert max(len(line) for line in shown.splitlines()) <= 80

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from bench.plan import Scenario, measurements
+from bench.harness.bench import Profile
+from bench.plan import GROUPS, measurements
 
 
 def test_every_measurement_has_a_name_of_its_own():
-    names = [entry.name for entry in measurements(full=True)]
+    names = [entry.name for entry in measurements(Profile.FULL)]
     assert len(set(names)) == len(names)
 
 
-def test_the_quick_profile_is_part_of_the_full_one_and_touches_every_scenario():
-    quick = measurements(full=False)
-    assert {entry.name for entry in quick} <= {entry.name for entry in measurements(full=True)}
-    assert {entry.scenario for entry in quick} == set(Scenario)
+def test_the_usual_profile_is_part_of_the_full_one_and_touches_every_group():
+    usual = measurements(Profile.USUAL)
+    assert {entry.name for entry in usual} <= {entry.name for entry in measurements(Profile.FULL)}
+    assert {entry.group for entry in usual} == set(GROUPS)
 
 
 def test_the_full_profile_has_every_number_of_connections_rate_pause_and_delivery():
-    names = {entry.name for entry in measurements(full=True)}
+    names = {entry.name for entry in measurements(Profile.FULL)}
     for client in ("java", "librdkafka"):
         for connections in (1, 20, 100):
             assert f"throttle-{client}-{connections}-20-mb" in names

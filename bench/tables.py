@@ -1,4 +1,4 @@
-"""What was measured, as tables."""
+"""What was measured, as tables. Pure."""
 
 from __future__ import annotations
 
@@ -7,24 +7,44 @@ from statistics import median
 from typing import Protocol
 
 from bench.bounds import overshoot_bound_bytes
-from bench.claims.holding import HELD_RATIO
-from bench.claims.verdict import megabytes
-from bench.page.rows import Rows
-from bench.results import (
+from bench.claims import HELD_RATIO
+from bench.figures import (
     AgentCost,
     Case,
     Latency,
     Overshoot,
     Paused,
     Poll,
-    QuotaPath,
     QuotaThread,
     Reaction,
-    RequestPath,
-    Results,
+    RequestCost,
     Throttled,
     Throughput,
+    megabytes,
 )
+from bench.harness.page import Table
+from bench.harness.results import Figures, of
+
+HEAD = """\
+# How producers are held, measured
+
+In THROTTLE and PAUSE there is one Kafka broker for each system, and all systems of a case run at the same
+time with the same producers, so that the machine's noise is the same for all; in a PAUSE at more than 5
+MB/s, or of 100 connections, one after the other. Nothing absolute is promised: claims are
+ratios within one run, compare within a case. What
+has landed is read from the log end offsets ten times a second, one topic for each connection. Producers
+offer 5 MB/s together, in records of 10 kB, and are as their client has it by default (Java: idempotent;
+librdkafka: acks=all) where nothing else is said. Each connection has a client id of its own, and appears 6
+to 20 s before it is held.
+
+| system | what holds producers |
+|---|---|
+| stock | nothing |
+| governor | kquota's quota callback, stock window W = 11 x 1 s |
+| governor W=3 | the same with `quota.window.num=3` |
+| fence, fence W=3 | the callback, and kquota's authorizer for PAUSE; its THROTTLE is the governor's |
+| peer | the Strimzi quotas plug-in; its disk is filled, which it looks at every 2 s; no THROTTLE |
+"""
 
 
 class _OfACase(Protocol):
@@ -39,35 +59,11 @@ _WHOSE: tuple[tuple[str, Callable[[_OfACase], str]], ...] = (
 )
 
 
-def measured(results: Results) -> Iterator[Rows]:
-    """A table for each thing of which there is something."""
-    if results.reactions:
-        yield _reactions(results.reactions)
-    if results.overshoots:
-        yield _overshoots(results.overshoots)
-    if results.throttled:
-        yield _throttled(results.throttled)
-    if results.paused:
-        yield _paused(results.paused)
-        yield _leaks(results.paused)
-    if results.throughput:
-        yield _throughput(results.throughput)
-    if results.latency:
-        yield _latency(results.latency)
-    if results.request_path:
-        yield _request_path(results.request_path)
-    if results.quota_path:
-        yield _quota_path(results.quota_path, results.quota_threads)
-    if results.polls:
-        yield _polls(results.polls)
-    if results.agents:
-        yield _agents(results.agents)
-
-
-def _reactions(reactions: Sequence[Reaction]) -> Rows:
-    return Rows.of(
+def tables(figures: Figures) -> Iterator[Table]:
+    """All of them; one of which nothing was measured has no rows."""
+    yield Table.of(
         "Reaction: from the breach until every broker enforces",
-        reactions,
+        of(Reaction, figures),
         (
             ("system", lambda entry: entry.system),
             ("brokers", lambda entry: str(entry.brokers)),
@@ -81,12 +77,9 @@ def _reactions(reactions: Sequence[Reaction]) -> Rows:
         "default settings, until the last broker's plug-in says that it enforces PAUSE. Peer: until the last "
         "broker logs its new factor, with a look at the disks every 2 s, its quickest setting that works.",
     )
-
-
-def _overshoots(overshoots: Sequence[Overshoot]) -> Rows:
-    return Rows.of(
+    yield Table.of(
         "Overshoot: a volume filled flat out by replication",
-        overshoots,
+        of(Overshoot, figures),
         (
             ("held by", lambda seen: "fence" if seen.fence else f"governor W={seen.window_seconds:g}"),
             ("zone", lambda seen: megabytes(seen.zone_bytes)),
@@ -100,28 +93,31 @@ def _overshoots(overshoots: Sequence[Overshoot]) -> Rows:
         "`not reached`: not within 45 s of the soft limit. "
         "Bound: r·(τ + W/2) + one request per connection + the leak with which docs/sizing.md sizes limits.",
     )
-
-
-def _throttled(steps: Sequence[Throttled]) -> Rows:
-    return Rows.of(
+    yield Table.of(
         "THROTTLE: steps and ramps of the factor",
-        steps,
+        of(Throttled, figures),
         (
             *_WHOSE,
             ("step", lambda step: step.step),
             ("MB/s before", lambda step: f"{step.baseline_rate / 1e6:.1f}"),
-            ("settled s", lambda step: _seconds(step.settled_seconds)),
+            (
+                "settled s",
+                lambda step: "-" if step.settled_seconds is None else f"{step.settled_seconds:.1f}",
+            ),
             ("silence s", lambda step: f"{step.longest_silence_seconds:.1f}"),
-            ("÷ target", lambda step: "-" if step.mean_ratio is None else f"{step.mean_ratio:.2f}"),
+            ("÷ target", lambda step: _or_dash(step.mean_ratio, 2)),
         ),
         "Settled: the time until the mean of five seconds is within 20 % of the target, `-` where that did "
         "not happen within 16 s, and for ramps. Silence: the longest of any connection, with a resolution of "
         "0.1 s. ÷ target: the mean of the last 11 s of a step, and of the whole of a ramp.",
     )
+    yield from _pauses(of(Paused, figures))
+    yield from _open(of(Throughput, figures), of(Latency, figures))
+    yield from _costs(figures)
 
 
-def _paused(pauses: Sequence[Paused]) -> Rows:
-    return Rows.of(
+def _pauses(pauses: Sequence[Paused]) -> Iterator[Table]:
+    yield Table.of(
         "PAUSE: what lands, and when clients are back",
         pauses,
         (
@@ -140,6 +136,18 @@ def _paused(pauses: Sequence[Paused]) -> Rows:
         "orders include its look at the disk, up to 2 s. Errors: records that a producer gave up. A "
         "transaction's marker counts as a record.",
     )
+    yield Table.of(
+        "PAUSE: when it lands, and for whom",
+        pauses,
+        (
+            *_WHOSE,
+            ("pause", lambda pause: f"{pause.seconds:g} s"),
+            ("MB in each fifth", lambda pause: _listed(pause.landed_by_fifth_bytes, 1e6, 1)),
+            ("MB by connection: least", lambda pause: f"{min(pause.landed_by_connection_bytes) / 1e6:.2f}"),
+            ("median", lambda pause: f"{median(pause.landed_by_connection_bytes) / 1e6:.2f}"),
+            ("most", lambda pause: f"{max(pause.landed_by_connection_bytes) / 1e6:.2f}"),
+        ),
+    )
 
 
 def _mark(pause: Paused) -> str:
@@ -148,113 +156,68 @@ def _mark(pause: Paused) -> str:
     return " !" if pause.offered_ratio > HELD_RATIO else ""
 
 
-def _leaks(pauses: Sequence[Paused]) -> Rows:
-    return Rows.of(
-        "PAUSE: when it lands, and for whom",
-        pauses,
-        (
-            *_WHOSE,
-            ("pause", lambda pause: f"{pause.seconds:g} s"),
-            (
-                "MB in each fifth",
-                lambda pause: " ".join(f"{count / 1e6:.1f}" for count in pause.landed_by_fifth_bytes),
-            ),
-            ("MB by connection: least", lambda pause: f"{min(pause.landed_by_connection_bytes) / 1e6:.2f}"),
-            ("median", lambda pause: f"{median(pause.landed_by_connection_bytes) / 1e6:.2f}"),
-            ("most", lambda pause: f"{max(pause.landed_by_connection_bytes) / 1e6:.2f}"),
-        ),
-    )
+def _back(value: float | None, pause: Paused) -> str:
+    return f"> {pause.watched_seconds:g} s" if value is None else f"{value:.1f} s"
 
 
-def _throughput(entries: Sequence[Throughput]) -> Rows:
-    return Rows.of(
+def _or_dash(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _listed(values: Sequence[float], unit: float, digits: int) -> str:
+    return " ".join(f"{value / unit:.{digits}f}" for value in values)
+
+
+def _open(rates: Sequence[Throughput], times: Sequence[Latency]) -> Iterator[Table]:
+    yield Table.of(
         "OPEN: throughput, flat out",
-        entries,
+        rates,
         (
             *_WHOSE,
-            ("MB/s by round", lambda entry: " ".join(f"{rate / 1e6:.0f}" for rate in entry.rates)),
+            ("MB/s by round", lambda entry: _listed(entry.rates, 1e6, 0)),
             ("median", lambda entry: f"{median(entry.rates) / 1e6:.0f}"),
             ("CPU s/GB", lambda entry: f"{median(entry.processor_seconds_per_gigabyte):.2f}"),
         ),
         "One system at a time, in alternating rounds of 3 s; a system's round is compared with the stock "
         "broker's of the same turn. CPU: of the broker's process, which noise of the machine touches less.",
     )
-
-
-def _latency(entries: Sequence[Latency]) -> Rows:
-    return Rows.of(
+    yield Table.of(
         "OPEN: latency at 1 MB/s",
-        entries,
+        times,
         (
             *_WHOSE,
-            (
-                "median ms by round",
-                lambda entry: " ".join(f"{value:.1f}" for value in entry.median_milliseconds),
-            ),
+            ("median ms by round", lambda entry: _listed(entry.median_milliseconds, 1, 1)),
             ("median", lambda entry: f"{median(entry.median_milliseconds):.1f}"),
-            ("99 % ms by round", lambda entry: " ".join(f"{value:.0f}" for value in entry.p99_milliseconds)),
+            ("99 % ms by round", lambda entry: _listed(entry.p99_milliseconds, 1, 0)),
             ("median", lambda entry: f"{median(entry.p99_milliseconds):.0f}"),
         ),
         "From send to acknowledgement of each record, in alternating rounds of 4 s.",
     )
 
 
-def _request_path(entries: Sequence[RequestPath]) -> Rows:
-    kinds = list(dict.fromkeys(entry.kind for entry in entries))
-    counts = sorted({entry.clients for entry in entries})
-    by_key = {(entry.kind, entry.clients): entry for entry in entries}
-    return Rows(
+def _costs(figures: Figures) -> Iterator[Table]:
+    yield _requests(
         "Request path: metering one produce request, ns",
-        ("who meters", *(f"{count:,} clients" for count in counts)),
-        tuple(
-            (
-                kind.lower().replace("_", " "),
-                *(
-                    f"{by_key[kind, count].nanoseconds:.0f} ± {by_key[kind, count].spread_nanoseconds:.0f}"
-                    if (kind, count) in by_key
-                    else "-"
-                    for count in counts
-                ),
-            )
-            for kind in kinds
-        ),
+        [entry for entry in of(RequestCost, figures) if entry.path == "request path"],
         "JMH: the processor time of one thread in the broker's own quota code "
         "(`maybeRecordAndGetThrottleTimeMs`), the median of the iterations and half of how far they lie "
         "apart; clients in turn, each with a user and a client id of its own. Stock meters nobody where no "
         "quota is set; a callback always meters. Without quotas the plug-in keeps 2,000 tag sets apart; the "
         "other clients share one.",
     )
-
-
-def _quota_path(entries: Sequence[QuotaPath], threads: Sequence[QuotaThread]) -> Rows:
-    kinds = list(dict.fromkeys(entry.kind for entry in entries))
-    parts = sorted({entry.part for entry in entries})
-    by_key = {(entry.kind, entry.part): entry for entry in entries}
+    threads = of(QuotaThread, figures)
     used = ", ".join(f"{thread.name} {thread.milliseconds_per_second:.1f} ms" for thread in threads)
-    return Rows(
+    yield _requests(
         "Request path with very many quotas, ns",
-        ("who is asked", *parts),
-        tuple(
-            (
-                kind.lower().replace("_", " "),
-                *(
-                    f"{by_key[kind, part].nanoseconds:.0f} ± {by_key[kind, part].spread_nanoseconds:.0f}"
-                    for part in parts
-                ),
-            )
-            for kind in kinds
-        ),
+        [entry for entry in of(RequestCost, figures) if entry.path == "many quotas"],
         "As above, with 10,000 clients, 100 groups (half of them with a total of the cluster) that have "
         "three of four clients, 100 overrides, and 1,000 topics of eight partitions, each with an ACL, 100 "
         "of them with a threshold. Stock has the authorizer with its ACLs, and a quota that each client has "
         f"for itself. The plug-in's own threads use, per second: {used}.",
     )
-
-
-def _polls(polls: Sequence[Poll]) -> Rows:
-    return Rows.of(
+    yield Table.of(
         "A look of the governor",
-        polls,
+        of(Poll, figures),
         (
             ("state", lambda poll: poll.state),
             ("tag sets", lambda poll: f"{poll.clients:,}"),
@@ -263,12 +226,9 @@ def _polls(polls: Sequence[Poll]) -> Rows:
         "Processor time of the plug-in's own thread, which looks ten times a second, in a JVM with the "
         "broker's quota code and every client in use.",
     )
-
-
-def _agents(agents: Sequence[AgentCost]) -> Rows:
-    return Rows.of(
+    yield Table.of(
         "Agents in OPEN",
-        agents,
+        of(AgentCost, figures),
         (
             ("broker", lambda agent: str(agent.broker_id)),
             ("% of a core", lambda agent: f"{agent.processor_ratio:.1%}"),
@@ -278,9 +238,12 @@ def _agents(agents: Sequence[AgentCost]) -> Rows:
     )
 
 
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
-
-
-def _back(value: float | None, pause: Paused) -> str:
-    return f"> {pause.watched_seconds:g} s" if value is None else f"{value:.1f} s"
+def _requests(title: str, entries: Sequence[RequestCost], note: str) -> Table:
+    parts = list(dict.fromkeys(entry.what for entry in entries))
+    costs = {(e.who, e.what): f"{e.nanoseconds:.0f} ± {e.spread_nanoseconds:.0f}" for e in entries}
+    return Table.of(
+        title,
+        dict.fromkeys(entry.who for entry in entries),
+        (("who", str), *((part, lambda who, part=part: costs.get((who, part), "-")) for part in parts)),
+        note,
+    )

@@ -1,9 +1,8 @@
-"""What the scenarios measure, as values. Rates are in bytes per second."""
+"""What the bench measures, as values. Rates are in bytes per second."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from bench.loads import Client, Delivery
 
@@ -65,6 +64,10 @@ class Throttled:
         over = f" in {self.ramp_seconds:g} s" if self.ramp_seconds else ""
         return f"{self.factor_from:g}→{self.factor:g}{over}"
 
+    def __str__(self) -> str:
+        """The case and what was done to it."""
+        return f"{self.case}, {self.step}"
+
 
 @dataclass(frozen=True, slots=True)
 class Paused:
@@ -85,6 +88,10 @@ class Paused:
     watched_seconds: float
     failed_records: int
     errors: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The case and what was done to it."""
+        return f"{self.case}, {self.seconds:g} s"
 
     @property
     def offered_ratio(self) -> float | None:
@@ -145,27 +152,18 @@ class AgentCost:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestPath:
-    """What metering one produce request costs."""
+class RequestCost:
+    """What one produce request costs in the broker's quota code, in processor time."""
 
-    kind: str
-    clients: int
+    path: str
+    """`request path`: metering alone, by the number of clients. `many quotas`: see the page."""
+    who: str
+    """Who meters: stock, or the plug-in."""
+    what: str
     nanoseconds: float
-    """Of processor time: the median of all iterations."""
+    """The median of all iterations."""
     spread_nanoseconds: float
     """Half the way from the cheapest iteration to the dearest."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaPath:
-    """What one produce request costs with 10,000 clients, 100 groups and 1,000 topics."""
-
-    kind: str
-    part: str
-    """authorize, before the append, or meter, after it."""
-    nanoseconds: float
-    """Of processor time: the median of all iterations."""
-    spread_nanoseconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,29 +213,11 @@ class Overshoot:
     """Seconds from the breach (from the end, where there was none), and bytes past the hard limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """All of one run."""
+def megabytes(count: float) -> str:
+    """For people: 10^6 bytes, never 0 for what is not nothing."""
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 or count == 0 else f"{count / 1e3:.0f} kB"
 
-    throttled: tuple[Throttled, ...] = ()
-    paused: tuple[Paused, ...] = ()
-    throughput: tuple[Throughput, ...] = ()
-    latency: tuple[Latency, ...] = ()
-    reactions: tuple[Reaction, ...] = ()
-    agents: tuple[AgentCost, ...] = ()
-    request_path: tuple[RequestPath, ...] = ()
-    polls: tuple[Poll, ...] = ()
-    quota_path: tuple[QuotaPath, ...] = ()
-    quota_threads: tuple[QuotaThread, ...] = ()
-    overshoots: tuple[Overshoot, ...] = ()
 
-    @classmethod
-    def together(cls, parts: Iterable[Results]) -> Results:
-        """All of them, in their order."""
-        listed = list(parts)
-        return cls(
-            **{
-                field.name: tuple(entry for part in listed for entry in getattr(part, field.name))
-                for field in fields(cls)
-            }
-        )
+KINDS = (
+    Throttled, Paused, Throughput, Latency, Reaction, AgentCost, RequestCost, Poll, QuotaThread, Overshoot
+)  # fmt: skip

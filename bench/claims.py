@@ -1,0 +1,289 @@
+"""What is claimed of the figures: ratios within one run, asserted; and the aims beside them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import inf, log
+from statistics import median
+
+from bench.bounds import (
+    POLL_SECONDS,
+    THROTTLE_MUTE_SECONDS,
+    leak_aim_bytes,
+    overshoot_bound_bytes,
+    pause_mute_seconds,
+)
+from bench.figures import (
+    AgentCost,
+    Overshoot,
+    Paused,
+    Poll,
+    Reaction,
+    RequestCost,
+    Throttled,
+    Throughput,
+    megabytes,
+)
+from bench.harness.claims import Claim, each
+from bench.harness.results import Figures, of
+from bench.systems import FENCE, FENCE_3, GOVERNOR, GOVERNOR_3, PEER_NAME, STOCK
+
+_GOVERNED, _FENCED = (GOVERNOR, GOVERNOR_3), (FENCE, FENCE_3)
+HELD_RATIO = 0.5
+"""A pause in which more than this share of the usual bytes landed held nobody."""
+_NEAR = 0.2
+# What lands on a busy machine, by what the law lets in on a test's clock.
+_REAL_BROKER_RATIO = 1.5
+_SMALLEST_AIMED_FACTOR = 0.3
+_MUTE_CAUSE = "a mute is longer than D by as much as the requests that began it were larger than expected"
+_SMALLER_REQUESTS = "smaller requests, by a smaller batch.size or max.request.size in the client"
+_RETRY = (
+    "a held client is back at its next retry, for which it waits up to 1.2 s (retry.backoff.max.ms with its "
+    "jitter); what is beyond that is the machine's"
+)
+_SOONER_RETRY = "a smaller retry.backoff.max.ms in the client; a broker can't wake who waits"
+_LOOKS = (
+    "a look at the disks every 0.2 s, a record through the topic, and a look at the decision file every 0.1 "
+    "s are 0.15 s in the mean and 0.3 s at most; the rest is the machine's"
+)
+_MORE_LOOKS = "to look more often (sample_interval_seconds), for more of a core"
+
+
+def claims(figures: Figures) -> Iterator[Claim]:
+    """All that the figures say something about."""
+    yield from _pauses(of(Paused, figures))
+    yield from _against_the_peer(of(Paused, figures))
+    yield from _throttles(of(Throttled, figures))
+    yield from _reactions(of(Reaction, figures))
+    yield from _overshoots(of(Overshoot, figures))
+    yield from _open(of(Throughput, figures))
+    yield from _requests(of(RequestCost, figures))
+    yield from _costs(of(Poll, figures), of(AgentCost, figures))
+
+
+def _against_the_peer(pauses: list[Paused]) -> Iterator[Claim]:
+    by_case: dict[object, dict[str, Paused]] = {}
+    for pause in pauses:
+        if pause.offered_ratio is not None:  # a pause that began with nothing flowing shows nothing
+            case = pause.case.whose, pause.case.connections, pause.seconds
+            by_case.setdefault(case, {})[pause.case.system] = pause
+    # Each by what its own producers sent before: they are not equally fast everywhere.
+    pairs = [
+        (together[name], together[PEER_NAME])
+        for together in by_case.values()
+        for name in _FENCED
+        if {name, PEER_NAME} <= together.keys()
+    ]
+    if pairs:
+        less = sum((fence.offered_ratio or 0.0) < (peer.offered_ratio or 0.0) for fence, peer in pairs)
+        yield Claim(
+            "a smaller share of what would land anyway lands with the fence than with the peer",
+            less, "==", len(pairs), f"in {less} of {len(pairs)} pauses", asserted=True,
+        )  # fmt: skip
+    held = [(fence, peer) for fence, peer in pairs if (peer.offered_ratio or 0.0) <= HELD_RATIO]
+    if held:
+        sooner = sum(_back(fence) < inf and _back(fence) < _back(peer) for fence, peer in held)
+        yield Claim(
+            "the slowest client is back sooner with the fence than with the peer",
+            sooner, "==", len(held),
+            f"in {sooner} of the {len(held)} pauses (of {len(pairs)}) in which the peer held producers",
+            asserted=True,
+        )  # fmt: skip
+
+
+def _back(pause: Paused) -> float:
+    return inf if pause.slowest_resumed_seconds is None else pause.slowest_resumed_seconds
+
+
+def _pauses(pauses: list[Paused]) -> Iterator[Claim]:
+    flowing = [pause for pause in pauses if pause.offered_ratio is not None]
+    if late := [pause.landed_late_bytes for pause in flowing if pause.case.system in _FENCED]:
+        yield Claim(
+            "with the fence nothing lands after the first 0.5 s of a pause",
+            max(late), "==", 0, f"at most {megabytes(max(late))} in {len(late)} pauses", asserted=True,
+        )  # fmt: skip
+    if leaks := [pause for pause in flowing if pause.case.system in _GOVERNED]:
+        worst = max(leaks, key=lambda pause: pause.landed_bytes / leak_aim_bytes(pause))
+        yield Claim(
+            f"the governor alone leaks at most {_REAL_BROKER_RATIO:g} times what docs/throttling.md says",
+            worst.landed_bytes / leak_aim_bytes(worst), "<=", _REAL_BROKER_RATIO,
+            f"at most {megabytes(worst.landed_bytes)} of {megabytes(leak_aim_bytes(worst))} ({worst}), "
+            f"in {len(leaks)} pauses",
+            asserted=True,
+        )  # fmt: skip
+    fenced = [pause for pause in pauses if pause.case.system in _FENCED]
+    if back := [inf if at is None else at for pause in fenced for at in pause.resumed_seconds]:
+        middle = median(back)
+        told = f"median of {len(back)}: {middle:.2f} s"
+        yield Claim(
+            "fence: half of all clients are back within 1 s", middle, "<=", 1, told, _RETRY, _SOONER_RETRY
+        )
+    yield from each(
+        "fence: every client is back within 1.5 s",
+        fenced, lambda pause: pause.slowest_resumed_seconds, 1.5, "s", str, _RETRY, _SOONER_RETRY,
+    )  # fmt: skip
+    yield from each(
+        "governor: every client is back within D + 0.2 s",
+        [pause for pause in pauses if pause.case.system in _GOVERNED],
+        lambda pause: pause.slowest_resumed_seconds,
+        lambda pause: pause_mute_seconds(pause.seconds) + 0.2,
+        "s", str, _MUTE_CAUSE, "the fence, which needs no mutes; without it, smaller requests",
+    )  # fmt: skip
+
+
+def _throttles(changes: list[Throttled]) -> Iterator[Claim]:
+    large = [change for change in changes if change.factor >= _SMALLEST_AIMED_FACTOR]
+    title = f"THROTTLE down to {_SMALLEST_AIMED_FACTOR:g}"
+    yield from each(
+        f"{title}: no client is silent for longer than 1.5 s",
+        large, lambda change: change.longest_silence_seconds, 1.5, "s", str,
+        "limits act by whole requests and whole windows: a connection that is over its limit waits for the "
+        "mute that was fixed when it crossed it",
+        _SMALLER_REQUESTS,
+    )  # fmt: skip
+    yield from each(
+        "THROTTLE: no client is silent for longer than D + poll",
+        changes, lambda change: change.longest_silence_seconds, THROTTLE_MUTE_SECONDS + POLL_SECONDS,
+        "s", str,
+        f"{_MUTE_CAUSE}; and a rate below C·s / D can't be had with mutes of D",
+        _SMALLER_REQUESTS,
+    )  # fmt: skip
+    small = [change for change in changes if change.factor < _SMALLEST_AIMED_FACTOR]
+    for name, some in ((title, large), ("THROTTLE below that", small)):
+        rated = [(change, change.mean_ratio) for change in some if change.mean_ratio is not None]
+        if rated:
+            met = sum(abs(ratio - 1) <= _NEAR for _, ratio in rated)
+            change, worst = max(rated, key=lambda entry: abs(log(max(entry[1], 1e-6))))
+            yield Claim(
+                f"{name}: mean rate within {_NEAR:.0%} of the target",
+                met, "==", len(rated), f"{met} of {len(rated)}; worst {worst:.2f} ({change})",
+                "limits act by whole windows and whole requests: a small target is met in bursts and "
+                "silences, and a rate below C·s / D can't be had with mutes of at most D",
+                f"{_SMALLER_REQUESTS}; or a longer D, for longer silences",
+            )  # fmt: skip
+
+
+def _reactions(reactions: list[Reaction]) -> Iterator[Claim]:
+    middles = {entry.system: median(entry.pause_seconds) for entry in reactions}
+    for entry in reactions:
+        if entry.system == PEER_NAME:
+            continue
+        middle, worst = middles[entry.system], max(entry.pause_seconds)
+        if PEER_NAME in middles:
+            yield Claim(
+                "from the breach until every broker enforces, in the median, kquota is quicker than the peer",
+                middle, "<", middles[PEER_NAME], f"{middle:.2f} s against {middles[PEER_NAME]:.2f} s",
+                asserted=True,
+            )  # fmt: skip
+        in_all = f"s in {len(entry.pause_seconds)} breaches"
+        for name, figure, bound in (("median", middle, 0.3), ("worst", worst, 1.0)):
+            yield Claim(
+                f"reaction: {name} at most {bound:g} s",
+                figure, "<=", bound, f"{figure:.2f} {in_all}", _LOOKS, _MORE_LOOKS,
+            )  # fmt: skip
+
+
+def _overshoots(overshoots: list[Overshoot]) -> Iterator[Claim]:
+    if not overshoots:
+        return
+    within = sum(seen.past_hard_bytes <= overshoot_bound_bytes(seen) for seen in overshoots)
+    worst = max(overshoots, key=lambda seen: seen.past_hard_bytes / overshoot_bound_bytes(seen))
+    nearest = f"{megabytes(worst.past_hard_bytes)} of {megabytes(overshoot_bound_bytes(worst))}"
+    yield Claim(
+        "overshoot is within r·(τ + W/2) + one request per connection + the leak",
+        within, "==", len(overshoots), f"{within} of {len(overshoots)}; nearest to it {nearest}",
+        asserted=True,
+    )  # fmt: skip
+
+
+def _open(entries: list[Throughput]) -> Iterator[Claim]:
+    """By round, each system's rate ÷ the stock broker's beside it."""
+    stock = {(e.case.whose, e.case.connections): e for e in entries if e.case.system == STOCK}
+    for entry in entries:
+        beside = stock.get((entry.case.whose, entry.case.connections))
+        if entry is beside or beside is None:
+            continue
+        ratios = [own / other for own, other in zip(entry.rates, beside.rates, strict=True)]
+        ratio = median(ratios)
+        spread = f"{ratio:.3f} (median of {len(ratios)} pairs, {min(ratios):.2f} to {max(ratios):.2f})"
+        for bound, asserted in ((0.85, True), (0.99, False)):
+            yield Claim(
+                f"OPEN throughput of {entry.case} is at least {bound:g} of stock",
+                ratio, ">=", bound, spread,
+                "see how far the pairs lie apart: a difference within that is the machine's",
+                "more pairs, on a machine that clients and brokers don't share",
+                asserted,
+            )  # fmt: skip
+
+
+def _requests(entries: list[RequestCost]) -> Iterator[Claim]:
+    yield from _times_stock(
+        [
+            entry
+            for entry in entries
+            if entry.path == "request path" and not entry.who.endswith("without quotas")
+        ],
+        "request path: at most {:g} times stock with quotas",
+        1.2,
+        lambda entry: f"with {entry.what}",
+        "on each request the plug-in looks at the clock, for its decision is a lease, and counts the "
+        "request; with many clients what it remembers of each, and counts, is memory that no cache holds",
+        "what is remembered and what is counted of a client in one place in memory",
+    )
+    yield from _times_stock(
+        [entry for entry in entries if entry.path == "many quotas"],
+        "many clients, groups and topics: at most {:g} times stock before and after an append",
+        1.3,
+        lambda entry: f"to {entry.what} {entry.who}",
+        "the plug-in's own threads go through all clients again and again, and what a request "
+        "needs is no longer in the caches; in absolute terms see the table",
+        "fewer rounds of those threads while no limit is near",
+    )
+
+
+def _times_stock(
+    entries: list[RequestCost],
+    name: str,
+    aimed: float,
+    whose: Callable[[RequestCost], str],
+    cause: str,
+    idea: str,
+) -> Iterator[Claim]:
+    stock: Mapping[str, float] = {entry.what: entry.nanoseconds for entry in entries if entry.who == STOCK}
+    ratios = {
+        whose(entry): entry.nanoseconds / stock[entry.what]
+        for entry in entries
+        if entry.who != STOCK and entry.what in stock
+    }
+    told = ", ".join(f"{ratio:.2f} {of_whom}" for of_whom, ratio in ratios.items())
+    for bound, asserted in ((3.0, True), (aimed, False)) if ratios else ():
+        yield Claim(name.format(bound), max(ratios.values()), "<=", bound, told, cause, idea, asserted)
+
+
+def _costs(polls: list[Poll], agents: list[AgentCost]) -> Iterator[Claim]:
+    if polls:
+        yield Claim(
+            "a look of the governor with 10,000 tag sets takes at most 3 ms",
+            max(poll.milliseconds for poll in polls), "<=", 3,
+            ", ".join(f"{poll.milliseconds:.1f} ms in {poll.state}" for poll in polls),
+            "it reads the rates of a thousand tag sets, and the broker's samples of each are memory "
+            "that no cache holds. By default there are at most 2,000 (kquota.tag.sets.max)",
+            "to look at fewer of them in a round, when there are more than the default",
+        )  # fmt: skip
+    if agents:
+        memory = max(agent.memory_bytes for agent in agents)
+        yield Claim(
+            "an agent with its probe process takes at most 64 MiB of memory",
+            memory, "<=", 64 * 2**20, f"at most {memory / 2**20:.0f} MiB of {len(agents)} agents",
+            "most of it is there before the agent does anything: an interpreter, and pydantic-settings "
+            "and confluent-kafka with all that they import",
+            "to read the configuration in a process that ends, and hand over what was read",
+        )  # fmt: skip
+        yield Claim(
+            "an agent uses at most 2% of a core in OPEN",
+            max(agent.processor_ratio for agent in agents), "<=", 0.02,
+            ", ".join(f"{agent.processor_ratio:.1%}" for agent in agents),
+            "five looks at the disks a second, each by way of the probe process, and the threads of the "
+            "connections",
+            "to look less often while all disks are far from their limits",
+        )  # fmt: skip

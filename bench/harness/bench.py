@@ -1,0 +1,63 @@
+"""A bench: measurements in the order in which they are taken, and what is made of their figures."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import psutil
+
+from bench.harness.claims import Claim
+from bench.harness.page import Table
+from bench.harness.results import Figures
+from kquota import __version__
+
+Shared = TypeVar("Shared")
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+class Profile(Enum):
+    """How much is measured: a little of it, to see that it works; what is usual; everything."""
+
+    SMALL = "small"
+    USUAL = "usual"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement(Generic[Shared]):
+    """One of them: what it returns is saved under its name. `--only` takes the name or the group."""
+
+    name: str
+    group: str
+    run: Callable[[Shared], Iterable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench(Generic[Shared]):
+    """What a bench is. `open` makes what its measurements share, and takes who is to be told what happens."""
+
+    command: str
+    page: Path
+    results: Path
+    kinds: tuple[type, ...]
+    open: Callable[[Callable[[str], None]], AbstractContextManager[Shared]]
+    versions: Callable[[Shared], Iterable[str]]
+    measurements: Callable[[Profile], Iterable[Measurement[Shared]]]
+    head: str
+    claims: Callable[[Figures], Iterable[Claim]]
+    tables: Callable[[Figures], Iterable[Table]]
+    draw: Callable[[Figures], None] = lambda _figures: None
+
+
+def machine(versions: Iterable[str]) -> str:
+    """Return the machine we run on and what is measured on it, in one line."""
+    memory_gib = psutil.virtual_memory().total / 2**30
+    own = f"{os.cpu_count()} cores", f"{memory_gib:.0f} GiB of memory", f"Linux {platform.release()}"
+    return ", ".join((*own, f"kquota {__version__}", *versions))
