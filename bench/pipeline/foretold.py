@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TypedDict
 
 from pyspark.sql import DataFrame, SparkSession
 
+from bench.pipeline.figures import Accuracy
 from kquota_pipeline.forecast.job import accuracy, accuracy_by_day, forecast_errors
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
-
-OURS = "trend of crests"
-OTHERS = ("naive", "seasonal-naive", "straight line")
-
-
-class Accuracy(TypedDict):
-    """Errors are shares of the capacity, coverage a share of the forecasts; `by_day` is ours alone."""
-
-    method: str
-    forecasts: int
-    mean_error_ratio: float
-    median_error_ratio: float
-    covered_ratio: float | None
-    covered_by_day: list[float]
 
 
 def measure_accuracy(spark: SparkSession, seeds: range) -> list[Accuracy]:
@@ -42,11 +28,11 @@ def measure_accuracy(spark: SparkSession, seeds: range) -> list[Accuracy]:
             mean_error_ratio=row["mean_error_ratio"],
             median_error_ratio=row["median_error_ratio"],
             covered_ratio=row["covered_ratio"],
-            covered_by_day=[
+            covered_by_day=tuple(
                 share
                 for (method, _), share in sorted(by_day.items())
                 if method == row["method"] and share is not None
-            ],
+            ),
         )
         for row in accuracy(errors).orderBy("mean_error_ratio").collect()
     ]

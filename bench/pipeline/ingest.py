@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 import psutil
 from confluent_kafka import Producer
 
+from bench.pipeline.figures import Ingest
 from kquota.core.timestamps import format_utc
 from kquota_pipeline import delta
 from kquota_pipeline.jars import ensure_jars
@@ -46,12 +47,9 @@ _RECORD = (
 )
 
 
-def measure_ingest(records: int, cores: int) -> dict[str, float]:
-    """Return what an ingest of so many different records took, and whether it was exact (1 or 0).
-
-    `seconds` is the stream's own time; the command's, with the start of Python, JVM and Spark, is
-    `command_seconds`. CPU seconds are the command's and its JVM's.
-    """
+def measure_ingest(records: int, cores: int) -> Ingest:
+    """Return what an ingest of so many different records took, and whether it was exact."""
+    load = os.getloadavg()[0]
     ensure_jars()
     with (
         TemporaryDirectory(prefix="kquota-bench-") as name,
@@ -73,10 +71,7 @@ def measure_ingest(records: int, cores: int) -> dict[str, float]:
     summary = re.search(r"([\d,]+) records in \d+ batches and (\d+(?:\.\d+)?) s", said)
     assert summary is not None, said[-2000:]
     exact = (rows, different, quarantined) == (sent * _VOLUMES, records * _VOLUMES, malformed)
-    return {
-        "records": sent + malformed, "bytes": size, "rows": rows, "exact": float(exact),
-        "seconds": float(summary[2]), "command_seconds": wall, "cpu_seconds": cpu_seconds,
-    }  # fmt: skip
+    return Ingest(sent + malformed, size, rows, exact, float(summary[2]), wall, cpu_seconds, load)
 
 
 def _send(cluster: KafkaCluster, topic: str, records: int) -> tuple[int, int, int]:

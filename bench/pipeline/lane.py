@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
+from bench.harness.processor import processor_seconds
 from bench.pipeline.work import DUCKDB, SPARK, Answer, folders, spark_usage
 
 _WARM_UPS = 2
@@ -25,22 +24,14 @@ def main() -> None:
     for work in works:
         for _ in range(_WARM_UPS):
             run(work, Path(folder), 1)
+        wall_seconds, cpu_seconds = [], []
         for _ in range(int(repeats)):
-            wall, cpu = time.monotonic(), _cpu_seconds()
+            wall, cpu = time.monotonic(), processor_seconds()
             answer = run(work, Path(folder), int(days))
-            figures = {
-                "work": work, "answer": answer,
-                "cpu_seconds": _cpu_seconds() - cpu, "wall_seconds": time.monotonic() - wall,
-            }  # fmt: skip
-            sys.stdout.write(json.dumps(figures) + "\n")
-            sys.stdout.flush()
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU time of this process and of those that it has started, which for Spark is the JVM."""
-    own = psutil.Process()
-    times = [process.cpu_times() for process in (own, *own.children(recursive=True))]
-    return float(sum(time_.user + time_.system for time_ in times))
+            cpu_seconds.append(processor_seconds() - cpu)
+            wall_seconds.append(time.monotonic() - wall)
+        found = {"work": work, "answer": answer, "cpu_seconds": cpu_seconds, "wall_seconds": wall_seconds}
+        print(json.dumps(found), flush=True)
 
 
 def _spark(cores: int) -> Callable[[str, Path, int], Answer]:

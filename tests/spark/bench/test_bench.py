@@ -9,26 +9,32 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from bench.pipeline.causes import causes
-from bench.pipeline.claims import claims
+from bench.harness.bench import Profile
+from bench.harness.claims import Claim
+from bench.harness.page import page
+from bench.harness.results import Saved, Store
+from bench.pipeline.__main__ import measurements
 from bench.pipeline.data import Fleet, make
-from bench.pipeline.page import page
-from bench.pipeline.plan import BASE, FULL
-from bench.pipeline.results import Figure, Saved, Store
+from bench.pipeline.figures import HEAD, KINDS, Accuracy, Cost, Ingest, claims, tables
 from bench.pipeline.work import DUCKDB, SPARK, WORKS, folders, spark_usage
 
 FLEET = Fleet(brokers=4, volumes=2)
 ANSWER = {"ticks": 10.0, "paused": 2.0, "open": 3.0}
 
 
-def figure(
+def cost(
     engine: str, work: str, cpu: float, *, cores: int = 2, days: int = 3, rows: int = 12_000_000
-) -> Figure:
-    return Figure(engine, cores, days, rows, work, ANSWER, [cpu, cpu, 9 * cpu], [cpu / cores] * 3)
+) -> Cost:
+    return Cost(engine, cores, days, rows, 0.1, work, ANSWER, (cpu, cpu, 9 * cpu), (cpu / cores,) * 3)
 
 
-def saved(name: str, *figures: Figure) -> Saved:
-    return Saved(name, "2026-11-21T20:00:00+00:00", 60.0, 0.1, "a machine", figures)
+def judged(*figures: object) -> dict[str, Claim]:
+    return {claim.name: claim for claim in claims(figures)}
+
+
+def written(*figures: object, missing: tuple[str, ...] = ()) -> str:
+    saved = Saved("all", "2026-11-21T20:00:00+00:00", 120.0, 0.1, "a machine", figures)
+    return page(HEAD, "make bench-spark", [saved], list(claims(figures)), tables(figures), missing)
 
 
 def test_both_engines_come_to_the_same_answer_and_limits_are_really_crossed(
@@ -57,38 +63,40 @@ def test_days_that_are_there_are_not_made_again(tmp_path: Path) -> None:
 
 
 def test_an_aim_is_judged_by_the_median_and_another_answer_must_not_be() -> None:
-    steps = [
-        saved("spark", *(figure("spark", work, 1.0) for work in WORKS)),
-        saved("duckdb", *(figure("duckdb", work, 0.5) for work in WORKS)),
-        saved("one core", figure("spark", "tick replay", 1.0, cores=1)),
-        saved("more", figure("spark", "tick replay", 2.2, days=6, rows=24_000_000)),
-    ]
-    found = {verdict.aim: verdict for verdict in claims(BASE, steps)}
-    assert found["tick replay, 12 M: ≥ 12 M samples per CPU second"].found == "12.0 M"
-    assert found["tick replay, 12 M: CPU beside DuckDB's ≤ 2.5 x"].found == "2.00 x"
+    theirs = [cost("duckdb", work, 0.5) for work in WORKS]
+    found = judged(
+        *(cost("spark", work, 1.0) for work in WORKS),
+        *theirs,
+        cost("spark", "tick replay", 1.0, cores=1),
+        cost("spark", "tick replay", 2.2, days=6, rows=24_000_000),
+    )
+    assert found["tick replay, 12 M: ≥ 12 M samples per CPU second"].measured == "12.0 M"
+    assert found["tick replay, 12 M: CPU beside DuckDB's ≤ 2.5 x"].measured == "2.00 x"
     assert not found["tick replay: CPU of twice the days ≤ 2.1 x"].holds
-    assert found["tick replay: two cores ≥ 1.7 x one"].found == "2.00 x"
-    assert all(verdict.holds for verdict in found.values() if verdict.must)
-    other = replace(steps[1].figures[0], answer={**ANSWER, "paused": 1.0})
-    broken = [steps[0], saved("duckdb", other)]
-    assert [verdict.aim for verdict in claims(BASE, broken) if verdict.must and not verdict.holds] == [
+    assert found["tick replay: two cores ≥ 1.7 x one"].measured == "2.00 x"
+    assert all(claim.holds for claim in found.values() if claim.asserted)
+    other = replace(theirs[0], answer={**ANSWER, "paused": 1.0})
+    broken = judged(cost("spark", "tick replay", 1.0), other)
+    assert [name for name, claim in broken.items() if claim.asserted and not claim.holds] == [
         "tick replay, 12 M: the same answer as DuckDB"
     ]
 
 
-def test_steps_are_saved_as_they_come_and_the_page_shows_those_that_are_there(tmp_path: Path) -> None:
-    store, step = Store(tmp_path), saved("spark-2-cores-3-days", figure("spark", "regression", 1.5))
-    assert store.load(step.step) is None
-    store.save(step)
-    loaded = store.load(step.step)
-    assert loaded == replace(step, figures=list(step.figures), accuracy=[])
-    ingest = {"records": 30_000.0, "bytes": 3e7, "rows": 240_000.0, "exact": 1.0, "seconds": 2.0}
-    ingest |= {"command_seconds": 9.0, "cpu_seconds": 12.0}
-    steps = [step, replace(saved("ingest"), ingest=ingest)]
-    text = page(BASE, steps, claims(BASE, steps), ["forecast"], 3)
+def test_what_is_saved_is_read_back_and_the_page_shows_what_is_there(tmp_path: Path) -> None:
+    figures = (
+        cost("spark", "regression", 1.5),
+        Ingest(30_000, 30_000_000, 240_000, True, 2.0, 9.0, 12.0, 0.1),
+        Accuracy("trend of crests", 10, 0.01, 0.02, 0.9, (0.9, 0.8)),
+    )
+    saved = Saved("all", "2026-11-21T20:00:00+00:00", 120.0, 0.1, "a machine", figures)
+    path = tmp_path / "results.jsonl"
+    Store(path, KINDS).save(saved)
+    assert Store(path, KINDS).load(["all"]) == [saved]
+    text = written(*figures[:2], missing=("forecast",))
     assert "| regression | 12.0 M | Spark | 2 | 1.50 | 0.75 | 8.0 | 0.1 |" in text
-    assert "| ingest: ≥ 12,000 records per second | 15,000 | yes |" in text
-    assert "Not yet measured: forecast." in text
+    assert "| ingest: ≥ 12,000 records per second | 15,000 | met |" in text
+    assert "| ingest: every record once | so | holds |" in text
+    assert "Not yet measured: `forecast`." in text
     assert "on 2026-11-21, in 2 minutes" in text
 
 
@@ -99,15 +107,14 @@ def test_the_page_says_what_holds_an_aim_that_is_missed_and_nothing_of_others() 
         "its samples chosen": 2.5,
         "replay of one cluster": 3.0,
     }
-    slow = [saved("spark", *(figure("spark", work, seconds) for work, seconds in cpu.items()))]
-    (why,) = causes(BASE, slow, claims(BASE, slow))
+    text = written(*(cost("spark", work, seconds) for work, seconds in cpu.items()))
     parts = "1.0 are reading, 1.5 comparing role and status, 0.5 grouping by tick, and 3.0 the name"
-    assert f"Of 6.0 CPU seconds {parts}; without it, 4.0 M samples per CPU second." in why
-    assert why in page(BASE, slow, claims(BASE, slow), [], 3, [why])
-    quick = [saved("spark", figure("spark", "tick replay", 0.5), figure("spark", "regression", 0.5))]
-    assert causes(BASE, quick, claims(BASE, quick)) == []
+    assert f"Of 6.0 CPU seconds {parts}; without it, 4.0 M samples per CPU second." in text
+    quick = written(cost("spark", "tick replay", 0.5), cost("spark", "regression", 0.5))
+    assert "What is missed" not in quick
 
 
-def test_a_full_run_has_all_the_steps_of_an_ordinary_one() -> None:
-    assert [lane.name for lane in FULL.lanes][: len(BASE.lanes)] == [lane.name for lane in BASE.lanes]
-    assert max(lane.days for lane in FULL.lanes) == 30
+def test_a_full_run_has_all_the_measurements_of_a_usual_one() -> None:
+    usual, full = ([entry.name for entry in measurements(p)] for p in (Profile.USUAL, Profile.FULL))
+    assert full[: len(usual)] == usual
+    assert "duckdb-2-cores-30-days" in full
