@@ -9,10 +9,12 @@ from bench.figures import KINDS, Overshoot
 from bench.harness.bench import REPOSITORY, Bench
 from bench.harness.command import main
 from bench.harness.results import of
-from bench.peer_jars import PEER
+from bench.maven import PEER
 from bench.plan import Brokers, measurements
-from bench.plot import plot_overshoots
+from bench.plots import draw_overshoots
 from bench.tables import HEAD, tables
+
+_PLOT = REPOSITORY / "docs" / "img" / "overshoot.svg"
 
 
 def _versions(brokers: Brokers) -> tuple[str, ...]:
@@ -33,7 +35,9 @@ BENCH = Bench(
     head=HEAD,
     claims=claims,
     tables=tables,
-    draw=lambda figures: plot_overshoots(of(Overshoot, figures)),
+    draw=lambda figures: draw_overshoots(
+        of(Overshoot, figures), REPOSITORY / "docs" / "img" / "overshoot.svg"
+    ),
 )
 
 if __name__ == "__main__":

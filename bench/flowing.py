@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import psutil
-
 from bench.figures import Case, Latency, Throughput
+from bench.harness.processor import processor_seconds
 from bench.lane import Lane
 from bench.loads import JavaLoadClass
 from bench.systems import System
@@ -23,19 +22,17 @@ def throughput(systems: Sequence[System], case: Case, rounds: int, java: JavaLoa
     rates: dict[str, list[float]] = {system.name: [] for system in systems}
     costs: dict[str, list[float]] = {system.name: [] for system in systems}
     for number, system in enumerate(_in_turn(systems, 1 + rounds)):
-        process = psutil.Process(system.node.pid)
         with Lane(system, replace(case, system=system.name), case.offered_rate, java) as lane:
             lane.wait_until_flowing()
             time.sleep(_WARM_SECONDS)
-            start, used = time.monotonic(), process.cpu_times()
+            start, used = time.monotonic(), processor_seconds(system.node.pid)
             time.sleep(_ROUND_SECONDS)
-            end, used_then = time.monotonic(), process.cpu_times()
+            end, used_then = time.monotonic(), processor_seconds(system.node.pid)
             rate = lane.landed().rate(start, end)
-        processor_seconds = used_then.user + used_then.system - used.user - used.system
         if number < len(systems):
             continue  # the first round is the compilers'
         rates[system.name].append(rate)
-        costs[system.name].append(processor_seconds / (rate * (end - start)) * _GIGABYTE)
+        costs[system.name].append((used_then - used) / (rate * (end - start)) * _GIGABYTE)
     return [Throughput(replace(case, system=name), tuple(rates[name]), tuple(costs[name])) for name in rates]
 
 

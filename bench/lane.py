@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Generic, Self, TypeVar
+from typing import Self
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
@@ -17,18 +17,17 @@ from bench.loads import RECORD_BYTES, JavaLoadClass, Load, Told, topics
 from bench.systems import System
 from testbed.loopback.clients import admin_client
 
-_AnySystem = TypeVar("_AnySystem", bound=System)
 _SAMPLE_SECONDS = 0.1
 _TIMEOUT_SECONDS = 30.0
 
 
-class Lane(Generic[_AnySystem]):
+class Lane:
     """Topics, producers and samples of one system, for one case; a context manager.
 
     The topics are made when the block begins and deleted when it ends, so that no case inherits a disk.
     """
 
-    def __init__(self, system: _AnySystem, case: Case, rate_bytes: float, java: JavaLoadClass) -> None:
+    def __init__(self, system: System, case: Case, rate_bytes: float, java: JavaLoadClass) -> None:
         self.system = system
         self.case = case
         self.told: Told | None = None

@@ -62,7 +62,7 @@ class Told:
 
     acknowledged_records: int
     failed_records: int
-    errors: tuple[str, ...]
+    errors: list[str]
     median_milliseconds: float | None
     """From send to acknowledgement, without the first second; None where nothing was acknowledged."""
     p99_milliseconds: float | None
@@ -133,14 +133,7 @@ class Load:
         told = next((line for line in reversed(lines) if line.startswith(_TOLD)), None)
         if told is None:
             raise RuntimeError(f"the load ended before its time:\n{self._process.log_tail()}")
-        document = json.loads(told)
-        return Told(
-            document["acknowledged_records"],
-            document["failed_records"],
-            tuple(document["errors"]),
-            document["median_milliseconds"],
-            document["p99_milliseconds"],
-        )
+        return Told(**json.loads(told))
 
 
 def topics(connections: int) -> Sequence[str]:

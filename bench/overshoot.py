@@ -16,6 +16,7 @@ from typing import Self
 
 from bench.figures import Overshoot
 from bench.reaction import AppliedStates
+from bench.systems import FENCE_PROPERTIES
 from kquota.core.decision import State
 from kquota.core.limits import Limit, LimitPair, LimitType
 from testbed.demo.load_process import LoadProcess
@@ -55,11 +56,7 @@ class BurstPlan(Plan):
     @property
     def broker_properties(self) -> dict[str, str]:
         """As in production, apart from the window where it is chosen and the fence where it is wanted."""
-        fence = {
-            "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-            "kquota.fence.authorizer.class": "none",
-        }
-        return {"quota.window.num": str(self.window_seconds), **(fence if self.fence else {})}
+        return {"quota.window.num": str(self.window_seconds), **(FENCE_PROPERTIES if self.fence else {})}
 
 
 def burst(
@@ -88,7 +85,7 @@ def burst(
         fence=fence,
     )
     with LoopbackStage(plan, runtime, callback_jar=callback_jar, report=lambda _line: None) as stage:
-        states = AppliedStates("kquota", stage.files)
+        states = AppliedStates(stage.files)
         states.wait_for(State.OPEN)
         admin = clients.admin_client(stage.cluster.client_configuration())
         clients.create_topic(admin, plan.topic, plan.replicas, plan.topic_settings)

@@ -20,9 +20,7 @@ from bench.systems import (
     GOVERNOR_3,
     PEER_NAME,
     STOCK,
-    HoldableSystem,
     System,
-    holdable,
     make_system,
 )
 from testbed.loopback.callback_jar import find_callback_jar
@@ -60,20 +58,16 @@ class Brokers:
     def __exit__(self, *_error: object) -> None:
         self._stack.close()
 
-    def systems(self, names: tuple[str, ...]) -> list[System]:
-        """Those systems, running; others are stopped, so that they don't disturb."""
-        if set(names) != set(self._running):
+    def systems(self, names: tuple[str, ...], *, fresh: bool = False) -> list[System]:
+        """Those systems, running; others are stopped, so that they don't disturb. Fresh ones are started
+        again: their baselines know nothing of an earlier case's producers.
+        """
+        if fresh or set(names) != set(self._running):
             self.stop()
             with ExitStack() as stack:
                 started = {name: stack.enter_context(make_system(name, self.runtime)) for name in names}
                 self._systems, self._running = stack.pop_all(), started
         return [self._running[name] for name in names]
-
-    def holdable_systems(self, names: tuple[str, ...], *, fresh: bool = False) -> list[HoldableSystem]:
-        """The same, of those that can hold producers; fresh ones know nothing of earlier producers."""
-        if fresh:
-            self.stop()
-        return [holdable(system) for system in self.systems(names)]
 
     def stop(self) -> None:
         """Stop those that run."""
@@ -144,7 +138,7 @@ def _throttle(
     return _measurement(
         _name("ramp" if ramps else THROTTLE, case),
         THROTTLE,
-        lambda brokers: change(brokers.holdable_systems(_THROTTLED, fresh=True), case, brokers.java),
+        lambda brokers: change(brokers.systems(_THROTTLED, fresh=True), case, brokers.java),
     )
 
 
@@ -158,7 +152,7 @@ def _pause(
     case = Case("", client, connections, delivery, offered_rate)
 
     def run(brokers: Brokers) -> list[object]:
-        systems = brokers.holdable_systems(_PAUSED)
+        systems = brokers.systems(_PAUSED)
         # At a higher rate, or with more clients, the systems would take the machine's time from each other.
         at_once = offered_rate == USUAL_RATE_BYTES and connections <= _CONNECTIONS_AT_ONCE
         together = [systems] if at_once else [[system] for system in systems]

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
 from bench.figures import AgentCost, Reaction
-from bench.peer_jars import ensure_peer_jars
+from bench.harness.processor import processor_seconds
+from bench.maven import ensure_peer_jars
 from bench.systems import PEER_CHECK_SECONDS, PEER_NAME, load_peer
-from kquota.apply.applied_state import AppliedState, read_applied_state
 from kquota.core.decision import Mode, State
 from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.host.boot_clock import BootClock
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Plan
+from testbed.demo.sight import read_applied
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import ALL_COMPILERS
@@ -50,6 +50,9 @@ _PEER_TELLS = {
 }
 
 
+_Watched = TypeVar("_Watched")
+
+
 class NotEnforced(Exception):
     """A state was not enforced everywhere in time; the message names the system and the brokers."""
 
@@ -68,7 +71,7 @@ def reaction(runtime: KafkaRuntime, repeats: int) -> list[Reaction | AgentCost]:
         stage = stack.enter_context(
             LoopbackStage(plan, runtime, callback_jar=find_callback_jar(), report=lambda _line: None)
         )
-        kquota = AppliedStates(KQUOTA, stage.files)
+        kquota = AppliedStates(stage.files)
         kquota.wait_for(State.OPEN)
         agents = _agent_costs(stage)
         peer_cluster = stack.enter_context(KafkaCluster(peer_spec, runtime))
@@ -99,100 +102,72 @@ def _repeat(system: str, volume: LoopVolume, wait_for: Callable[[State], float],
     return Reaction(system, len(BROKER_IDS), tuple(paused), tuple(released))
 
 
+def _when_all(
+    system: str, state: State, watched: Iterable[_Watched], reached: Callable[[_Watched], bool]
+) -> float:
+    """The moment at which the last was seen to have reached a state (CLOCK_MONOTONIC).
+
+    Raises:
+        NotEnforced: not after a minute.
+    """
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    missing = list(watched)
+    while True:
+        missing = [one for one in missing if not reached(one)]
+        now = time.monotonic()
+        if not missing:
+            return now
+        if now > deadline:
+            raise NotEnforced(f"{system}: {', '.join(map(str, missing))} not at {state}")
+        time.sleep(_LOOK_SECONDS)
+
+
 class AppliedStates:
     """Watches what the plug-ins say they apply."""
 
-    def __init__(self, system: str, files: dict[int, BrokerFiles]) -> None:
-        self._system = system
+    def __init__(self, files: dict[int, BrokerFiles]) -> None:
         self._files = files
-        self._clock = BootClock()
 
     def wait_for(self, state: State) -> float:
-        """The moment at which the last broker was seen to enforce it (CLOCK_MONOTONIC).
-
-        Raises:
-            NotEnforced: not after a minute.
-        """
-        deadline = time.monotonic() + _TIMEOUT_SECONDS
-        missing = set(self._files)
-        while True:
-            missing -= {number for number in missing if self._enforces(number, state)}
-            now = time.monotonic()
-            if not missing:
-                return now
-            if now > deadline:
-                raise NotEnforced(f"{self._system}: brokers {sorted(missing)} don't enforce {state}")
-            time.sleep(_LOOK_SECONDS)
+        """The moment at which the last broker was seen to enforce it."""
+        return _when_all(KQUOTA, state, self._files, lambda number: self._enforces(number, state))
 
     def _enforces(self, number: int, state: State) -> bool:
-        applied = read_applied_state(self._files[number].applied, self._clock.now(), broker_id=number)
-        return isinstance(applied, AppliedState) and applied.mode is Mode.ENFORCE and applied.state is state
-
-
-@dataclass
-class _LogEnd:
-    """How far a broker's log has been read."""
-
-    path: Path
-    offset: int
+        applied = read_applied(number, self._files[number])
+        return applied is not None and applied.mode is Mode.ENFORCE and applied.state is state
 
 
 class PeerLogs:
     """Watches the brokers' logs: the peer tells there when its factor changes."""
 
     def __init__(self, logs: Sequence[Path]) -> None:
-        self._ends = [_LogEnd(path, path.stat().st_size) for path in logs]
+        self._offsets = {path: path.stat().st_size for path in logs}
 
     def wait_for(self, state: State) -> float:
-        """As of kquota.
+        """As of kquota."""
+        return _when_all(PEER_NAME, state, self._offsets, lambda log: self._tells(log, _PEER_TELLS[state]))
 
-        Raises:
-            NotEnforced: not after a minute.
-        """
-        deadline = time.monotonic() + _TIMEOUT_SECONDS
-        missing = list(self._ends)
-        while True:
-            missing = [end for end in missing if not self._tells(end, _PEER_TELLS[state])]
-            now = time.monotonic()
-            if not missing:
-                return now
-            if now > deadline:
-                raise NotEnforced(f"{PEER_NAME}: {[end.path.parent.name for end in missing]} not at {state}")
-            time.sleep(_LOOK_SECONDS)
-
-    @staticmethod
-    def _tells(end: _LogEnd, wanted: bytes) -> bool:
-        if end.path.stat().st_size == end.offset:
+    def _tells(self, path: Path, wanted: bytes) -> bool:
+        if path.stat().st_size == self._offsets[path]:
             return False
-        with end.path.open("rb") as log:
-            log.seek(end.offset)
+        with path.open("rb") as log:
+            log.seek(self._offsets[path])
             news = log.read()
         whole = news[: news.rfind(b"\n") + 1]
-        end.offset += len(whole)
+        self._offsets[path] += len(whole)
         return wanted in whole
 
 
-def _agent_costs(stage: LoopbackStage) -> tuple[AgentCost, ...]:
-    """What each agent and its probe process use while nothing happens; the agent is the first of them."""
-    families = {
-        number: [process, *process.children(recursive=True)]
-        for number, process in ((number, psutil.Process(agent.pid)) for number, agent in stage.agents.items())
-    }
-    before = {number: _processor_seconds(family) for number, family in families.items()}
+def _agent_costs(stage: LoopbackStage) -> list[AgentCost]:
+    """What each agent and its probe process use while nothing happens."""
     began_at = time.monotonic()
+    before = {number: processor_seconds(agent.pid) for number, agent in stage.agents.items()}
     time.sleep(_IDLE_SECONDS)
     passed = time.monotonic() - began_at
-    return tuple(
-        AgentCost(
-            number,
-            passed,
-            (_processor_seconds(family) - before[number]) / passed,
-            # The agent's own, and what its probe process has for itself: the rest of that is shared with it.
-            family[0].memory_info().rss + sum(process.memory_full_info().uss for process in family[1:]),
-        )
-        for number, family in families.items()
-    )
-
-
-def _processor_seconds(family: Sequence[psutil.Process]) -> float:
-    return sum(times.user + times.system for times in (process.cpu_times() for process in family))
+    costs = []
+    for number, agent in stage.agents.items():
+        used, process = processor_seconds(agent.pid) - before[number], psutil.Process(agent.pid)
+        # The agent's own, and what its probe process has for itself: the rest of that is shared with it.
+        others = sum(child.memory_full_info().uss for child in process.children(recursive=True))
+        costs.append(AgentCost(number, passed, used / passed, process.memory_info().rss + others))
+    return costs

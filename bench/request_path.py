@@ -13,8 +13,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.decisions import write_decision
 from bench.figures import Poll, QuotaThread, RequestCost
+from bench.maven import maven, run
+from bench.systems import write_decision
 from kquota.write.decision_file import DecisionFile
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.runtime import KafkaRuntime, RuntimeUnavailable
@@ -42,7 +43,7 @@ def quota_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> list[Re
         class_path = _class_path(runtime)
         measured = _jmh(runtime, "QuotaPath", class_path, directory, forks=forks, iterations=iterations)
         report = [runtime.java, *_JVM_OPTIONS, "-cp", class_path, "org.kquota.bench.ReportCost"]
-        told = _run([*report, str(directory), str(_POLL_SECONDS)]).splitlines()
+        told = run([*report, str(directory), str(_POLL_SECONDS)]).splitlines()
         threads = json.loads(_json_line(told, "ReportCost"))
     costs = [_cost("many quotas", entry["benchmark"].rpartition(".")[2], entry) for entry in measured]
     return [*costs, *(QuotaThread(name, used) for name, used in threads.items())]
@@ -57,7 +58,7 @@ def _jmh(
     command = [runtime.java, "-cp", class_path, "org.openjdk.jmh.Main", rf"\.{name}\."]
     command += ["-f", str(forks), "-wi", "5", "-w", "1", "-i", str(iterations), "-r", "1"]
     command += ["-jvmArgs", " ".join(jvm), "-rf", "json", "-rff", str(report)]
-    _run(command)
+    run(command)
     measured: list[dict[str, Any]] = json.loads(report.read_text("utf-8"))
     return measured
 
@@ -103,23 +104,9 @@ def _json_line(lines: Iterable[str], program: str) -> str:
 
 
 def _class_path(runtime: KafkaRuntime) -> str:
-    command = ["mvn", "-q", "-B", "-ntp", "-f", str(_MODULE / "pom.xml"), "package"]
-    command += ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-    try:
-        _run(command)
-    except FileNotFoundError:
-        raise RuntimeUnavailable("Maven (mvn) is needed to build the bench: apt-get install maven") from None
+    maven(_MODULE / "pom.xml", "package")
     built = [_MODULE / "target" / "classes", *sorted((_MODULE / "target" / "dependency").glob("*.jar"))]
     return runtime.class_path(*built, find_callback_jar())
-
-
-def _run(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeUnavailable(
-            f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        )
-    return done.stdout
 
 
 @contextmanager

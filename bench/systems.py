@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from pathlib import Path
 from typing import Self
 
 import javaproperties
 
-from bench.decisions import BROKER_ID, write_decision
-from bench.peer_jars import PEER, ensure_peer_jars
+from bench.maven import PEER, ensure_peer_jars
+from kquota.core.decision import Cause, Decision, Lease, Mode, Reason, decision_document
+from kquota.host.boot_clock import BootClock
 from kquota.write.decision_file import DecisionFile
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
-from testbed.loopback.node import ALL_COMPILERS, KafkaNode, NodeLayout
+from testbed.loopback.node import ALL_COMPILERS, KafkaNode
 from testbed.loopback.plug_in import broker_files, loaded_plug_in
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB, VolumeSpec
 
+BROKER_ID = 1
 PEER_CHECK_SECONDS = 2
 """The shortest interval of the peer's looks that works: 1 switches them off."""
+# One run of the bench is the lease: there is no agent that would renew it.
+_LEASE_SECONDS = 3600
+_CLOCK = BootClock()
 _PROPERTIES = {"file.delete.delay.ms": "500", "log.segment.bytes": str(64 * MIB)}
 
 
@@ -53,31 +56,19 @@ class System:
     def prepare(self) -> None:
         """Have it let everybody produce."""
 
-
-class HoldableSystem(System, ABC):
-    """One that can be told to hold producers, as the stock broker can't."""
-
-    @abstractmethod
     def make_fresh(self) -> None:
-        """See that nothing is left of an earlier pause."""
+        """See that nothing is left of an earlier pause: a mute of ours ends within seconds of it."""
 
-    @abstractmethod
     def decide(self, factor: Fraction) -> None:
-        """Order a throttle factor: 1 is OPEN, 0 is PAUSE."""
+        """Order a throttle factor: 1 is OPEN, 0 is PAUSE.
+
+        Raises:
+            TypeError: the stock broker can't be told to hold producers.
+        """
+        raise TypeError(f"{self.name} can't be told to hold producers ({float(factor):g})")
 
 
-def holdable(system: System) -> HoldableSystem:
-    """The system, as one that holds producers.
-
-    Raises:
-        TypeError: it can't be told to.
-    """
-    if not isinstance(system, HoldableSystem):
-        raise TypeError(f"{system.name} can't be told to hold producers")
-    return system
-
-
-class KquotaSystem(HoldableSystem):
+class KquotaSystem(System):
     """kquota, told what to do by its decision file as by an agent."""
 
     def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
@@ -87,9 +78,6 @@ class KquotaSystem(HoldableSystem):
     def prepare(self) -> None:
         """Write the first decision, OPEN: until then the decision is lost."""
         self.decide(Fraction(1))
-
-    def make_fresh(self) -> None:
-        """Nothing to do: a mute ends within seconds of its pause."""
 
     def decide(self, factor: Fraction) -> None:
         """Write the decision; the plug-in reads it within a tenth of a second."""
@@ -102,10 +90,10 @@ class KquotaSystem(HoldableSystem):
         )
 
 
-class PeerSystem(HoldableSystem):
+class PeerSystem(System):
     """The peer plug-in, told what to do by its broker's disk: that is filled, and given room again."""
 
-    _VOLUME_BYTES = 6144 * MIB
+    VOLUME = VolumeSpec(6144 * MIB)
     _LIMIT_BYTES = 2048 * MIB
     _LEFT_BYTES = 1800 * MIB
 
@@ -139,11 +127,6 @@ class PeerSystem(HoldableSystem):
         else:
             (volume.mount_point / "ballast").unlink(missing_ok=True)
 
-    @classmethod
-    def volume(cls) -> VolumeSpec:
-        """Its disk."""
-        return VolumeSpec(cls._VOLUME_BYTES)
-
 
 def load_peer(cluster: KafkaCluster, min_available_bytes: int) -> None:
     """Configure the peer now that the ports are known at which it asks its brokers, and restart them."""
@@ -166,50 +149,50 @@ def load_peer(cluster: KafkaCluster, min_available_bytes: int) -> None:
     cluster.wait_until_serving(timeout_seconds=120.0)
 
 
+def write_decision(file: DecisionFile, factor: Fraction, *, cluster_id: str, sequence: int) -> None:
+    """Order a throttle factor in [0, 1] for an hour; the plug-in reads it within a tenth of a second."""
+    now, moment = datetime.now(UTC), _CLOCK.now().later(_LEASE_SECONDS)
+    cause = Cause.HARD if factor == 0 else Cause.SOFT
+    reasons = () if factor == 1 else (Reason(cause, factor, BROKER_ID),)
+    document = decision_document(
+        Decision(factor, reasons, (), fallback=False, hold=None, decided_at=now),
+        cluster_id=cluster_id,
+        broker_id=BROKER_ID,
+        sequence=sequence,
+        mode=Mode.ENFORCE,
+        lease=Lease(now + timedelta(seconds=_LEASE_SECONDS), moment.boot_id, moment.uptime_ms),
+    )
+    file.write(document)
+
+
 STOCK, GOVERNOR, GOVERNOR_3 = "stock", "governor", "governor W=3"
 FENCE, FENCE_3, PEER_NAME = "fence", "fence W=3", "peer"
+_SHORT_WINDOW = {"quota.window.num": "3"}
+FENCE_PROPERTIES = {
+    "authorizer.class.name": "org.kquota.KquotaAuthorizer",
+    "kquota.fence.authorizer.class": "none",  # as the stock broker beside it: without an authorizer
+}
+_OWN: dict[str, dict[str, str]] = {
+    GOVERNOR: {},
+    GOVERNOR_3: _SHORT_WINDOW,
+    FENCE: FENCE_PROPERTIES,
+    FENCE_3: FENCE_PROPERTIES | _SHORT_WINDOW,
+}
 
 
 def make_system(name: str, runtime: KafkaRuntime) -> System:
-    """The system of that name, not yet started.
-
-    Raises:
-        ValueError: there is none of that name.
-    """
+    """The system of that name, not yet started."""
+    node = NodeSpec(node_id=BROKER_ID, jvm_options=ALL_COMPILERS)
+    stock = ClusterSpec(nodes=(node,), tls=False, properties=_PROPERTIES)
     if name == STOCK:
-        return System(name, _spec(), runtime)
+        return System(name, stock, runtime)
     if name == PEER_NAME:
-        node = NodeSpec(node_id=BROKER_ID, volumes=(PeerSystem.volume(),), jvm_options=ALL_COMPILERS)
-        return PeerSystem(name, replace(_spec(class_path=ensure_peer_jars()), nodes=(node,)), runtime)
-    short_window = {"quota.window.num": "3"}
-    fence = {
-        "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-        "kquota.fence.authorizer.class": "none",  # as the stock broker beside it: without an authorizer
-    }
-    own: dict[str, dict[str, str]] = {
-        GOVERNOR: {},
-        GOVERNOR_3: short_window,
-        FENCE: fence,
-        FENCE_3: fence | short_window,
-    }
-    if name not in own:
-        raise ValueError(f"{name!r} is none of {', '.join([STOCK, *own, PEER_NAME])}")
-    spec = _spec(
-        own[name], node_properties=loaded_plug_in(["User:nobody-here"]), class_path=(find_callback_jar(),)
+        node = replace(node, volumes=(PeerSystem.VOLUME,))
+        return PeerSystem(name, replace(stock, nodes=(node,), class_path=ensure_peer_jars()), runtime)
+    loaded = replace(
+        stock,
+        properties=_PROPERTIES | _OWN[name],
+        node_properties=loaded_plug_in(["User:nobody-here"]),
+        class_path=(find_callback_jar(),),
     )
-    return KquotaSystem(name, spec, runtime)
-
-
-def _spec(
-    properties: Mapping[str, str] | None = None,
-    *,
-    node_properties: Callable[[NodeLayout, int], Mapping[str, str]] | None = None,
-    class_path: tuple[Path, ...] = (),
-) -> ClusterSpec:
-    return ClusterSpec(
-        nodes=(NodeSpec(node_id=BROKER_ID, jvm_options=ALL_COMPILERS),),
-        tls=False,
-        properties={**_PROPERTIES, **(properties or {})},
-        node_properties=node_properties,
-        class_path=class_path,
-    )
+    return KquotaSystem(name, loaded, runtime)

@@ -9,13 +9,12 @@ from functools import partial
 
 from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
 from bench.harness.command import main
+from bench.plots import draw_course
 from bench.scale.agent_cost import measure_agent
 from bench.scale.client_cost import measure_clients
 from bench.scale.core_cost import measure_core
-from bench.scale.drawing import draw
-from bench.scale.figures import KINDS, Fleet
+from bench.scale.figures import HEAD, KINDS, Fleet, claims, tables
 from bench.scale.fleet import SCENARIOS, Scenario, simulate
-from bench.scale.judged import HEAD, claims, tables
 from kquota.daemon.publication import regular_interval_seconds
 from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
 
@@ -61,7 +60,7 @@ def _fleet(scenario: Scenario, *, draws: bool) -> Measurement[KafkaRuntime]:
 def _fleets(scenario: Scenario, *, draws: bool) -> list[Fleet]:
     protected, free = (simulate(scenario, protected=protected) for protected in (True, False))
     if draws:
-        draw(protected, _IMAGES / f"scale-{scenario.name}.svg")
+        draw_course(protected, _IMAGES / f"scale-{scenario.name}.svg")
     return [protected.fleet(), free.fleet()]
 
 

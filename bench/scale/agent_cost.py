@@ -15,9 +15,12 @@ from pathlib import Path
 import psutil
 import yaml
 
+from bench.harness.processor import processor_seconds
 from bench.scale.figures import AgentCost
 from bench.scale.reports import USUAL_FREE_RATIO, Reporters
+from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.publish.topics import partitions_for, usage_topic
+from testbed.demo.loopback_stage import agent_configuration
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from testbed.loopback.plug_in import agent_name, broker_files
@@ -27,6 +30,7 @@ from testbed.loopback.runtime import KafkaRuntime
 _BROKER_ID = 1
 _FIRST_ID = 1001
 _BREACHES = 15
+_LIMITS = LimitPair(soft=Limit.of(LimitType.MIN_FREE_BYTES, 2), hard=Limit.of(LimitType.MIN_FREE_BYTES, 1))
 _SOCKET = re.compile(r"pid=(?P<pid>\d+).*")
 _COUNTERS = re.compile(r"bytes_(?P<way>sent|received):(?P<bytes>\d+)")
 
@@ -110,20 +114,8 @@ class _Agent:
         self._decision.parent.mkdir(mode=0o755)
         (layout.directory / "kquota-state").mkdir()
         configuration = layout.directory / "agent.yml"
-        settings = {
-            "broker": {"server_properties": str(layout.server_properties)},
-            "kafka": cluster.client_configuration(agent_name(_BROKER_ID)),
-            # the disk of whoever measures is no part of the measurement
-            "limits": {
-                "hard": {"type": "MinFreeBytes", "level": 1},
-                "soft": {"type": "MinFreeBytes", "level": 2},
-            },
-            "mode": "observe",
-            "decision_file": str(self._decision),
-            "applied_file": str(broker_files(layout).applied),
-            "state_dir": str(layout.directory / "kquota-state"),
-            "metrics": {"listen": "127.0.0.1:0"},
-        }
+        # The disk of whoever measures is no part of the measurement.
+        settings = agent_configuration(cluster, _BROKER_ID, _LIMITS) | {"mode": "observe"}
         configuration.write_text(yaml.safe_dump(settings), "utf-8")
         self._child = ChildProcess(
             [sys.executable, "-m", "kquota", "run", "--config", str(configuration)],
@@ -142,16 +134,19 @@ class _Agent:
 
     def usage(self) -> _Usage:
         process = psutil.Process(self._child.pid)
-        family = [process, *process.children(recursive=True)]
-        times = [member.cpu_times() for member in family]
-        received, sent = self._bytes({member.pid for member in family})
-        return _Usage(
-            time.monotonic(),
-            sum(t.user + t.system for t in times),
-            sum(_peak_bytes(member.pid) for member in family),
-            received,
-            sent,
-        )
+        pids = [member.pid for member in (process, *process.children(recursive=True))]
+        status = [Path(f"/proc/{pid}/status").read_text("utf-8") for pid in pids]
+        memory_bytes = 1024 * sum(int(kib) for kib in re.findall(r"VmHWM:\s+(\d+) kB", "".join(status)))
+        # What TCP has counted on the open connections of those processes.
+        table = subprocess.run(["ss", "-tinpHO"], check=True, capture_output=True, text=True).stdout
+        totals = {"received": 0, "sent": 0}
+        for line in table.splitlines():
+            owner = _SOCKET.search(line)
+            if owner is not None and int(owner["pid"]) in pids:
+                for counter in _COUNTERS.finditer(line):
+                    totals[counter["way"]] += int(counter["bytes"])
+        used = processor_seconds(process.pid)
+        return _Usage(time.monotonic(), used, memory_bytes, totals["received"], totals["sent"])
 
     def close(self) -> None:
         """End it."""
@@ -162,22 +157,3 @@ class _Agent:
             return str(json.loads(self._decision.read_text("utf-8"))["state"])
         except FileNotFoundError:
             return None
-
-    @staticmethod
-    def _bytes(pids: set[int]) -> tuple[int, int]:
-        """What TCP has counted on the open connections of those processes."""
-        table = subprocess.run(["ss", "-tinpHO"], check=True, capture_output=True, text=True).stdout
-        totals = {"received": 0, "sent": 0}
-        for line in table.splitlines():
-            owner = _SOCKET.search(line)
-            if owner is not None and int(owner["pid"]) in pids:
-                for counter in _COUNTERS.finditer(line):
-                    totals[counter["way"]] += int(counter["bytes"])
-        return totals["received"], totals["sent"]
-
-
-def _peak_bytes(pid: int) -> int:
-    """The largest resident size so far."""
-    status = Path(f"/proc/{pid}/status").read_text("utf-8")
-    match = re.search(r"VmHWM:\s+(\d+) kB", status)
-    return int(match[1]) * 1024 if match else 0

@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 from confluent_kafka import Producer
 
+from bench.harness.processor import processor_seconds
 from bench.scale.figures import ClientCost
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.settings.model import Settings
@@ -84,10 +85,9 @@ def _clients(brokers: int, addresses: str) -> None:
         if time.monotonic() > deadline:
             return
         side.gather(0.2)
-    before = process.cpu_times()
+    before = processor_seconds()
     _gather_for(side, _WATCHED_SECONDS)
-    after = process.cpu_times()
-    used_seconds = after.user - before.user + after.system - before.system
+    used_seconds = processor_seconds() - before
     cost = ClientCost(
         brokers,
         process.num_threads(),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from bench.scale.figures import CoreCost
-from bench.scale.reports import report, to_bytes
+from bench.scale.reports import report
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
 from kquota.core.view import ClusterView
@@ -20,8 +20,7 @@ _REPEATS = 7
 def measure_core(brokers: int, volumes: int) -> CoreCost:
     """Fold the reports of so many brokers, all of them over the soft limit, and decide."""
     values = [
-        (str(i).encode(), to_bytes(report(i, volumes, _NOW - timedelta(milliseconds=i % 5000))))
-        for i in range(brokers)
+        (str(i).encode(), report(i, volumes, _NOW - timedelta(milliseconds=i % 5000))) for i in range(brokers)
     ]
     fold, first, later, after = [], [], [], []
     for _ in range(_REPEATS):

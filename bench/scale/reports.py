@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import threading
 import time
 import uuid
@@ -13,44 +12,40 @@ from typing import Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from kquota.core.timestamps import format_utc
+from kquota.core.limits import Limit, LimitType
+from kquota.core.usage import UsageRecord, Volume, usage_to_document
+from kquota.publish.documents import to_json
 from kquota.publish.producer import PRODUCER_PROPERTIES
 
 CAPACITY_BYTES = 4_000_000_000_000
 USUAL_FREE_RATIO = 0.12  # between the limits: every volume has a vote
-_SOFT_FREE_PERCENTAGE, _HARD_FREE_PERCENTAGE = 15, 5
+_SOFT, _HARD = (Limit.of(LimitType.MIN_FREE_PERCENTAGE, percent) for percent in (15, 5))
+_APPLIED = {"State": "THROTTLE", "Factor": 0.7, "Sequence": 1, "Mechanism": "governor"}
 
 
-def report(
-    broker_id: int, volumes: int, at: datetime, *, sequence: int = 1, free_ratio: float = USUAL_FREE_RATIO
-) -> dict[str, object]:
+def report(broker_id: int, volumes: int, at: datetime, *, free_ratio: float = USUAL_FREE_RATIO) -> bytes:
     """A usage record as the agent writes it; each volume's figures differ a little."""
-    return {
-        "SchemaVersion": 1,
-        "SnapshotAt": format_utc(at),
-        "InstanceId": str(uuid.UUID(int=broker_id)),
-        "Sequence": sequence,
-        "HardLimit": {"type": "MinFreePercentage", "level": _HARD_FREE_PERCENTAGE},
-        "SoftLimit": {"type": "MinFreePercentage", "level": _SOFT_FREE_PERCENTAGE},
-        "Volumes": [
-            {
-                "VolumeName": f"/dev/nvme{number}n1",
-                "Capacity": CAPACITY_BYTES,
-                "Consumed": round(CAPACITY_BYTES * (1 - free_ratio)) - 4096 * (97 * broker_id + number),
-                "VolumeId": str(uuid.UUID(int=broker_id * 1000 + number)),
-                "LogDirs": [f"/var/lib/kafka/data-{number}"],
-                "MountPoint": f"/var/lib/kafka/data-{number}",
-                "Status": "ok",
-            }
+    consumed_bytes = round(CAPACITY_BYTES * (1 - free_ratio)) - 4096 * 97 * broker_id
+    record = UsageRecord(
+        at,
+        tuple(
+            Volume(
+                f"/dev/nvme{number}n1",
+                CAPACITY_BYTES,
+                consumed_bytes - 4096 * number,
+                None,
+                volume_id=str(uuid.UUID(int=broker_id * 1000 + number)),
+                log_dirs=(f"/var/lib/kafka/data-{number}",),
+                mount_point=f"/var/lib/kafka/data-{number}",
+            )
             for number in range(volumes)
-        ],
-        "Applied": {"State": "THROTTLE", "Factor": 0.7, "Sequence": sequence, "Mechanism": "governor"},
-    }
-
-
-def to_bytes(document: Mapping[str, object]) -> bytes:
-    """The record's value as the agent writes it."""
-    return json.dumps(document, separators=(",", ":")).encode()
+        ),
+        _HARD,
+        _SOFT,
+        instance_id=str(uuid.UUID(int=broker_id)),
+        sequence=1,
+    )
+    return to_json(usage_to_document(record, applied=_APPLIED))
 
 
 class Reporters:
@@ -97,8 +92,7 @@ class Reporters:
     def send(self, broker_id: int) -> None:
         """Report for one broker."""
         free_ratio = self._free_ratio.get(broker_id, USUAL_FREE_RATIO)
-        document = report(broker_id, self._volumes, datetime.now(UTC), free_ratio=free_ratio)
-        value = to_bytes(document)
+        value = report(broker_id, self._volumes, datetime.now(UTC), free_ratio=free_ratio)
         self.record_bytes = len(value)
         self._producer.produce(self._topic, key=str(broker_id), value=value, on_delivery=self._delivered)
 

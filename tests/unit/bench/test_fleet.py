@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench.scale.drawing import draw
+from bench.plots import draw_course
 from bench.scale.fleet import SCENARIOS, Course, Scenario, simulate
 from kquota.core.decision import State
 
@@ -39,7 +39,7 @@ def test_a_load_that_fits_is_never_held() -> None:
 def test_the_same_course_is_drawn_the_same_with_both_limits(tmp_path: Path) -> None:
     course = one_day(BY_NAME["growth"])
     for name in ("one.svg", "two.svg"):
-        draw(course, tmp_path / name)
+        draw_course(course, tmp_path / name)
     drawn = (tmp_path / "one.svg").read_text("utf-8")
     assert drawn == (tmp_path / "two.svg").read_text("utf-8")
     assert {"soft limit", "hard limit", "fullest volume", "throttle factor"} <= set(

@@ -11,7 +11,7 @@ from rich.console import Console
 from bench.claims import claims
 from bench.harness.page import claims_table, page
 from bench.harness.results import Saved
-from bench.plot import plot_overshoots
+from bench.plots import draw_overshoots
 from bench.tables import HEAD, tables
 from tests.unit.bench.measurements import BURST, FIGURES, MACHINE, PEER
 
@@ -88,7 +88,7 @@ def test_the_terminal_shows_every_figure_in_80_columns():
 
 def test_the_plot_is_the_same_for_the_same_results_and_names_what_it_shows(tmp_path: Path):
     for name in ("first.svg", "second.svg"):
-        plot_overshoots([BURST, replace(BURST, fence=True)], tmp_path / name)
+        draw_overshoots([BURST, replace(BURST, fence=True)], tmp_path / name)
     first, second = ((tmp_path / name).read_text() for name in ("first.svg", "second.svg"))
     assert first == second
     for text in ("zone 0.0 s, W = 11 s", "zone 0.0 s, fence", "seconds from the breach of the hard limit"):
