@@ -53,7 +53,7 @@ def main(bench: Bench[Shared]) -> None:
             raise typer.Exit(1) from None
         chosen = [entry for entry in planned if not only or {entry.group, entry.name} & set(only)]
         wanted = [entry for entry in chosen if not (resume and store.load([entry.name]))]
-        failed = [] if judge_only else measure(bench, wanted, store, minutes, console.print)
+        failed = [] if judge_only or not wanted else measure(bench, wanted, store, minutes, console.print)
         # The page shows all that is saved, of whatever profile it is.
         known = planned if small else list(bench.measurements(Profile.FULL))
         saved = store.load(entry.name for entry in known)

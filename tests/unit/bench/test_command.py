@@ -1,0 +1,55 @@
+"""What the commands of all benches do: measure, save what works, and judge."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.harness.bench import Bench, Measurement, Profile
+from bench.harness.claims import Claim
+from bench.harness.command import judge, measure
+from bench.harness.results import Store, of
+from bench.scale.figures import ClientCost
+
+
+def broken(_shared: None) -> list[object]:
+    raise OSError("no disk")
+
+
+def bench(folder: Path) -> Bench[None]:
+    return Bench(
+        command="make this",
+        page=folder / "page.md",
+        results=folder / "results.jsonl",
+        kinds=(ClientCost,),
+        open=lambda _say: nullcontext(),
+        versions=lambda _shared: ["Kafka 4"],
+        measurements=lambda _profile: [
+            Measurement("broken", "all", broken),
+            Measurement("works", "all", lambda _shared: [ClientCost(3, 12, 24, 2**20, 0.01)]),
+        ],
+        head="# This\n\nWhat it is.\n",
+        claims=lambda figures: [
+            Claim("threads", one.threads, "<=", 10, str(one.threads), asserted=True)
+            for one in of(ClientCost, figures)
+        ],
+        tables=lambda _figures: [],
+    )
+
+
+def test_a_measurement_that_fails_spares_the_others_and_a_broken_claim_fails(tmp_path: Path) -> None:
+    this, said = bench(tmp_path), list[str]()
+    store = Store(this.results, this.kinds)
+    assert measure(this, list(this.measurements(Profile.USUAL)), store, None, said.append) == ["broken"]
+    assert any("OSError: no disk" in line for line in said)
+    saved = Store(this.results, this.kinds).load(["broken", "works"])
+    assert [entry.name for entry in saved] == ["works"]
+    console = Console(file=StringIO())
+    assert judge(this, saved, ["broken"], console, writes=True)
+    page = this.page.read_text("utf-8")
+    assert "| threads | 12 | BROKEN |" in page
+    assert "Not yet measured: `broken`." in page
+    assert page.startswith("# This\n\n<!-- Written by `make this`. Do not edit. -->\n\nWhat it is.\n")
