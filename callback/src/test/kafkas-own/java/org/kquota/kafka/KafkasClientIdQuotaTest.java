@@ -16,9 +16,4 @@ class KafkasClientIdQuotaTest extends ClientIdQuotaTest {
     public long defaultProducerQuota() {
         return PluggedIn.PRODUCER_QUOTA;
     }
-
-    @Override
-    public long defaultConsumerQuota() {
-        return PluggedIn.CONSUMER_QUOTA;
-    }
 }
