@@ -310,7 +310,7 @@ packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm 
 	tools/packages/build.sh $(SUITES)
 
 .PHONY: release
-release: deps-fleet deps-docs ## Everything of a release into dist/release, twice, and compared: packages, wheel, collection, BOMs
+release: deps-fleet deps-docs ## Everything of a release into dist/release, twice, and compared: packages, wheels, collection, BOMs
 	@tools/virtual-environment.sh release
 	tools/release/release.sh
 

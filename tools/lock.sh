@@ -15,5 +15,6 @@ compile docs.txt requirements/docs.in
 compile release.txt requirements/release.in
 compile prose.txt requirements/prose.in
 compile mutants.txt pyproject.toml requirements/mutants.in --extra agent
-compile pipeline.txt pyproject.toml --extra pipeline
-compile pipeline-dev.txt pyproject.toml --extra agent --extra pipeline --group pipeline-dev
+# kquota itself comes from these sources.
+compile pipeline.txt spark/pyproject.toml --no-emit-package kquota
+compile pipeline-dev.txt pyproject.toml spark/pyproject.toml --extra agent --group spark/pyproject.toml:dev --no-emit-package kquota

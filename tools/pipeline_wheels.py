@@ -1,7 +1,8 @@
 """What the role kquota_pipeline installs: `python -m tools.pipeline_wheels PYTHON_VERSION FOLDER`.
 
-FOLDER/pipeline-wheels gets the locked wheels for that Python, kquota's own among them, and `wheels.txt`,
-which names each with its digest: hosts install exactly these, with neither a network nor a compiler.
+FOLDER/pipeline-wheels gets the locked wheels for that Python, those of kquota and kquota-pipeline among
+them, and `wheels.txt`, which names each with its digest: hosts install exactly these, with neither a network
+nor a compiler.
 FOLDER/pipeline-jars gets the jars beside Spark's own.
 """
 
@@ -95,7 +96,7 @@ def gather(version: str, folder: Path) -> None:
         _pip("download", *hashed, ready, "--only-binary=:all:", *there, "--dest", wheels)
         build: list[str | Path] = ["--no-build-isolation", "--wheel-dir", wheels]
         _pip("wheel", *hashed, source, *build)
-        _pip("wheel", "--no-deps", *build, REPOSITORY)
+        _pip("wheel", "--no-deps", *build, REPOSITORY, REPOSITORY / "spark")
     (wheels / "wheels.txt").write_text(named_with_digests(wheels.glob("*.whl")), "utf-8")
     program = Path(sys.executable).with_name("kquota-pipeline")
     subprocess.run([program, "jars", "--to", jars], check=True, stdout=subprocess.DEVNULL)

@@ -5,14 +5,14 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # Ansible, Spark, Sphinx and others have environments of their own: their requirements are not the agent's.
-kquota=yes # whether kquota itself is installed there
+ours="" # the distributions of this repository that are installed there, by folder
 case ${1:-} in
-  '') venv=.venv lock=requirements/dev.txt ;;
-  fleet) venv=.venv-fleet lock=requirements/fleet.txt kquota=no ;;
-  pipeline) venv=.venv-pipeline lock=requirements/pipeline-dev.txt ;;
-  docs) venv=.venv-docs lock=requirements/docs.txt kquota=no ;;
-  mutants) venv=.venv-mutants lock=requirements/mutants.txt kquota=no ;;
-  release) venv=.venv-release lock=requirements/release.txt kquota=no ;;
+  '') venv=.venv lock=requirements/dev.txt ours=. ;;
+  fleet) venv=.venv-fleet lock=requirements/fleet.txt ;;
+  pipeline) venv=.venv-pipeline lock=requirements/pipeline-dev.txt ours=". ./spark" ;;
+  docs) venv=.venv-docs lock=requirements/docs.txt ;;
+  mutants) venv=.venv-mutants lock=requirements/mutants.txt ours=. ;;
+  release) venv=.venv-release lock=requirements/release.txt ;;
   *) echo "usage: $0 [fleet|pipeline|docs|mutants|release]" >&2; exit 2 ;;
 esac
 
@@ -23,7 +23,7 @@ flock 9
 made_from() { # what the environment depends on
   python3 -V
   cat requirements/build.txt "$lock"
-  [ $kquota = no ] || cat pyproject.toml
+  for folder in $ours; do cat "$folder/pyproject.toml"; done
 }
 wanted=$(made_from | sha256sum | cut -d' ' -f1)
 [ "$(cat $venv/.made-from 2>/dev/null || true)" = "$wanted" ] && exit 0
@@ -37,5 +37,5 @@ pip="$venv/bin/python -m pip --disable-pip-version-check install --quiet"
 $pip --require-hashes -r requirements/build.txt
 # Source distributions among them are built with the locked build tools, not with what is newest today.
 $pip --require-hashes --no-build-isolation -r "$lock"
-[ $kquota = no ] || $pip --no-deps --no-build-isolation --editable .
+for folder in $ours; do $pip --no-deps --no-build-isolation --editable "$folder"; done
 echo "$wanted" > $venv/.made-from

@@ -11,7 +11,7 @@ def main() -> None:
     missing = [name for name in ("pyspark", "typer") if importlib.util.find_spec(name) is None]
     if missing:
         sys.exit(
-            f"kquota-pipeline: {' and '.join(missing)} is not installed here: pip install 'kquota[pipeline]'"
+            f"kquota-pipeline: {' and '.join(missing)} is not installed here: pip install kquota-pipeline"
         )
     from kquota_pipeline.cli.main import run  # noqa: PLC0415 - what it needs may be missing, see above
 

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 tar --create --exclude=callback/target --exclude=__pycache__ \
-  agent callback packaging requirements spark tools CHANGELOG.md LICENSE README.md pyproject.toml |
+  agent callback packaging requirements tools CHANGELOG.md LICENSE README.md pyproject.toml |
   tar --extract --directory "$work"
 ln -s "$here/.venv" "$work/.venv"
 cd "$work"

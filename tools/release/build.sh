@@ -42,8 +42,9 @@ cp "callback/target/kquota-callback-$version.jar" "$out/"
 echo "The packages"
 KQUOTA_DIST=$out tools/packages/build.sh bookworm trixie
 
-echo "The wheel"
-.venv/bin/python -m hatchling build --target wheel --directory "$out" >/dev/null 2>&1
+echo "The wheels"
+hatchling="$(pwd)/.venv/bin/hatchling"
+for folder in . spark; do (cd $folder && "$hatchling" build --target wheel --directory "$out" >/dev/null 2>&1); done
 
 echo "The collection"
 mkdir "$work/source" "$work/collection"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from xml.etree import ElementTree
 
 import kquota
@@ -14,6 +15,12 @@ POM = {"pom": "http://maven.apache.org/POM/4.0.0"}
 def test_the_plug_in_has_the_package_s_version():
     project = ElementTree.parse(REPOSITORY / "callback/pom.xml").getroot()
     assert project.findtext("pom:version", namespaces=POM) == kquota.__version__
+
+
+def test_the_pipeline_has_the_package_s_version_and_requires_it():
+    project = tomllib.loads((REPOSITORY / "spark/pyproject.toml").read_text("utf-8"))["project"]
+    assert project["version"] == kquota.__version__
+    assert f"kquota=={kquota.__version__}" in project["dependencies"]
 
 
 def test_the_change_log_has_a_section_for_the_version():
