@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,13 @@ ENABLED = "/etc/systemd/system/multi-user.target.wants/kquota-agent.service"
 CONFIGURATION = (
     "broker: {server_properties: /etc/kafka/server.properties}\nkafka: {bootstrap.servers: localhost:9093}\n"
 )
+EVERY_MODULE = """
+import importlib, pkgutil, kquota
+for module in pkgutil.walk_packages(kquota.__path__, "kquota."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+        print(module.name)
+"""
 RECORD = {
     "key": "1",
     "timestamp_ms": 0,
@@ -88,6 +97,55 @@ def test_every_module_that_the_agent_uses_can_be_loaded(host: Host, installed: s
         "confluent_kafka, cryptography.x509, psutil, prometheus_client, systemd.daemon, systemd.journal, yaml"
     )
     host.run("/opt/kquota/bin/python3", "-I", "-c", f"import kquota.daemon.daemon, {modules}")
+
+
+def test_every_module_of_the_agent_and_every_command_works_without_what_is_left_out(
+    host: Host, installed: str
+):
+    modules = host.run("/opt/kquota/bin/python3", "-I", "-c", EVERY_MODULE).stdout.split()
+    assert {"kquota.cli.main", "kquota.daemon.daemon", "kquota.core.policy"} <= set(modules)
+    commands = [[]]
+    for path in commands:
+        result = host.run("kquota", *path, "--help")
+        assert "Usage:" in result.stdout
+        if not path or "COMMAND" in result.stdout.splitlines()[0]:
+            listed = result.stdout.partition("Commands:\n")[2]
+            commands += [[*path, line.split()[0]] for line in listed.splitlines() if line[2:3].isalpha()]
+    assert len(commands) > 20
+    assert "No such command" in host.run("kquota", "nonsense", code=2).stderr
+
+
+def test_commands_that_draw_tables_work_without_what_is_left_out(host: Host, installed: str):
+    host.write("/etc/kafka/server.properties", "node.id=1\nlog.dirs=/var\n")
+    host.write("/tmp/agent.yml", CONFIGURATION.replace("9093", "1"))
+    config = ("--config", "/tmp/agent.yml")
+    assert "HARD" in host.run("kquota", "volumes", *config).stdout
+    assert "staleness_seconds" in host.run("kquota", "config", "show", *config).stdout
+    # No broker is there: they show what they know.
+    for command in ("status", "explain"):
+        result = host.run("kquota", command, *config, "--timeout", "0.5", code=None)
+        assert result.stdout, command
+        assert "Traceback" not in result.stderr, command
+
+
+def test_it_holds_nothing_but_what_runs_on_a_broker(host: Host, installed: str, agent_package: Path):
+    control = subprocess.run(
+        ["dpkg-deb", "--field", agent_package], check=True, capture_output=True, text=True
+    )
+    kibibytes = int(re.findall(r"^Installed-Size: (\d+)$", control.stdout, re.MULTILINE)[0])
+    assert kibibytes * 1024 <= 50_000_000
+    packages = {name.parent.name for name in host.path("/opt/kquota/lib").glob("python3*/site-packages/*/*")}
+    assert {"kquota", "rich", "confluent_kafka"} <= packages
+    assert not packages & {
+        "kquota_pipeline",
+        "testbed",
+        "tests",
+        "tools",
+        "bench",
+        "pygments",
+        "pip",
+        "setuptools",
+    }
 
 
 def test_the_agent_s_user_and_directory_are_made(host: Host, installed: str):

@@ -1,9 +1,10 @@
 #!/bin/sh
 # stage-agent.sh DOWNLOADS STAGE: puts the agent below STAGE/opt/kquota, as a virtual environment of /usr/bin/python3.
 # Runs in the suite that the package is for; uses no network. DOWNLOADS/wheels holds what build-wheels.sh has made,
-# DOWNLOADS/build what that was built with.
+# DOWNLOADS/build what that was built with. leave_out.py and its list, left-out.txt, are in the folder of this script.
 set -eu
 export PIP_ROOT_USER_ACTION=ignore
+here=$(dirname "$0")
 downloads=$1 stage=$2
 home="$stage/opt/kquota"
 work=$(mktemp -d)
@@ -20,7 +21,7 @@ pip install --no-index --no-deps --no-compile --target "$packages" "$downloads"/
 rm -rf "$packages/bin"
 # Where the wheel lay on the building machine is nobody's business.
 find "$packages" -name direct_url.json -delete
-find "$packages" -name RECORD -exec sed -i '/direct_url\.json/d; /^\(\.\.\/\)*bin\//d' {} +
+/usr/bin/python3 "$here/leave_out.py" "$here/left-out.txt" "$packages"
 
 printf 'home = /usr/bin\ninclude-system-site-packages = false\nversion = %s\n' "$version" > "$home/pyvenv.cfg"
 # The minor version is part of the name: another Python would not find its packages.
