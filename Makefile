@@ -141,11 +141,10 @@ lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
 	MYPYPATH=. .venv-pipeline/bin/mypy --cache-dir .mypy_cache/pipeline --follow-imports silent -p kquota_pipeline -p bench.pipeline
 
 .PHONY: acceptance
-acceptance: deps ## Write anew what is made from the code: pages of reference, and the dashboard
+acceptance: deps ## Write the pages of reference, which are made from the code
 	$(PY) -m tools.acceptance
 	$(PY) -m tools.configuration
 	$(PY) -m tools.reference
-	$(PY) -m tools.dashboard
 
 .PHONY: docs
 docs: deps-docs ## The documentation as a site, in build/site; loads nothing from elsewhere
