@@ -143,7 +143,6 @@ lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
 .PHONY: acceptance
 acceptance: deps ## Write the pages of reference, which are made from the code
 	$(PY) -m tools.acceptance
-	$(PY) -m tools.configuration
 	$(PY) -m tools.reference
 
 .PHONY: docs

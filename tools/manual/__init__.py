@@ -1,1 +1,1 @@
-"""The manual pages, made from the text of --help and from the commented example of agent.yml."""
+"""The manual pages, made from the pages of reference about commands and configuration keys."""

@@ -22,22 +22,9 @@ def heading(words: str) -> str:
     return f'.SH "{text(words)}"'
 
 
-def subheading(words: str) -> str:
-    """Return the heading of a part of a section."""
-    return f'.SS "{text(words)}"'
-
-
-def paragraphs(blocks: Iterable[str], macro: str = ".PP") -> list[str]:
-    """Return paragraphs, all but the first after ``macro`` (which a heading or an item stands for)."""
-    lines: list[str] = []
-    for block in blocks:
-        lines += [macro] * bool(lines) + [text(block)]
-    return lines
-
-
-def item(tag: str, blocks: Iterable[str]) -> list[str]:
-    """Return a bold tag with indented paragraphs below it."""
-    return [".TP", f"\\fB{text(tag)}\\fP", *paragraphs(blocks, ".IP")]
+def item(tag: str, meaning: str = "") -> list[str]:
+    """Return a bold tag; its meaning, or what follows, is indented below it."""
+    return [".TP", f"\\fB{text(tag)}\\fP", *([text(meaning)] if meaning else [])]
 
 
 def sample(lines: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tools.freshness import asked_only_to_check, kept_fresh
 from tools.reference.broker import broker_page
 from tools.reference.commands import commands_page
+from tools.reference.configuration import configuration_page
 from tools.reference.messages import messages_page
 from tools.reference.metrics import metrics_page
 from tools.reference.roles import roles_page
@@ -18,6 +19,7 @@ DOCS = REPOSITORY / "docs"
 PAGES: Mapping[str, Callable[[Path], str]] = {
     "broker-properties.md": broker_page,
     "command-line.md": commands_page,
+    "configuration.md": configuration_page,
     "messages.md": messages_page,
     "metrics.md": metrics_page,
     "role-variables.md": roles_page,

@@ -1,14 +1,12 @@
-"""The page of configuration keys: made from the model and the example file, and fresh."""
+"""The page of configuration keys: made from the model and the example file."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tools.configuration.__main__ import EXAMPLE, PAGE, main
-from tools.configuration.example import read_example
-from tools.configuration.page import UnexplainedKey, all_keys, render_page
+from tests.unit.repository.tree import REPOSITORY
+from tools.reference.configuration import UnexplainedKey, all_keys, render_page
+from tools.reference.example import read_example
 
 TEXT = """\
 # the title
@@ -38,7 +36,7 @@ delta: [1]
 
 
 def example() -> str:
-    return EXAMPLE.read_text("utf-8")
+    return (REPOSITORY / "packaging/agent.yml.example").read_text("utf-8")
 
 
 def test_a_comment_belongs_to_the_key_after_it():
@@ -71,26 +69,10 @@ def test_every_key_of_the_settings_is_on_the_page_with_its_default():
     ("removed", "problem"),
     [
         ("state_dir: /var/lib/kquota\n", "state_dir is not in the example file"),
-        ("# What the agent remembers across restarts.\n", "state_dir has no comment in the example file"),
+        ("# The agent's memory across restarts.\n", "state_dir has no comment in the example file"),
     ],
 )
 def test_a_key_that_is_not_explained_is_named(removed, problem):
     assert removed in example()
     with pytest.raises(UnexplainedKey, match=problem):
         render_page(example().replace(removed, ""))
-
-
-def test_a_page_that_the_settings_have_overtaken_is_stale(tmp_path: Path, capsys):
-    page = tmp_path / "configuration.md"
-    assert main(["--check"], EXAMPLE, page) == 1
-    assert main([], EXAMPLE, page) == 0
-    assert main(["--check"], EXAMPLE, page) == 0
-    page.write_text(page.read_text("utf-8").replace("default: `30`", "default: `31`"), "utf-8")
-    assert main(["--check"], EXAMPLE, page) == 1
-    assert "is stale" in capsys.readouterr().err
-
-
-def test_the_page_of_this_repository_is_fresh(capsys):
-    result = main(["--check"])
-    assert result == 0, capsys.readouterr().err
-    assert PAGE.is_file()

@@ -12,8 +12,8 @@ import yaml
 from kquota.cli.main import application
 from kquota.daemon.metrics import AgentMetrics
 from tests.unit.repository.tree import REPOSITORY
-from tools.manual.command_page import leaves
 from tools.reference.__main__ import PAGES, main
+from tools.reference.commands import leaves
 from tools.reference.markdown import table
 
 

@@ -1,10 +1,11 @@
-"""Writes docs/configuration.md: every key with its meaning, default and what is allowed."""
+"""The page of configuration keys: each with its meaning, default and what is allowed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from pydantic import BaseModel
@@ -13,24 +14,8 @@ from pydantic.fields import FieldInfo
 from kquota.settings.kafka_options import OWNED_NAMES
 from kquota.settings.model import Settings
 from kquota.settings.problems import Allowed
-from tools.configuration.example import Explanation, read_example
-
-_HEAD = """\
-# Configuration
-
-<!-- Written by `python -m tools.configuration` from the settings and their example file. Do not edit. -->
-
-The agent reads `/etc/kquota/agent.yml`; a file to start from is
-[agent.yml.example](../packaging/agent.yml.example). `kquota config show` prints the settings in force.
-"""
-
-_REFUSED_HEAD = """\
-## Names of librdkafka that are refused
-
-kquota sets them itself.
-
-| names | because |
-|---|---|"""
+from tools.reference.example import Explanation, read_example
+from tools.reference.markdown import code, head, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +54,38 @@ def all_keys() -> list[Key]:
     return keys
 
 
-def render_page(example_text: str) -> str:
-    """Return the page.
+def configuration_page(repository: Path) -> str:
+    """Return docs/configuration.md.
 
     Raises:
-        UnexplainedKey: the example file does not explain a key.
+        UnexplainedKey: the example file says nothing about a key.
     """
-    head, explanations = read_example(example_text)
-    parts = [_HEAD, *(f"{paragraph}\n" for paragraph in head)]
+    return render_page((repository / "packaging/agent.yml.example").read_text("utf-8"))
+
+
+def render_page(example_text: str) -> str:
+    """Return the page for the text of an example file.
+
+    Raises:
+        UnexplainedKey: the example file says nothing about a key.
+    """
+    introduction, explanations = read_example(example_text)
+    lines = head(
+        "Configuration",
+        "The agent reads `/etc/kquota/agent.yml`; a file to start from is"
+        " [agent.yml.example](../packaging/agent.yml.example). `kquota config show` prints the settings in"
+        " force.",
+        *introduction,
+        origin="the settings and their example file",
+    )
     section = ""
     for key in sorted(all_keys(), key=lambda key: _position(explanations, key.name)):
         explanation = explanations[key.name]
         if explanation.section != section:
             section = explanation.section
-            parts.append(f"## {section}\n")
-        parts.append(_key(key, _prose(explanations, key), explanation.sample))
-    parts.append(_refused())
-    return "\n".join(parts)
+            lines += [f"## {section}", ""]
+        lines += _key(key, _prose(explanations, key), explanation.sample)
+    return "\n".join([*lines, *_refused()])
 
 
 def _leaves(
@@ -123,25 +123,26 @@ def _prose(explanations: dict[str, Explanation], key: Key) -> list[str]:
     return [key.section]
 
 
-def _key(key: Key, prose: list[str], sample: list[str]) -> str:
+def _key(key: Key, prose: list[str], sample: list[str]) -> list[str]:
     lines = [f"### `{key.name}`", ""]
     for paragraph in prose:
         lines += [paragraph, ""]
     if sample:
         lines += ["```yaml", *sample, "```", ""]
-    default = "none, the key is required" if key.default is None else f"`{key.default}`"
-    lines += [
+    default = "none, the key is required" if key.default is None else code(key.default)
+    return [
+        *lines,
         f"- default: {default}",
         f"- allowed: {key.allowed}",
         f"- environment: `KQUOTA_{key.name.replace('.', '__').upper()}`",
         "",
     ]
-    return "\n".join(lines)
 
 
-def _refused() -> str:
+def _refused() -> list[str]:
     reasons: dict[str, list[str]] = {}
     for name, why in OWNED_NAMES.items():
-        reasons.setdefault(why, []).append(f"`{name}`")
-    rows = [f"| {', '.join(names)} | {why} |" for why, names in reasons.items()]
-    return "\n".join([_REFUSED_HEAD, *(row.replace("<", "&lt;") for row in rows)]) + "\n"
+        reasons.setdefault(why, []).append(code(name))
+    rows = [[", ".join(names), why.replace("<", "&lt;")] for why, names in reasons.items()]
+    title = "## Names of librdkafka that are refused"
+    return [title, "", "kquota sets them itself.", "", *table(["names", "because"], rows)]

@@ -1,1 +1,0 @@
-"""The page of all configuration keys, made from the settings model and the commented example file."""
