@@ -149,10 +149,18 @@ acceptance: deps ## Write the pages of reference, which are made from the code
 docs: deps-docs ## The documentation as a site, in build/site; loads nothing from elsewhere
 	.venv-docs/bin/python -m tools.site
 
-.PHONY: pictures
-pictures: docs callback ## Take the pictures in docs/img anew, of real runs and pages (PICTURES_ARGS="--report FILE pages")
+# Of what pages pictures are taken: NAME=FILE. The browser reaches no host.
+PHOTOGRAPHED = site-home=build/site/docs/index.html site-reference=build/site/docs/configuration.html $(if $(REPORT),pipeline-report=$(REPORT))
+.PHONY: pictures pictures-of-pages
+pictures: callback pictures-of-pages ## Take the pictures in docs/img again, of real runs and pages (REPORT=FILE: also of that report of the pipeline)
+	$(AS_ROOT) $(PY) -m tools.pictures
+
+pictures-of-pages: docs
 	@tools/system-packages.sh browser
-	$(AS_ROOT) $(PY) -m tools.pictures $(PICTURES_ARGS)
+	profile=$$(mktemp -d); trap 'rm -rf "$$profile"' EXIT; for picture in $(PHOTOGRAPHED); do \
+	  page=$$(realpath -e "$${picture#*=}") || exit 1; timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$$profile" \
+	    --host-resolver-rules='MAP * ~NOTFOUND' --window-size=1200,900 --screenshot="docs/img/$${picture%%=*}.png" \
+	    "file://$$page" || exit 1; done
 
 .PHONY: callback
 callback: $(CALLBACK_JAR) ## Build the broker plug-in

@@ -1,1 +1,1 @@
-"""Pictures for the documents: of terminals as SVG, of pages in a browser as PNG, all of real runs."""
+"""Pictures of terminals for the documents, as SVG, of real runs."""
