@@ -1,4 +1,4 @@
-"""What the package of the agent leaves out of the wheels of its requirements."""
+"""The parts of its requirements that the agent's package leaves out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_what_is_listed_goes_and_the_record_lists_what_stays(folder: Path) -> None:
-    leave_out("# a comment\n\ngone  nobody imports it\n**/*.pyi  types\n", folder)
+    leave_out("# a comment\n\ngone  no code imports it\n**/*.pyi  types\n", folder)
     assert {path.name for path in folder.rglob("*")} == {
         "kept",
         "code.py",
