@@ -1,4 +1,4 @@
-"""Hosts for the tests: a fleet of a test's or module's own, gone at its end."""
+"""Hosts for the tests: each test or module has its own fleet, which is removed at the end."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def make_fleet() -> Iterator[MakeFleet]:
 
 @pytest.fixture(scope="module")
 def make_kafka(make_fleet: MakeFleet, tmp_path_factory: pytest.TempPathFactory) -> MakeKafka:
-    """Kafka on hosts, as operators have it before kquota comes."""
+    """Kafka on hosts, as operators run it before they install kquota."""
 
     def make(
         names: Sequence[str],
@@ -70,6 +70,6 @@ def make_kafka(make_fleet: MakeFleet, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def packages() -> Path:
-    """The folder with the packages for all suites, built anew when their sources are newer."""
+    """The folder with the packages for all suites, built again if their sources are newer."""
     subprocess.run(["make", "--silent", "packages-of-all-suites"], check=True, cwd=REPOSITORY)
     return REPOSITORY / "dist"

@@ -147,7 +147,7 @@ def test_a_rollout_with_a_password_that_is_refused_leaves_the_agent_as_it_was(ro
     given = {"kquota_dist_dir": str(rolled_out.packages)}
     host.write(f"{PASSWORD_FILE}.old", FIRST, mode=0o600)
     before = property_of(host, AGENT, "MainPID")
-    with pytest.raises(PlayFailed, match="is not restarted, and goes on as it was") as refused:
+    with pytest.raises(PlayFailed, match=r"kquota-agent\.service was not restarted") as refused:
         play(
             rolled_out.inventory,
             rollout,

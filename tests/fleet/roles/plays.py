@@ -1,4 +1,4 @@
-"""Running plays of the tests on this machine, with the roles as they are and nothing but files to change."""
+"""Run plays of the tests on this machine, with the unchanged roles; they change only files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAMS = REPOSITORY / ".venv-fleet/bin"
 
 
 class PlayFailed(AssertionError):
-    """A play ended with an error; the message is what it said."""
+    """A play failed; the message is its output."""
 
 
 def run_play(
@@ -25,7 +25,7 @@ def run_play(
     *options: str,
     inventory: str = "localhost,",
 ) -> str:
-    """Run tasks on this machine for all hosts of the inventory; return what Ansible said.
+    """Run tasks on this machine for all hosts of the inventory; return the output of Ansible.
 
     Raises:
         PlayFailed: a task failed.
@@ -45,7 +45,7 @@ def run_play(
 def run_playbook(
     folder: Path, playbook: Path, variables: Mapping[str, Any], *options: str, inventory: str
 ) -> str:
-    """Run a playbook for the hosts of the inventory, a file or a list; return what Ansible said.
+    """Run a playbook for the hosts of the inventory, a file or a list; return the output of Ansible.
 
     Raises:
         PlayFailed: a task failed.
@@ -76,7 +76,7 @@ def run_playbook(
 def run_tasks(
     folder: Path, entrances: Sequence[tuple[str, str]], variables: Mapping[str, Any], *options: str
 ) -> int:
-    """Run parts (role, tasks_from) of roles on localhost; return how many tasks changed something."""
+    """Run entry points (role, tasks_from) on localhost; return the number of changed tasks."""
     tasks = [
         {"ansible.builtin.include_role": {"name": role, "tasks_from": part, "public": True}}
         for role, part in entrances

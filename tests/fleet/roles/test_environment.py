@@ -1,4 +1,4 @@
-"""What the role adds to the environment of a broker's unit, and what it keeps of it."""
+"""The role keeps the environment of a broker's unit and adds its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JAR = "/jar"
 OURS = "/etc/kquota-callback/log4j2.yaml"
 KAFKAS = "/opt/kafka/config/log4j2.yaml"
 FLAGS = "-Dother=1 -Dlog4j2.configurationFile=/own.yaml -Dlog4j2.contextSelector=some.Selector"
-# By name: what the unit itself has, its files, and the class path and the logging that come of it.
+# By name: the unit's environment, its environment files, and the resulting class path and logging options.
 CASES = {
     "nothing": ("", [], JAR, f"-Dlog4j2.configurationFile={KAFKAS},{OURS}"),
     "options": (
@@ -39,7 +39,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the environment file of each case."""
+    """A folder with the environment file that the role writes in each case."""
     folder = tmp_path_factory.mktemp("environments")
     (folder / "server.properties").write_text("node.id=1\n")
     given = {
@@ -61,7 +61,13 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     template = REPOSITORY / "roles/kquota_callback/templates/broker.env.j2"
     written = {"src": str(template), "dest": str(folder / "{{ inventory_hostname }}")}
     tasks = [
-        {"ansible.builtin.include_role": {"name": "kquota_callback", "tasks_from": "read", "public": True}},
+        {
+            "ansible.builtin.include_role": {
+                "name": "kquota_callback",
+                "tasks_from": "facts_properties",
+                "public": True,
+            }
+        },
         {"ansible.builtin.template": written},
     ]
     run_play(folder, tasks, variables, inventory=",".join(CASES))
@@ -69,7 +75,7 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_the_unit_has_is_kept_and_ours_is_added(environments: Path, name: str) -> None:
+def test_the_unit_s_environment_is_kept_and_the_role_s_is_added(environments: Path, name: str) -> None:
     lines = (environments / name).read_text("utf-8").splitlines()
     _, _, class_path, logging = CASES[name]
     assert f'CLASSPATH="{class_path}"' in lines

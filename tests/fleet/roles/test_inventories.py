@@ -1,4 +1,4 @@
-"""What the roles write for the example inventories is taken by the programs that read it."""
+"""Programs accept the files that the roles write for the example inventories."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ INVENTORIES = sorted((REPOSITORY / "inventories").iterdir())
 
 
 @pytest.mark.parametrize("inventory", INVENTORIES, ids=lambda path: path.name)
-def test_the_agent_takes_its_configuration(inventory: Path, tmp_path: Path) -> None:
+def test_the_agent_accepts_its_configuration(inventory: Path, tmp_path: Path) -> None:
     tasks = [
-        # Makes the role's defaults and variables known, and runs nothing of it.
+        # Loads the defaults and variables of the role without running it.
         {"ansible.builtin.import_role": {"name": "kquota_agent", "tasks_from": "service"}, "when": False},
         {
             "ansible.builtin.template": {
@@ -54,11 +54,11 @@ def test_the_agent_takes_its_configuration(inventory: Path, tmp_path: Path) -> N
 SHARED_HOSTS = [
     task
     for task in yaml.safe_load((REPOSITORY / "playbooks/tasks/preflight.yml").read_text("utf-8"))
-    if "share a host" in task["name"]
+    if "on one host" in task["name"]
 ]
 
 
-def test_two_brokers_of_a_host_can_not_have_one_port(tmp_path: Path) -> None:
+def test_two_brokers_on_a_host_cannot_have_the_same_port(tmp_path: Path) -> None:
     inventory = str(REPOSITORY / "inventories/several-brokers")
     run_play(tmp_path, SHARED_HOSTS, {}, inventory=inventory)
     same = {"kquota_agent_metrics_listen": "127.0.0.1:9464"}
@@ -66,7 +66,7 @@ def test_two_brokers_of_a_host_can_not_have_one_port(tmp_path: Path) -> None:
         run_play(tmp_path, SHARED_HOSTS, same, inventory=inventory)
 
 
-def test_a_controller_beside_a_broker_has_a_name_of_its_own(tmp_path: Path) -> None:
+def test_a_controller_on_a_broker_s_host_needs_a_name(tmp_path: Path) -> None:
     def check(controller: dict[str, str]) -> None:
         file = tmp_path / "hosts.yml"
         brokers = {"hosts": {"broker-1": {"ansible_host": "metal1"}}}
@@ -79,10 +79,10 @@ def test_a_controller_beside_a_broker_has_a_name_of_its_own(tmp_path: Path) -> N
         check({})
 
 
-def test_a_unit_is_named_in_full(tmp_path: Path) -> None:
+def test_a_unit_needs_its_full_name(tmp_path: Path) -> None:
     text = (REPOSITORY / "roles/kquota_callback/tasks/preflight_node.yml").read_text("utf-8")
-    tasks = [task for task in yaml.safe_load(text) if "The unit is there" in task["name"]]
-    # systemctl takes either.
+    tasks = [task for task in yaml.safe_load(text) if "unit exists" in task["name"]]
+    # systemctl accepts both.
     given = {"kquota_callback_unit_show": {"stdout": "LoadState=loaded\nActiveState=active"}}
     run_play(tmp_path, tasks, {**given, "kquota_callback_broker_unit": "kafka@a.service"})
     with pytest.raises(PlayFailed, match=r"no\s+unit\s+kafka\s+on"):

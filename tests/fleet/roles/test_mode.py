@@ -1,4 +1,4 @@
-"""The mode: plays that are told none leave it as it is."""
+"""The mode: plays without one keep it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODES = {"a": "enforce", "b": "observe", "c": "enforce"}
 
 
 def set_mode(folder: Path, variables: Mapping[str, str], *options: str) -> str:
-    """Run the play here for brokers whose agents have a configuration each, but for d, which is new."""
+    """Run the play for brokers whose agents have a configuration, except d, which is new."""
     hosts = {}
     for name in [*MODES, "d"]:
         file = folder / f"{name}.yml"
@@ -35,7 +35,7 @@ def set_mode(folder: Path, variables: Mapping[str, str], *options: str) -> str:
 @pytest.mark.parametrize(
     "variables", [{}, pytest.param({"kquota_mode": ""}, marks=pytest.mark.long)], ids=["not given", "empty"]
 )
-def test_without_a_mode_nothing_changes_and_it_is_said_who_does_what(
+def test_without_a_mode_nothing_changes_and_the_play_reports_the_modes(
     variables: Mapping[str, str], tmp_path: Path
 ) -> None:
     said = set_mode(tmp_path, variables)
@@ -45,7 +45,7 @@ def test_without_a_mode_nothing_changes_and_it_is_said_who_does_what(
     assert {name: yaml.safe_load((tmp_path / f"{name}.yml").read_text())["mode"] for name in MODES} == MODES
 
 
-def test_a_mode_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_mode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlayFailed, match="kquota_mode is 'enfroce'"):
         set_mode(tmp_path, {"kquota_mode": "enfroce"})
 
@@ -61,7 +61,7 @@ COMMANDS = {
     [pytest.param((), 1, marks=pytest.mark.long), (("--limit=a",), 0)],
     ids=["all", "one"],
 )
-def test_one_broker_observes_by_its_agent_and_the_setting_of_all_brokers_stays(
+def test_a_single_broker_observes_through_its_agent_and_the_setting_of_all_brokers_stays(
     options: Sequence[str], changes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in COMMANDS.items():
@@ -83,19 +83,19 @@ def test_one_broker_observes_by_its_agent_and_the_setting_of_all_brokers_stays(
     assert sum("--describe" in line for line in lines) == 1
 
 
-# What is asked for, what the agent has, and what the rollout gives it.
+# The wanted mode, the agent's current mode, and the mode that the rollout sets.
 CASES: list[tuple[dict[str, str], str, str]] = [
     ({}, "enforce", "enforce"),
     ({}, "observe", "observe"),
     ({"kquota_mode": ""}, "enforce", "enforce"),
-    # Enforcing begins once the plug-in was seen to exempt the agent, at the end of the rollout.
+    # The agent enforces only after the plug-in exempts it, at the end of the rollout.
     ({"kquota_mode": "enforce"}, "observe", "observe"),
     ({"kquota_mode": "enforce"}, "enforce", "enforce"),
     ({"kquota_mode": "observe"}, "enforce", "observe"),
 ]
 
 
-def test_a_rollout_gives_an_agent_the_mode_that_it_has_unless_it_shall_observe(tmp_path: Path) -> None:
+def test_a_rollout_keeps_the_mode_of_an_agent_unless_it_must_observe(tmp_path: Path) -> None:
     plays = yaml.safe_load((PLAYBOOKS / "rollout.yml").read_text("utf-8"))
     (expression,) = [
         task["vars"]["kquota_agent_mode"]
@@ -104,7 +104,7 @@ def test_a_rollout_gives_an_agent_the_mode_that_it_has_unless_it_shall_observe(t
         if "kquota_agent_mode" in task.get("vars", {})
     ]
     hosts = {
-        f"case-{number}": {**given, "kquota_present_mode": present, "then": then}
+        f"case-{number}": {**given, "kquota_current_mode": present, "then": then}
         for number, (given, present, then) in enumerate(CASES)
     }
     inventory = tmp_path / "hosts.yml"
@@ -112,3 +112,24 @@ def test_a_rollout_gives_an_agent_the_mode_that_it_has_unless_it_shall_observe(t
     check = {"ansible.builtin.assert": {"that": "mode == then"}, "vars": {"mode": expression}}
     said = run_play(tmp_path, [check], {}, inventory=str(inventory))
     assert said.rsplit("PLAY RECAP", 1)[1].count("ok=1") == len(CASES)
+
+
+def test_a_mode_that_an_operator_set_for_all_brokers_is_replaced_only_by_force(
+    tmp_path: Path,
+) -> None:
+    tasks = [
+        {key: value for key, value in task.items() if key != "run_once"}
+        for task in yaml.safe_load((PLAYBOOKS / "tasks/change_mode.yml").read_text("utf-8"))
+        if "kquota_mend_the_glass" in str(task)
+    ]
+    given = {"none": {}, "new": {"kquota_force_enforce": True}, "old": {"kquota_mend_the_glass": True}}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": given}}))
+    modes = {"kquota_mode": "enforce", "kquota_brokers_mode": "observe"}
+    with pytest.raises(PlayFailed) as failed:
+        run_play(tmp_path, tasks, modes, inventory=str(inventory))
+    said, recap = str(failed.value).rsplit("PLAY RECAP", 1)
+    failures = {line.split()[0]: "failed=1" in line for line in recap.splitlines() if "failed=" in line}
+    assert failures == {"none": True, "new": False, "old": False}
+    assert "-e kquota_force_enforce=true" in " ".join(said.split())
+    assert said.count("DEPRECATED") == 1

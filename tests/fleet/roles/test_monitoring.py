@@ -35,7 +35,7 @@ def promtool() -> Path:
 
 
 class Monitoring:
-    """A host with Prometheus and Grafana, as far as files go."""
+    """The files of a host with Prometheus and Grafana."""
 
     def __init__(self, folder: Path, promtool: Path) -> None:
         self.folder = folder
@@ -59,7 +59,7 @@ class Monitoring:
         (self.prometheus / "prometheus.yml").write_text(yaml.safe_dump(document), "utf-8")
 
     def apply(self, *options: str, tasks_from: str = "main", **variables: object) -> int:
-        """Run the role; return how many tasks changed something."""
+        """Run the role; return the number of changed tasks."""
         tasks = [{"ansible.builtin.include_role": {"name": "kquota_monitoring", "tasks_from": tasks_from}}]
         said = run_play(
             self.folder,
@@ -83,7 +83,7 @@ def host(tmp_path: Path, promtool: Path) -> Monitoring:
     return Monitoring(tmp_path, promtool)
 
 
-def test_rules_targets_and_dashboard_are_where_they_are_looked_for(host: Monitoring, promtool: Path) -> None:
+def test_rules_targets_and_dashboard_are_written_and_removed(host: Monitoring, promtool: Path) -> None:
     assert host.apply("--check") > 0
     assert host.written() == set(), "a check writes nothing"
     assert host.apply() > 0
@@ -107,7 +107,7 @@ def test_rules_targets_and_dashboard_are_where_they_are_looked_for(host: Monitor
     provider = yaml.safe_load((host.folder / "grafana/provisioning/kquota.yml").read_text("utf-8"))
     assert provider["providers"][0]["options"]["path"] == str(host.folder / "grafana/dashboards")
 
-    # Debian 12's Prometheus knows no scrape_config_files: the job below scrape_configs serves as well.
+    # Prometheus of Debian 12 has no scrape_config_files: the job works in scrape_configs, too.
     job = yaml.safe_load((host.prometheus / "scrape/kquota.yml").read_text("utf-8"))["scrape_configs"]
     host.configure({"rule_files": ["rules/*.yml"], "scrape_configs": job})
     checked = subprocess.run(
@@ -124,9 +124,9 @@ def test_rules_targets_and_dashboard_are_where_they_are_looked_for(host: Monitor
     assert host.written() == set()
 
 
-def test_what_would_not_work_ends_the_run_and_is_named(host: Monitoring, tmp_path: Path) -> None:
+def test_a_missing_include_or_an_invalid_rule_fails_the_role(host: Monitoring, tmp_path: Path) -> None:
     host.configure({"rule_files": ["other/*.yml"]})
-    with pytest.raises(PlayFailed, match=r"has to name what was written(.|\n)*scrape_config_files"):
+    with pytest.raises(PlayFailed, match=r"prometheus\.yml on localhost(.|\n)*scrape_config_files"):
         host.apply()
 
     broken = tmp_path / "broken"

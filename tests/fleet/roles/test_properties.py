@@ -1,4 +1,4 @@
-"""What the role does to a broker's server.properties."""
+"""How the role changes a broker's server.properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kquota.observe.server_properties import read_broker_properties
 from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 
 Variables = Callable[..., dict[str, object]]
-SET = (("kquota_callback", "read"), ("kquota_callback", "properties"))
+SET = (("kquota_callback", "facts_properties"), ("kquota_callback", "configure_properties"))
 UNSET = (("kquota_callback", "remove_properties"),)
 ORIGINAL = """\
 # Ours since 2019
@@ -30,7 +30,7 @@ ssl.key.password=hunter2
 """
 
 OWN = "org.example.Authorizer"
-# By name: how a file says which authorizer the cluster has, and what the fence gets to wrap.
+# By name: the spelling of the authorizer in a file, and the authorizer that the fence wraps.
 AUTHORIZERS = {
     "equals": (f"authorizer.class.name={OWN}\n", OWN),
     "colon": (f"authorizer.class.name : {OWN}\n", OWN),
@@ -69,7 +69,7 @@ def variables(plug_in: dict[str, object]) -> Variables:
     }
 
 
-def test_a_block_at_the_end_is_all_that_changes_and_taking_it_out_restores_every_byte(
+def test_only_a_block_at_the_end_changes_and_removing_it_restores_every_byte(
     server_properties: Path, tmp_path: Path, variables: Variables
 ) -> None:
     given = variables(server_properties, kquota_fence=True)
@@ -103,12 +103,12 @@ def test_a_block_at_the_end_is_all_that_changes_and_taking_it_out_restores_every
     assert run_tasks(tmp_path, UNSET, given) == 0
 
 
-def test_a_trial_run_changes_nothing_and_shows_no_password(
+def test_check_mode_changes_nothing_and_shows_no_password(
     server_properties: Path, tmp_path: Path, variables: Variables
 ) -> None:
     assert run_tasks(tmp_path, SET, variables(server_properties), "--check", "--diff") == 1
     assert server_properties.read_text("utf-8") == ORIGINAL
-    # The output of a play that succeeds is not returned; this one fails after the same tasks.
+    # run_tasks returns no output of a successful play, so that this one fails after the same tasks.
     entrances = (*SET, ("kquota_callback", "nowhere"))
     with pytest.raises(PlayFailed) as failed:
         run_tasks(tmp_path, entrances, variables(server_properties), "--check", "--diff", "-vvv")
@@ -116,15 +116,13 @@ def test_a_trial_run_changes_nothing_and_shows_no_password(
     assert "hunter2" not in str(failed.value)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, variables: Variables) -> None:
-    with pytest.raises(PlayFailed, match=r"There is no file .*/absent\.properties on localhost"):
+def test_a_missing_file_is_reported(tmp_path: Path, variables: Variables) -> None:
+    with pytest.raises(PlayFailed, match=r"no\s+file\s+\S*/absent\.properties\s+on\s+localhost"):
         run_tasks(tmp_path, SET, variables(tmp_path / "absent.properties"))
 
 
-def test_the_fence_wraps_the_authorizer_however_the_file_spells_it(
-    tmp_path: Path, variables: Variables
-) -> None:
-    """A host for each spelling, so that one play is enough."""
+def test_the_fence_wraps_the_authorizer_in_every_spelling(tmp_path: Path, variables: Variables) -> None:
+    """One host for each spelling, in one play."""
     for name, (text, _) in AUTHORIZERS.items():
         (tmp_path / f"{name}.properties").write_bytes(f"node.id 7\n{text}".encode("latin-1"))
     given = variables(tmp_path / "{{ inventory_hostname }}.properties", kquota_fence=True)
@@ -142,7 +140,7 @@ def test_the_fence_wraps_the_authorizer_however_the_file_spells_it(
     assert found == {name: wrapped for name, (_, wrapped) in AUTHORIZERS.items()}
 
 
-def test_what_the_roles_need_of_the_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
+def test_the_roles_read_the_file_as_java_does(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
         "broker.id 3\nlog.dirs \\\n  /data/1, \\\n  /data/\\u0032\nlisteners SASL\\://a:1,b\\://:2\n"
@@ -150,15 +148,15 @@ def test_what_the_roles_need_of_the_file_is_read_as_java_reads_it(tmp_path: Path
     )
     wanted = {
         "node": "{{ kquota_callback_node_id }} {{ kquota_agent_node_id }}",
-        "callback": "{{ kquota_callback_foreign_properties['client.quota.callback.class'] }}",
-        "tiered": "{{ kquota_callback_tiered | bool }}",
-        "unfinished": "{{ kquota_callback_unfinished | bool }}",
+        "callback": "{{ kquota_callback_original_properties['client.quota.callback.class'] }}",
+        "tiered": "{{ kquota_callback_tiered_storage | bool }}",
+        "unfinished": "{{ kquota_callback_ends_in_continuation | bool }}",
         "log_dirs": "{{ kquota_agent_log_dirs }}",
         "listeners": "{{ kquota_agent_listeners }}",
     }
     tasks = [
         *(
-            {"ansible.builtin.include_role": {"name": role, "tasks_from": "read", "public": True}}
+            {"ansible.builtin.include_role": {"name": role, "tasks_from": "facts_properties", "public": True}}
             for role in ("kquota_callback", "kquota_agent")
         ),
         {"ansible.builtin.copy": {"content": "{{ wanted | to_json }}", "dest": str(tmp_path / "found")}},
@@ -174,7 +172,7 @@ def test_what_the_roles_need_of_the_file_is_read_as_java_reads_it(tmp_path: Path
     }
 
 
-def test_a_file_that_cannot_be_parsed_is_named_without_its_passwords(
+def test_a_file_that_cannot_be_parsed_is_reported_without_its_passwords(
     server_properties: Path, tmp_path: Path, variables: Variables
 ) -> None:
     server_properties.write_text(ORIGINAL + "log.dir=\\u00g0\n")

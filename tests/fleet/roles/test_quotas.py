@@ -1,4 +1,4 @@
-"""Quotas, groups and thresholds as role variables: what brokers get, and what is refused beforehand."""
+"""Role variables of quotas, groups and thresholds: the resulting files, and the refused values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kquota.core.topic_thresholds import TopicThresholds, parse_thresholds
 from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 
 PROPERTIES = (
-    ("kquota_callback", "read"),
+    ("kquota_callback", "facts_properties"),
     ("kquota_callback", "preflight_quotas"),
-    ("kquota_callback", "properties"),
+    ("kquota_callback", "configure_properties"),
 )
-THRESHOLDS = (("kquota_callback", "thresholds"),)
+THRESHOLDS = (("kquota_callback", "configure_thresholds"),)
 ORIGINAL = "node.id=7\nssl.key.password=hunter2\n"
 QUOTAS: dict[str, Any] = {
     "kquota_callback_produce_default": "2M",
@@ -72,10 +72,8 @@ def test_quotas_and_groups_become_broker_properties_that_the_plug_in_takes(
     assert "kquota.quota." not in (tmp_path / "server.properties").read_text("utf-8")
 
 
-def test_what_the_plug_in_would_not_start_with_never_gets_into_the_file(
-    tmp_path: Path, given: dict[str, Any]
-) -> None:
-    # Only the plug-in knows which names a pattern takes.
+def test_properties_that_the_plug_in_refuses_are_not_written(tmp_path: Path, given: dict[str, Any]) -> None:
+    # Only the plug-in knows which names a pattern matches.
     conflict = {
         "kquota_callback_produce_overrides": {"orders-app": "1M"},
         "kquota_callback_quota_groups": [
@@ -95,26 +93,29 @@ GROUP = {"name": "a", "client_ids": ["x"], "produce": "1M"}
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"produce_default": "2MB"}, r"kquota_callback_produce_default is '2MB', allowed are bytes per second"),
     ({"fetch_overrides": {"c": "fast"}}, r"kquota_callback_fetch_overrides\.c is 'fast'"),
-    ({"produce_overrides": {"a,b": "2M"}}, r"'a,b' has an override and a comma"),
-    ({"quota_groups": [GROUP, GROUP]}, r"a group is called 'a', allowed are .* each name once"),
-    ({"quota_groups": [GROUP | {"name": "a b"}]}, r"a group is called 'a b'"),
-    ({"quota_groups": [{"name": "a", "produce": "1M"}]}, r"group a: it has no members"),
-    ({"quota_groups": [{"name": "a", "client_ids": ["x"]}]}, r"group a: it has no limit"),
-    ({"quota_groups": [GROUP | {"client_ids": ["x;y"]}]}, r"'x;y' has a semicolon"),
-    ({"quota_groups": [GROUP | {"produce_total": "9M", "topics": "t"}]}, r"allowed is one of them"),
-    ({"quota_groups": [GROUP | {"fetch_total": "9M"}]}, r"allowed are both or neither"),
+    ({"produce_overrides": {"a,b": "2M"}}, r"client id 'a,b' .* comma"),
+    ({"quota_groups": [GROUP, GROUP]}, r"the name 'a' is .*, allowed are .* each name once"),
+    ({"quota_groups": [GROUP | {"name": "a b"}]}, r"the name 'a b' is invalid"),
+    ({"quota_groups": [{"name": "a", "produce": "1M"}]}, r"group a: .* members"),
+    ({"quota_groups": [{"name": "a", "client_ids": ["x"]}]}, r"group a: .* limit"),
+    ({"quota_groups": [GROUP | {"client_ids": ["x;y"]}]}, r"group a: 'x;y' .* semicolon"),
+    (
+        {"quota_groups": [GROUP | {"produce_total": "9M", "topics": "t"}]},
+        r"group a: .* each broker and .* cluster exclude",
+    ),
+    ({"quota_groups": [GROUP | {"fetch_total": "9M"}]}, r"group a: topics and .*fetch_total"),
     ({"topic_thresholds": {"topics": {"t": "1M"}}}, r"topic_thresholds\.total is 'missing'"),
-    ({"topic_thresholds": {"total": "1M", "topics": {"a/b": "1"}}}, r"'a/b' is no name of a topic"),
+    ({"topic_thresholds": {"total": "1M", "topics": {"a/b": "1"}}}, r"topic_thresholds\.topics: 'a/b'"),
     (
         {"topic_thresholds": {"total": 100, "topics": {"a": "81", "b": 20}}},
-        r"add up to 101, .* total of 100 ",
+        r"topic_thresholds of host\d+: .* 101 .* total of 100 ",
     ),
 ]
 
 
 @pytest.mark.accepts("D2")
 def test_what_contradicts_itself_is_refused_with_its_place(tmp_path: Path, given: dict[str, Any]) -> None:
-    """A host for each contradiction, so that one play is enough."""
+    """One host for each invalid value, in one play."""
     hosts = {
         f"host{number}": {f"kquota_callback_{name}": value for name, value in variables.items()}
         for number, (variables, _) in enumerate(WRONG)
@@ -123,7 +124,7 @@ def test_what_contradicts_itself_is_refused_with_its_place(tmp_path: Path, given
     inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
     tasks = [
         {"ansible.builtin.include_role": {"name": "kquota_callback", "tasks_from": part}}
-        for part in ("preflight_quotas", "thresholds")
+        for part in ("preflight_quotas", "configure_thresholds")
     ]
     with pytest.raises(PlayFailed) as failed:
         run_play(tmp_path, tasks, given, inventory=str(inventory))

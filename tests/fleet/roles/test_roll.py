@@ -1,4 +1,4 @@
-"""Which nodes are restarted, in which order, by the plays as they are; what happens to each is left out."""
+"""The order in which the plays change nodes, without the changes of each node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODES = {"a": "1", "b": "2", "c": "3"}
 
 
 def roll(active: str) -> list[dict[str, Any]]:
-    """The plays, while that node is the active controller; instead of being rolled, nodes say their names."""
+    """The plays with that node as the active controller; nodes print their names instead of changing."""
     first, *others = yaml.safe_load(PLAYS.read_text("utf-8"))
     asks = ("ansible.builtin.include_role", "ansible.builtin.include_tasks")
     first["tasks"] = [task for task in first["tasks"] if not any(name in task for name in asks)]
@@ -45,7 +45,7 @@ def test_the_active_controller_comes_last_at_each_of_two_rolls_in_one_run(tmp_pa
     assert [sorted(rolled[3:5]), *rolled[5:]] == [["b", "c"], "a"]
 
 
-# By node: what its unit says, and whether it goes back before any other. The last is started all the time.
+# By node: the state of its unit, and whether it is restored first. systemd keeps restarting the last one.
 UNITS = {
     "failed": ("ActiveState=failed\nNRestarts=0\nMainPID=0\nSeconds=", True),
     "about-to-be-started": ("ActiveState=activating\nNRestarts=7\nMainPID=0\nSeconds=", True),
@@ -57,17 +57,19 @@ UNITS = {
 }
 
 
-def test_a_roll_back_begins_with_what_does_not_start_whatever_it_looks_like_a_moment_later(
+def test_a_rollback_begins_with_nodes_that_fail_to_start_even_if_their_state_changes(
     tmp_path: Path,
 ) -> None:
     first, *_ = yaml.safe_load(ROLLBACK.read_text("utf-8"))
     look, remember, goes_back = first["tasks"]
-    assert look["ansible.builtin.include_role"]["tasks_from"] == "look"
+    assert look["ansible.builtin.include_role"]["tasks_from"] == "facts"
     taken_out, started = goes_back["block"]
     assert taken_out["ansible.builtin.include_role"]["tasks_from"] == "remove"
-    variables_of_the_role = {"ansible.builtin.import_role": {"name": "kquota_callback", "tasks_from": "look"}}
+    variables_of_the_role = {
+        "ansible.builtin.import_role": {"name": "kquota_callback", "tasks_from": "facts"}
+    }
     seen = {"ansible.builtin.set_fact": {"kquota_callback_unit_show": {"stdout": "{{ unit }}"}}}
-    # It looks at the node once more, and another process is there.
+    # The role gathers the facts again and finds another process.
     later = {"ansible.builtin.set_fact": {"kquota_callback_unit_show": {"stdout": "ActiveState=active"}}}
     said = {"name": started["name"], "ansible.builtin.debug": {"msg": "started {{ inventory_hostname }}"}}
     first["tasks"] = [

@@ -1,4 +1,4 @@
-"""Where the role puts the agent's secrets, and that it shows none."""
+"""The role writes the agent's secrets to files and shows none."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ROLE = REPOSITORY / "roles/kquota_agent"
 SASL = str(REPOSITORY / "inventories/sasl")
 PASSWORD = "correct-horse-battery-staple"
 KNOWN: dict[str, Any] = {
-    # Makes the role's defaults and variables known, and runs nothing of it.
+    # Loads the defaults and variables of the role without running it.
     "ansible.builtin.import_role": {"name": "kquota_agent", "tasks_from": "service"},
     "when": False,
 }
 
 
 def named(file: str, part: str) -> dict[str, Any]:
-    """The task of the role, also one in a block, whose name holds that."""
+    """The task of the role, possibly in a block, whose name contains `part`."""
     tasks = yaml.safe_load((ROLE / "tasks" / file).read_text("utf-8"))
     (found,) = [task for each in tasks for task in each.get("block", [each]) if part in task["name"]]
     assert isinstance(found, dict)
@@ -33,7 +33,7 @@ def named(file: str, part: str) -> dict[str, Any]:
 
 def test_a_secret_becomes_a_file_and_a_credential_stays_where_it_is(tmp_path: Path) -> None:
     secrets = named("configure.yml", "Write the secrets")
-    secrets["ansible.builtin.copy"] |= {"owner": "root", "group": "root"}  # nobody is called kquota here
+    secrets["ansible.builtin.copy"] |= {"owner": "root", "group": "root"}  # there is no group kquota here
     templates = [
         {
             "ansible.builtin.template": {
@@ -67,8 +67,13 @@ def test_a_secret_becomes_a_file_and_a_credential_stays_where_it_is(tmp_path: Pa
     assert (read["sasl.password"], read["ssl.key.password"]) == (PASSWORD, "another")
 
 
-def test_a_configuration_that_names_credentials_is_checked_by_who_gets_them(tmp_path: Path) -> None:
-    write = {"ansible.builtin.copy": {"content": "{{ kquota_agent_check }}", "dest": f"{tmp_path}/check"}}
+def test_a_configuration_with_credentials_is_checked_by_a_unit_that_gets_them(tmp_path: Path) -> None:
+    write = {
+        "ansible.builtin.copy": {
+            "content": "{{ kquota_agent_validate_command }}",
+            "dest": f"{tmp_path}/check",
+        }
+    }
     run_play(tmp_path, [KNOWN, write], {})
     plain = ["kquota", "config", "check", "--config", "FILE"]
     assert shlex.split((tmp_path / "check").read_text("utf-8") % "FILE") == plain
@@ -83,11 +88,11 @@ def test_a_configuration_that_names_credentials_is_checked_by_who_gets_them(tmp_
     "variables",
     [
         {"kquota_kafka_secrets": {}},
-        {"kquota_kafka_secrets": {}, "kquota_agent_secret_files": {"sasl.password": "nobody-hands-it-over"}},
+        {"kquota_kafka_secrets": {}, "kquota_agent_secret_files": {"sasl.password": "no-such-credential"}},
     ],
 )
 def test_a_login_without_a_password_is_refused(variables: dict[str, object], tmp_path: Path) -> None:
-    tasks = [KNOWN, named("preflight_host.yml", "has a name and a password")]
+    tasks = [KNOWN, named("preflight_host.yml", "user name and password")]
     run_play(tmp_path, tasks, {"vault_kquota_agent_password": PASSWORD}, inventory=SASL)
-    with pytest.raises(PlayFailed, match=r"sasl_ssl\s+takes\s+sasl\.username"):
+    with pytest.raises(PlayFailed, match=r"sasl_ssl\s+needs\s+sasl\.username"):
         run_play(tmp_path, tasks, variables, inventory=SASL)

@@ -1,4 +1,4 @@
-"""The example inventories, with the roles' own defaults, pass the check with which each role begins."""
+"""The example inventories with the roles' defaults pass the roles' argument specifications."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tests.fleet.roles.plays import PlayFailed, run_play
 from tests.unit.repository.tree import REPOSITORY
 
 INVENTORIES = sorted((REPOSITORY / "inventories").iterdir())
-# Each with a part of it by which its defaults become known.
+# Each with an entry point that loads its defaults.
 ROLES = {
     "kquota_agent": "service",
-    "kquota_callback": "read",
+    "kquota_callback": "facts_properties",
     "kquota_tls": "remove",
     "kquota_topic": "remove",
 }
 
 
 def checks(role: str, part: str) -> list[dict[str, Any]]:
-    """Tasks that check the role's variables as it does itself, and run nothing of it."""
+    """Tasks that validate the role's variables without running the role."""
     text = (REPOSITORY / f"roles/{role}/meta/argument_specs.yml").read_text("utf-8")
     options = yaml.safe_load(text)["argument_specs"]["main"]["options"]
     return [
@@ -32,13 +32,13 @@ def checks(role: str, part: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("inventory", INVENTORIES, ids=lambda path: path.name)
-def test_every_role_takes_the_inventory(inventory: Path, tmp_path: Path) -> None:
+def test_every_role_accepts_the_inventory(inventory: Path, tmp_path: Path) -> None:
     tasks = [task for role, part in ROLES.items() for task in checks(role, part)]
     variables = {"vault_kquota_agent_password": "secret"}
     run_play(tmp_path, tasks, variables, inventory=str(inventory))
 
 
 def test_a_wrong_value_is_refused(tmp_path: Path) -> None:
-    tasks, variables = checks("kquota_callback", "read"), {"kquota_fallback_action": "close"}
+    tasks, variables = checks("kquota_callback", "facts_properties"), {"kquota_fallback_action": "close"}
     with pytest.raises(PlayFailed, match="value of kquota_callback_fallback_action must be one of"):
         run_play(tmp_path, tasks, variables, inventory=str(REPOSITORY / "inventories/tls"))

@@ -1,4 +1,4 @@
-"""Parts of plays and roles, chosen by tags: each has what it needs from the parts before."""
+"""Parts of plays and roles that tags select: each includes the facts that it needs."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tests.fleet.roles.plays import PROGRAMS, run_play, run_playbook
 from tests.unit.repository.tree import REPOSITORY
 
 PLAYBOOKS = REPOSITORY / "playbooks"
-READS = ("Preflight | The host", "Install | Remember whether the rest can be shown")
-# By role and tag: some of the tasks that run.
+READS = ("Preflight | Check the host", "Verify | Set whether the agent is installed")
+# By role and tag: some of the tasks that it runs.
 PARTS = {
     ("kquota_agent", "kquota_install"): (*READS, "Install | Install the package"),
     ("kquota_agent", "kquota_configure"): (*READS, "Configure | Write the configuration"),
-    ("kquota_agent", "kquota_service"): (READS[1], "Service | Enable and start"),
+    ("kquota_agent", "kquota_service"): (READS[1], "Service | Enable and start the agent"),
     ("kquota_callback", "kquota_configure"): (
-        "Look | Read the unit's other environment files",
-        "Properties | Set them",
+        "Facts | Read the unit's other environment files",
+        "Configure | Write the node's properties",
     ),
 }
 
 
 @pytest.mark.parametrize("playbook", ["rollout", "upgrade"])
 @pytest.mark.parametrize("tag", ["kquota_topics", "kquota_plug_in", "kquota_mode"])
-def test_parts_without_the_agents_do_not_fail_for_want_of_the_agents_mode(
+def test_parts_without_the_agents_do_not_need_the_agents_mode(
     playbook: str, tag: str, tmp_path: Path
 ) -> None:
     (play,) = [
@@ -49,7 +49,7 @@ def test_parts_without_the_agents_do_not_fail_for_want_of_the_agents_mode(
 
 
 @pytest.mark.parametrize(("role", "tag"), PARTS)
-def test_a_part_of_a_role_comes_with_what_it_reads(role: str, tag: str, tmp_path: Path) -> None:
+def test_a_part_of_a_role_includes_its_facts(role: str, tag: str, tmp_path: Path) -> None:
     tasks = [{"ansible.builtin.import_role": {"name": role}}]
     listed = run_play(tmp_path, tasks, {}, f"--tags={tag}", "--list-tasks")
     for name in PARTS[role, tag]:

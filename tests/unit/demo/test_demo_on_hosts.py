@@ -54,7 +54,7 @@ def told(*, terminal: bool) -> str:
     steps = Steps(Console(file=text, width=80, force_terminal=terminal, highlight=False, markup=False))
     with steps.step("boot [three] hosts") as step:
         tell = teller(step)
-        tell("PLAY", "Agents everywhere, observing")
+        tell("PLAY", "Install the agents")
         tell("TASK", "kquota_agent : " + "a long name " * 20)
     steps.end()
     return text.getvalue()
@@ -63,7 +63,7 @@ def told(*, terminal: bool) -> str:
 def test_lines_say_what_begins_and_how_long_it_took() -> None:
     assert [re.sub(r"\d+ s", "N s", line).strip() for line in told(terminal=False).splitlines()] == [
         "boot [three] hosts …",
-        "N s  Agents everywhere, observing",
+        "N s  Install the agents",
         "N s  boot [three] hosts",
         "N s  in all",
     ]
@@ -72,7 +72,7 @@ def test_lines_say_what_begins_and_how_long_it_took() -> None:
 def test_a_terminal_shows_the_task_in_one_line_that_goes() -> None:
     shown = told(terminal=True)
 
-    assert "Agents everywhere, observing" in shown
+    assert "Install the agents" in shown
     *_, last = shown.split("\x1b[2K")  # what is written after the line was erased
     assert "a long name" not in last
     assert "boot [three] hosts" in last

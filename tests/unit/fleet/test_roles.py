@@ -144,7 +144,7 @@ def test_brokers_are_restarted_one_by_one_with_a_healthy_cluster_before_and_afte
     for play in restarting:
         assert (play["serial"], play["max_fail_percentage"], play["any_errors_fatal"]) == (1, 0, True)
     steps = [str(task) for task in read("playbooks/tasks/restart_node.yml")]
-    healthy = [index for index, step in enumerate(steps) if "healthy.yml" in step]
+    healthy = [index for index, step in enumerate(steps) if "verify_cluster.yml" in step]
     (restart,) = [index for index, step in enumerate(steps) if "'restarted'" in step]
     assert healthy[0] < restart < healthy[-1]
 
