@@ -1,4 +1,4 @@
-"""After the rollout: what an operator finds on each of the three brokers."""
+"""The state of each of the three brokers after the rollout."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from looks import applied, decision, kafka, produce, producer, run, wait_for
+from host_state import applied, decision, kafka, produce, producer, run, wait_for
 
 
-def test_the_agent_runs_and_comes_back_at_boot(host: Any):
+def test_the_agent_runs_and_starts_at_boot(host: Any):
     assert host.service("kquota-agent").is_running
     assert host.service("kquota-agent").is_enabled
     shown = run(host, "systemctl show --property=StatusText,NRestarts,Type kquota-agent")
@@ -18,7 +18,7 @@ def test_the_agent_runs_and_comes_back_at_boot(host: Any):
     assert "StatusText=OPEN" in shown
 
 
-def test_the_agent_was_ordered_before_the_broker(host: Any):
+def test_the_agent_starts_before_the_broker(host: Any):
     assert "kafka.service" in run(host, "systemctl show --property=Before --value kquota-agent").split()
     wanted = run(host, "systemctl show --property=Requires,Requisite,BindsTo,Wants --value kafka")
     assert "kquota" not in wanted
@@ -60,11 +60,11 @@ def test_every_agent_sees_every_broker_with_its_volumes(host: Any):
         assert {"/data/1/kafka", "/data/2/kafka"} <= log_dirs
 
 
-def test_a_monitoring_system_finds_it_well(host: Any):
+def test_the_monitoring_check_is_ok(host: Any):
     assert run(host, "kquota check").startswith("KQUOTA OK")
 
 
-def test_the_journal_tells_the_start_and_no_error(host: Any):
+def test_the_journal_has_the_start_and_no_error(host: Any):
     journal = run(host, "journalctl --no-pager --unit=kquota-agent --output=cat")
     assert "OPEN" in journal
     assert "Traceback" not in journal
@@ -100,7 +100,7 @@ def test_metrics_say_that_it_is_connected(host: Any):
 
 @pytest.fixture
 def first(host: Any) -> Any:
-    """The first broker alone: what concerns the whole cluster is looked at once."""
+    """Only the first broker, for checks of the whole cluster."""
     return host if host.check_output("hostname") == "broker-1" else None
 
 
@@ -125,7 +125,7 @@ def test_the_topics_are_as_they_have_to_be(first: Any):
     assert {line.split("\t")[0] for line in reports.splitlines() if "\t{" in line} >= {"1", "2", "3"}
 
 
-def test_producers_write_and_are_held_while_somebody_wants_it(first: Any):
+def test_producers_write_and_are_held_by_an_order(first: Any):
     if first is None:
         return
     kafka(first, "kafka-topics", "--create --if-not-exists --topic orders --partitions 3")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from looks import applied, decision, run, wait_for
+from host_state import applied, decision, run, wait_for
 
 VOLUMES = {
     "/home/kafka": ("data", {"/home/kafka/a", "/home/kafka/b"}),
@@ -16,7 +16,7 @@ VOLUMES = {
 
 
 def volumes(host: Any) -> dict[str, dict[str, Any]]:
-    """What the host says of its volumes, by mount point."""
+    """Return the volumes that the host reports, by mount point."""
     return {each["mount_point"]: each for each in json.loads(run(host, "kquota volumes --json"))}
 
 

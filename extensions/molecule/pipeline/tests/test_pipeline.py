@@ -1,4 +1,4 @@
-"""After the role: the timers, the sandbox, and each job run through its own unit, from a real Kafka."""
+"""After the role: the timers, the sandbox, and each job run by its unit, with a real Kafka."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from looks import document, run
+from host_state import document, run
 
 HOURLY = ("ingest", "maintain")
 JOBS = (*HOURLY, "report")
@@ -14,7 +14,7 @@ STATE = "/var/lib/kquota-pipeline"
 REPORT = f"{STATE}/report.html"
 FILLING = (1, "/dev/sdb1")
 
-# Counts with the pipeline's own reader, as the user whose the tables are.
+# Counts with the pipeline's own reader, as the owner of the tables.
 COUNT = f"""
 import json
 from kquota_pipeline.delta import read
@@ -33,7 +33,7 @@ def unit(job: str, kind: str = "service") -> str:
 
 
 def job(host: Any, name: str) -> list[str]:
-    """Run a job as its timer does, to its end; return what it wrote to the journal, in this run or before."""
+    """Run a job to its end, as its timer does; return its journal, including earlier runs."""
     with host.sudo():
         done = host.run(f"systemctl start {unit(name)}")
         said = host.check_output(f"journalctl --no-pager --output=cat --unit={unit(name)}")
@@ -43,13 +43,13 @@ def job(host: Any, name: str) -> list[str]:
     return str(said).splitlines()
 
 
-def told(lines: list[str], *words: str) -> bool:
-    """Say whether one line has all these words."""
+def logged(lines: list[str], *words: str) -> bool:
+    """Return whether a line has all these words."""
     return any(all(word in line for word in words) for line in lines)
 
 
 def rows(host: Any) -> dict[str, int]:
-    """Return how many rows the tables have."""
+    """Return the number of rows of each table."""
     as_its_user = (
         "runuser -u kquota-pipeline -- env --chdir=/tmp KQUOTA_PIPELINE_JARS=/opt/kquota-pipeline/jars"
     )
@@ -59,7 +59,7 @@ def rows(host: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_a_timer_says_when_the_job_runs_next(host: Any, name: str) -> None:
+def test_a_timer_knows_when_the_job_runs_next(host: Any, name: str) -> None:
     timer = host.service(unit(name, "timer"))
     assert timer.is_running
     assert timer.is_enabled
@@ -90,9 +90,9 @@ def test_keys_are_read_by_the_pipeline_alone(host: Any) -> None:
 def test_the_jobs_bring_six_days_of_history_into_the_tables_each_record_once(host: Any) -> None:
     sent = document(host, "/root/history.json")
     lines = job(host, "ingest")
-    assert told(lines, f"{sent['records']:,} records", "3 malformed"), lines
-    assert told(job(host, "ingest"), "nothing new in the topic")
-    assert told(job(host, "maintain"), "closed days put in order", "duplicate rows removed")
+    assert logged(lines, f"{sent['records']:,} records", "3 malformed"), lines
+    assert logged(job(host, "ingest"), "nothing new in the topic")
+    assert logged(job(host, "maintain"), "closed days put in order", "duplicate rows removed")
     counted = rows(host)
     assert counted.pop("ticks") > 0
     assert counted == sent["rows"]
@@ -108,14 +108,14 @@ def test_an_operator_asks_on_the_host_which_disk_fills(host: Any) -> None:
     assert 0.5 < soonest["soft_days"] < 5
 
 
-def test_who_is_not_root_is_told_so(host: Any) -> None:
+def test_users_other_than_root_are_refused(host: Any) -> None:
     refused = host.run("kquota-pipeline forecast")
     assert refused.rc == 1
     assert "run this as root" in refused.stderr
 
 
-def test_the_report_is_written_and_says_which_disk_fills(host: Any) -> None:
-    assert told(job(host, "report"), f"{REPORT} is written")
+def test_the_report_is_written_and_names_the_disk_that_fills(host: Any) -> None:
+    assert logged(job(host, "report"), f"{REPORT} is written")
     with host.sudo():
         file = host.file(REPORT)
         assert file.user == "kquota-pipeline"

@@ -1,11 +1,11 @@
-"""After the uninstallation: nothing of kquota is left, and the brokers serve as before."""
+"""After the uninstallation, nothing of kquota is left, and the brokers serve as before."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from looks import kafka, leftovers, produce, run
+from host_state import kafka, leftovers, produce, run
 
 
 def test_nothing_is_left_on_the_host(host: Any):

@@ -1,4 +1,4 @@
-"""After the roll-back: the broker as it was before, an agent that goes on reporting, nobody who is held."""
+"""After the rollback, the broker is as before, the agent still reports, and no producer is held."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from looks import decision, kafka, produce, run, starts, wait_for
+from host_state import decision, kafka, produce, run, starts, wait_for
 
 
 @pytest.mark.accepts("C1")

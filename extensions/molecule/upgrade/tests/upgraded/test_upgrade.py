@@ -1,10 +1,10 @@
-"""After an upgrade that was told no mode: this version, enforcing as the one before did."""
+"""After an upgrade without a mode, this version runs and enforces as the previous one did."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from looks import VERSION, applied, decision, run, starts, wait_for
+from host_state import VERSION, applied, decision, run, starts, wait_for
 
 
 def test_both_packages_are_of_this_version(host: Any):
@@ -13,7 +13,7 @@ def test_both_packages_are_of_this_version(host: Any):
 
 
 def test_the_broker_was_restarted_once_for_each_version(host: Any):
-    """By whoever set it up, by the rollout, by the upgrade; not by the upgrade that found nothing to do."""
+    """By the preparation, the rollout and the upgrade; not by the second upgrade, which changed nothing."""
     assert starts(host, "kafka.service") == 3
     seen = wait_for(
         lambda: applied(host), lambda found: (found["mode"], found["state"]) == ("enforce", "OPEN")
@@ -22,16 +22,16 @@ def test_the_broker_was_restarted_once_for_each_version(host: Any):
     assert seen["lost"] is None
 
 
-def test_the_agent_of_this_version_took_over_and_held_nobody(host: Any):
-    told = run(host, "journalctl --no-pager --quiet --unit=kquota-agent --output=cat").splitlines()
-    begun = [number for number, line in enumerate(told) if line.startswith(f"kquota {VERSION} started")]
-    assert len(begun) == 1, told
-    states = [line for line in told[begun[0] :] if line.startswith(("OPEN:", "THROTTLE to", "PAUSE:"))]
+def test_the_agent_of_this_version_took_over_and_held_no_producer(host: Any):
+    journal = run(host, "journalctl --no-pager --quiet --unit=kquota-agent --output=cat").splitlines()
+    begun = [number for number, line in enumerate(journal) if line.startswith(f"kquota {VERSION} started")]
+    assert len(begun) == 1, journal
+    states = [line for line in journal[begun[0] :] if line.startswith(("OPEN:", "THROTTLE to", "PAUSE:"))]
     assert states[0].startswith("OPEN:")
     assert decision(host)["mode"] == "enforce"
 
 
-def test_what_the_version_before_was_told_is_still_there(host: Any):
+def test_the_configuration_of_the_previous_version_is_kept(host: Any):
     assert "mode: enforce" in run(host, "cat /etc/kquota/agent.yml").splitlines()
     properties = run(host, "cat /etc/kafka/server.properties").splitlines()
     assert properties.count("client.quota.callback.class=org.kquota.KquotaCallback") == 1

@@ -1,10 +1,10 @@
-"""After the uninstallation: nothing of kquota is left, and the broker serves."""
+"""After the uninstallation, nothing of kquota is left, and the broker serves."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from looks import kafka, leftovers, run
+from host_state import kafka, leftovers, run
 
 
 def test_nothing_is_left_on_the_host(host: Any):

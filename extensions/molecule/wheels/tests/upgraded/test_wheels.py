@@ -1,10 +1,10 @@
-"""An agent that was installed and upgraded from wheels is as good as one from the package."""
+"""An agent that was installed and upgraded from wheels works like one from the package."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from looks import VERSION, applied, run, starts, wait_for
+from host_state import VERSION, applied, run, starts, wait_for
 
 
 def test_the_command_is_this_version_s_and_no_package_s(host: Any):
@@ -14,7 +14,7 @@ def test_the_command_is_this_version_s_and_no_package_s(host: Any):
     assert not host.exists("gcc")
 
 
-def test_the_agent_runs_enforces_and_comes_back_at_boot(host: Any):
+def test_the_agent_runs_enforces_and_starts_at_boot(host: Any):
     assert host.service("kquota-agent").is_running
     assert host.service("kquota-agent").is_enabled
     seen = wait_for(
@@ -24,16 +24,16 @@ def test_the_agent_runs_enforces_and_comes_back_at_boot(host: Any):
 
 
 def test_each_version_was_started_once(host: Any):
-    """The one before by the rollout, this one by the upgrade; not again by the one that changed nothing."""
+    """The previous one by the rollout, this one by the first upgrade; the second changed nothing."""
     assert starts(host, "kquota-agent.service") == 2
-    told = run(host, "journalctl --no-pager --quiet --unit=kquota-agent --output=verbose")
-    assert f"MESSAGE=kquota {VERSION} started for broker 1" in told
-    assert "KQUOTA_BROKER_ID=1" in told
+    journal = run(host, "journalctl --no-pager --quiet --unit=kquota-agent --output=verbose")
+    assert f"MESSAGE=kquota {VERSION} started for broker 1" in journal
+    assert "KQUOTA_BROKER_ID=1" in journal
 
 
 def test_the_sandbox_leaves_little_to_attack(host: Any):
     run(host, "systemd-analyze security --no-pager --threshold=15 kquota-agent.service")
 
 
-def test_wheels_of_the_version_before_are_gone(host: Any):
+def test_wheels_of_the_previous_version_are_removed(host: Any):
     assert run(host, "ls /var/cache/kquota").split() == [f"wheels-{VERSION}"]

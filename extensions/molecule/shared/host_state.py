@@ -1,4 +1,4 @@
-"""Looking at a host as an operator would: its files, its journal, what kquota says."""
+"""The state of a host as an operator sees it: its files, its journal, the output of kquota."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 300.0
 _PACKAGE = Path(__file__).parents[3] / "agent/kquota/__init__.py"
 VERSION = re.findall(r'__version__ = "(.+)"', _PACKAGE.read_text("utf-8"))[0]
-# systemd's own id of the message that a unit has started.
+# systemd's id of the message that a unit has started.
 _STARTED = "39f53479d3a045ac8e11786248231fbf"
-# By its name, which is in its certificate; the others are found through it.
+# By the host name, which is in the certificate; clients find the other brokers through it.
 INTERNAL, CLIENTS = "$(hostname):9093", "$(hostname):9092"
 ADMIN = "/etc/kafka/admin.properties"
 APPLICATION = "/etc/kafka/application.properties"
 
 
-def wait_for(look: Callable[[], T], wanted: Callable[[T], bool]) -> T:
-    """Look until it is as wanted; returns the last look, and fails with it when time is up."""
+def wait_for(read: Callable[[], T], wanted: Callable[[T], bool]) -> T:
+    """Read until the value is as wanted; return it, or fail with the last one after a time-out."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while not wanted(seen := look()):
+    while not wanted(seen := read()):
         assert time.monotonic() < deadline, f"still so after {PATIENCE_SECONDS:g} s: {seen}"
         time.sleep(0.5)
     return seen
 
 
 def run(host: Any, command: str, *arguments: str) -> str:
-    """Run a command on the host as root and return what it printed; failing shows all it said."""
+    """Run a command on the host as root and return its output; a failure shows all of it."""
     with host.sudo():
         done = host.run(command, *arguments)
     assert done.rc == 0, f"{done.command}: {done.rc}\n{done.stdout}{done.stderr}"
@@ -40,13 +40,13 @@ def run(host: Any, command: str, *arguments: str) -> str:
 
 
 def starts(host: Any, unit: str) -> int:
-    """Return how often systemd has started a unit, all restarts among them."""
-    told = "journalctl --no-pager --quiet --output=cat UNIT=%s MESSAGE_ID=%s"
-    return len(run(host, told, unit, _STARTED).splitlines())
+    """Return how often systemd has started a unit, including restarts."""
+    journal = "journalctl --no-pager --quiet --output=cat UNIT=%s MESSAGE_ID=%s"
+    return len(run(host, journal, unit, _STARTED).splitlines())
 
 
 def leftovers(host: Any) -> str:
-    """Return the paths on the host that bear kquota's name."""
+    """Return the paths on the host with kquota in their name."""
     places = "/etc /opt /run /usr /var/lib /var/cache"
     others = "-not -path '*/dpkg/*' -not -path '/run/systemd/*'"
     return run(host, f"find {places} -xdev -ignore_readdir_race -iname '*kquota*' {others}")
@@ -64,7 +64,7 @@ def decision(host: Any) -> dict[str, Any]:
 
 
 def applied(host: Any) -> dict[str, Any]:
-    """Return what the plug-in says it does."""
+    """Return the plug-in's report."""
     return document(host, "/run/kquota-broker/applied.json")
 
 
@@ -75,12 +75,12 @@ def kafka(host: Any, tool: str, arguments: str, *, admin: bool = True) -> str:
 
 
 def producer(topic: str, records: int) -> str:
-    """Return the command by which an application writes so many records of a kilobyte."""
+    """Return the command with which an application writes this many records of a kilobyte."""
     connection = f"--producer-props bootstrap.servers={CLIENTS} --producer.config {APPLICATION}"
     amount = f"--topic {topic} --num-records {records} --record-size 1000 --throughput -1"
     return f"/opt/kafka/bin/kafka-producer-perf-test.sh {amount} {connection}"
 
 
 def produce(host: Any, topic: str, records: int) -> str:
-    """Write so many records as an application; returns what the tool said."""
+    """Write this many records as an application; return the output of the tool."""
     return run(host, producer(topic, records))
