@@ -24,14 +24,14 @@ playground: deps callback ## A protected cluster on loopback to play with, until
 	$(AS_ROOT) $(PY) -m testbed.demo --keep
 
 .PHONY: test
-test: deps-test ## Everything that every change has to pass, in streams side by side (STREAMS="unit lint": these alone)
+test: deps-test ## Everything that every change has to pass, in streams side by side (STREAMS="unit lint": these alone; JOBS=1: in turn)
 	@$(AS_ROOT) true
-	$(PY) -m tools.streams $(STREAMS)
+	@rm -f build/$@/*.result
+	@$(MAKE) --no-print-directory -j$(or $(JOBS),4) -f tools/streams.mk PLAN=$@ PY=$(PY) AS_ROOT='$(AS_ROOT)'
 
 .PHONY: test-python
-test-python: deps-fleet callback kafka-jars ## All Python tests but the pipeline's, in streams side by side
-	@$(AS_ROOT) true
-	$(PY) -m tools.streams python
+test-python: ## All Python tests but the pipeline's, in streams side by side
+	$(MAKE) test STREAMS="build spine roles kafka unit load"
 
 .PHONY: test-spark
 test-spark: deps-pipeline lint-pipeline ## The pipeline's tests, on a real Spark and a real Kafka
@@ -45,7 +45,8 @@ test-spark-long: deps-pipeline ## Its campaigns
 .PHONY: test-long
 test-long: deps-test deps-pipeline ## The campaigns that take minutes each, in streams side by side (STREAMS="scenarios": these alone)
 	@$(AS_ROOT) true
-	$(PY) -m tools.streams --long $(STREAMS)
+	@rm -f build/$@/*.result
+	@$(MAKE) --no-print-directory -j$(or $(JOBS),2) -f tools/streams.mk PLAN=$@ PY=$(PY) AS_ROOT='$(AS_ROOT)'
 
 .PHONY: test-scenario
 test-scenario: ## A rollout on three hosts with a systemd of their own

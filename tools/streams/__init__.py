@@ -1,1 +1,0 @@
-"""The streams of `make test`: what is tested, cut into parts that run side by side."""
