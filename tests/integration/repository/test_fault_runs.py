@@ -1,22 +1,24 @@
-"""The harness that runs the tests of a fault, on a sample of tests."""
+"""Runs of the tests of faults, with pytest: what is kept of each, also when a run is interrupted."""
 
 from __future__ import annotations
 
+import math
+import time
 from pathlib import Path
 
-import pytest
-
-from tests.unit.repository.test_failure_modes import fault
-from tests.unit.repository.tree import REPOSITORY
-from tools.faults.results import Result, Results
-from tools.faults.run import run, run_pytest
+from tools.acceptance.marks import Mark
+from tools.faults import Outcome, outcome, read_reports, run
 
 SAMPLE = """
+import time
+
 import pytest
 
 @pytest.mark.parametrize("safe_seconds", [0.5, 0.75])
 def test_killed(safe_seconds, record_property):
     record_property("safe_seconds", safe_seconds)
+    record_property("disk", "sda")
+    time.sleep(0.01)
 
 @pytest.fixture
 def recovered(request):
@@ -27,8 +29,9 @@ def test_recovers(recovered):
     pass
 
 @pytest.mark.parametrize("well", [True, False])
-def test_cut(well):
-    assert well
+class TestOfAClass:
+    def test_cut(self, well):
+        assert well
 
 @pytest.fixture
 def broken():
@@ -38,53 +41,43 @@ def broken():
 def test_leaves_a_mess(broken):
     pass
 
-def test_interrupted():
-    raise KeyboardInterrupt
+@pytest.mark.parametrize("late", [False, True])
+def test_interrupted(late):
+    if late:
+        raise KeyboardInterrupt
 """
 
 
-def run_sample(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *tests: str, minutes: float | None = None
-) -> tuple[str, Results]:
-    (folder / "test_sample.py").write_text(SAMPLE, "utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
-    results = Results(folder / "build/results.jsonl")
-    nodes = [f"test_sample.py::{test}" for test in tests]
-    ended = run_pytest(nodes, results, quick=False, minutes=minutes, look=lambda: None, folder=folder)
-    return ended, results
+def mark(test: str) -> Mark:
+    return Mark("tests/test_sample.py", test, "F1", SAMPLE.find(f"def {test.rpartition('::')[2]}("))
 
 
-def test_each_test_is_saved_when_the_last_of_its_parameters_has_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tests = "test_killed", "test_recovers", "test_cut", "test_leaves_a_mess", "test_interrupted"
-    ended, results = run_sample(tmp_path, monkeypatch, *tests)
-    known = results.read()
-    assert ended == "stopped"
-    assert [test.partition("::")[2] for test in known] == list(tests[:-1]), "all but the interrupted one"
-    killed, recovers, cut, mess = known.values()
-    assert (killed.passed, killed.failed, killed.safe_seconds) == (2, (), 0.75)
+def seen(folder: Path, *tests: str, minutes: float = math.inf) -> dict[str, Outcome]:
+    """Run tests of the sample, and return what is known of each."""
+    (folder / "tests").mkdir(exist_ok=True)
+    (folder / "tests/test_sample.py").write_text(SAMPLE, "utf-8")
+    run(list(map(mark, tests)), minutes, folder)
+    known = read_reports(folder / "build/faults", 0)
+    return {test: outcome([mark(test)], known) for test in tests}
+
+
+def test_what_each_test_showed_is_kept_but_of_one_that_was_interrupted(tmp_path: Path) -> None:
+    tests = "test_killed", "test_recovers", "TestOfAClass::test_cut", "test_leaves_a_mess", "test_interrupted"
+    killed, recovers, cut, mess, interrupted = seen(tmp_path, *tests).values()
+    assert killed.survived
     assert killed.seconds > 0
-    assert (recovers.passed, recovers.recovery_seconds) == (1, 3.0)
-    assert (cut.passed, cut.failed) == (1, ("test_cut[False]",))
-    assert (mess.passed, mess.failed) == (0, ("test_leaves_a_mess",))
+    assert (killed.figures.tests, killed.figures.safe_seconds) == (2, 0.8)
+    assert (recovers.figures.tests, recovers.figures.recovery_seconds) == (1, 3.0)
+    assert (cut.survived, cut.seen, cut.figures.tests) == (False, "FAILED: test_cut[False]", 1)
+    assert mess.seen == "FAILED: test_leaves_a_mess"
+    assert interrupted.seen == "0 tests as expected, of 1 nothing is known yet", (
+        "one of two parameters passed"
+    )
 
 
-def test_no_test_begins_when_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended, results = run_sample(tmp_path, monkeypatch, "test_recovers", "test_killed", minutes=0)
-    assert ended == "stopped"
-    assert list(results.read()) == ["test_sample.py::test_recovers"]
-
-
-def test_a_run_goes_on_with_what_has_not_passed(tmp_path: Path) -> None:
-    results = Results(tmp_path / "results.jsonl")
-    good = Result("tests/t.py::test_killed", "2026-11-20", 1)
-    results.add(good)
-    results.add(Result("tests/t.py::test_cut", "2026-11-20", 0, ("test_cut",)))
-    faults = fault("F2", "test_killed"), fault("F1", "test_cut")
-    run(faults, results, resume=True)
-    assert results.read() == {good.test: good}, "the failed one is run again; it is not there"
-    run(faults[:1], results, resume=True)
-    assert results.read() == {good.test: good}
-    run(faults[:1], results)
-    assert results.read() == {}
+def test_no_test_begins_when_time_is_up_and_a_later_report_counts(tmp_path: Path) -> None:
+    assert not seen(tmp_path, "test_recovers", "test_killed", minutes=1e-6)["test_killed"].survived
+    reports = tmp_path / "build/faults"
+    (reports / "later.xml").write_text('<a><testcase classname="tests.test_sample" name="test_killed"/></a>')
+    assert outcome([mark("test_killed")], read_reports(reports, 0)).survived
+    assert read_reports(reports, time.time() + 1) == {}, "what is resumed is not"

@@ -88,7 +88,7 @@ def test_streams_run_side_by_side_but_rates_are_compared_after_hosts_and_roles(t
     assert max(order.index(f"-{name}") for name in ("lint", "hosts", "roles")) < order.index("+load")
     at_once = [sum(1 if word[0] == "+" else -1 for word in order[: end + 1]) for end in range(len(order))]
     assert max(at_once) == 4
-    assert re.search(r"(?m)^[\d:]{8}  unit       passed after 0:0\d  all is well$", output), "its last line"
+    assert re.search(r"(?m)^[\d:]{8}  unit       passed after \d:\d\d  all is well$", output), "its last line"
 
 
 def test_a_failure_is_shown_whole_and_the_others_go_on(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_failure_is_shown_whole_and_the_others_go_on(tmp_path: Path) -> None:
     assert code != 0
     assert "\n===== unit\nthe reason\nof unit\n===== end of unit\n" in output
     assert output.count("the reason") == 1, "what has passed need not be read"
-    summary = output.partition("===== make test, 0 min\n")[2].splitlines()[:3]
+    summary = output.partition(" min\n")[2].splitlines()[:3]
     assert [line.split()[:3] for line in summary] == [
         ["lint", "passed", "after"], ["load", "passed", "after"], ["unit", "FAILED,", "exit"]
     ]  # fmt: skip
@@ -117,9 +117,9 @@ def test_what_needs_a_build_that_failed_is_not_run_and_an_unknown_stream_is_refu
 
 
 def test_while_they_run_their_last_lines_are_shown(tmp_path: Path) -> None:
-    script = r"printf '\033[32mtests/unit/test_a.py .... [ 43%%]\033[0m\n\n----\n'; sleep 1"
+    script = r"printf '\033[32mtests/unit/test_a.py .... [ 43%%]\033[0m\n\n----\n'; sleep 3"
     _, output = played(tmp_path, script, "unit", STREAM_PROGRESS_SECONDS="0.2")
-    line = re.compile(r"(?m)^[\d:]{8}  unit       0:00  tests/unit/test_a\.py \.{4} \[ 43%\]$")
+    line = re.compile(r"(?m)^[\d:]{8}  unit       0:\d\d  tests/unit/test_a\.py \.{4} \[ 43%\]$")
     assert line.search(output), output
 
 

@@ -6,25 +6,27 @@ from textwrap import dedent
 
 import pytest
 
-from tools.acceptance.java_tags import read_java_tags
-from tools.acceptance.marks import Marks
-from tools.acceptance.python_marks import read_python_marks
+from tests.unit.repository.tree import REPOSITORY
+from tools.acceptance.marks import Mark, java_marks, python_marks
+
+Read = tuple[list[Mark], list[str]]
 
 
-def python(source: str, path: str = "tests/unit/test_it.py") -> Marks:
-    return read_python_marks(path, dedent(source))
+def python(source: str, path: str = "tests/unit/test_it.py") -> Read:
+    return python_marks(path, dedent(source))
 
 
-def java(source: str) -> Marks:
-    return read_java_tags("callback/src/test/java/ItTest.java", dedent(source))
+def java(source: str) -> Read:
+    return java_marks("ItTest.java", dedent(source))
 
 
-def pairs(marks: Marks) -> set[tuple[str, str]]:
-    return {(mark.test, mark.statement_id) for mark in marks.good}
+def pairs(read: Read) -> set[tuple[str, str]]:
+    assert read[1] == []
+    return {(mark.test, mark.statement_id) for mark in read[0]}
 
 
 def test_a_mark_on_a_function_names_every_statement_that_it_proves():
-    marks = python(
+    read = python(
         """
         import pytest
 
@@ -35,12 +37,11 @@ def test_a_mark_on_a_function_names_every_statement_that_it_proves():
         def test_other(): ...
         """
     )
-    assert pairs(marks) == {("test_one", "A1"), ("test_one", "A2"), ("test_one", "A3")}
-    assert marks.bad == ()
+    assert pairs(read) == {("test_one", "A1"), ("test_one", "A2"), ("test_one", "A3")}
 
 
 def test_a_mark_on_a_class_or_module_counts_for_each_of_its_tests():
-    marks = python(
+    read = python(
         """
         from pytest import mark
 
@@ -60,8 +61,7 @@ def test_a_mark_on_a_class_or_module_counts_for_each_of_its_tests():
         """
     )
     in_class = {(f"TestHost::{test}", id_) for test in ("test_a", "test_b") for id_ in ("F1", "F2", "F3")}
-    assert pairs(marks) == {*in_class, ("test_c", "F1")}
-    assert marks.bad == ()
+    assert pairs(read) == {*in_class, ("test_c", "F1")}
 
 
 @pytest.mark.parametrize(
@@ -77,28 +77,30 @@ def test_a_mark_on_a_class_or_module_counts_for_each_of_its_tests():
     ],
 )
 def test_a_mark_where_pytest_finds_no_test_is_reported(path, source):
-    marks = python(source, path)
-    assert marks.good == ()
-    assert [bad.problem for bad in marks.bad] == ["the mark stands where pytest finds no test"]
+    marks, [problem] = python(source, path)
+    assert marks == []
+    assert problem.startswith(f"{path}:")
+    assert problem.endswith("the mark stands where pytest finds no test")
 
 
 @pytest.mark.parametrize("arguments", ["", "ID", "'A1', ID", "*IDS", "'A1', id='A2'", "1"])
 def test_a_mark_that_does_not_name_its_statements_literally_is_reported(arguments):
-    marks = python(f"@pytest.mark.accepts({arguments})\ndef test_a(): ...")
-    assert [bad.problem for bad in marks.bad] == ["the mark must name its statements as literal texts"]
-    assert str(marks.bad[0]).startswith("tests/unit/test_it.py:1: ")
+    marks, problems = python(f"@pytest.mark.accepts({arguments})\ndef test_a(): ...")
+    assert marks == []
+    assert problems == ["tests/unit/test_it.py:1: the mark must name its statements as literal texts"]
 
 
-def test_a_tag_belongs_to_the_test_method_after_it():
-    marks = java(
+def test_a_tag_belongs_to_the_test_after_it_and_that_of_a_class_to_each_of_its_tests():
+    read = java(
         """
         package org.kquota;
 
-        class ItTest {
+        /** Not a class Outer. */
+        @Tag("C8")
+        final class ItTest extends Base {
             @TempDir Path folder;
-            private static final Pattern P = Pattern.compile("@Tag(\\"A9\\")");
-            // @Tag("A9")
-            /* @Tag("A9") */
+            record Case(String name, int size) {
+            }
 
             @Test
             @Tag("A1")
@@ -109,75 +111,67 @@ def test_a_tag_belongs_to_the_test_method_after_it():
 
             @Override
             public void close() {
-                for (int i = 0; i < 3; i++) {
-                    release();
-                }
+                release();
             }
 
             @ParameterizedTest(name = "{0}")
-            @CsvSource({"1, (", "2, }"})
-            @Tags({@Tag("A3"), @Tag("slow")})
-            void second(String text) {
-            }
-
-            @org.junit.jupiter.api.Test
-            void untagged() {
-                String text = \"""
-                    } @Tag("A9")
-                    \""";
-                char brace = '}';
-            }
-        }
-        """
-    )
-    assert pairs(marks) == {("ItTest::first", "A1"), ("ItTest::first", "A2"), ("ItTest::second", "A3")}
-    assert marks.bad == ()
-
-
-def test_a_tag_on_a_class_counts_for_each_of_its_test_methods():
-    marks = java(
-        """
-        @Tag("C8")
-        final class ItTest extends Base {
-            record Case(String name, int size) {
+            @CsvSource({
+                "1, (",
+                "2, }"
+            })
+            @Tag("A3")
+            @Tag("long")
+            void second(
+                String text) {
             }
 
             @Nested
             @Tag("C12")
             class WhenClosed {
                 @Test
-                void releasesEverything() {
+                void third() {
                 }
             }
 
+            // not the one before
             @Test
-            void doesNoInput() {
-            }
-
-            private void helper() {
+            void fourth() {
             }
         }
         """
     )
-    assert pairs(marks) == {
-        ("ItTest::WhenClosed::releasesEverything", "C8"),
-        ("ItTest::WhenClosed::releasesEverything", "C12"),
-        ("ItTest::doesNoInput", "C8"),
-    }
-    assert marks.bad == ()
+    own = {("first", "A1"), ("first", "A2"), ("second", "A3"), ("WhenClosed::third", "C12")}
+    of_the_class = {(test, "C8") for test in ("first", "second", "WhenClosed::third", "fourth")}
+    assert pairs(read) == {(f"ItTest::{test}", id_) for test, id_ in own | of_the_class}
 
 
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        ('class T { @Tag("A1") void helper() {} }', "the tag stands on helper, which is no test"),
-        ('class T { @Tag("A1") int field = 3; }', "the tag stands on something that is no test"),
-        ('@Tag("A1") class T { void helper() {} }', "the tag stands on the class T, which has no test"),
-        ("class T { @Test @Tag(Ids.A1) void a() {} }", "the tag is neither a statement's id nor a word"),
-        ('class T { @Test @Tag("a1") void a() {} }', "the tag is neither a statement's id nor a word"),
+        ('    @Tag("A1")\n    void helper() {}', "3: the tag stands on something that is no test"),
+        ('    @Tag("A1")\n    int field = 3;', "3: the tag stands on something that is no test"),
+        (
+            '    @Tag("A1")\n    class In {\n    }\n    @Test\n    void a() {}',
+            "3: the tag stands on something that is no",
+        ),
+        ('    @Test @Tag("A1")\n    void a() {}', "3: a tag stands alone in its line"),
+        ('    @Tag("A1") @Test\n    void a() {}', "3: a tag stands alone in its line"),
+        ('    @Tags({@Tag("A1")})\n    @Test\n    void a() {}', "3: a tag stands alone in its line"),
+        ('    @Tag("A1") // why\n    @Test\n    void a() {}', "3: a tag stands alone in its line"),
+        ("    @Test\n    @Tag(Ids.A1)\n    void a() {}", "4: a tag stands alone in its line"),
+        ('    @Test\n    @Tag("a1")\n    void a() {}', "4: a tag stands alone in its line"),
+        ('    @Tag("A1")\n    @Test void a() {}\n', "4: a tag stands alone in its line, and so does @Test"),
     ],
 )
-def test_a_tag_that_proves_nothing_is_reported(source, problem):
-    marks = java(source)
-    assert marks.good == ()
-    assert [bad.problem for bad in marks.bad] == [problem]
+def test_a_tag_that_is_unclear_or_proves_nothing_is_reported(source, problem):
+    _, problems = java(f"// a file\nclass ItTest {{\n{source}\n}}\n")
+    assert [entry for entry in problems if entry.startswith(f"ItTest.java:{problem}")] != []
+
+
+def test_every_tag_of_this_repository_is_read():
+    for path in (REPOSITORY / "callback/src/test").rglob("*.java"):
+        source = path.read_text("utf-8")
+        marks, problems = java_marks("ItTest.java", source)
+        assert problems == []
+        tags = [line for line in source.splitlines() if "@Tag" in line and '"long"' not in line]
+        assert len({mark.line for mark in marks}) == len(tags), path
