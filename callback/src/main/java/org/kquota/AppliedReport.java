@@ -1,14 +1,15 @@
 package org.kquota;
 
+import static org.kquota.error.PluginLog.LOG;
+
 import org.kquota.applied.AppliedFile;
 import org.kquota.applied.AppliedState;
 import org.kquota.applied.ClientFigures;
 import org.kquota.applied.OfflineLogDirs;
 import org.kquota.decision.DecisionFormat;
 import org.kquota.decision.Mode;
+import org.kquota.error.Errors;
 import org.kquota.govern.Figures;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -19,8 +20,6 @@ import java.util.Locale;
 
 /** Tells the local agent what this broker applies, off the request path. */
 final class AppliedReport {
-    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
-
     private final BrokerNode node;
     private final AppliedFile file;
     private final ClientReport clientReport;

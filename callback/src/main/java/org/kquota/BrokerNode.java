@@ -1,5 +1,7 @@
 package org.kquota;
 
+import static org.kquota.error.PluginLog.LOG;
+
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
@@ -9,13 +11,12 @@ import org.kquota.decision.DecisionWatch;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.decision.Verdict;
+import org.kquota.error.Errors;
 import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
 import org.kquota.govern.JmxProduceRates;
 import org.kquota.govern.ProduceRates;
 import org.kquota.share.LedPartitions;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -27,8 +28,6 @@ import java.util.function.LongSupplier;
  * builds the plug-in twice on a node with both roles, over the same metrics: both instances share this.
  */
 final class BrokerNode implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
-
     private static final int START_SECONDS = 60;
 
     private final LiveProperties liveProperties;

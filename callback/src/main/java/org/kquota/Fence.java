@@ -8,6 +8,7 @@ import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.kquota.accounting.Refusals;
 import org.kquota.decision.State;
+import org.kquota.error.Errors;
 import org.kquota.group.Group;
 import org.kquota.threshold.TopicGate;
 

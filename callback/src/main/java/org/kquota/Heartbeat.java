@@ -1,5 +1,7 @@
 package org.kquota;
 
+import org.kquota.error.Errors;
+
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;

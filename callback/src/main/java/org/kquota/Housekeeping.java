@@ -1,10 +1,11 @@
 package org.kquota;
 
+import static org.kquota.error.PluginLog.LOG;
+
 import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.error.Errors;
 import org.kquota.govern.ProduceRates;
 import org.kquota.quota.TagSet;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import java.util.HashSet;
 import java.util.List;
@@ -17,7 +18,6 @@ import java.util.stream.Stream;
  * Used by one thread only: the one that decides, on a controller the one that brings metadata.
  */
 final class Housekeeping {
-    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
     private static final int EACH_SECONDS = 60;
     /** A rate that was not there is looked for again after this long: a request asks for its tags before the broker meters it. */
     private static final int AGAIN_SECONDS = 5;

@@ -9,6 +9,7 @@ import org.apache.kafka.server.quota.ClientQuotaCallback;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.BootClock;
+import org.kquota.error.Errors;
 
 import java.util.Map;
 import java.util.Set;

@@ -1,12 +1,13 @@
 package org.kquota;
 
+import static org.kquota.error.PluginLog.LOG;
+
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigException;
 import org.kquota.decision.Mode;
+import org.kquota.error.Errors;
 import org.kquota.group.Group;
 import org.kquota.share.LedPartitions;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import java.util.HashMap;
 import java.util.HashSet;
@@ -27,7 +28,6 @@ import java.util.TreeSet;
 final class LiveProperties {
     /** How all of ours begin. */
     static final String PREFIX = "kquota.";
-    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
     /** Part of the name of the thread on which Kafka has stored properties taken over. */
     private static final String METADATA_THREAD = "metadata-loader";
 

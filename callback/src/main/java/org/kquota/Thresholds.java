@@ -1,13 +1,14 @@
 package org.kquota;
 
+import static org.kquota.error.PluginLog.LOG;
+
+import org.kquota.error.Errors;
 import org.kquota.share.LedPartitions;
 import org.kquota.threshold.BytesIn;
 import org.kquota.threshold.JmxBytesIn;
 import org.kquota.threshold.ThresholdsFile;
 import org.kquota.threshold.TopicGate;
 import org.kquota.threshold.TopicThresholds;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import java.nio.file.Path;
 import java.util.Collection;
@@ -19,7 +20,6 @@ import java.util.function.Supplier;
 
 /** The thresholds of topics on this node: their file, the topics they are divided among, and what they refuse. */
 final class Thresholds {
-    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
     private static final long JUDGE_NANOS = 1_000_000_000L;
     /** For so long what was judged holds, unless it is judged anew. */
     private static final long HOLDS_NANOS = 10_000_000_000L;

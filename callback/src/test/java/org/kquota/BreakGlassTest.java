@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.Mode;
+import org.kquota.error.Errors;
 import org.kquota.quota.Tags;
 
 import java.nio.file.Path;

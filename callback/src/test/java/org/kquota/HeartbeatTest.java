@@ -5,6 +5,7 @@ import static org.kquota.TestDecision.await;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.kquota.error.Errors;
 
 import java.util.concurrent.atomic.AtomicInteger;
 

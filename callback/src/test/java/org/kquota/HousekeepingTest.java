@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.kquota.decision.Decision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
+import org.kquota.error.Errors;
 import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.StaticQuotas;

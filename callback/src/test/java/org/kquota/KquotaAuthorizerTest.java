@@ -27,6 +27,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.State;
+import org.kquota.error.Errors;
 import org.slf4j.MDC;
 
 import java.io.IOException;

@@ -22,6 +22,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
+import org.kquota.error.Errors;
 import org.kquota.group.Group;
 import org.kquota.quota.Tags;
 

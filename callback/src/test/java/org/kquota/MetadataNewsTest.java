@@ -15,6 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.decision.BootClock;
+import org.kquota.error.Errors;
 
 import java.nio.file.Path;
 import java.util.List;

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.error;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -9,6 +9,8 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Property;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.kquota.KquotaCallback;
+import org.kquota.LogLines;
 
 import java.util.List;
 

@@ -1,7 +1,6 @@
-package org.kquota;
+package org.kquota.error;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import static org.kquota.error.PluginLog.LOG;
 
 import java.util.EnumMap;
 import java.util.Locale;
@@ -12,9 +11,9 @@ import java.util.concurrent.atomic.AtomicReference;
  * What went wrong, counted by kind with the last message. Takes no lock, so that request threads can count; faults are logged by another
  * thread, at most one of each kind in a minute.
  */
-final class Errors {
+public final class Errors {
     /** The kinds, so that what is kept is bounded. */
-    enum Kind {
+    public enum Kind {
         /** An exception on a request thread; the last safe value was used. */
         REQUEST("no request failed, the last safe quota was used"),
         /** A quota change that could not be taken over. */
@@ -48,12 +47,12 @@ final class Errors {
     }
 
     /** How often, and the last message; null before the first. */
-    record Tally(long count, String lastMessage) {
+    public record Tally(long count, String lastMessage) {
     }
 
     /** A tally, and the faults that are not in the log yet: how many, and the first, since later ones may come without a stack trace. */
     private record Entry(Tally tally, long unlogged, Throwable first) {
-        Entry count(String message, Throwable fault) {
+        public Entry count(String message, Throwable fault) {
             return new Entry(new Tally(tally.count() + 1, message), fault == null ? unlogged : unlogged + 1, first == null ? fault : first);
         }
 
@@ -62,7 +61,6 @@ final class Errors {
         }
     }
 
-    private static final Logger LOG = LoggerFactory.getLogger(KquotaCallback.class);
     private static final long LOG_EACH_NANOS = 60_000_000_000L;
     private static final int MAX_MESSAGE = 300;
     private static final Entry NONE = new Entry(new Tally(0, null), 0, null);
@@ -70,19 +68,19 @@ final class Errors {
     private final Map<Kind, AtomicReference<Entry>> entries = new EnumMap<>(Kind.class);
     private final Map<Kind, Long> loggedNanos = new EnumMap<>(Kind.class);
 
-    Errors() {
+    public Errors() {
         for (Kind kind : Kind.values()) {
             entries.put(kind, new AtomicReference<>(NONE));
         }
     }
 
     /** Counts what is wrong; whoever finds it logs it. */
-    void count(Kind kind, String message) {
+    public void count(Kind kind, String message) {
         count(kind, message, null);
     }
 
     /** Counts a fault, which is logged later. */
-    void count(Kind kind, Throwable fault) {
+    public void count(Kind kind, Throwable fault) {
         count(kind, fault.toString(), fault);
     }
 
@@ -97,7 +95,7 @@ final class Errors {
      *
      * @param nanos the moment, as System.nanoTime()
      */
-    synchronized void log(long nanos) {
+    public synchronized void log(long nanos) {
         entries.forEach((kind, entry) -> {
             Long last = loggedNanos.get(kind);
             if (entry.get().unlogged() > 0 && (last == null || nanos - last >= LOG_EACH_NANOS)) {
@@ -116,11 +114,11 @@ final class Errors {
         }
     }
 
-    Tally tally(Kind kind) {
+    public Tally tally(Kind kind) {
         return entries.get(kind).get().tally();
     }
 
-    long total() {
+    public long total() {
         return entries.values().stream().mapToLong(entry -> entry.get().tally().count()).sum();
     }
 }
