@@ -27,7 +27,7 @@ import java.util.function.LongSupplier;
  * The plug-in's life on one node: it looks at the decision, has the governor act on it, and tells what changed. Kafka
  * builds the plug-in twice on a node with both roles, over the same metrics: both instances share this.
  */
-final class BrokerNode implements AutoCloseable {
+final class BrokerNode implements LiveProperties.Target, AutoCloseable {
     private static final int START_SECONDS = 60;
 
     private final LiveProperties liveProperties;
@@ -66,7 +66,7 @@ final class BrokerNode implements AutoCloseable {
 
     /** @param nanoTime what time is measured by, as System.nanoTime() */
     BrokerNode(KquotaConfig config, BootClock bootClock, LongSupplier nanoTime) {
-        this.liveProperties = new LiveProperties(this, config);
+        this.liveProperties = new LiveProperties(this, config, errors);
         this.bootClock = bootClock;
         this.nanoTime = nanoTime;
         this.startNanos = nanoTime.getAsLong();
@@ -166,8 +166,8 @@ final class BrokerNode implements AutoCloseable {
         }
     }
 
-    /** Goes by these properties from now on; what can't change while the broker runs has to be as before. */
-    void configure(KquotaConfig next) {
+    @Override
+    public void configure(KquotaConfig next) {
         quotas.configure(next.exemptPrincipals(), next.groups(), next::staticQuotas);
         governor.settings(next.governor());
         refusalMetrics.show(next.groups().all());
@@ -179,7 +179,8 @@ final class BrokerNode implements AutoCloseable {
         limitsChanged.set(true);
     }
 
-    void brokerMode(Mode mode) {
+    @Override
+    public void brokerMode(Mode mode) {
         Mode before = brokerMode;
         if (mode == before) {
             return;
@@ -319,7 +320,7 @@ final class BrokerNode implements AutoCloseable {
         }
         // The broker makes its authorizer after this.
         boolean starting = nowSeconds() < START_SECONDS;
-        return fence.installed() || starting ? null : "authorizer.class.name is not " + KquotaAuthorizer.class.getName();
+        return fence.installed() || starting ? null : "authorizer.class.name is not " + KquotaConfig.AUTHORIZER;
     }
 
     // ---- for reports
@@ -360,7 +361,8 @@ final class BrokerNode implements AutoCloseable {
         return bootClock;
     }
 
-    Mode brokerMode() {
+    @Override
+    public Mode brokerMode() {
         return brokerMode;
     }
 

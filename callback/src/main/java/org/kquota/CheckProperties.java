@@ -47,8 +47,8 @@ public final class CheckProperties {
             Map<String, String> values = new HashMap<>();
             properties.stringPropertyNames().forEach(name -> values.put(name, properties.getProperty(name)));
             KquotaConfig config = new KquotaConfig(values);
-            if (KquotaAuthorizer.class.getName().equals(values.get("authorizer.class.name")) && config.isBroker()) {
-                config.requireCallback();
+            if (KquotaConfig.AUTHORIZER.equals(values.get("authorizer.class.name")) && config.isBroker()) {
+                config.requireCallback(KquotaCallback.class);
             }
             return 0;
         } catch (ConfigException e) {

@@ -13,7 +13,6 @@ import org.kquota.group.Group;
 import org.kquota.threshold.TopicGate;
 
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
@@ -24,10 +23,6 @@ import java.util.concurrent.atomic.LongAdder;
 final class Fence {
     /** For so long after a fault of the fence, the governor holds producers as if there were none. */
     private static final long MISTRUST_NANOS = 60_000_000_000L;
-    /** Written by brokers themselves, and needed to free space. */
-    static final Set<String> INTERNAL_TOPICS =
-        Set.of("__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata");
-
     private static final String PAUSED = "kquota: producers are paused, because a disk of the cluster is too full";
 
     private final NodeQuotas quotas;
@@ -124,6 +119,6 @@ final class Fence {
     /** Whether this action would append to a topic of clients. */
     private static boolean isWritten(Action action, AuthorizationResult result) {
         return action.operation() == AclOperation.WRITE && action.resourcePattern().resourceType() == ResourceType.TOPIC
-            && result == AuthorizationResult.ALLOWED && !INTERNAL_TOPICS.contains(action.resourcePattern().name());
+            && result == AuthorizationResult.ALLOWED && !Thresholds.INTERNAL_TOPICS.contains(action.resourcePattern().name());
     }
 }

@@ -148,7 +148,7 @@ final class GroupProperties {
         try {
             for (String principal : entries(principals)) {
                 if (exempt.names(principal)) {
-                    throw new IllegalArgumentException(principal + " is in " + KquotaConfig.EXEMPT_PRINCIPALS + " and has no quota at all");
+                    throw new IllegalArgumentException(principal + " is in " + ExemptPrincipals.PROPERTY + " and has no quota at all");
                 }
                 groups.addPrincipal(principal, group);
             }

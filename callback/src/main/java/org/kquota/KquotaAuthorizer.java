@@ -45,7 +45,7 @@ public class KquotaAuthorizer extends DelegatingAuthorizer {
         delegateTo(own);
         super.configure(properties);
         if (config.isBroker()) {
-            config.requireCallback();
+            config.requireCallback(KquotaCallback.class);
             node = Nodes.acquire(config, new BootClock());
             node.fence().install();
             fence = node.fence();

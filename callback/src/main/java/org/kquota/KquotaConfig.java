@@ -34,7 +34,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String DECISION_FILE = "kquota.decision.file";
     public static final String APPLIED_FILE = "kquota.applied.file";
     public static final String DECISION_LOST_ACTION = "kquota.decision.lost.action";
-    public static final String EXEMPT_PRINCIPALS = "kquota.exempt.principals";
+    public static final String EXEMPT_PRINCIPALS = ExemptPrincipals.PROPERTY;
     public static final String FENCE_AUTHORIZER_CLASS = "kquota.fence.authorizer.class";
     public static final String TOPICS_FILE = "kquota.topics.file";
     public static final String OWN_TOPICS = "kquota.own.topics";
@@ -47,6 +47,10 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String BASELINE_SECONDS = "kquota.produce.baseline.seconds";
     public static final String BASELINE_MIN_BYTES = "kquota.produce.baseline.min.bytes.per.second";
     public static final String NEWCOMERS_MIN_RATIO = "kquota.produce.newcomers.min.ratio";
+
+    /** The classes that client.quota.callback.class and authorizer.class.name name. */
+    public static final String CALLBACK = "org.kquota.KquotaCallback";
+    public static final String AUTHORIZER = "org.kquota.KquotaAuthorizer";
 
     /** Those that are read when the broker starts only; all others change while it runs. */
     static final Set<String> READ_AT_START = Set.of(DECISION_FILE, APPLIED_FILE, TOPICS_FILE, FENCE_AUTHORIZER_CLASS, OWN_TOPICS, TAG_SETS_MAX);
@@ -290,13 +294,14 @@ public final class KquotaConfig extends AbstractConfig {
     /**
      * Checks that the quota callback is there too: it throttles, and it is what holds if the fence does not.
      *
+     * @param required the class of the callback
      * @throws ConfigException if it is not
      */
-    void requireCallback() {
+    void requireCallback(Class<?> required) {
         Class<?> callback = broker.getClass(CALLBACK_CLASS);
-        if (callback == null || !KquotaCallback.class.isAssignableFrom(callback)) {
+        if (callback == null || !required.isAssignableFrom(callback)) {
             throw new ConfigException(CALLBACK_CLASS, callback == null ? null : callback.getName(), "allowed is "
-                + KquotaCallback.class.getName() + " where authorizer.class.name is " + KquotaAuthorizer.class.getName());
+                + CALLBACK + " where authorizer.class.name is " + AUTHORIZER);
         }
     }
 

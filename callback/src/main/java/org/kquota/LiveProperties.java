@@ -34,17 +34,31 @@ final class LiveProperties {
     /** Misspelt properties of so many groups are looked for; each has thousands of them. */
     private static final int MOST_GROUPS = 20;
 
-    private final BrokerNode node;
+    private final Target target;
+    private final Errors errors;
     private final KquotaConfig atStart;
     private LedPartitions partitions = LedPartitions.UNKNOWN;
     private volatile KquotaConfig inForce;
     private volatile Map<String, ?> stored;
 
-    LiveProperties(BrokerNode node, KquotaConfig atStart) {
-        this.node = node;
+    LiveProperties(Target target, KquotaConfig atStart, Errors errors) {
+        this.target = target;
+        this.errors = errors;
         this.atStart = atStart;
         this.inForce = atStart;
         this.stored = ours(atStart.originals());
+    }
+
+    /** What goes by the properties. */
+    public interface Target {
+        /** The mode in force. */
+        Mode brokerMode();
+
+        /** Goes by this mode from now on. */
+        void brokerMode(Mode mode);
+
+        /** Goes by these properties from now on, but for the mode; those that are read at the start only are as before. */
+        void configure(KquotaConfig next);
     }
 
     /** All of them, as the node goes by them. */
@@ -108,10 +122,10 @@ final class LiveProperties {
         Mode mode = mode(properties);
         if (mode == Mode.OBSERVE) {
             // First: nothing that may go wrong below keeps anybody held.
-            node.brokerMode(mode);
+            target.brokerMode(mode);
         }
         configure(ours(properties));
-        node.brokerMode(mode);
+        target.brokerMode(mode);
     }
 
     private Mode mode(Map<String, ?> properties) {
@@ -119,7 +133,7 @@ final class LiveProperties {
             return KquotaConfig.modeOf(properties);
         } catch (ConfigException e) {
             leaveOut(e.getMessage());
-            return node.brokerMode();
+            return target.brokerMode();
         }
     }
 
@@ -135,7 +149,7 @@ final class LiveProperties {
         try {
             KquotaConfig next = parse(taken, false);
             next.groups().takeOver(inForce.groups(), partitions);
-            node.configure(next);
+            target.configure(next);
             inForce = next;
             LOG.info("broker properties have changed: {}", changed);
         } catch (ConfigException e) {
@@ -181,7 +195,7 @@ final class LiveProperties {
     }
 
     private void leaveOut(String why) {
-        node.errors().count(Errors.Kind.PROPERTIES, why);
+        errors.count(Errors.Kind.PROPERTIES, why);
         LOG.error("a broker property that is stored is not in force: {}", why);
     }
 

@@ -20,6 +20,9 @@ import java.util.function.Supplier;
 
 /** The thresholds of topics on this node: their file, the topics they are divided among, and what they refuse. */
 final class Thresholds {
+    /** Written by brokers themselves, and needed to free space. */
+    static final Set<String> INTERNAL_TOPICS =
+        Set.of("__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata");
     private static final long JUDGE_NANOS = 1_000_000_000L;
     /** For so long what was judged holds, unless it is judged anew. */
     private static final long HOLDS_NANOS = 10_000_000_000L;
@@ -97,7 +100,7 @@ final class Thresholds {
     }
 
     private boolean isOfClients(String topic) {
-        return !Fence.INTERNAL_TOPICS.contains(topic) && !ownTopics.contains(topic);
+        return !INTERNAL_TOPICS.contains(topic) && !ownTopics.contains(topic);
     }
 
     /** Looks at the file; on a thread that may wait for it. */

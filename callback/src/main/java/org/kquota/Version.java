@@ -13,7 +13,7 @@ final class Version {
     }
 
     private static String read() {
-        try (InputStream in = Version.class.getResourceAsStream("version.properties")) {
+        try (InputStream in = Version.class.getResourceAsStream("/org/kquota/version.properties")) {
             Properties properties = new Properties();
             properties.load(in);
             return properties.getProperty("version");

@@ -10,6 +10,8 @@ import java.util.TreeSet;
  * which anyone can forge, never exempts, and neither does being anonymous.
  */
 public final class ExemptPrincipals {
+    /** The broker property that lists them. */
+    public static final String PROPERTY = "kquota.exempt.principals";
     private static final String ALLOWED =
         "allowed is a list of principals as Type:name, separated by semicolons, for example User:CN=agent,O=x;User:admin";
 
