@@ -6,6 +6,7 @@ import org.kquota.applied.AppliedFile;
 import org.kquota.applied.AppliedState;
 import org.kquota.applied.ClientFigures;
 import org.kquota.applied.OfflineLogDirs;
+import org.kquota.decision.BootClock;
 import org.kquota.decision.DecisionFormat;
 import org.kquota.decision.Mode;
 import org.kquota.error.Errors;
@@ -20,7 +21,7 @@ import java.util.Locale;
 
 /** Tells the local agent what this broker applies, off the request path. */
 final class AppliedReport {
-    private final BrokerNode node;
+    private final Source source;
     private final AppliedFile file;
     private final ClientReport clientReport;
     private final OfflineLogDirs offlineLogDirs;
@@ -28,11 +29,39 @@ final class AppliedReport {
     private boolean failing;
     private long startedUptimeMs = -1;
 
-    AppliedReport(BrokerNode node) {
-        this.node = node;
-        this.file = new AppliedFile(node.config().appliedFile());
-        this.clientReport = new ClientReport(node);
-        this.offlineLogDirs = new OfflineLogDirs(node.config().logDirs());
+    /** What is reported of. */
+    public interface Source {
+        KquotaConfig config();
+
+        BootClock bootClock();
+
+        Errors errors();
+
+        NodeQuotas quotas();
+
+        Fence fence();
+
+        /** The governor's, after its last step. */
+        Figures figures();
+
+        /** What holds now, the end of the lease included. */
+        Posture now();
+
+        /** The broker property, whatever the decision says. */
+        Mode brokerMode();
+
+        /** The cluster's id, or null while it is not known. */
+        String clusterId();
+
+        /** Seconds since this node started, the clock of what was seen when. */
+        int nowSeconds();
+    }
+
+    AppliedReport(Source source) {
+        this.source = source;
+        this.file = new AppliedFile(source.config().appliedFile());
+        this.clientReport = new ClientReport(source);
+        this.offlineLogDirs = new OfflineLogDirs(source.config().logDirs());
     }
 
     /**
@@ -59,43 +88,43 @@ final class AppliedReport {
             }
             failing = false;
         } catch (IOException | RuntimeException | Error e) {
-            node.errors().count(Errors.Kind.APPLIED_FILE, e);
+            source.errors().count(Errors.Kind.APPLIED_FILE, e);
             failing = true;
         }
     }
 
     private AppliedState state() throws IOException {
-        long uptimeMs = node.bootClock().uptimeMs();
-        int nowSeconds = node.nowSeconds();
+        long uptimeMs = source.bootClock().uptimeMs();
+        int nowSeconds = source.nowSeconds();
         if (startedUptimeMs < 0) {
             startedUptimeMs = uptimeMs - nowSeconds * 1000L;
         }
-        Posture posture = node.now();
-        Figures figures = node.figures();
-        List<AppliedState.Exempt> exempt = node.quotas().exemptSeen().stream()
+        Posture posture = source.now();
+        Figures figures = source.figures();
+        List<AppliedState.Exempt> exempt = source.quotas().exemptSeen().stream()
             .map(seen -> new AppliedState.Exempt(seen.principal(), List.copyOf(seen.lastSeenSeconds().keySet()),
                 Math.max(0, uptimeMs - (nowSeconds - seen.latestSeconds()) * 1000L)))
             .toList();
         List<AppliedState.Error> errors = new ArrayList<>();
         for (Errors.Kind kind : Errors.Kind.values()) {
-            Errors.Tally tally = node.errors().tally(kind);
+            Errors.Tally tally = source.errors().tally(kind);
             errors.add(new AppliedState.Error(kind.name().toLowerCase(Locale.ROOT), tally.count(), tally.lastMessage()));
         }
         return new AppliedState(
             AppliedState.SCHEMA_VERSION,
             Version.TEXT,
             List.of(DecisionFormat.SCHEMA_VERSION),
-            node.bootClock().bootId(),
+            source.bootClock().bootId(),
             uptimeMs,
             ProcessHandle.current().pid(),
             startedUptimeMs,
-            node.clusterId(),
-            node.config().nodeId(),
+            source.clusterId(),
+            source.config().nodeId(),
             posture.decision() == null ? null : posture.decision().sequence(),
             posture.lost(),
             posture.mode(),
             // Which may have changed since: what holds was worked out by the one of before.
-            posture.mode() == Mode.ENFORCE ? Mode.ENFORCE : node.brokerMode(),
+            posture.mode() == Mode.ENFORCE ? Mode.ENFORCE : source.brokerMode(),
             posture.state(),
             posture.factor(),
             mechanism(posture),
@@ -104,7 +133,7 @@ final class AppliedReport {
             errors,
             new AppliedState.GovernorFigures(figures.tagSets(), figures.observedRate(), figures.baselineRate(),
                 figures.poolObservedRate(), figures.poolLimit(), figures.muteSeconds()),
-            new AppliedState.FenceFigures(node.fence().installed(), node.fence().refusals()),
+            new AppliedState.FenceFigures(source.fence().installed(), source.fence().refusals()),
             clients());
     }
 
@@ -113,7 +142,7 @@ final class AppliedReport {
         try {
             return clientReport.figures();
         } catch (RuntimeException e) {
-            node.errors().count(Errors.Kind.CLIENTS, e);
+            source.errors().count(Errors.Kind.CLIENTS, e);
             return null;
         }
     }
@@ -122,7 +151,7 @@ final class AppliedReport {
         return switch (posture.enforced()) {
             case OPEN -> AppliedState.Mechanism.NONE;
             case THROTTLE -> AppliedState.Mechanism.GOVERNOR;
-            case PAUSE -> node.fence().reliable() ? AppliedState.Mechanism.FENCE : AppliedState.Mechanism.GOVERNOR;
+            case PAUSE -> source.fence().reliable() ? AppliedState.Mechanism.FENCE : AppliedState.Mechanism.GOVERNOR;
         };
     }
 
@@ -130,7 +159,7 @@ final class AppliedReport {
         try {
             lastOffline = offlineLogDirs.list();
         } catch (IllegalStateException e) {
-            node.errors().count(Errors.Kind.LOG_DIRS, e);
+            source.errors().count(Errors.Kind.LOG_DIRS, e);
         }
         return lastOffline;
     }

@@ -27,7 +27,7 @@ import java.util.function.LongSupplier;
  * The plug-in's life on one node: it looks at the decision, has the governor act on it, and tells what changed. Kafka
  * builds the plug-in twice on a node with both roles, over the same metrics: both instances share this.
  */
-final class BrokerNode implements LiveProperties.Target, AutoCloseable {
+final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, AutoCloseable {
     private static final int START_SECONDS = 60;
 
     private final LiveProperties liveProperties;
@@ -100,12 +100,14 @@ final class BrokerNode implements LiveProperties.Target, AutoCloseable {
     }
 
     /** What request threads ask. */
-    NodeQuotas quotas() {
+    @Override
+    public NodeQuotas quotas() {
         return quotas;
     }
 
     /** What the node's authorizers ask, where there are any of ours. */
-    Fence fence() {
+    @Override
+    public Fence fence() {
         return fence;
     }
 
@@ -119,8 +121,8 @@ final class BrokerNode implements LiveProperties.Target, AutoCloseable {
         return thresholds;
     }
 
-    /** What holds now, the end of the lease included. */
-    Posture now() {
+    @Override
+    public Posture now() {
         return quotas.now();
     }
 
@@ -345,19 +347,23 @@ final class BrokerNode implements LiveProperties.Target, AutoCloseable {
         return liveProperties;
     }
 
-    KquotaConfig config() {
+    @Override
+    public KquotaConfig config() {
         return liveProperties.inForce();
     }
 
-    Errors errors() {
+    @Override
+    public Errors errors() {
         return errors;
     }
 
-    Figures figures() {
+    @Override
+    public Figures figures() {
         return figures;
     }
 
-    BootClock bootClock() {
+    @Override
+    public BootClock bootClock() {
         return bootClock;
     }
 
@@ -366,12 +372,13 @@ final class BrokerNode implements LiveProperties.Target, AutoCloseable {
         return brokerMode;
     }
 
-    String clusterId() {
+    @Override
+    public String clusterId() {
         return clusterId;
     }
 
-    /** Seconds since this node started, the clock of what was seen when. */
-    int nowSeconds() {
+    @Override
+    public int nowSeconds() {
         return seconds(nanoTime.getAsLong());
     }
 

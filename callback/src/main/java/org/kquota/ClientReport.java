@@ -15,13 +15,13 @@ final class ClientReport {
     private static final int MOST_GROUPS = 200;
     private static final int MAX_LENGTH = 256;
 
-    private final BrokerNode node;
+    private final AppliedReport.Source source;
     private final ClientAccounts accounts;
     private long lastNanos = System.nanoTime();
 
-    ClientReport(BrokerNode node) {
-        this.node = node;
-        NodeQuotas quotas = node.quotas();
+    ClientReport(AppliedReport.Source source) {
+        this.source = source;
+        NodeQuotas quotas = source.quotas();
         this.accounts = new ClientAccounts(quotas.tagSets(ClientQuotaType.PRODUCE), List.of(quotas.paused(), quotas.newcomers()),
             quotas.tagSets(ClientQuotaType.FETCH), tags -> quotas.limit(ClientQuotaType.PRODUCE, tags),
             tags -> quotas.limit(ClientQuotaType.FETCH, tags));
@@ -34,9 +34,9 @@ final class ClientReport {
         lastNanos = nanos;
         return new ClientFigures(accounts.size(),
             accounts.top(MOST).stream().map(ClientReport::client).toList(),
-            node.fence().refused().top(MOST).stream()
+            source.fence().refused().top(MOST).stream()
                 .map(count -> new ClientFigures.Refused(count.principal(), count.clientId(), count.requests())).toList(),
-            node.quotas().groups().all().stream().limit(MOST_GROUPS).map(this::group).toList());
+            source.quotas().groups().all().stream().limit(MOST_GROUPS).map(this::group).toList());
     }
 
     private static ClientFigures.Client client(ClientAccounts.Account account) {
