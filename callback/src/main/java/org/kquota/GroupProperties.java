@@ -16,6 +16,7 @@ import org.kquota.group.Groups;
 import org.kquota.group.GroupsBuilder;
 import org.kquota.quota.ByteRate;
 import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.QuotaProperties;
 import org.kquota.share.PartitionShare;
 
 import java.util.EnumMap;

@@ -15,6 +15,7 @@ import org.kquota.govern.GovernorSettings;
 import org.kquota.group.Group;
 import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.QuotaProperties;
 import org.kquota.quota.StaticQuotas;
 
 import java.nio.file.InvalidPathException;

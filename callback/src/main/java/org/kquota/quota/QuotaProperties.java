@@ -1,30 +1,28 @@
-package org.kquota;
+package org.kquota.quota;
 
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigDef.Importance;
 import org.apache.kafka.common.config.ConfigDef.LambdaValidator;
 import org.apache.kafka.common.config.ConfigDef.Type;
 import org.apache.kafka.common.config.ConfigException;
-import org.kquota.quota.ByteRate;
-import org.kquota.quota.StaticQuotas;
 
 import java.util.function.Consumer;
 
 /** The broker properties of quotas that are not set with the standard tools. */
-final class QuotaProperties {
-    static final String PREFIX = "kquota.quota.";
-    static final String PRODUCE_DEFAULT = "kquota.quota.produce.default";
-    static final String PRODUCE_OVERRIDES = "kquota.quota.produce.overrides";
-    static final String FETCH_DEFAULT = "kquota.quota.fetch.default";
-    static final String FETCH_OVERRIDES = "kquota.quota.fetch.overrides";
-    static final String GROUPS = "kquota.quota.groups";
+public final class QuotaProperties {
+    public static final String PREFIX = "kquota.quota.";
+    public static final String PRODUCE_DEFAULT = "kquota.quota.produce.default";
+    public static final String PRODUCE_OVERRIDES = "kquota.quota.produce.overrides";
+    public static final String FETCH_DEFAULT = "kquota.quota.fetch.default";
+    public static final String FETCH_OVERRIDES = "kquota.quota.fetch.overrides";
+    public static final String GROUPS = "kquota.quota.groups";
 
     private static final String RATE = "a rate from 1K to 1000T, such as 2M (10^6) or 2Mi (2^20), or empty";
 
     private QuotaProperties() {
     }
 
-    static ConfigDef define(ConfigDef definition) {
+    public static ConfigDef define(ConfigDef definition) {
         return definition
             .define(PRODUCE_DEFAULT, Type.STRING, "", checked(StaticQuotas::parseDefault, RATE), Importance.MEDIUM,
                 "Produce quota of each client id on this broker, in bytes per second, where the standard tools have set none that covers the client. "
@@ -42,12 +40,12 @@ final class QuotaProperties {
     }
 
     /** The default and the overrides of these two properties. */
-    static StaticQuotas staticQuotas(String byDefault, String overrides) {
+    public static StaticQuotas staticQuotas(String byDefault, String overrides) {
         return StaticQuotas.of(StaticQuotas.parseDefault(byDefault), StaticQuotas.parseOverrides(overrides));
     }
 
     /** A validator from a parser that says itself what is allowed. */
-    static ConfigDef.Validator checked(Consumer<String> parser, String allowed) {
+    public static ConfigDef.Validator checked(Consumer<String> parser, String allowed) {
         return LambdaValidator.with((name, value) -> {
             try {
                 parser.accept((String) value);
@@ -58,7 +56,7 @@ final class QuotaProperties {
     }
 
     /** A validator of a rate in bytes per second, which may be missing. */
-    static ConfigDef.Validator rate() {
+    public static ConfigDef.Validator rate() {
         return checked(text -> {
             if (!text.isBlank()) {
                 ByteRate.parse(text);
