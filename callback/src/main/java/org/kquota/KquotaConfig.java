@@ -13,6 +13,7 @@ import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.govern.GovernorSettings;
 import org.kquota.group.Group;
+import org.kquota.group.GroupProperties;
 import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.QuotaProperties;

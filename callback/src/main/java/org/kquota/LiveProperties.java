@@ -7,6 +7,7 @@ import org.apache.kafka.common.config.ConfigException;
 import org.kquota.decision.Mode;
 import org.kquota.error.Errors;
 import org.kquota.group.Group;
+import org.kquota.group.GroupProperties;
 import org.kquota.quota.QuotaProperties;
 import org.kquota.share.LedPartitions;
 

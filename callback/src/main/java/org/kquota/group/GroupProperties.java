@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.group;
 
 import com.google.re2j.Pattern;
 import com.google.re2j.PatternSyntaxException;
@@ -10,10 +10,6 @@ import org.apache.kafka.common.config.ConfigDef.LambdaValidator;
 import org.apache.kafka.common.config.ConfigDef.Type;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.server.quota.ClientQuotaType;
-import org.kquota.group.Group;
-import org.kquota.group.GroupLimit;
-import org.kquota.group.Groups;
-import org.kquota.group.GroupsBuilder;
 import org.kquota.quota.ByteRate;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.QuotaProperties;
@@ -26,7 +22,7 @@ import java.util.Map;
 import java.util.Set;
 
 /** The broker properties of the quota groups, kquota.quota.group.NAME.*, and what must not contradict each other in them. */
-final class GroupProperties {
+public final class GroupProperties {
     static final String PRINCIPALS = "principals";
     static final String CLIENT_IDS = "client.ids";
     static final String PRODUCE = "produce";
@@ -35,7 +31,7 @@ final class GroupProperties {
     static final String PRODUCE_TOTAL = "produce.total";
     static final String FETCH_TOTAL = "fetch.total";
     static final String TOPICS = "topics";
-    static final String KEYS = "{" + String.join(", ", PRINCIPALS, CLIENT_IDS, PRODUCE, FETCH, REQUEST, PRODUCE_TOTAL, FETCH_TOTAL, TOPICS) + "}";
+    public static final String KEYS = "{" + String.join(", ", PRINCIPALS, CLIENT_IDS, PRODUCE, FETCH, REQUEST, PRODUCE_TOTAL, FETCH_TOTAL, TOPICS) + "}";
 
     private static final String MEMBERS = "exact names, prefixes that end in *, patterns that begin with ~, separated by semicolons; or empty";
     private static final java.util.regex.Pattern NAME = java.util.regex.Pattern.compile("[A-Za-z0-9._-]{1,64}");
@@ -43,12 +39,12 @@ final class GroupProperties {
     private GroupProperties() {
     }
 
-    static String prefix(String group) {
+    public static String prefix(String group) {
         return QuotaProperties.PREFIX + "group." + group + ".";
     }
 
     /** The properties of one group. */
-    static ConfigDef definition(String group) {
+    public static ConfigDef definition(String group) {
         String prefix = prefix(group);
         return new ConfigDef()
             .define(prefix + PRINCIPALS, Type.STRING, "", LambdaValidator.with((name, value) -> { }, () -> MEMBERS), Importance.MEDIUM,
@@ -78,7 +74,7 @@ final class GroupProperties {
      * @param exempt principals that no quota holds
      * @throws ConfigException if a group is incomplete, or two of them contradict each other
      */
-    static Groups groups(List<String> names, Map<String, ?> properties, ExemptPrincipals exempt) {
+    public static Groups groups(List<String> names, Map<String, ?> properties, ExemptPrincipals exempt) {
         Set<String> seen = new HashSet<>();
         for (String name : names) {
             if (!NAME.matcher(name).matches() || !seen.add(name)) {
