@@ -8,6 +8,7 @@ import org.kquota.applied.ClientFigures;
 import org.kquota.applied.OfflineLogDirs;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.DecisionFormat;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.error.Errors;
 import org.kquota.govern.Figures;
@@ -45,7 +46,7 @@ final class AppliedReport {
         Figures figures();
 
         /** What holds now, the end of the lease included. */
-        Posture now();
+        EffectiveDecision now();
 
         /** The broker property, whatever the decision says. */
         Mode brokerMode();
@@ -99,7 +100,7 @@ final class AppliedReport {
         if (startedUptimeMs < 0) {
             startedUptimeMs = uptimeMs - nowSeconds * 1000L;
         }
-        Posture posture = source.now();
+        EffectiveDecision posture = source.now();
         Figures figures = source.figures();
         List<AppliedState.Exempt> exempt = source.quotas().exemptSeen().stream()
             .map(seen -> new AppliedState.Exempt(seen.principal(), List.copyOf(seen.lastSeenSeconds().keySet()),
@@ -147,7 +148,7 @@ final class AppliedReport {
         }
     }
 
-    private AppliedState.Mechanism mechanism(Posture posture) {
+    private AppliedState.Mechanism mechanism(EffectiveDecision posture) {
         return switch (posture.enforced()) {
             case OPEN -> AppliedState.Mechanism.NONE;
             case THROTTLE -> AppliedState.Mechanism.GOVERNOR;

@@ -8,6 +8,7 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.DecisionFile;
 import org.kquota.decision.DecisionWatch;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.decision.Verdict;
@@ -56,8 +57,8 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
     private volatile String clusterId;
     private volatile Figures figures = Figures.NONE;
     private volatile long decisionSinceNanos;
-    private Posture posture;
-    private Posture knownRanOut;
+    private EffectiveDecision posture;
+    private EffectiveDecision knownRanOut;
     private long lastStepNanos;
 
     BrokerNode(KquotaConfig config, BootClock bootClock) {
@@ -71,8 +72,8 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
         this.nanoTime = nanoTime;
         this.startNanos = nanoTime.getAsLong();
         this.brokerMode = config.mode();
-        Posture first = config.isBroker() ? Posture.lost(config.lostState(), brokerMode, "it has not been read yet")
-            : Posture.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
+        EffectiveDecision first = config.isBroker() ? EffectiveDecision.lost(config.lostState(), brokerMode, "it has not been read yet")
+            : EffectiveDecision.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.posture = first;
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), first);
         this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
@@ -122,7 +123,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
     }
 
     @Override
-    public Posture now() {
+    public EffectiveDecision now() {
         return quotas.now();
     }
 
@@ -203,8 +204,8 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
      * Has requests go by it from now on; returns what they go by. Who breaks the glass waits for no thread of ours, and
      * nothing that one of them worked out before comes after that.
      */
-    private synchronized Posture publish(Posture next) {
-        Posture holds = brokerMode == Mode.ENFORCE ? next : next.observed();
+    private synchronized EffectiveDecision publish(EffectiveDecision next) {
+        EffectiveDecision holds = brokerMode == Mode.ENFORCE ? next : next.observed();
         quotas.posture(holds);
         return holds;
     }
@@ -223,10 +224,10 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
         long nanos = nanoTime.getAsLong();
         int nowSeconds = seconds(nanos);
         quotas.nowSeconds(nowSeconds);
-        Posture before = posture;
-        Posture judged = judge();
+        EffectiveDecision before = posture;
+        EffectiveDecision judged = judge();
         boolean changed = govern(judged, nanos);
-        Posture next = publish(judged);
+        EffectiveDecision next = publish(judged);
         posture = next;
         thresholds.judge(nanos);
         boolean others = requestsWentByOthers();
@@ -250,7 +251,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
      * another mode. What held before and holds again is a change to the broker then.
      */
     private boolean requestsWentByOthers() {
-        Posture ranOut = quotas.ranOut();
+        EffectiveDecision ranOut = quotas.ranOut();
         boolean found = ranOut != knownRanOut;
         knownRanOut = ranOut;
         return modeChanged.getAndSet(false) || found;
@@ -266,14 +267,14 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
         instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));
     }
 
-    private Posture judge() {
+    private EffectiveDecision judge() {
         try {
             Verdict verdict = watch.look(clusterId);
             Mode fileMode = verdict.isLost() ? watch.lastMode() : verdict.decision().mode();
             Mode mode = fileMode == Mode.OBSERVE ? Mode.OBSERVE : brokerMode;
             return verdict.isLost()
-                ? Posture.lost(config().lostState(), mode, verdict.lost())
-                : Posture.decided(verdict.decision(), mode, verdict.deadlineNanos(), config().lostState());
+                ? EffectiveDecision.lost(config().lostState(), mode, verdict.lost())
+                : EffectiveDecision.decided(verdict.decision(), mode, verdict.deadlineNanos(), config().lostState());
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.DECISION, e);
             // The last decision stays until its lease runs out: a fault of ours never releases.
@@ -281,7 +282,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
         }
     }
 
-    private boolean govern(Posture next, long nanos) {
+    private boolean govern(EffectiveDecision next, long nanos) {
         double seconds = Math.max(1e-3, (nanos - lastStepNanos) / 1e9);
         lastStepNanos = nanos;
         try {
@@ -295,7 +296,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
         }
     }
 
-    private void announce(Posture before, Posture next) {
+    private void announce(EffectiveDecision before, EffectiveDecision next) {
         if (next.lost() != null && before.lost() == null) {
             errors.count(Errors.Kind.DECISION, next.lost());
         }

@@ -9,6 +9,7 @@ import org.apache.kafka.server.quota.ClientQuotaCallback;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.BootClock;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.error.Errors;
 
 import java.util.Map;
@@ -33,7 +34,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile BrokerNode node;
     private volatile PluginMetrics metrics;
-    private volatile Posture knownRanOut;
+    private volatile EffectiveDecision knownRanOut;
 
     /** As the broker builds it. */
     public KquotaCallback() {
@@ -111,7 +112,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
      * tags first, and so finds out; to look at the clock once more would cost more than all the rest.
      */
     private boolean leaseJustRanOut() {
-        Posture ranOut = node.quotas().ranOut();
+        EffectiveDecision ranOut = node.quotas().ranOut();
         if (ranOut == knownRanOut) {
             return false;
         }

@@ -2,6 +2,7 @@ package org.kquota;
 
 import org.apache.kafka.common.metrics.Gauge;
 import org.apache.kafka.common.metrics.PluginMetrics;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 
 import java.util.EnumSet;
@@ -18,7 +19,7 @@ enum NodeMetrics {
     DECISION_LOST("decision-lost", "1 while there is no decision under a running lease.", node -> node.now().lost() == null ? 0 : 1),
     LEASE_SECONDS("decision-lease-seconds", "Time until the decision's lease runs out, in seconds; 0 while the decision is lost.",
         node -> {
-            Posture now = node.now();
+            EffectiveDecision now = node.now();
             return now.lost() == null ? Math.max(0, (now.deadlineNanos() - System.nanoTime()) / 1e9) : 0;
         }),
     AGE_SECONDS("decision-age-seconds", "Time since the decision in force was first seen, in seconds; 0 while the decision is lost.",

@@ -2,6 +2,7 @@ package org.kquota;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.State;
 import org.kquota.group.Group;
 import org.kquota.group.Groups;
@@ -46,14 +47,14 @@ final class NodeQuotas {
     private volatile InForce inForce;
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
-    private volatile Posture posture;
-    private volatile Posture ranOut;
+    private volatile EffectiveDecision posture;
+    private volatile EffectiveDecision ranOut;
     private volatile int nowSeconds;
     private volatile String metadataWriterNotExempt;
     private volatile long governedAtNanos = System.nanoTime();
 
     /** @param fixed the static quotas of each type */
-    NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, Posture posture) {
+    NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, EffectiveDecision posture) {
         this.posture = posture;
         StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(ClientQuotaType.class.getClassLoader());
         for (ClientQuotaType type : ClientQuotaType.values()) {
@@ -126,12 +127,12 @@ final class NodeQuotas {
     }
 
     /** What holds from now on, until the end of its lease. */
-    void posture(Posture next) {
+    void posture(EffectiveDecision next) {
         posture = next;
     }
 
     /** What was last said to hold, be its lease over or not. */
-    Posture told() {
+    EffectiveDecision told() {
         return posture;
     }
 
@@ -310,9 +311,9 @@ final class NodeQuotas {
     }
 
     /** What holds now, the end of the lease included. */
-    Posture now() {
-        Posture told = posture;
-        Posture holds = told.at(System.nanoTime());
+    EffectiveDecision now() {
+        EffectiveDecision told = posture;
+        EffectiveDecision holds = told.at(System.nanoTime());
         if (holds != told && holds != ranOut) {
             ranOut = holds;
         }
@@ -320,7 +321,7 @@ final class NodeQuotas {
     }
 
     /** What holds since a lease ran out, as a request found before any thread of ours did; or null. */
-    Posture ranOut() {
+    EffectiveDecision ranOut() {
         return ranOut;
     }
 }

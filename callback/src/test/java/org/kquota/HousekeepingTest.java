@@ -7,6 +7,7 @@ import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.Test;
 import org.kquota.decision.Decision;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;
@@ -33,9 +34,9 @@ class HousekeepingTest {
     private final Housekeeping housekeeping = new Housekeeping(quotas,
         tags -> seen.contains(tags) ? OptionalDouble.of(1e6) : OptionalDouble.empty(), errors, () -> null);
 
-    private static Posture posture(State state) {
+    private static EffectiveDecision posture(State state) {
         Decision decision = new Decision(1, "c", 1, 1, Mode.ENFORCE, state, 0.5, false, "b", 1);
-        return Posture.decided(decision, Mode.ENFORCE, System.nanoTime() + 3_600_000_000_000L, State.PAUSE);
+        return EffectiveDecision.decided(decision, Mode.ENFORCE, System.nanoTime() + 3_600_000_000_000L, State.PAUSE);
     }
 
     /** A request of this client, which the broker meters by the tags that it is given. */

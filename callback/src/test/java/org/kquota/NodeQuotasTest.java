@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.kquota.decision.Decision;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.group.Groups;
@@ -46,9 +47,9 @@ class NodeQuotasTest {
         quotas.paused().limit(300);
     }
 
-    private static Posture posture(State state, double factor, Mode mode) {
+    private static EffectiveDecision posture(State state, double factor, Mode mode) {
         Decision decision = new Decision(1, "c", 1, 1, mode, state, factor, false, "b", 1);
-        return Posture.decided(decision, mode, System.nanoTime() + 60_000_000_000L, State.PAUSE);
+        return EffectiveDecision.decided(decision, mode, System.nanoTime() + 60_000_000_000L, State.PAUSE);
     }
 
     private Double limitOf(String clientId) {

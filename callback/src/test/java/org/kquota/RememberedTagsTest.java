@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.decision.Decision;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.quota.TagSet;
@@ -67,9 +68,9 @@ class RememberedTagsTest {
         return new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, maxTagSets, posture(State.OPEN));
     }
 
-    private static Posture posture(State state) {
+    private static EffectiveDecision posture(State state) {
         double factor = state == State.OPEN ? 1 : state == State.THROTTLE ? 0.5 : 0;
-        return Posture.decided(new Decision(1, "c", 1, 1, Mode.ENFORCE, state, factor, false, "b", 1), Mode.ENFORCE,
+        return EffectiveDecision.decided(new Decision(1, "c", 1, 1, Mode.ENFORCE, state, factor, false, "b", 1), Mode.ENFORCE,
             System.nanoTime() + 600_000_000_000L, State.PAUSE);
     }
 

@@ -1,8 +1,5 @@
-package org.kquota;
+package org.kquota.decision;
 
-import org.kquota.decision.Decision;
-import org.kquota.decision.Mode;
-import org.kquota.decision.State;
 
 /**
  * What the request threads go by, immutable. A request thread that finds the lease over uses {@link #afterLease}
@@ -16,40 +13,40 @@ import org.kquota.decision.State;
  * @param deadlineNanos end of the lease on System.nanoTime(); meaningless while the decision is lost
  * @param afterLease    what holds when the lease has run out, or null while the decision is lost
  */
-record Posture(State state, double factor, Mode mode, Decision decision, String lost, long deadlineNanos, Posture afterLease) {
+public record EffectiveDecision(State state, double factor, Mode mode, Decision decision, String lost, long deadlineNanos, EffectiveDecision afterLease) {
 
-    static Posture lost(State action, Mode mode, String reason) {
-        return new Posture(action, action == State.OPEN ? 1.0 : 0.0, mode, null, reason, 0, null);
+    public static EffectiveDecision lost(State action, Mode mode, String reason) {
+        return new EffectiveDecision(action, action == State.OPEN ? 1.0 : 0.0, mode, null, reason, 0, null);
     }
 
-    static Posture decided(Decision decision, Mode mode, long deadlineNanos, State lostAction) {
-        return new Posture(decision.state(), decision.factor(), mode, decision, null, deadlineNanos,
+    public static EffectiveDecision decided(Decision decision, Mode mode, long deadlineNanos, State lostAction) {
+        return new EffectiveDecision(decision.state(), decision.factor(), mode, decision, null, deadlineNanos,
             lost(lostAction, mode, "the decision's lease ran out"));
     }
 
     /** What holds at that moment of System.nanoTime(). */
-    Posture at(long nanos) {
+    public EffectiveDecision at(long nanos) {
         return afterLease != null && nanos - deadlineNanos > 0 ? afterLease : this;
     }
 
     /** The state that producers feel: OPEN where nothing is enforced. */
-    State enforced() {
+    public State enforced() {
         return mode == Mode.ENFORCE ? state : State.OPEN;
     }
 
     /** The same, but only observed. */
-    Posture observed() {
+    public EffectiveDecision observed() {
         return mode == Mode.OBSERVE ? this
-            : new Posture(state, factor, Mode.OBSERVE, decision, lost, deadlineNanos, afterLease == null ? null : afterLease.observed());
+            : new EffectiveDecision(state, factor, Mode.OBSERVE, decision, lost, deadlineNanos, afterLease == null ? null : afterLease.observed());
     }
 
     /** Whether a reader of the log would call this the same situation. */
-    boolean sameSituation(Posture other) {
+    public boolean sameSituation(EffectiveDecision other) {
         return state == other.state && mode == other.mode && (lost == null) == (other.lost == null);
     }
 
     /** One sentence for the log. */
-    String sentence() {
+    public String sentence() {
         String what = switch (state) {
             case OPEN -> "OPEN: producers are not held";
             case THROTTLE -> String.format(java.util.Locale.ROOT, "THROTTLE: producers are slowed down to %.1f %%", factor * 100);
