@@ -6,6 +6,7 @@ import org.kquota.applied.AppliedFile;
 import org.kquota.applied.AppliedState;
 import org.kquota.applied.ClientFigures;
 import org.kquota.applied.OfflineLogDirs;
+import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.DecisionFormat;
 import org.kquota.decision.EffectiveDecision;

@@ -1,6 +1,7 @@
 package org.kquota;
 
 import org.apache.kafka.common.config.ConfigException;
+import org.kquota.config.KquotaConfig;
 
 import java.io.IOException;
 import java.io.InputStream;

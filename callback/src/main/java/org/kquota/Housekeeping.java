@@ -3,6 +3,7 @@ package org.kquota;
 import static org.kquota.error.PluginLog.LOG;
 
 import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.config.KquotaConfig;
 import org.kquota.error.Errors;
 import org.kquota.govern.ProduceRates;
 import org.kquota.quota.TagSet;

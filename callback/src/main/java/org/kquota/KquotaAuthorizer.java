@@ -5,6 +5,7 @@ import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.apache.kafka.server.authorizer.Authorizer;
+import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.fence.AllowAll;
 import org.kquota.fence.DelegatingAuthorizer;

@@ -8,6 +8,7 @@ import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaCallback;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.error.Errors;

@@ -1,5 +1,6 @@
 package org.kquota;
 
+import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 
 import java.nio.file.Path;

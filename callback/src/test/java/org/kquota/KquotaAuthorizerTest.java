@@ -25,6 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;

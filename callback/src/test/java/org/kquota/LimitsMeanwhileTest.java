@@ -15,6 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.kquota.config.KquotaConfig;
 import org.kquota.quota.Tags;
 
 import java.nio.file.Path;

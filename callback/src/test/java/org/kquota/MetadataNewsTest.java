@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.error.Errors;
 

@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.kquota.config.KquotaConfig;
 import org.kquota.group.GroupProperties;
 
 import java.util.HashMap;

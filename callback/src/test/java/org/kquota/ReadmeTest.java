@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.apache.kafka.common.config.ConfigDef;
 import org.junit.jupiter.api.Test;
+import org.kquota.config.KquotaConfig;
 import org.kquota.group.GroupProperties;
 
 import java.io.IOException;

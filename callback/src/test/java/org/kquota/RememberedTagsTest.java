@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.kquota.config.KquotaConfig;
 import org.kquota.decision.Decision;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;

@@ -11,6 +11,7 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.kquota.config.KquotaConfig;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;

@@ -1,5 +1,7 @@
 package org.kquota;
 
+import org.kquota.config.KquotaConfig;
+
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.kquota.config.KquotaConfig;
 import org.kquota.error.Errors;
 import org.kquota.share.LedPartitions;
 import org.kquota.threshold.BytesIn;

@@ -1,7 +1,7 @@
 package org.kquota.kafka;
 
 import org.kquota.KquotaCallback;
-import org.kquota.KquotaConfig;
+import org.kquota.config.KquotaConfig;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.config;
 
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
@@ -55,7 +55,7 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String AUTHORIZER = "org.kquota.KquotaAuthorizer";
 
     /** Those that are read when the broker starts only; all others change while it runs. */
-    static final Set<String> READ_AT_START = Set.of(DECISION_FILE, APPLIED_FILE, TOPICS_FILE, FENCE_AUTHORIZER_CLASS, OWN_TOPICS, TAG_SETS_MAX);
+    public static final Set<String> READ_AT_START = Set.of(DECISION_FILE, APPLIED_FILE, TOPICS_FILE, FENCE_AUTHORIZER_CLASS, OWN_TOPICS, TAG_SETS_MAX);
 
     private static final String STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer";
     /** The word for a cluster without an authorizer: an absence never opens one. */
@@ -209,7 +209,7 @@ public final class KquotaConfig extends AbstractConfig {
     }
 
     /** The topics of kquota itself. */
-    Set<String> ownTopics() {
+    public Set<String> ownTopics() {
         return Set.copyOf(getList(OWN_TOPICS));
     }
 
@@ -257,12 +257,12 @@ public final class KquotaConfig extends AbstractConfig {
     }
 
     /** The directories that the node was formatted with, that of the metadata first; none where their names are left to Kafka. */
-    List<String> formattedDirs() {
+    public List<String> formattedDirs() {
         return Stream.concat(Stream.of(broker.getString(METADATA_LOG_DIR).strip()), logDirs().stream()).filter(dir -> !dir.isEmpty()).toList();
     }
 
     /** The directories of the data; none where their names are left to Kafka. */
-    List<String> logDirs() {
+    public List<String> logDirs() {
         return broker.getList(LOG_DIRS).isEmpty() ? broker.getList(LOG_DIR) : broker.getList(LOG_DIRS);
     }
 
@@ -272,12 +272,12 @@ public final class KquotaConfig extends AbstractConfig {
     }
 
     /** Whether the broker shows its rates over JMX, where the governor reads them. */
-    boolean hasJmxReporter() {
+    public boolean hasJmxReporter() {
         return broker.getList("metric.reporters").contains(JMX_REPORTER);
     }
 
     /** Whether this broker moves segments to remote storage. */
-    boolean isTiered() {
+    public boolean isTiered() {
         return broker.getBoolean("remote.log.storage.system.enable");
     }
 
@@ -299,7 +299,7 @@ public final class KquotaConfig extends AbstractConfig {
      * @param required the class of the callback
      * @throws ConfigException if it is not
      */
-    void requireCallback(Class<?> required) {
+    public void requireCallback(Class<?> required) {
         Class<?> callback = broker.getClass(CALLBACK_CLASS);
         if (callback == null || !required.isAssignableFrom(callback)) {
             throw new ConfigException(CALLBACK_CLASS, callback == null ? null : callback.getName(), "allowed is "

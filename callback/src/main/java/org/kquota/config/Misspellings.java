@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.config;
 
 import java.util.ArrayList;
 import java.util.HashSet;

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.config;
 
 import static org.kquota.error.PluginLog.LOG;
 
@@ -27,7 +27,7 @@ import java.util.TreeSet;
  * <p>Who asks is refused what would not be in force. What is stored all the same, because another broker was asked or none was, must not keep
  * Kafka from taking over the rest: it is left out, logged and counted.
  */
-final class LiveProperties {
+public final class LiveProperties {
     /** How all of ours begin. */
     static final String PREFIX = "kquota.";
     /** Part of the name of the thread on which Kafka has stored properties taken over. */
@@ -43,7 +43,7 @@ final class LiveProperties {
     private volatile KquotaConfig inForce;
     private volatile Map<String, ?> stored;
 
-    LiveProperties(Target target, KquotaConfig atStart, Errors errors) {
+    public LiveProperties(Target target, KquotaConfig atStart, Errors errors) {
         this.target = target;
         this.errors = errors;
         this.atStart = atStart;
@@ -64,12 +64,12 @@ final class LiveProperties {
     }
 
     /** All of them, as the node goes by them. */
-    KquotaConfig inForce() {
+    public KquotaConfig inForce() {
         return inForce;
     }
 
     /** Takes over who leads what; returns whether the limit of a group is another one now. */
-    synchronized boolean update(LedPartitions now) {
+    public synchronized boolean update(LedPartitions now) {
         partitions = now;
         return inForce.groups().update(now);
     }
@@ -78,7 +78,7 @@ final class LiveProperties {
      * The properties of which Kafka has to ask. It does not ask of one that is not listed, so what resembles one is listed too: nothing else could
      * refuse a misspelt one.
      */
-    Set<String> keys() {
+    public Set<String> keys() {
         Set<String> keys = new HashSet<>(inForce.names());
         keys.addAll(stored.keySet());
         keys.addAll(KquotaConfig.names(groupsIn(stored)));
@@ -100,7 +100,7 @@ final class LiveProperties {
      * @param properties all of the broker's, those that do not change included
      * @throws ConfigException if they cannot; names key, value and what is allowed
      */
-    void validate(Map<String, ?> properties) {
+    public void validate(Map<String, ?> properties) {
         if (Thread.currentThread().getName().contains(METADATA_THREAD)) {
             return;
         }
@@ -120,7 +120,7 @@ final class LiveProperties {
     }
 
     /** Has these in force from now on, as a whole; where they cannot be, those of before stay so but for the mode. */
-    void take(Map<String, ?> properties) {
+    public void take(Map<String, ?> properties) {
         Mode mode = mode(properties);
         if (mode == Mode.OBSERVE) {
             // First: nothing that may go wrong below keeps anybody held.
