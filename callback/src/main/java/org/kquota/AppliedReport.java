@@ -13,6 +13,7 @@ import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.error.Errors;
 import org.kquota.govern.Figures;
+import org.kquota.metering.NodeQuotas;
 
 import java.io.IOException;
 import java.nio.file.Files;

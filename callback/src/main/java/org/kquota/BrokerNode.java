@@ -19,6 +19,7 @@ import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
 import org.kquota.govern.JmxProduceRates;
 import org.kquota.govern.ProduceRates;
+import org.kquota.metering.NodeQuotas;
 import org.kquota.share.LedPartitions;
 
 import java.util.List;

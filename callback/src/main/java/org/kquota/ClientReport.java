@@ -4,6 +4,7 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.accounting.ClientAccounts;
 import org.kquota.applied.ClientFigures;
 import org.kquota.group.Group;
+import org.kquota.metering.NodeQuotas;
 import org.kquota.quota.Tags;
 import org.kquota.share.LedPartitions;
 

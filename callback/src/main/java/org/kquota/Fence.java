@@ -10,6 +10,7 @@ import org.kquota.accounting.Refusals;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;
 import org.kquota.group.Group;
+import org.kquota.metering.NodeQuotas;
 import org.kquota.threshold.TopicGate;
 
 import java.util.List;

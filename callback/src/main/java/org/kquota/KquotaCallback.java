@@ -12,6 +12,7 @@ import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.error.Errors;
+import org.kquota.metering.LastLimits;
 
 import java.util.Map;
 import java.util.Set;

@@ -12,6 +12,7 @@ import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;
 import org.kquota.group.Groups;
+import org.kquota.metering.NodeQuotas;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.StaticQuotas;
 import org.kquota.quota.Tags;

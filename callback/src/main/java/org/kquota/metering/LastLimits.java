@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.metering;
 
 import org.apache.kafka.server.quota.ClientQuotaType;
 
@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicReference;
  * The limit that was last worked out for each set of tags, for the case that working it out fails. Bounded: what was not asked
  * for while as many others were is forgotten, so that clients of months ago leave room for those of today.
  */
-final class LastLimits {
+public final class LastLimits {
     private final int max;
     private volatile Generations generations = new Generations(new ConcurrentHashMap<>(), Map.of());
 
@@ -21,12 +21,12 @@ final class LastLimits {
     }
 
     /** Remembers twice as many at most. */
-    LastLimits(int max) {
+    public LastLimits(int max) {
         this.max = max;
     }
 
     /** A limit of null is none. */
-    void remember(ClientQuotaType type, Map<String, String> tags, Double limit) {
+    public void remember(ClientQuotaType type, Map<String, String> tags, Double limit) {
         Key key = new Key(type, tags);
         Generations now = generations;
         // A change in place: writing to the map itself would lock a part of it.
@@ -44,7 +44,7 @@ final class LastLimits {
     }
 
     /** The last one, or null where it was none or is not known. */
-    Double find(ClientQuotaType type, Map<String, String> tags) {
+    public Double find(ClientQuotaType type, Map<String, String> tags) {
         Key key = new Key(type, tags);
         Generations now = generations;
         AtomicReference<Double> last = now.recent.get(key);

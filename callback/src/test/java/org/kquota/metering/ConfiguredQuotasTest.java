@@ -1,4 +1,4 @@
-package org.kquota.quota;
+package org.kquota.metering;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -17,6 +17,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.KquotaCallback;
 import org.kquota.TestProperties;
+import org.kquota.quota.BrokerQuotas;
+import org.kquota.quota.BrokerQuotasOfThisKafka;
+import org.kquota.quota.ManualTime;
 
 import java.nio.file.Path;
 import java.util.ArrayList;

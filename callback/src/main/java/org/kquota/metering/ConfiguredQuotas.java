@@ -1,9 +1,12 @@
-package org.kquota.quota;
+package org.kquota.metering;
 
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.group.Group;
 import org.kquota.group.Groups;
+import org.kquota.quota.Quotas;
+import org.kquota.quota.StaticQuotas;
 import org.kquota.quota.StockQuotas.Pair;
+import org.kquota.quota.StockQuotas;
 
 /**
  * All quotas of one type in their order: those set with the standard tools that name the client, then the client's group,

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.metering;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.utils.Sanitizer;
@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** What is worked out once per principal, so that a request does not pay for it. */
-final class Clients {
+final class PrincipalResolver {
     private static final int MAX_CACHED = 20_000;
 
     /** A principal, its sanitized name, its tags if it is exempt, or null, and its quota group, or null. */
@@ -22,7 +22,7 @@ final class Clients {
     private final Groups groups;
     private final ConcurrentHashMap<KafkaPrincipal, Client> cache = new ConcurrentHashMap<>();
 
-    Clients(ExemptPrincipals exempt, Groups groups) {
+    PrincipalResolver(ExemptPrincipals exempt, Groups groups) {
         this.exempt = exempt;
         this.groups = groups;
     }

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.metering;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.metering;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
@@ -6,7 +6,6 @@ import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.State;
 import org.kquota.group.Group;
 import org.kquota.group.Groups;
-import org.kquota.quota.ConfiguredQuotas;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.ExemptSeen;
 import org.kquota.quota.Quotas;
@@ -27,7 +26,7 @@ import java.util.function.Predicate;
  * What a request thread asks: under which tags a client is metered, and what the limit of tags is. It reads volatile
  * fields and concurrent maps only; nothing here waits, and nothing does I/O.
  */
-final class NodeQuotas {
+public final class NodeQuotas {
     private static final int UNUSED_SECONDS = 3600;
     private static final int SEEN_SECONDS = 600;
     /** Nobody is held apart any longer by a governor that has not looked for so long. */
@@ -39,7 +38,7 @@ final class NodeQuotas {
      * What is configured in broker properties, and what follows from it: who is exempt, who is in which group, the quotas and the memo of each
      * type, by their ordinals. A request goes by one of these from its beginning to its end.
      */
-    private record InForce(Clients clients, Groups groups, ConfiguredQuotas[] quotas, TagSetMemo[] memos, ExemptSeen exemptSeen) {
+    private record InForce(PrincipalResolver clients, Groups groups, ConfiguredQuotas[] quotas, TagSetMemo[] memos, ExemptSeen exemptSeen) {
     }
 
     private final Map<ClientQuotaType, StockQuotas> stock = new EnumMap<>(ClientQuotaType.class);
@@ -54,7 +53,7 @@ final class NodeQuotas {
     private volatile long governedAtNanos = System.nanoTime();
 
     /** @param fixed the static quotas of each type */
-    NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, EffectiveDecision posture) {
+    public NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, EffectiveDecision posture) {
         this.posture = posture;
         StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(ClientQuotaType.class.getClassLoader());
         for (ClientQuotaType type : ClientQuotaType.values()) {
@@ -77,28 +76,28 @@ final class NodeQuotas {
             quotas[type.ordinal()] = new ConfiguredQuotas(type, stock(type), fixed.apply(type), groups);
             memos[type.ordinal()] = new TagSetMemo();
         }
-        return new InForce(new Clients(exempt, groups), groups, quotas, memos, seen);
+        return new InForce(new PrincipalResolver(exempt, groups), groups, quotas, memos, seen);
     }
 
     /** Has requests go by these from now on, all of it at once. Tag sets stay, with what is known of them. */
-    void configure(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed) {
+    public void configure(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed) {
         inForce = made(exempt, groups, fixed, inForce.exemptSeen.of(exempt));
         metadataWriterNotExempt = null;
         tagSets.values().forEach(TagSets::quotasChanged);
     }
 
     /** The quota groups in force. */
-    Groups groups() {
+    public Groups groups() {
         return inForce.groups;
     }
 
     /** The quotas of a type that were set with the standard tools. */
-    StockQuotas stock(ClientQuotaType type) {
+    public StockQuotas stock(ClientQuotaType type) {
         return stock.get(type);
     }
 
     /** All quotas of a type, whatever is in force when they are asked for. */
-    Quotas configured(ClientQuotaType type) {
+    public Quotas configured(ClientQuotaType type) {
         return new Quotas() {
             @Override
             public StockQuotas.Pair meteredAs(String sanitizedUser, String clientId) {
@@ -112,47 +111,47 @@ final class NodeQuotas {
         };
     }
 
-    TagSets tagSets(ClientQuotaType type) {
+    public TagSets tagSets(ClientQuotaType type) {
         return tagSets.get(type);
     }
 
     /** The pool that all clients share in PAUSE. */
-    TagSet paused() {
+    public TagSet paused() {
         return paused;
     }
 
     /** The pool that clients without a baseline share in THROTTLE. */
-    TagSet newcomers() {
+    public TagSet newcomers() {
         return newcomers;
     }
 
     /** What holds from now on, until the end of its lease. */
-    void posture(EffectiveDecision next) {
+    public void posture(EffectiveDecision next) {
         posture = next;
     }
 
     /** What was last said to hold, be its lease over or not. */
-    EffectiveDecision told() {
+    public EffectiveDecision told() {
         return posture;
     }
 
     /** The governor has looked, at that moment of System.nanoTime(). */
-    void governed(long nanos) {
+    public void governed(long nanos) {
         governedAtNanos = nanos;
     }
 
     /** The second to note uses under, since the node started. */
-    void nowSeconds(int seconds) {
+    public void nowSeconds(int seconds) {
         nowSeconds = seconds;
     }
 
     /** Counts the clients without a quota, if quotas have changed. */
-    void recount() {
+    public void recount() {
         tagSets.values().forEach(TagSets::recount);
     }
 
     /** Forgets clients that are gone. */
-    void forgetUnused() {
+    public void forgetUnused() {
         State state = now().enforced();
         tagSets.forEach((type, sets) -> {
             // What clients produced before a THROTTLE or a PAUSE is needed as long as it lasts, which may be hours. In THROTTLE others
@@ -166,16 +165,16 @@ final class NodeQuotas {
         inForce.exemptSeen.forgetUnseenSince(nowSeconds - SEEN_SECONDS);
     }
 
-    List<ExemptSeen.Seen> exemptSeen() {
+    public List<ExemptSeen.Seen> exemptSeen() {
         return inForce.exemptSeen.list();
     }
 
-    int tagSetCount() {
+    public int tagSetCount() {
         return tagSets.values().stream().mapToInt(TagSets::size).sum();
     }
 
     /** The tags under which this client is metered now. */
-    Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
+    public Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
         InForce current = inForce;
         TagSetMemo memo = current.memos[type.ordinal()];
@@ -184,7 +183,7 @@ final class NodeQuotas {
         TagSetMemo.Known known = generation.find(principal, clientId);
         State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
         if (known == null) {
-            Clients.Client client = current.clients.of(principal);
+            PrincipalResolver.Client client = current.clients.of(principal);
             if (client.exemptTags() != null && type != ClientQuotaType.CONTROLLER_MUTATION) {
                 current.exemptSeen.note(client.principal(), clientId, nowSeconds);
                 return client.exemptTags();
@@ -215,22 +214,22 @@ final class NodeQuotas {
         return known.tags();
     }
 
-    private void noteMetadataWriter(ClientQuotaType type, Clients.Client client, String clientId) {
+    private void noteMetadataWriter(ClientQuotaType type, PrincipalResolver.Client client, String clientId) {
         if (type == ClientQuotaType.PRODUCE && clientId.startsWith(METADATA_WRITER) && metadataWriterNotExempt == null) {
             metadataWriterNotExempt = client.principal();
         }
     }
 
-    private static StockQuotas.Pair meteredAs(InForce current, ClientQuotaType type, Clients.Client client, String clientId) {
+    private static StockQuotas.Pair meteredAs(InForce current, ClientQuotaType type, PrincipalResolver.Client client, String clientId) {
         return current.quotas[type.ordinal()].meteredAs(group(current, client, clientId), client.sanitizedUser(), clientId);
     }
 
-    private static Group group(InForce current, Clients.Client client, String clientId) {
+    private static Group group(InForce current, PrincipalResolver.Client client, String clientId) {
         return client.group() != null ? client.group() : current.groups.ofClientId(clientId);
     }
 
     /** The quota group of a client, or null. */
-    Group group(KafkaPrincipal principal, String clientIdOrNull) {
+    public Group group(KafkaPrincipal principal, String clientIdOrNull) {
         InForce current = inForce;
         return group(current, current.clients.of(principal), clientIdOrNull == null ? "" : clientIdOrNull);
     }
@@ -255,17 +254,17 @@ final class NodeQuotas {
     }
 
     /** Who writes the metadata of tiered storage without being exempt, or null where that has not been seen. */
-    String metadataWriterNotExempt() {
+    public String metadataWriterNotExempt() {
         return metadataWriterNotExempt;
     }
 
     /** Whether this principal is never held. */
-    boolean isExempt(KafkaPrincipal principal) {
+    public boolean isExempt(KafkaPrincipal principal) {
         return inForce.clients.of(principal).exemptTags() != null;
     }
 
     /** Tags under which nothing that is held now goes free, for when the right ones could not be found out. */
-    Map<String, String> safeTags(ClientQuotaType type) {
+    public Map<String, String> safeTags(ClientQuotaType type) {
         State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
         return switch (state) {
             case PAUSE -> Tags.PAUSED;
@@ -275,7 +274,7 @@ final class NodeQuotas {
     }
 
     /** The limit of these tags now, or null if they have none or are not in use. */
-    Double limit(ClientQuotaType type, Map<String, String> tags) {
+    public Double limit(ClientQuotaType type, Map<String, String> tags) {
         if (Tags.isExempt(tags)) {
             return null;
         }
@@ -301,7 +300,7 @@ final class NodeQuotas {
     }
 
     /** The limit for when none could be found out: that of the pool in force, or null while producers are not held. */
-    Double safeLimit(ClientQuotaType type) {
+    public Double safeLimit(ClientQuotaType type) {
         State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
         return switch (state) {
             case PAUSE -> (Double) paused.limit();
@@ -311,7 +310,7 @@ final class NodeQuotas {
     }
 
     /** What holds now, the end of the lease included. */
-    EffectiveDecision now() {
+    public EffectiveDecision now() {
         EffectiveDecision told = posture;
         EffectiveDecision holds = told.at(System.nanoTime());
         if (holds != told && holds != ranOut) {
@@ -321,7 +320,7 @@ final class NodeQuotas {
     }
 
     /** What holds since a lease ran out, as a request found before any thread of ours did; or null. */
-    EffectiveDecision ranOut() {
+    public EffectiveDecision ranOut() {
         return ranOut;
     }
 }

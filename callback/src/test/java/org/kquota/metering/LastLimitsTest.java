@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.metering;
 
 import static org.apache.kafka.server.quota.ClientQuotaType.FETCH;
 import static org.apache.kafka.server.quota.ClientQuotaType.PRODUCE;
