@@ -21,6 +21,7 @@ import org.kquota.govern.JmxProduceRates;
 import org.kquota.govern.ProduceRates;
 import org.kquota.metering.NodeQuotas;
 import org.kquota.share.LedPartitions;
+import org.kquota.threshold.Thresholds;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;

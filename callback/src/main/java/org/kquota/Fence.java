@@ -11,6 +11,7 @@ import org.kquota.decision.State;
 import org.kquota.error.Errors;
 import org.kquota.group.Group;
 import org.kquota.metering.NodeQuotas;
+import org.kquota.threshold.Thresholds;
 import org.kquota.threshold.TopicGate;
 
 import java.util.List;

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.threshold;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.kquota.TestProperties;
 import org.kquota.config.KquotaConfig;
 import org.kquota.error.Errors;
 import org.kquota.share.LedPartitions;
-import org.kquota.threshold.BytesIn;
 
 import java.io.IOException;
 import java.nio.file.Files;

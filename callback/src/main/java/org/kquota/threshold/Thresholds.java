@@ -1,14 +1,9 @@
-package org.kquota;
+package org.kquota.threshold;
 
 import static org.kquota.error.PluginLog.LOG;
 
 import org.kquota.error.Errors;
 import org.kquota.share.LedPartitions;
-import org.kquota.threshold.BytesIn;
-import org.kquota.threshold.JmxBytesIn;
-import org.kquota.threshold.ThresholdsFile;
-import org.kquota.threshold.TopicGate;
-import org.kquota.threshold.TopicThresholds;
 
 import java.nio.file.Path;
 import java.util.Collection;
@@ -19,9 +14,9 @@ import java.util.Set;
 import java.util.function.Supplier;
 
 /** The thresholds of topics on this node: their file, the topics they are divided among, and what they refuse. */
-final class Thresholds {
+public final class Thresholds {
     /** Written by brokers themselves, and needed to free space. */
-    static final Set<String> INTERNAL_TOPICS =
+    public static final Set<String> INTERNAL_TOPICS =
         Set.of("__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata");
     private static final long JUDGE_NANOS = 1_000_000_000L;
     /** For so long what was judged holds, unless it is judged anew. */
@@ -41,12 +36,12 @@ final class Thresholds {
      * @param ownTopics those of kquota itself
      * @param whyNot    why nobody is refused now, or null
      */
-    Thresholds(Path file, Set<String> ownTopics, Supplier<String> whyNot, Errors errors) {
+    public Thresholds(Path file, Set<String> ownTopics, Supplier<String> whyNot, Errors errors) {
         this(file, ownTopics, new JmxBytesIn(), whyNot, errors);
     }
 
     /** With other meters. */
-    Thresholds(Path file, Set<String> ownTopics, BytesIn bytesIn, Supplier<String> whyNot, Errors errors) {
+    public Thresholds(Path file, Set<String> ownTopics, BytesIn bytesIn, Supplier<String> whyNot, Errors errors) {
         this.ownTopics = ownTopics;
         this.bytesIn = bytesIn;
         this.gate = new TopicGate(bytesIn);
@@ -55,21 +50,21 @@ final class Thresholds {
         this.errors = errors;
     }
 
-    TopicGate gate() {
+    public TopicGate gate() {
         return gate;
     }
 
     /** Whether this topic takes nothing in, which ends with what makes its thresholds act, whenever they are judged next. */
-    boolean isClosedFor(String topic) {
+    public boolean isClosedFor(String topic) {
         return gate.isClosedFor(topic) && isClosedFor(topic, System.nanoTime());
     }
 
     /** The same at that moment of System.nanoTime(). Rates of long ago refuse nobody: the thread that judges may hang, or not get to see any. */
-    boolean isClosedFor(String topic, long nanos) {
+    public boolean isClosedFor(String topic, long nanos) {
         return gate.isClosedFor(topic) && whyNot.get() == null && nanos - judgedNanos < HOLDS_NANOS;
     }
 
-    TopicThresholds inForce() {
+    public TopicThresholds inForce() {
         return file.inForce();
     }
 
@@ -79,7 +74,7 @@ final class Thresholds {
     }
 
     /** Takes over who leads what. */
-    void update(LedPartitions partitions) {
+    public void update(LedPartitions partitions) {
         topicsHere = partitions.topics().entrySet().stream()
             .filter(entry -> entry.getValue().led() > 0 && isOfClients(entry.getKey()))
             .map(Map.Entry::getKey).sorted().toList();
@@ -104,7 +99,7 @@ final class Thresholds {
     }
 
     /** Looks at the file; on a thread that may wait for it. */
-    void read() {
+    public void read() {
         switch (file.look()) {
             case REFUSED -> {
                 LOG.error("{}; {} stays in force", file.refused(), file.inForce() == null ? "no threshold" : "what was read before");
@@ -118,7 +113,7 @@ final class Thresholds {
     }
 
     /** Judges by the broker's meters, once a second however often it is called. */
-    void judge(long nanos) {
+    public void judge(long nanos) {
         if (nanos - lastJudgedNanos < JUDGE_NANOS) {
             return;
         }
