@@ -5,6 +5,7 @@ import static org.kquota.error.PluginLog.LOG;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
+import org.kquota.accounting.RefusalMetrics;
 import org.kquota.config.KquotaConfig;
 import org.kquota.config.LiveProperties;
 import org.kquota.decision.BootClock;

@@ -1,9 +1,8 @@
-package org.kquota;
+package org.kquota.accounting;
 
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.metrics.Gauge;
 import org.apache.kafka.common.metrics.PluginMetrics;
-import org.kquota.accounting.Refusals;
 import org.kquota.group.Group;
 
 import java.util.ArrayList;
@@ -21,8 +20,8 @@ import java.util.stream.Collectors;
  * Whose produce requests were refused, among the broker's metrics: each group, and each client from its first refusal on. As many clients as
  * are counted apart, so bounded. What they produce and how long they wait is in Kafka's own quota metrics.
  */
-final class RefusalMetrics {
-    static final String OF_CLIENT = "client-refusals-total";
+public final class RefusalMetrics {
+    public static final String OF_CLIENT = "client-refusals-total";
     static final String OF_GROUP = "group-refusals-total";
 
     private static final class Registry {
@@ -38,19 +37,19 @@ final class RefusalMetrics {
     private final Refusals refusals;
     private final List<Registry> registries = new ArrayList<>();
 
-    RefusalMetrics(Refusals refusals) {
+    public RefusalMetrics(Refusals refusals) {
         this.refusals = refusals;
     }
 
     /** Adds those of the groups, and of clients from now on; a node with both roles has two such places. */
-    synchronized void register(PluginMetrics metrics, Collection<Group> groups) {
+    public synchronized void register(PluginMetrics metrics, Collection<Group> groups) {
         Registry registry = new Registry(metrics);
         show(registry, groups);
         registries.add(registry);
     }
 
     /** There are these groups from now on. */
-    synchronized void show(Collection<Group> groups) {
+    public synchronized void show(Collection<Group> groups) {
         registries.forEach(registry -> show(registry, groups));
     }
 
@@ -71,12 +70,12 @@ final class RefusalMetrics {
     }
 
     /** Adds no more to these: the broker is about to close them, or null. */
-    synchronized void forget(PluginMetrics metrics) {
+    public synchronized void forget(PluginMetrics metrics) {
         registries.removeIf(registry -> registry.metrics == metrics);
     }
 
     /** Adds those of clients that were refused for the first time; on the reporter's thread. */
-    synchronized void update() {
+    public synchronized void update() {
         for (Registry registry : registries) {
             refusals.byClient().forEach((client, count) -> {
                 if (registry.known.add(client)) {
