@@ -12,6 +12,7 @@ import org.kquota.decision.DecisionFormat;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.error.Errors;
+import org.kquota.fence.Fence;
 import org.kquota.govern.Figures;
 import org.kquota.metering.NodeQuotas;
 

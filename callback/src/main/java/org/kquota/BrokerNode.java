@@ -16,6 +16,7 @@ import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.decision.Verdict;
 import org.kquota.error.Errors;
+import org.kquota.fence.Fence;
 import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
 import org.kquota.govern.JmxProduceRates;

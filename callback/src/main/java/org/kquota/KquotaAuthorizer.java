@@ -9,6 +9,7 @@ import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.fence.AllowAll;
 import org.kquota.fence.DelegatingAuthorizer;
+import org.kquota.fence.Fence;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.MDC;

@@ -3,6 +3,7 @@ package org.kquota;
 import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
+import org.kquota.fence.Fence;
 
 import java.util.List;
 

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.fence;
 
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -22,7 +22,7 @@ import java.util.concurrent.atomic.LongAdder;
  * Which requests are refused in PAUSE, and by the thresholds of topics, for the node's authorizers. Request threads ask; nothing here waits, and nothing
  * does I/O.
  */
-final class Fence {
+public final class Fence {
     /** For so long after a fault of the fence, the governor holds producers as if there were none. */
     private static final long MISTRUST_NANOS = 60_000_000_000L;
     private static final String PAUSED = "kquota: producers are paused, because a disk of the cluster is too full";
@@ -36,42 +36,42 @@ final class Fence {
     private volatile boolean faulted;
     private volatile long lastFaultNanos;
 
-    Fence(NodeQuotas quotas, Thresholds thresholds, Errors errors) {
+    public Fence(NodeQuotas quotas, Thresholds thresholds, Errors errors) {
         this.quotas = quotas;
         this.thresholds = thresholds;
         this.errors = errors;
     }
 
     /** One more authorizer of this node asks the fence. */
-    void install() {
+    public void install() {
         authorizers.incrementAndGet();
     }
 
-    void remove() {
+    public void remove() {
         authorizers.decrementAndGet();
     }
 
-    boolean installed() {
+    public boolean installed() {
         return authorizers.get() > 0;
     }
 
     /** Whether a pause can rely on it: it is installed, and has had no fault lately. */
-    boolean reliable() {
+    public boolean reliable() {
         return installed() && !(faulted && System.nanoTime() - lastFaultNanos < MISTRUST_NANOS);
     }
 
     /** Produce requests refused since the broker started. */
-    long refusals() {
+    public long refusals() {
         return refusals.sum();
     }
 
     /** Who was refused how often, for whatever reason. */
-    Refusals refused() {
+    public Refusals refused() {
         return refused;
     }
 
     /** Something in the fence went wrong; the request went on. */
-    void fault(Throwable thrown) {
+    public void fault(Throwable thrown) {
         lastFaultNanos = System.nanoTime();
         faulted = true;
         errors.count(Errors.Kind.FENCE, thrown);
@@ -83,7 +83,7 @@ final class Fence {
      *
      * @param results what the cluster's own authorizer says to each action: who is denied is told so, in a pause too
      */
-    String refusal(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+    public String refusal(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
         if (context.requestType() != ApiKeys.PRODUCE.id) {
             return null;
         }
