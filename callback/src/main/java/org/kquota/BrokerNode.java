@@ -6,6 +6,7 @@ import org.apache.kafka.common.Cluster;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.accounting.RefusalMetrics;
+import org.kquota.applied.AppliedReport;
 import org.kquota.config.KquotaConfig;
 import org.kquota.config.LiveProperties;
 import org.kquota.decision.BootClock;

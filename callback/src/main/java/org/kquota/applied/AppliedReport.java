@@ -1,11 +1,7 @@
-package org.kquota;
+package org.kquota.applied;
 
 import static org.kquota.error.PluginLog.LOG;
 
-import org.kquota.applied.AppliedFile;
-import org.kquota.applied.AppliedState;
-import org.kquota.applied.ClientFigures;
-import org.kquota.applied.OfflineLogDirs;
 import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.DecisionFormat;
@@ -24,7 +20,7 @@ import java.util.List;
 import java.util.Locale;
 
 /** Tells the local agent what this broker applies, off the request path. */
-final class AppliedReport {
+public final class AppliedReport {
     private final Source source;
     private final AppliedFile file;
     private final ClientReport clientReport;
@@ -61,7 +57,7 @@ final class AppliedReport {
         int nowSeconds();
     }
 
-    AppliedReport(Source source) {
+    public AppliedReport(Source source) {
         this.source = source;
         this.file = new AppliedFile(source.config().appliedFile());
         this.clientReport = new ClientReport(source);
@@ -72,7 +68,7 @@ final class AppliedReport {
      * What all producers produced, in bytes per second, as a report from before the broker's restart says; 0 without
      * one. It keeps producers that are all newcomers now from starting at next to nothing.
      */
-    static double rememberedBaseline(KquotaConfig config) {
+    public static double rememberedBaseline(KquotaConfig config) {
         try {
             AppliedState before = AppliedState.fromJson(Files.readAllBytes(config.appliedFile()));
             return before.brokerId() == config.nodeId() ? before.governor().baselineByteRate() : 0;
@@ -84,7 +80,7 @@ final class AppliedReport {
         }
     }
 
-    void write() {
+    public void write() {
         try {
             file.write(state().toJson());
             if (failing) {

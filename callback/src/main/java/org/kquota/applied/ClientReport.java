@@ -1,8 +1,7 @@
-package org.kquota;
+package org.kquota.applied;
 
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.accounting.ClientAccounts;
-import org.kquota.applied.ClientFigures;
 import org.kquota.group.Group;
 import org.kquota.metering.NodeQuotas;
 import org.kquota.quota.Tags;
