@@ -13,6 +13,10 @@ import org.kquota.decision.BootClock;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.error.Errors;
 import org.kquota.metering.LastLimits;
+import org.kquota.node.BrokerNode;
+import org.kquota.node.NodeMetrics;
+import org.kquota.node.Nodes;
+import org.kquota.node.ResetFlags;
 
 import java.util.Map;
 import java.util.Set;

@@ -22,6 +22,8 @@ import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.Mode;
 import org.kquota.error.Errors;
+import org.kquota.node.BrokerNode;
+import org.kquota.node.Nodes;
 import org.kquota.quota.Tags;
 
 import java.nio.file.Path;

@@ -20,6 +20,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.kquota.accounting.RefusalMetrics;
 import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
+import org.kquota.node.BrokerNode;
+import org.kquota.node.Nodes;
 
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -29,6 +29,8 @@ import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;
+import org.kquota.node.BrokerNode;
+import org.kquota.node.Nodes;
 import org.slf4j.MDC;
 
 import java.io.IOException;

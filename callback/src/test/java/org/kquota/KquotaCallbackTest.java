@@ -21,6 +21,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.error.Errors;
+import org.kquota.node.BrokerNode;
+import org.kquota.node.Nodes;
 import org.kquota.quota.Tags;
 
 import java.nio.file.Files;

@@ -6,6 +6,7 @@ import org.apache.kafka.common.config.ConfigDef;
 import org.junit.jupiter.api.Test;
 import org.kquota.config.KquotaConfig;
 import org.kquota.group.GroupProperties;
+import org.kquota.node.NodeMetrics;
 
 import java.io.IOException;
 import java.nio.file.Files;

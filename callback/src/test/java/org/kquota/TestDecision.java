@@ -11,12 +11,12 @@ import java.util.Locale;
 import java.util.function.BooleanSupplier;
 
 /** Writes decision files as the agent of broker 1 does. */
-final class TestDecision {
+public final class TestDecision {
     private final Path file;
     private final BootClock bootClock = new BootClock();
     private long sequence;
 
-    TestDecision(Path directory) throws IOException {
+    public TestDecision(Path directory) throws IOException {
         file = directory.resolve("decision/decision.json");
         Files.createDirectories(file.getParent());
         Files.setPosixFilePermissions(file.getParent(), PosixFilePermissions.fromString("rwxr-xr-x"));
@@ -27,11 +27,11 @@ final class TestDecision {
         return file;
     }
 
-    void write(String state, double factor) throws IOException {
+    public void write(String state, double factor) throws IOException {
         write(state, factor, "enforce", 60_000);
     }
 
-    void write(String state, double factor, String mode, long leaseMs) throws IOException {
+    public void write(String state, double factor, String mode, long leaseMs) throws IOException {
         Path temporary = file.resolveSibling("decision.tmp");
         Files.deleteIfExists(temporary);
         Files.writeString(temporary, String.format(Locale.ROOT,
@@ -42,7 +42,7 @@ final class TestDecision {
         Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE);
     }
 
-    static void await(String what, BooleanSupplier condition) throws InterruptedException {
+    public static void await(String what, BooleanSupplier condition) throws InterruptedException {
         long end = System.nanoTime() + 60_000_000_000L;
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() > end) {

@@ -13,8 +13,8 @@ import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import java.net.InetAddress;
 
 /** A request as an authorizer sees it. */
-record TestRequest(int requestType, KafkaPrincipal principal, String clientId) implements AuthorizableRequestContext {
-    static TestRequest of(ApiKeys type, String user) {
+public record TestRequest(int requestType, KafkaPrincipal principal, String clientId) implements AuthorizableRequestContext {
+    public static TestRequest of(ApiKeys type, String user) {
         return new TestRequest(type.id, new KafkaPrincipal(KafkaPrincipal.USER_TYPE, user), "app");
     }
 
@@ -22,7 +22,7 @@ record TestRequest(int requestType, KafkaPrincipal principal, String clientId) i
         return new Action(operation, new ResourcePattern(type, name, PatternType.LITERAL), 1, true, true);
     }
 
-    static Action writeTo(String topic) {
+    public static Action writeTo(String topic) {
         return action(AclOperation.WRITE, ResourceType.TOPIC, topic);
     }
 

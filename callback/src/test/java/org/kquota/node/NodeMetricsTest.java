@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -7,6 +7,8 @@ import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.kquota.KquotaCallback;
+import org.kquota.TestProperties;
 
 import java.nio.file.Path;
 import java.util.Arrays;

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import org.apache.kafka.common.metrics.Gauge;
 import org.apache.kafka.common.metrics.PluginMetrics;
@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.function.ToDoubleFunction;
 
 /** The plug-in's metrics, as the broker's plug-in metrics API carries them. */
-enum NodeMetrics {
+public enum NodeMetrics {
     STATE("state", "What is decided: 0 OPEN, 1 THROTTLE, 2 PAUSE.", node -> node.now().state().ordinal()),
     FACTOR("factor", "Throttle factor in [0, 1].", node -> node.now().factor()),
     ENFORCING("enforcing", "1 if the decision is enforced, 0 if it is only observed.",
@@ -49,11 +49,11 @@ enum NodeMetrics {
         this.value = value;
     }
 
-    String metricName() {
+    public String metricName() {
         return metricName;
     }
 
-    String description() {
+    public String description() {
         return description;
     }
 
@@ -61,7 +61,7 @@ enum NodeMetrics {
     private static final Set<NodeMetrics> OF_CONTROLLERS = EnumSet.of(ERRORS, TAG_SETS);
 
     /** Registers those that the node has; it adds its own tags and removes them with the plug-in. */
-    static void register(PluginMetrics metrics, BrokerNode node) {
+    public static void register(PluginMetrics metrics, BrokerNode node) {
         for (NodeMetrics metric : node.config().isBroker() ? EnumSet.allOf(NodeMetrics.class) : OF_CONTROLLERS) {
             metrics.addMetric(metrics.metricName(metric.metricName, metric.description, new LinkedHashMap<>()),
                 (Gauge<Double>) (config, now) -> metric.value.applyAsDouble(node));

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,7 +9,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.kquota.config.KquotaConfig;
 import org.kquota.group.GroupProperties;
 
 import java.util.HashMap;

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -14,6 +14,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.kquota.BrokerMetrics;
+import org.kquota.TestDecision;
+import org.kquota.TestProperties;
 import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
 import org.kquota.error.Errors;
@@ -25,7 +28,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** What is noticed of a broker that does not tell who leads what (KAFKA-20746). */
-class MetadataNewsTest {
+class MetadataFreshnessTest {
     private final Metrics metrics = BrokerMetrics.reported();
     private final AtomicLong failures = new AtomicLong(3);
 
@@ -44,7 +47,7 @@ class MetadataNewsTest {
     @Test
     void itIsOldOnceTheBrokerFailedToApplyMoreSinceItLastTold() {
         countFailures();
-        MetadataNews news = new MetadataNews();
+        MetadataFreshness news = new MetadataFreshness();
         news.told();
         assertNull(news.whyOld());
         failures.incrementAndGet();
@@ -58,7 +61,7 @@ class MetadataNewsTest {
 
     @Test
     void itIsMissingUntilTheBrokerTellsForTheFirstTime() {
-        MetadataNews news = new MetadataNews();
+        MetadataFreshness news = new MetadataFreshness();
         assertTrue(news.whyOld().contains("KAFKA-20746"));
         assertNull(news.whyOld(), "told once");
         news.told();
@@ -67,7 +70,7 @@ class MetadataNewsTest {
 
     @Test
     void aBrokerThatDoesNotCountItsFailuresIsBelieved() {
-        MetadataNews news = new MetadataNews();
+        MetadataFreshness news = new MetadataFreshness();
         news.told();
         assertNull(news.whyOld());
         countFailures();

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import static org.kquota.error.PluginLog.LOG;
 
@@ -35,7 +35,7 @@ import java.util.function.LongSupplier;
  * The plug-in's life on one node: it looks at the decision, has the governor act on it, and tells what changed. Kafka
  * builds the plug-in twice on a node with both roles, over the same metrics: both instances share this.
  */
-final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, AutoCloseable {
+public final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, AutoCloseable {
     private static final int START_SECONDS = 60;
 
     private final LiveProperties liveProperties;
@@ -47,17 +47,17 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
     private final List<ResetFlags> instances = new CopyOnWriteArrayList<>();
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
-    private final Housekeeping housekeeping;
-    private final MetadataNews metadataNews = new MetadataNews();
-    private final Resets resets = new Resets();
-    private final Resets limitResets = new Resets();
+    private final PeriodicChecks housekeeping;
+    private final MetadataFreshness metadataNews = new MetadataFreshness();
+    private final ResetSchedule resets = new ResetSchedule();
+    private final ResetSchedule limitResets = new ResetSchedule();
     private final AtomicBoolean limitsChanged = new AtomicBoolean();
     private final AtomicBoolean modeChanged = new AtomicBoolean();
     private final DecisionWatch watch;
     private final LongSupplier nanoTime;
     private final long startNanos;
     private final BootClock bootClock;
-    private final Heartbeat heartbeat;
+    private final NodeThreads heartbeat;
     private final AppliedReport appliedReport;
 
     private volatile Mode brokerMode;
@@ -88,7 +88,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
-        this.housekeeping = new Housekeeping(quotas, rates, errors, this::whySharesAreOld);
+        this.housekeeping = new PeriodicChecks(quotas, rates, errors, this::whySharesAreOld);
         if (config.isBroker()) {
             housekeeping.begin(config);
             this.clusterId = MetaProperties.clusterId(config.formattedDirs());
@@ -98,7 +98,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
             tick();
             LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
             this.appliedReport = new AppliedReport(this);
-            this.heartbeat = new Heartbeat(config.nodeId(), this::tick, this::report, errors);
+            this.heartbeat = new NodeThreads(config.nodeId(), this::tick, this::report, errors);
             heartbeat.start();
         } else {
             this.watch = null;
@@ -120,7 +120,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
     }
 
     /** Whose requests it refused, among the broker's metrics. */
-    RefusalMetrics refusalMetrics() {
+    public RefusalMetrics refusalMetrics() {
         return refusalMetrics;
     }
 
@@ -136,11 +136,11 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
 
     // ---- on the broker's metadata threads
 
-    void update(ClientQuotaType type, ClientQuotaEntity entity, double bound) {
+    public void update(ClientQuotaType type, ClientQuotaEntity entity, double bound) {
         quotas.stock(type).update(entity, bound);
     }
 
-    void remove(ClientQuotaType type, ClientQuotaEntity entity) {
+    public void remove(ClientQuotaType type, ClientQuotaEntity entity) {
         quotas.stock(type).remove(entity);
     }
 
@@ -151,7 +151,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
     }
 
     /** Who leads what has changed, perhaps. */
-    void metadata(Cluster cluster) {
+    public void metadata(Cluster cluster) {
         if (cluster.clusterResource() != null) {
             clusterId(cluster.clusterResource().clusterId());
         }
@@ -170,7 +170,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
     }
 
     /** A controller has no thread of ours that would log faults. */
-    void logFaultsWithoutThreads() {
+    public void logFaultsWithoutThreads() {
         if (heartbeat == null) {
             errors.log(nanoTime.getAsLong());
         }
@@ -217,11 +217,11 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
         return holds;
     }
 
-    void join(ResetFlags instance) {
+    public void join(ResetFlags instance) {
         instances.add(instance);
     }
 
-    void leave(ResetFlags instance) {
+    public void leave(ResetFlags instance) {
         instances.remove(instance);
     }
 
@@ -351,7 +351,7 @@ final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, A
     }
 
     /** Which of them change while the broker runs. */
-    LiveProperties liveProperties() {
+    public LiveProperties liveProperties() {
         return liveProperties;
     }
 

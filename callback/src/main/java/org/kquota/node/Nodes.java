@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
@@ -11,7 +11,7 @@ import java.util.Map;
  * The nodes of this JVM. A node with both roles has two instances of the plug-in and one state, which lives as long as
  * one of them does. Test clusters run several brokers in one JVM, so a node is known by its id and its decision file.
  */
-final class Nodes {
+public final class Nodes {
     private record Key(int nodeId, Path decisionFile) {
     }
 
@@ -29,13 +29,13 @@ final class Nodes {
     private Nodes() {
     }
 
-    static synchronized BrokerNode acquire(KquotaConfig config, BootClock bootClock) {
+    public static synchronized BrokerNode acquire(KquotaConfig config, BootClock bootClock) {
         Shared shared = NODES.computeIfAbsent(key(config), key -> new Shared(new BrokerNode(config, bootClock)));
         shared.users++;
         return shared.node;
     }
 
-    static synchronized void release(BrokerNode node) {
+    public static synchronized void release(BrokerNode node) {
         Key key = key(node.config());
         Shared shared = NODES.get(key);
         if (shared != null && shared.node == node && --shared.users == 0) {

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -7,9 +7,9 @@ import org.junit.jupiter.api.Test;
 import java.util.ArrayList;
 import java.util.List;
 
-class ResetsTest {
+class ResetScheduleTest {
     private static final long TICK_NANOS = 100_000_000L;
-    private final Resets resets = new Resets();
+    private final ResetSchedule resets = new ResetSchedule();
 
     /** The ticks of a tenth of a second at which the broker has to look, where limits change at those. */
     private List<Integer> due(int ticks, List<Integer> changes) {

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import static org.kquota.error.PluginLog.LOG;
 
@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * Runs once a minute: warns of settings that keep the plug-in from its promises, and forgets clients that have left.
  * Used by one thread only: the one that decides, on a controller the one that brings metadata.
  */
-final class Housekeeping {
+final class PeriodicChecks {
     private static final int EACH_SECONDS = 60;
     /** A rate that was not there is looked for again after this long: a request asks for its tags before the broker meters it. */
     private static final int AGAIN_SECONDS = 5;
@@ -36,7 +36,7 @@ final class Housekeeping {
     private List<TagSet> unseen = List.of();
 
     /** @param whySharesAreOld why what follows from the leaders of partitions does not follow them now, or null */
-    Housekeeping(NodeQuotas quotas, ProduceRates rates, Errors errors, Supplier<String> whySharesAreOld) {
+    PeriodicChecks(NodeQuotas quotas, ProduceRates rates, Errors errors, Supplier<String> whySharesAreOld) {
         this.quotas = quotas;
         this.rates = rates;
         this.errors = errors;

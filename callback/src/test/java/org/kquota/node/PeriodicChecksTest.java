@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -23,7 +23,7 @@ import java.util.OptionalDouble;
 import java.util.Set;
 
 /** When it is said that the governor does not see the rates of producers. */
-class HousekeepingTest {
+class PeriodicChecksTest {
     private static final ClientQuotaType PRODUCE = ClientQuotaType.PRODUCE;
     private static final KafkaPrincipal ALICE = new KafkaPrincipal("User", "alice");
 
@@ -32,7 +32,7 @@ class HousekeepingTest {
     private final Errors errors = new Errors();
     /** The tags that the broker has a rate of. */
     private final Set<Map<String, String>> seen = new HashSet<>();
-    private final Housekeeping housekeeping = new Housekeeping(quotas,
+    private final PeriodicChecks housekeeping = new PeriodicChecks(quotas,
         tags -> seen.contains(tags) ? OptionalDouble.of(1e6) : OptionalDouble.empty(), errors, () -> null);
 
     private static EffectiveDecision posture(State state) {

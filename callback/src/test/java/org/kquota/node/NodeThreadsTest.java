@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.kquota.TestDecision.await;
@@ -9,14 +9,14 @@ import org.kquota.error.Errors;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-class HeartbeatTest {
+class NodeThreadsTest {
     @Test
     @Tag("F24")
     void itsThreadsOutliveAFaultInAStepAndCountIt() throws Exception {
         AtomicInteger looks = new AtomicInteger();
         AtomicInteger reports = new AtomicInteger();
         Errors errors = new Errors();
-        try (Heartbeat heartbeat = new Heartbeat(1, () -> fail(looks), () -> fail(reports), errors)) {
+        try (NodeThreads heartbeat = new NodeThreads(1, () -> fail(looks), () -> fail(reports), errors)) {
             heartbeat.start();
             await("a look after one that failed", () -> looks.get() > 1);
             await("a report after one that failed", () -> reports.get() > 1);

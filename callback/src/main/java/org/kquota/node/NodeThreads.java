@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import org.kquota.error.Errors;
 
@@ -10,7 +10,7 @@ import java.util.concurrent.locks.LockSupport;
  * The plug-in's two threads for one node: one looks at the decision ten times a second, the other writes the report
  * once a second or when asked. Apart, so that a directory that hangs cannot keep the decision from being read.
  */
-final class Heartbeat implements AutoCloseable {
+final class NodeThreads implements AutoCloseable {
     /** How often the decision file is read and the limits are looked at. */
     static final long LOOK_MS = 100;
     private static final long REPORT_MS = 1000;
@@ -24,7 +24,7 @@ final class Heartbeat implements AutoCloseable {
     private final Thread reporter;
     private volatile boolean closed;
 
-    Heartbeat(int nodeId, Runnable look, Runnable report, Errors errors) {
+    NodeThreads(int nodeId, Runnable look, Runnable report, Errors errors) {
         this.look = look;
         this.report = report;
         this.errors = errors;

@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.threshold;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -16,6 +16,11 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.kquota.KquotaAuthorizer;
+import org.kquota.KquotaCallback;
+import org.kquota.TestDecision;
+import org.kquota.TestProperties;
+import org.kquota.TestRequest;
 import org.kquota.config.KquotaConfig;
 
 import java.io.IOException;

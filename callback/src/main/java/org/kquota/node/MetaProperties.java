@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import java.io.IOException;
 import java.io.Reader;

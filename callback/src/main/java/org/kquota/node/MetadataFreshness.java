@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.node;
 
 import java.lang.management.ManagementFactory;
 import java.util.OptionalDouble;
@@ -12,7 +12,7 @@ import javax.management.ObjectName;
  * Whether what the broker told of its metadata still holds. Kafka fails to tell while another broker is down (KAFKA-20746), and
  * counts that among what it could not apply. Told on the broker's metadata threads, asked by the decision thread.
  */
-final class MetadataNews {
+final class MetadataFreshness {
     private static final String NAME = "kafka.server:type=broker-metadata-metrics";
     private static final String ATTRIBUTE = "metadata-apply-error-count";
     private static final String WHY = ", because the broker could not tell of its metadata (KAFKA-20746)";

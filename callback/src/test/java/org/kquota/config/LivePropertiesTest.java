@@ -1,4 +1,4 @@
-package org.kquota;
+package org.kquota.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -19,12 +19,16 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.kquota.config.KquotaConfig;
+import org.kquota.KquotaCallback;
+import org.kquota.TestDecision;
+import org.kquota.TestProperties;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;
 import org.kquota.group.Group;
+import org.kquota.node.BrokerNode;
+import org.kquota.node.Nodes;
 import org.kquota.quota.Tags;
 
 import java.nio.file.Path;

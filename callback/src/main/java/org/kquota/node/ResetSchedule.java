@@ -1,11 +1,11 @@
-package org.kquota;
+package org.kquota.node;
 
 /**
  * When the broker has to look at all limits again: at each change, and twice after the last one. Request threads write what
  * they found, without a lock; one that is held up in between writes a limit of before over that of now. A look that finds
  * nothing changed writes and logs nothing. Used by the decision thread only.
  */
-final class Resets {
+final class ResetSchedule {
     private static final long[] AGAIN_NANOS = {1_000_000_000L, 5_000_000_000L};
 
     private long changedNanos;
