@@ -40,7 +40,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     private final AtomicBoolean closed = new AtomicBoolean();
     private volatile BrokerNode node;
     private volatile PluginMetrics metrics;
-    private volatile EffectiveDecision knownRanOut;
+    private volatile EffectiveDecision knownExpired;
 
     /** As the broker builds it. */
     public KquotaCallback() {
@@ -118,11 +118,11 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
      * tags first, and so finds out; to look at the clock once more would cost more than all the rest.
      */
     private boolean leaseJustRanOut() {
-        EffectiveDecision ranOut = node.quotas().ranOut();
-        if (ranOut == knownRanOut) {
+        EffectiveDecision expired = node.quotas().decision().expired();
+        if (expired == knownExpired) {
             return false;
         }
-        knownRanOut = ranOut;
+        knownExpired = expired;
         return true;
     }
 

@@ -99,7 +99,7 @@ public final class AppliedReport {
         if (startedUptimeMs < 0) {
             startedUptimeMs = uptimeMs - nowSeconds * 1000L;
         }
-        EffectiveDecision posture = source.now();
+        EffectiveDecision decision = source.now();
         Figures figures = source.figures();
         List<AppliedState.Exempt> exempt = source.quotas().exemptSeen().stream()
             .map(seen -> new AppliedState.Exempt(seen.principal(), List.copyOf(seen.lastSeenSeconds().keySet()),
@@ -120,14 +120,14 @@ public final class AppliedReport {
             startedUptimeMs,
             source.clusterId(),
             source.config().nodeId(),
-            posture.decision() == null ? null : posture.decision().sequence(),
-            posture.lost(),
-            posture.mode(),
+            decision.decision() == null ? null : decision.decision().sequence(),
+            decision.lost(),
+            decision.mode(),
             // Which may have changed since: what holds was worked out by the one of before.
-            posture.mode() == Mode.ENFORCE ? Mode.ENFORCE : source.brokerMode(),
-            posture.state(),
-            posture.factor(),
-            mechanism(posture),
+            decision.mode() == Mode.ENFORCE ? Mode.ENFORCE : source.brokerMode(),
+            decision.state(),
+            decision.factor(),
+            mechanism(decision),
             exempt,
             offline(),
             errors,
@@ -147,8 +147,8 @@ public final class AppliedReport {
         }
     }
 
-    private AppliedState.Mechanism mechanism(EffectiveDecision posture) {
-        return switch (posture.enforced()) {
+    private AppliedState.Mechanism mechanism(EffectiveDecision decision) {
+        return switch (decision.enforced()) {
             case OPEN -> AppliedState.Mechanism.NONE;
             case THROTTLE -> AppliedState.Mechanism.GOVERNOR;
             case PAUSE -> source.fence().reliable() ? AppliedState.Mechanism.FENCE : AppliedState.Mechanism.GOVERNOR;

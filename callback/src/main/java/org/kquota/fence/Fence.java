@@ -87,7 +87,7 @@ public final class Fence {
         if (context.requestType() != ApiKeys.PRODUCE.id) {
             return null;
         }
-        boolean paused = quotas.now().enforced() == State.PAUSE;
+        boolean paused = quotas.decision().expireIfDue().enforced() == State.PAUSE;
         TopicGate gate = thresholds.gate();
         if (!paused && !gate.isClosedForSome()) {
             return null;

@@ -2,7 +2,7 @@ package org.kquota.metering;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
-import org.kquota.decision.EffectiveDecision;
+import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.State;
 import org.kquota.group.Group;
 import org.kquota.group.Groups;
@@ -38,7 +38,10 @@ public final class NodeQuotas {
      * What is configured in broker properties, and what follows from it: who is exempt, who is in which group, the quotas and the memo of each
      * type, by their ordinals. A request goes by one of these from its beginning to its end.
      */
-    private record InForce(PrincipalResolver clients, Groups groups, ConfiguredQuotas[] quotas, TagSetMemo[] memos, ExemptSeen exemptSeen) {
+    private record InForce(PrincipalResolver principals, Groups groups, ConfiguredQuotas[] quotas, TagSetMemo[] memos, ExemptSeen exemptSeen) {
+        Group group(PrincipalResolver.Resolved principal, String clientId) {
+            return principal.group() != null ? principal.group() : groups.ofClientId(clientId);
+        }
     }
 
     private final Map<ClientQuotaType, StockQuotas> stock = new EnumMap<>(ClientQuotaType.class);
@@ -46,15 +49,14 @@ public final class NodeQuotas {
     private volatile InForce inForce;
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
-    private volatile EffectiveDecision posture;
-    private volatile EffectiveDecision ranOut;
+    private final DecisionInForce decision;
     private volatile int nowSeconds;
     private volatile String metadataWriterNotExempt;
     private volatile long governedAtNanos = System.nanoTime();
 
     /** @param fixed the static quotas of each type */
-    public NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, EffectiveDecision posture) {
-        this.posture = posture;
+    public NodeQuotas(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed, int maxTagSets, DecisionInForce decision) {
+        this.decision = decision;
         StockQuotas.LevelMemory memory = StockQuotas.LevelMemory.of(ClientQuotaType.class.getClassLoader());
         for (ClientQuotaType type : ClientQuotaType.values()) {
             stock.put(type, new StockQuotas(memory));
@@ -125,14 +127,9 @@ public final class NodeQuotas {
         return newcomers;
     }
 
-    /** What holds from now on, until the end of its lease. */
-    public void posture(EffectiveDecision next) {
-        posture = next;
-    }
-
-    /** What was last said to hold, be its lease over or not. */
-    public EffectiveDecision told() {
-        return posture;
+    /** What producers are held by. */
+    public DecisionInForce decision() {
+        return decision;
     }
 
     /** The governor has looked, at that moment of System.nanoTime(). */
@@ -152,7 +149,7 @@ public final class NodeQuotas {
 
     /** Forgets clients that are gone. */
     public void forgetUnused() {
-        State state = now().enforced();
+        State state = decision.now().enforced();
         tagSets.forEach((type, sets) -> {
             // What clients produced before a THROTTLE or a PAUSE is needed as long as it lasts, which may be hours. In THROTTLE others
             // come, each with a tag set of its own where there is a default quota; in PAUSE nobody does.
@@ -177,31 +174,37 @@ public final class NodeQuotas {
     public Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
         InForce current = inForce;
-        TagSetMemo memo = current.memos[type.ordinal()];
         // Asked for first: what changes from here on, while the tag set is worked out, makes another one.
-        TagSetMemo.Generation generation = memo.generation();
+        TagSetMemo.Generation generation = current.memos[type.ordinal()].generation();
         TagSetMemo.Known known = generation.find(principal, clientId);
-        State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
-        if (known == null) {
-            PrincipalResolver.Client client = current.clients.of(principal);
-            if (client.exemptTags() != null && type != ClientQuotaType.CONTROLLER_MUTATION) {
-                current.exemptSeen.note(client.principal(), clientId, nowSeconds);
-                return client.exemptTags();
-            }
-            noteMetadataWriter(type, client, clientId);
-            TagSets sets = tagSets.get(type);
-            StockQuotas.Pair pair = meteredAs(current, type, client, clientId);
-            // Nobody gets a tag set in PAUSE.
-            TagSet own = state == State.PAUSE ? sets.knownOrOverflow(pair) : sets.of(pair);
-            if (own == null) {
-                return use(paused);
-            }
-            known = new TagSetMemo.Known(client.kafkaPrincipal(), clientId, own);
-            // Who shares that for want of room gets one of his own once there is room again.
-            if (own != sets.overflow()) {
-                memo.remember(generation, known);
-            }
+        State state = enforced(type);
+        return known != null ? tags(known, state) : tagsOfUnknown(type, current, generation, current.principals.of(principal), clientId, state);
+    }
+
+    private Map<String, String> tagsOfUnknown(ClientQuotaType type, InForce current, TagSetMemo.Generation generation, PrincipalResolver.Resolved principal,
+                                              String clientId, State state) {
+        if (principal.exemptTags() != null && type != ClientQuotaType.CONTROLLER_MUTATION) {
+            current.exemptSeen.note(principal.name(), clientId, nowSeconds);
+            return principal.exemptTags();
         }
+        noteMetadataWriter(type, principal, clientId);
+        TagSets sets = tagSets.get(type);
+        StockQuotas.Pair pair = current.quotas[type.ordinal()].meteredAs(current.group(principal, clientId), principal.sanitizedUser(), clientId);
+        // Nobody gets a tag set in PAUSE.
+        TagSet tagSet = state == State.PAUSE ? sets.knownOrOverflow(pair) : sets.of(pair);
+        if (tagSet == null) {
+            return use(paused);
+        }
+        TagSetMemo.Known known = new TagSetMemo.Known(principal.principal(), clientId, tagSet);
+        // A client that shares a tag set for want of room gets one of its own once there is room again.
+        if (tagSet != sets.overflow()) {
+            current.memos[type.ordinal()].remember(generation, known);
+        }
+        return tags(known, state);
+    }
+
+    /** The tags of clients with this tag set in that state: their own, or those of the pool that they share. */
+    private Map<String, String> tags(TagSetMemo.Known known, State state) {
         TagSet own = known.tagSet();
         if (state == State.PAUSE && !isHeldApart(own)) {
             return use(paused);
@@ -214,24 +217,21 @@ public final class NodeQuotas {
         return known.tags();
     }
 
-    private void noteMetadataWriter(ClientQuotaType type, PrincipalResolver.Client client, String clientId) {
+    /** The state that clients feel in this type: only producers are ever held. */
+    private State enforced(ClientQuotaType type) {
+        return type == ClientQuotaType.PRODUCE ? decision.expireIfDue().enforced() : State.OPEN;
+    }
+
+    private void noteMetadataWriter(ClientQuotaType type, PrincipalResolver.Resolved principal, String clientId) {
         if (type == ClientQuotaType.PRODUCE && clientId.startsWith(METADATA_WRITER) && metadataWriterNotExempt == null) {
-            metadataWriterNotExempt = client.principal();
+            metadataWriterNotExempt = principal.name();
         }
-    }
-
-    private static StockQuotas.Pair meteredAs(InForce current, ClientQuotaType type, PrincipalResolver.Client client, String clientId) {
-        return current.quotas[type.ordinal()].meteredAs(group(current, client, clientId), client.sanitizedUser(), clientId);
-    }
-
-    private static Group group(InForce current, PrincipalResolver.Client client, String clientId) {
-        return client.group() != null ? client.group() : current.groups.ofClientId(clientId);
     }
 
     /** The quota group of a client, or null. */
     public Group group(KafkaPrincipal principal, String clientIdOrNull) {
         InForce current = inForce;
-        return group(current, current.clients.of(principal), clientIdOrNull == null ? "" : clientIdOrNull);
+        return current.group(current.principals.of(principal), clientIdOrNull == null ? "" : clientIdOrNull);
     }
 
     /** Whether these clients share the newcomers' pool in THROTTLE. */
@@ -260,13 +260,12 @@ public final class NodeQuotas {
 
     /** Whether this principal is never held. */
     public boolean isExempt(KafkaPrincipal principal) {
-        return inForce.clients.of(principal).exemptTags() != null;
+        return inForce.principals.of(principal).exemptTags() != null;
     }
 
     /** Tags under which nothing that is held now goes free, for when the right ones could not be found out. */
     public Map<String, String> safeTags(ClientQuotaType type) {
-        State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
-        return switch (state) {
+        return switch (enforced(type)) {
             case PAUSE -> Tags.PAUSED;
             case THROTTLE -> Tags.NEWCOMERS;
             case OPEN -> Tags.OVERFLOW;
@@ -281,7 +280,7 @@ public final class NodeQuotas {
         if (type != ClientQuotaType.PRODUCE) {
             return tags.equals(Tags.OVERFLOW) ? null : quota(type, tags);
         }
-        State state = now().enforced();
+        State state = enforced(type);
         if (tags.equals(Tags.PAUSED)) {
             return state == State.PAUSE ? (Double) paused.limit() : null;
         }
@@ -301,26 +300,10 @@ public final class NodeQuotas {
 
     /** The limit for when none could be found out: that of the pool in force, or null while producers are not held. */
     public Double safeLimit(ClientQuotaType type) {
-        State state = type == ClientQuotaType.PRODUCE ? now().enforced() : State.OPEN;
-        return switch (state) {
+        return switch (enforced(type)) {
             case PAUSE -> (Double) paused.limit();
             case THROTTLE -> (Double) newcomers.limit();
             case OPEN -> null;
         };
-    }
-
-    /** What holds now, the end of the lease included. */
-    public EffectiveDecision now() {
-        EffectiveDecision told = posture;
-        EffectiveDecision holds = told.at(System.nanoTime());
-        if (holds != told && holds != ranOut) {
-            ranOut = holds;
-        }
-        return holds;
-    }
-
-    /** What holds since a lease ran out, as a request found before any thread of ours did; or null. */
-    public EffectiveDecision ranOut() {
-        return ranOut;
     }
 }

@@ -10,39 +10,39 @@ import org.kquota.quota.Tags;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** What is worked out once per principal, so that a request does not pay for it. */
+/** Resolves a principal once, so that a request does not pay for it. */
 final class PrincipalResolver {
     private static final int MAX_CACHED = 20_000;
 
-    /** A principal, its sanitized name, its tags if it is exempt, or null, and its quota group, or null. */
-    record Client(KafkaPrincipal kafkaPrincipal, String principal, String sanitizedUser, Map<String, String> exemptTags, Group group) {
+    /** A principal, its Type:name, its sanitized name, its tags if it is exempt, or null, and its quota group, or null. */
+    record Resolved(KafkaPrincipal principal, String name, String sanitizedUser, Map<String, String> exemptTags, Group group) {
     }
 
     private final ExemptPrincipals exempt;
     private final Groups groups;
-    private final ConcurrentHashMap<KafkaPrincipal, Client> cache = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<KafkaPrincipal, Resolved> cache = new ConcurrentHashMap<>();
 
     PrincipalResolver(ExemptPrincipals exempt, Groups groups) {
         this.exempt = exempt;
         this.groups = groups;
     }
 
-    Client of(KafkaPrincipal principal) {
-        Client client = cache.get(principal);
-        if (client == null) {
-            client = resolve(principal);
+    Resolved of(KafkaPrincipal principal) {
+        Resolved resolved = cache.get(principal);
+        if (resolved == null) {
+            resolved = resolve(principal);
             if (cache.size() >= MAX_CACHED) {
                 cache.clear();
             }
-            cache.put(principal, client);
+            cache.put(principal, resolved);
         }
-        return client;
+        return resolved;
     }
 
-    private Client resolve(KafkaPrincipal principal) {
+    private Resolved resolve(KafkaPrincipal principal) {
         String user = Sanitizer.sanitize(principal.getName());
         boolean isUser = KafkaPrincipal.USER_TYPE.equals(principal.getPrincipalType());
-        return new Client(principal, principal.toString(), user,
+        return new Resolved(principal, principal.toString(), user,
             exempt.contains(principal) ? Tags.exempt(isUser ? user : Sanitizer.sanitize(principal.toString())) : null,
             groups.ofPrincipal(principal));
     }

@@ -11,6 +11,7 @@ import org.kquota.config.KquotaConfig;
 import org.kquota.config.LiveProperties;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.DecisionFile;
+import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.DecisionWatch;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
@@ -82,7 +83,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         EffectiveDecision first = config.isBroker() ? EffectiveDecision.lost(config.lostState(), brokerMode, "it has not been read yet")
             : EffectiveDecision.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.posture = first;
-        this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), first);
+        this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), new DecisionInForce(first));
         this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
         this.fence = new Fence(quotas, thresholds, errors);
         this.refusalMetrics = new RefusalMetrics(fence.refused());
@@ -131,7 +132,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
 
     @Override
     public EffectiveDecision now() {
-        return quotas.now();
+        return quotas.decision().now();
     }
 
     // ---- on the broker's metadata threads
@@ -197,7 +198,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         }
         synchronized (this) {
             brokerMode = mode;
-            publish(quotas.told());
+            publish(quotas.decision().published());
         }
         if (mode == Mode.OBSERVE) {
             raiseProduce();
@@ -213,7 +214,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
      */
     private synchronized EffectiveDecision publish(EffectiveDecision next) {
         EffectiveDecision holds = brokerMode == Mode.ENFORCE ? next : next.observed();
-        quotas.posture(holds);
+        quotas.decision().publish(holds);
         return holds;
     }
 
@@ -258,7 +259,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
      * another mode. What held before and holds again is a change to the broker then.
      */
     private boolean requestsWentByOthers() {
-        EffectiveDecision ranOut = quotas.ranOut();
+        EffectiveDecision ranOut = quotas.decision().expired();
         boolean found = ranOut != knownRanOut;
         knownRanOut = ranOut;
         return modeChanged.getAndSet(false) || found;

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.kquota.decision.Decision;
+import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
@@ -37,7 +38,7 @@ class NodeQuotasTest {
 
     @BeforeEach
     void someClientsAreKnown() {
-        quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), Groups.NONE, type -> StaticQuotas.NONE, 3, posture(State.OPEN, 1, Mode.ENFORCE));
+        quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), Groups.NONE, type -> StaticQuotas.NONE, 3, new DecisionInForce(decided(State.OPEN, 1, Mode.ENFORCE)));
         quotas.tags(PRODUCE, ALICE, "known");
         quotas.tags(PRODUCE, ALICE, "idle");
         TagSet known = quotas.tagSets(PRODUCE).find("", "known");
@@ -47,7 +48,7 @@ class NodeQuotasTest {
         quotas.paused().limit(300);
     }
 
-    private static EffectiveDecision posture(State state, double factor, Mode mode) {
+    private static EffectiveDecision decided(State state, double factor, Mode mode) {
         Decision decision = new Decision(1, "c", 1, 1, mode, state, factor, false, "b", 1);
         return EffectiveDecision.decided(decision, mode, System.nanoTime() + 60_000_000_000L, State.PAUSE);
     }
@@ -58,14 +59,14 @@ class NodeQuotasTest {
 
     @Test
     void inThrottleWhoHasABaselineKeepsItsTags() {
-        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));
         assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
         assertEquals(5000, limitOf("known"));
     }
 
     @Test
     void inThrottleTheOthersShareAPool() {
-        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));
         assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "idle"));
         assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "new"));
         assertEquals(700, limitOf("new"));
@@ -74,9 +75,9 @@ class NodeQuotasTest {
     @Test
     void inThrottleWhoseShareIsTooSmallAloneSharesThePool() {
         quotas.tagSets(PRODUCE).find("", "known").pooled(true);
-        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));
         assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "known"));
-        quotas.posture(posture(State.OPEN, 1, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.OPEN, 1, Mode.ENFORCE));
         assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
     }
 
@@ -85,7 +86,7 @@ class NodeQuotasTest {
     void inThrottleAQuotaBelowTheLimitStays() {
         quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "known")), 2000);
         quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "new")), 900);
-        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));
         assertEquals(2000, limitOf("known"));
         assertEquals(Tags.of("", "new"), quotas.tags(PRODUCE, ALICE, "new"), "or its quota would not hold");
         assertEquals(900, limitOf("new"));
@@ -93,7 +94,7 @@ class NodeQuotasTest {
 
     @Test
     void inPauseEverybodySharesOnePool() {
-        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
         for (String clientId : List.of("known", "idle", "new")) {
             assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, clientId));
             assertEquals(300, limitOf(clientId));
@@ -102,7 +103,7 @@ class NodeQuotasTest {
 
     @Test
     void inPauseWhoIsHeldApartKeepsItsTagsWhileTheGovernorLooks() {
-        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
         quotas.tagSets(PRODUCE).find("", "known").heldApart(true);
         quotas.governed(System.nanoTime());
         assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
@@ -120,7 +121,7 @@ class NodeQuotasTest {
         quotas.tagSets(PRODUCE).overflow().limit(900);
         quotas.tagSets(PRODUCE).overflow().heldApart(true);
         quotas.governed(System.nanoTime());
-        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
         assertEquals(Tags.OVERFLOW, quotas.tags(PRODUCE, ALICE, "fourth"));
         assertEquals(900, limitOf("fourth"));
         assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "third"), "which has its own tag set, and is not held apart");
@@ -132,7 +133,7 @@ class NodeQuotasTest {
 
     @Test
     void inPauseNobodyNewGetsATagSet() {
-        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
         int before = quotas.tagSetCount();
         quotas.tags(PRODUCE, ALICE, "new");
         assertEquals(before, quotas.tagSetCount());
@@ -141,7 +142,7 @@ class NodeQuotasTest {
     @Test
     void observingHoldsNobody() {
         for (State state : List.of(State.THROTTLE, State.PAUSE)) {
-            quotas.posture(posture(state, state == State.PAUSE ? 0 : 0.5, Mode.OBSERVE));
+            quotas.decision().publish(decided(state, state == State.PAUSE ? 0 : 0.5, Mode.OBSERVE));
             assertEquals(Tags.of("", "new"), quotas.tags(PRODUCE, ALICE, "new"));
             assertNull(limitOf("known"));
         }
@@ -164,7 +165,7 @@ class NodeQuotasTest {
     @Test
     void inThrottleWhoCameWithoutABaselineIsForgottenLikeOthers() {
         quotas.stock(PRODUCE).update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.DEFAULT_CLIENT_ID, "")), 1e6);
-        quotas.posture(posture(State.THROTTLE, 0.5, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));
         int seconds = 0;
         for (int i = 0; i < 10_000; i++) {
             seconds += 10;
@@ -180,11 +181,11 @@ class NodeQuotasTest {
 
     @Test
     void baselinesOutliveAPauseHoweverLong() {
-        quotas.posture(posture(State.PAUSE, 0, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
         quotas.nowSeconds(100_000);
         quotas.forgetUnused();
         assertEquals(2, quotas.tagSets(PRODUCE).size());
-        quotas.posture(posture(State.OPEN, 1, Mode.ENFORCE));
+        quotas.decision().publish(decided(State.OPEN, 1, Mode.ENFORCE));
         quotas.forgetUnused();
         assertEquals(0, quotas.tagSets(PRODUCE).size());
     }

@@ -15,6 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.config.KquotaConfig;
 import org.kquota.decision.Decision;
+import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
@@ -66,10 +67,10 @@ class RememberedTagsTest {
     }
 
     private static NodeQuotas quotas(KquotaConfig config, int maxTagSets) {
-        return new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, maxTagSets, posture(State.OPEN));
+        return new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, maxTagSets, new DecisionInForce(decided(State.OPEN)));
     }
 
-    private static EffectiveDecision posture(State state) {
+    private static EffectiveDecision decided(State state) {
         double factor = state == State.OPEN ? 1 : state == State.THROTTLE ? 0.5 : 0;
         return EffectiveDecision.decided(new Decision(1, "c", 1, 1, Mode.ENFORCE, state, factor, false, "b", 1), Mode.ENFORCE,
             System.nanoTime() + 600_000_000_000L, State.PAUSE);
@@ -134,7 +135,7 @@ class RememberedTagsTest {
                 }
                 case 2 -> {
                     State state = State.values()[random.nextInt(3)];
-                    both.all(state.toString(), quotas -> quotas.posture(posture(state)));
+                    both.all(state.toString(), quotas -> quotas.decision().publish(decided(state)));
                 }
                 case 3 -> {
                     String tagUser = random.nextBoolean() ? "" : random.nextBoolean() ? "<group>ingest" : user;

@@ -7,6 +7,7 @@ import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.Test;
 import org.kquota.decision.Decision;
+import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
@@ -28,14 +29,14 @@ class PeriodicChecksTest {
     private static final KafkaPrincipal ALICE = new KafkaPrincipal("User", "alice");
 
     private final NodeQuotas quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), Groups.NONE, type -> StaticQuotas.NONE, 10,
-        posture(State.OPEN));
+        new DecisionInForce(decided(State.OPEN)));
     private final Errors errors = new Errors();
     /** The tags that the broker has a rate of. */
     private final Set<Map<String, String>> seen = new HashSet<>();
     private final PeriodicChecks housekeeping = new PeriodicChecks(quotas,
         tags -> seen.contains(tags) ? OptionalDouble.of(1e6) : OptionalDouble.empty(), errors, () -> null);
 
-    private static EffectiveDecision posture(State state) {
+    private static EffectiveDecision decided(State state) {
         Decision decision = new Decision(1, "c", 1, 1, Mode.ENFORCE, state, 0.5, false, "b", 1);
         return EffectiveDecision.decided(decision, Mode.ENFORCE, System.nanoTime() + 3_600_000_000_000L, State.PAUSE);
     }
@@ -82,11 +83,11 @@ class PeriodicChecksTest {
     void aNewcomerInThrottleIsMeteredWithOthersAndHasNoRateOfItsOwn() {
         produce(0, 10, true, "known");
         quotas.tagSets(PRODUCE).find("", "known").hasBaseline(true);
-        quotas.posture(posture(State.THROTTLE));
+        quotas.decision().publish(decided(State.THROTTLE));
         produce(10, 150, true, "known", "newcomer");
         assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "newcomer"));
         assertEquals(0, warnings());
-        quotas.posture(posture(State.OPEN));
+        quotas.decision().publish(decided(State.OPEN));
         quotas.nowSeconds(180);
         housekeeping.keep(180);
         produce(181, 200, true, "known");

@@ -1,0 +1,44 @@
+package org.kquota.decision;
+
+/**
+ * The decision in force on this node: the one published last, until its lease ends. One thread publishes, request threads ask, and find the end of the lease
+ * themselves.
+ */
+public final class DecisionInForce {
+    private volatile EffectiveDecision published;
+    private volatile EffectiveDecision expired;
+
+    public DecisionInForce(EffectiveDecision first) {
+        published = first;
+    }
+
+    /** This holds from now on, until the end of its lease. */
+    public void publish(EffectiveDecision next) {
+        published = next;
+    }
+
+    /** What was published last, whether or not its lease is over. */
+    public EffectiveDecision published() {
+        return published;
+    }
+
+    /** What holds now, the end of the lease included. */
+    public EffectiveDecision now() {
+        return published.at(System.nanoTime());
+    }
+
+    /** What holds now, for a request: where the lease is over, the others learn of it by {@link #expired()}. */
+    public EffectiveDecision expireIfDue() {
+        EffectiveDecision last = published;
+        EffectiveDecision holds = last.at(System.nanoTime());
+        if (holds != last && holds != expired) {
+            expired = holds;
+        }
+        return holds;
+    }
+
+    /** What has held since a request found the lease over; null before the first time. */
+    public EffectiveDecision expired() {
+        return expired;
+    }
+}
