@@ -65,17 +65,17 @@ public final class AppliedReport {
     }
 
     /**
-     * What all producers produced, in bytes per second, as a report from before the broker's restart says; 0 without
-     * one. It keeps producers that are all newcomers now from starting at next to nothing.
+     * What all producers produced, in bytes per second, as the report of before the broker's restart says; 0 without one. To be asked for before the first
+     * report is written. It keeps producers that are all newcomers now from starting at next to nothing.
      */
-    public static double rememberedBaseline(KquotaConfig config) {
+    public double baselineBefore() {
         try {
-            AppliedState before = AppliedState.fromJson(Files.readAllBytes(config.appliedFile()));
-            return before.brokerId() == config.nodeId() ? before.governor().baselineByteRate() : 0;
+            AppliedState before = AppliedState.fromJson(Files.readAllBytes(file.path()));
+            return before.brokerId() == source.config().nodeId() ? before.governor().baselineByteRate() : 0;
         } catch (NoSuchFileException e) {
             return 0;
         } catch (IOException | RuntimeException e) {
-            LOG.info("{} of an earlier run cannot be read, its baseline is forgotten: {}", config.appliedFile(), e.toString());
+            LOG.info("{} of an earlier run cannot be read, its baseline is forgotten: {}", file.path(), e.toString());
             return 0;
         }
     }

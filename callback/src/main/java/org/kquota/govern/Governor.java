@@ -59,17 +59,15 @@ public final class Governor {
     private double baselineKnown;
     private double observedTotal;
     private double sinceStartSeconds;
-    private final double rememberedTotal;
+    private double rememberedTotal;
     private boolean changed;
     private Double poolMuteSeconds;
 
     /**
      * @param paused          the pool that all clients share in PAUSE
      * @param newcomers       the pool that clients without a baseline share in THROTTLE
-     * @param rememberedTotal what all producers produced before this broker's restart, bytes per second; 0 if unknown
      */
-    public Governor(GovernorSettings settings, Quotas quotas, TagSets tagSets, TagSet paused, TagSet newcomers, ProduceRates rates,
-                    double rememberedTotal) {
+    public Governor(GovernorSettings settings, Quotas quotas, TagSets tagSets, TagSet paused, TagSet newcomers, ProduceRates rates) {
         this.wanted = settings;
         this.settings = settings;
         this.quotas = quotas;
@@ -80,12 +78,16 @@ public final class Governor {
         this.made = tagSets.watch();
         this.history = new FactorHistory(settings.windowSeconds());
         this.rounds = new MuteRounds(settings.windowSeconds());
-        this.rememberedTotal = rememberedTotal;
-        this.baselineKnown = rememberedTotal;
         // What holds if this governor never gets to look: little more than one arrival per window.
         double unseen = settings.arrivalMinBytes() / settings.pauseMuteMaxSeconds();
         paused.limit(unseen);
         newcomers.limit(unseen);
+    }
+
+    /** Remembers what all producers produced before this broker's restart, bytes per second; 0 if unknown. To be called before the first step. */
+    public void remember(double total) {
+        rememberedTotal = total;
+        baselineKnown = total;
     }
 
     /** Goes by these settings from the next step on; their window has to be that of before. On any thread. */

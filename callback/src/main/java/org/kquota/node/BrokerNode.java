@@ -27,9 +27,6 @@ import org.kquota.metering.NodeQuotas;
 import org.kquota.share.LedPartitions;
 import org.kquota.threshold.Thresholds;
 
-import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 
 /**
@@ -45,28 +42,24 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     private final Thresholds thresholds;
     private final Fence fence;
     private final RefusalMetrics refusalMetrics;
-    private final List<ResetFlags> instances = new CopyOnWriteArrayList<>();
+    private final LimitResets resets = new LimitResets();
+    private final MetadataFreshness metadata = new MetadataFreshness();
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
-    private final PeriodicChecks housekeeping;
-    private final MetadataFreshness metadataNews = new MetadataFreshness();
-    private final ResetSchedule resets = new ResetSchedule();
-    private final ResetSchedule limitResets = new ResetSchedule();
-    private final AtomicBoolean limitsChanged = new AtomicBoolean();
-    private final AtomicBoolean modeChanged = new AtomicBoolean();
+    private final PeriodicChecks checks;
     private final DecisionWatch watch;
     private final LongSupplier nanoTime;
     private final long startNanos;
     private final BootClock bootClock;
-    private final NodeThreads heartbeat;
-    private final AppliedReport appliedReport;
+    private final AppliedReport report;
+    /** Not started on a controller. */
+    private final NodeThreads threads;
 
     private volatile Mode brokerMode;
     private volatile String clusterId;
     private volatile Figures figures = Figures.NONE;
     private volatile long decisionSinceNanos;
-    private EffectiveDecision posture;
-    private EffectiveDecision knownRanOut;
+    private EffectiveDecision inForce;
     private long lastStepNanos;
 
     BrokerNode(KquotaConfig config, BootClock bootClock) {
@@ -80,32 +73,33 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         this.nanoTime = nanoTime;
         this.startNanos = nanoTime.getAsLong();
         this.brokerMode = config.mode();
-        EffectiveDecision first = config.isBroker() ? EffectiveDecision.lost(config.lostState(), brokerMode, "it has not been read yet")
+        this.inForce = config.isBroker() ? EffectiveDecision.lost(config.lostState(), brokerMode, "it has not been read yet")
             : EffectiveDecision.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
-        this.posture = first;
-        this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), new DecisionInForce(first));
+        this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), new DecisionInForce(inForce));
         this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
         this.fence = new Fence(quotas, thresholds, errors);
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
-            quotas.paused(), quotas.newcomers(), rates, AppliedReport.rememberedBaseline(config));
-        this.housekeeping = new PeriodicChecks(quotas, rates, errors, this::whySharesAreOld);
-        if (config.isBroker()) {
-            housekeeping.begin(config);
-            this.clusterId = MetaProperties.clusterId(config.formattedDirs());
-            this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, nanoTime, config.nodeId());
-            this.lastStepNanos = nanoTime.getAsLong();
-            // The first look is made before the first request can come in.
-            tick();
-            LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
-            this.appliedReport = new AppliedReport(this);
-            this.heartbeat = new NodeThreads(config.nodeId(), this::tick, this::report, errors);
-            heartbeat.start();
-        } else {
-            this.watch = null;
-            this.appliedReport = null;
-            this.heartbeat = null;
+            quotas.paused(), quotas.newcomers(), rates);
+        this.checks = new PeriodicChecks(quotas, rates, errors, this::whySharesAreOld);
+        this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, nanoTime, config.nodeId());
+        this.report = new AppliedReport(this);
+        this.threads = new NodeThreads(config.nodeId(), this::step, this::report, errors);
+    }
+
+    /** Reads what this node knew before, decides before the first request can come in, and starts the threads. A controller does none of that. */
+    void start() {
+        KquotaConfig config = config();
+        if (!config.isBroker()) {
+            return;
         }
+        checks.begin(config);
+        clusterId(MetaProperties.clusterId(config.formattedDirs()));
+        governor.remember(report.baselineBefore());
+        lastStepNanos = nanoTime.getAsLong();
+        step();
+        LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
+        threads.start();
     }
 
     /** What request threads ask. */
@@ -159,20 +153,20 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         LedPartitions partitions = LedPartitions.of(cluster, config().nodeId());
         thresholds.update(partitions);
         if (liveProperties.update(partitions)) {
-            limitsChanged();
+            resets.limitsChanged();
         }
-        metadataNews.told();
+        metadata.updated();
         if (!config().isBroker()) {
             // A controller has no thread of ours that would do so.
             int nowSeconds = nowSeconds();
             quotas.nowSeconds(nowSeconds);
-            housekeeping.keep(nowSeconds);
+            checks.keep(nowSeconds);
         }
     }
 
     /** A controller has no thread of ours that would log faults. */
     public void logFaultsWithoutThreads() {
-        if (heartbeat == null) {
+        if (!config().isBroker()) {
             errors.log(nanoTime.getAsLong());
         }
     }
@@ -182,12 +176,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         quotas.configure(next.exemptPrincipals(), next.groups(), next::staticQuotas);
         governor.settings(next.governor());
         refusalMetrics.show(next.groups().all());
-        limitsChanged();
-    }
-
-    private void limitsChanged() {
-        raiseAll();
-        limitsChanged.set(true);
+        resets.limitsChanged();
     }
 
     @Override
@@ -200,16 +189,13 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
             brokerMode = mode;
             publish(quotas.decision().published());
         }
-        if (mode == Mode.OBSERVE) {
-            raiseProduce();
-        }
-        modeChanged.set(true);
+        resets.modeChanged(mode == Mode.OBSERVE);
         // Last: an appender that hangs may be why the glass is broken.
         LOG.info("{} changes from {} to {}", KquotaConfig.MODE, before.text(), mode.text());
     }
 
     /**
-     * Has requests go by it from now on; returns what they go by. Who breaks the glass waits for no thread of ours, and
+     * Has requests go by it from now on; returns what they go by. Breaking the glass waits for no thread of ours, and
      * nothing that one of them worked out before comes after that.
      */
     private synchronized EffectiveDecision publish(EffectiveDecision next) {
@@ -219,60 +205,33 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     }
 
     public void join(ResetFlags instance) {
-        instances.add(instance);
+        resets.join(instance);
     }
 
     public void leave(ResetFlags instance) {
-        instances.remove(instance);
+        resets.leave(instance);
     }
 
     // ---- on the decision thread, every 100 ms
 
-    private void tick() {
+    private void step() {
         long nanos = nanoTime.getAsLong();
         int nowSeconds = seconds(nanos);
         quotas.nowSeconds(nowSeconds);
-        EffectiveDecision before = posture;
+        EffectiveDecision before = inForce;
         EffectiveDecision judged = judge();
-        boolean changed = govern(judged, nanos);
+        boolean limitsMoved = govern(judged, nanos);
         EffectiveDecision next = publish(judged);
-        posture = next;
+        inForce = next;
         thresholds.judge(nanos);
-        boolean others = requestsWentByOthers();
-        if (resets.isDue(changed || others || before.enforced() != next.enforced(), nanos)) {
-            raiseProduce();
-        }
-        if (limitResets.isDue(limitsChanged.getAndSet(false), nanos)) {
-            raiseAll();
-        }
+        resets.raiseDue(limitsMoved || before.enforced() != next.enforced(), quotas.decision().expired(), nanos);
         if (next.decision() != null && (before.decision() == null || next.decision().sequence() != before.decision().sequence())) {
             decisionSinceNanos = nanos;
         }
         if (!before.sameSituation(next)) {
             announce(before, next);
         }
-        housekeeping.keep(nowSeconds);
-    }
-
-    /**
-     * Whether requests had the broker take over limits that this thread knows nothing of since it last looked: those of the end of a lease, or of
-     * another mode. What held before and holds again is a change to the broker then.
-     */
-    private boolean requestsWentByOthers() {
-        EffectiveDecision ranOut = quotas.decision().expired();
-        boolean found = ranOut != knownRanOut;
-        knownRanOut = ranOut;
-        return modeChanged.getAndSet(false) || found;
-    }
-
-    private void raiseAll() {
-        for (ClientQuotaType type : ClientQuotaType.values()) {
-            instances.forEach(instance -> instance.raise(type));
-        }
-    }
-
-    private void raiseProduce() {
-        instances.forEach(instance -> instance.raise(ClientQuotaType.PRODUCE));
+        checks.keep(nowSeconds);
     }
 
     private EffectiveDecision judge() {
@@ -286,7 +245,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         } catch (RuntimeException | Error e) {
             errors.count(Errors.Kind.DECISION, e);
             // The last decision stays until its lease runs out: a fault of ours never releases.
-            return posture.at(nanoTime.getAsLong());
+            return inForce.at(nanoTime.getAsLong());
         }
     }
 
@@ -313,15 +272,13 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         } else {
             LOG.info("{}", next.sentence());
         }
-        if (heartbeat != null) {
-            heartbeat.reportNow();
-        }
+        threads.reportNow();
     }
 
     /** Where nothing is divided by who leads what, it need not be known. */
     private String whySharesAreOld() {
         boolean divided = thresholds.inForce() != null || config().groups().all().stream().anyMatch(group -> group.partitions() != null);
-        return divided ? metadataNews.whyOld() : null;
+        return divided ? metadata.whyOld() : null;
     }
 
     /** A threshold is the broker's own affair: the decision file has no part in it. */
@@ -339,11 +296,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     private void report() {
         errors.log(nanoTime.getAsLong());
         thresholds.read();
-        appliedReport.write();
-        tellRefusals();
-    }
-
-    private void tellRefusals() {
+        report.write();
         try {
             refusalMetrics.update();
         } catch (RuntimeException e) {
@@ -402,9 +355,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
 
     @Override
     public void close() {
-        if (heartbeat != null) {
-            heartbeat.close();
-        }
+        threads.close();
         errors.log(nanoTime.getAsLong());
     }
 }

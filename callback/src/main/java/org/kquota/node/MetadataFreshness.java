@@ -9,8 +9,8 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
 /**
- * Whether what the broker told of its metadata still holds. Kafka fails to tell while another broker is down (KAFKA-20746), and
- * counts that among what it could not apply. Told on the broker's metadata threads, asked by the decision thread.
+ * Whether the last update of the broker's metadata is still true. Kafka fails to pass on updates while another broker is down (KAFKA-20746), and
+ * counts that among what it could not apply. Updated on the broker's metadata threads, asked by the decision thread.
  */
 final class MetadataFreshness {
     private static final String NAME = "kafka.server:type=broker-metadata-metrics";
@@ -18,23 +18,23 @@ final class MetadataFreshness {
     private static final String WHY = ", because the broker could not tell of its metadata (KAFKA-20746)";
 
     /** How many failures there had been. */
-    private record Told(OptionalDouble failures) {
+    private record Update(OptionalDouble failures) {
     }
 
-    private static final Told NEVER = new Told(OptionalDouble.empty());
+    private static final Update NEVER = new Update(OptionalDouble.empty());
 
     private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
-    private volatile Told told = NEVER;
-    private Told oldSince;
+    private volatile Update latest = NEVER;
+    private Update oldSince;
 
-    /** The broker has told of its metadata. */
-    void told() {
-        told = new Told(failures());
+    /** The broker has passed on its metadata. */
+    void updated() {
+        latest = new Update(failures());
     }
 
     /** Why shares may be wrong, in one sentence, once for each time that they become so; otherwise null. */
     String whyOld() {
-        Told last = told;
+        Update last = latest;
         if (last == oldSince) {
             return null;
         }

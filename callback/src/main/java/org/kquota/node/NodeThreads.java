@@ -16,24 +16,26 @@ final class NodeThreads implements AutoCloseable {
     private static final long REPORT_MS = 1000;
     private static final long JOIN_MS = 5000;
 
-    private final Runnable look;
+    private final Runnable step;
     private final Runnable report;
     private final Errors errors;
     private final Semaphore reportWanted = new Semaphore(0);
-    private final Thread looker;
+    private final Thread decider;
     private final Thread reporter;
     private volatile boolean closed;
 
-    NodeThreads(int nodeId, Runnable look, Runnable report, Errors errors) {
-        this.look = look;
+    NodeThreads(int nodeId, Runnable step, Runnable report, Errors errors) {
+        this.step = step;
         this.report = report;
         this.errors = errors;
-        this.looker = daemon("kquota-decision-" + nodeId, this::lookLoop);
+        this.decider = daemon("kquota-decision-" + nodeId, this::decideLoop);
         this.reporter = daemon("kquota-applied-" + nodeId, this::reportLoop);
     }
 
     void start() {
-        looker.start();
+        // The first report is written in any case.
+        reportWanted.drainPermits();
+        decider.start();
         reporter.start();
     }
 
@@ -42,10 +44,10 @@ final class NodeThreads implements AutoCloseable {
         reportWanted.release();
     }
 
-    private void lookLoop() {
+    private void decideLoop() {
         long due = System.nanoTime();
         while (!closed) {
-            guarded(look, Errors.Kind.GOVERNOR);
+            guarded(step, Errors.Kind.GOVERNOR);
             due += TimeUnit.MILLISECONDS.toNanos(LOOK_MS);
             long left = due - System.nanoTime();
             if (left > 0) {
@@ -98,10 +100,10 @@ final class NodeThreads implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        LockSupport.unpark(looker);
+        LockSupport.unpark(decider);
         reportNow();
         try {
-            looker.join(JOIN_MS);
+            decider.join(JOIN_MS);
             reporter.join(JOIN_MS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -30,9 +30,14 @@ public final class Nodes {
     }
 
     public static synchronized BrokerNode acquire(KquotaConfig config, BootClock bootClock) {
-        Shared shared = NODES.computeIfAbsent(key(config), key -> new Shared(new BrokerNode(config, bootClock)));
+        Shared shared = NODES.computeIfAbsent(key(config), key -> new Shared(started(new BrokerNode(config, bootClock))));
         shared.users++;
         return shared.node;
+    }
+
+    private static BrokerNode started(BrokerNode node) {
+        node.start();
+        return node;
     }
 
     public static synchronized void release(BrokerNode node) {

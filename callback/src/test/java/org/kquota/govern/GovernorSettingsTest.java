@@ -21,7 +21,7 @@ class GovernorSettingsTest {
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private final Governor governor = new Governor(settings(1 * MB, 10), quotas, new TagSets(quotas, 10), paused, newcomers,
-        tags -> OptionalDouble.empty(), 0);
+        tags -> OptionalDouble.empty());
 
     private static GovernorSettings settings(double baselineMinBytes, double pauseMuteMaxSeconds) {
         return new GovernorSettings(11, 1, 5, pauseMuteMaxSeconds, 1_048_576, 0.01, 10, baselineMinBytes, 0.05);

@@ -33,7 +33,7 @@ class GovernorStepsTest {
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private final Governor governor = new Governor(SETTINGS, quotas, tagSets, paused, newcomers,
-        tags -> OptionalDouble.of(rates.getOrDefault(tags, 0.0)), 0);
+        tags -> OptionalDouble.of(rates.getOrDefault(tags, 0.0)));
     private boolean fenced;
 
     private record Part(ClientQuotaEntity.ConfigEntityType entityType, String name) implements ClientQuotaEntity.ConfigEntity {
@@ -231,7 +231,8 @@ class GovernorStepsTest {
     void whatCameBeforeARestartCountsForAMinute() {
         for (double seconds : new double[] {50, 70}) {
             TagSet pool = new TagSet(Tags.NEWCOMERS);
-            Governor restarted = new Governor(SETTINGS, quotas, new TagSets(quotas, 10), new TagSet(Tags.PAUSED), pool, tags -> OptionalDouble.empty(), 40_000);
+            Governor restarted = new Governor(SETTINGS, quotas, new TagSets(quotas, 10), new TagSet(Tags.PAUSED), pool, tags -> OptionalDouble.empty());
+            restarted.remember(40_000);
             for (int step = 0; step < seconds / LOOK_SECONDS; step++) {
                 restarted.step(State.OPEN, 1, false, LOOK_SECONDS);
             }

@@ -294,7 +294,8 @@ class GovernorTest {
         StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
         TagSet newcomers = new TagSet(Tags.NEWCOMERS);
         Governor governor = new Governor(settings(11), quotas, new TagSets(quotas, 10), new TagSet(Tags.PAUSED), newcomers,
-            tags -> OptionalDouble.empty(), 40 * MB);
+            tags -> OptionalDouble.empty());
+        governor.remember(40 * MB);
         governor.step(State.THROTTLE, 0.5, false, 0.1);
         assertEquals(20 * MB, newcomers.limit(), 0.01 * MB);
     }
@@ -327,7 +328,7 @@ class GovernorTest {
         Governor governor = new Governor(settings(11), quotas, tagSets, new TagSet(Tags.PAUSED), new TagSet(Tags.NEWCOMERS), tags -> {
             reads.merge(tags, 1, Integer::sum);
             return OptionalDouble.of(10_000);
-        }, 0);
+        });
         for (int look = 0; look < 200; look++) {
             tagSets.all().forEach(tagSet -> tagSet.touch(0));
             governor.step(State.OPEN, 1, false, 0.1);

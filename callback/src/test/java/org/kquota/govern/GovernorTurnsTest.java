@@ -38,7 +38,7 @@ class GovernorTurnsTest {
         private final Map<Map<String, String>, Double> rates = new HashMap<>();
         private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
         private int reads;
-        private final Governor governor = new Governor(SETTINGS, quotas, tagSets, new TagSet(Tags.PAUSED), newcomers, this::read, 0);
+        private final Governor governor = new Governor(SETTINGS, quotas, tagSets, new TagSet(Tags.PAUSED), newcomers, this::read);
 
         private OptionalDouble read(Map<String, String> tags) {
             reads++;

@@ -65,7 +65,7 @@ class JmxProduceRatesTest {
         StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
         TagSets tagSets = new TagSets(quotas, 10);
         TagSet known = tagSets.of("alice", "app");
-        Governor governor = new Governor(GovernorTest.settings(11), quotas, tagSets, new TagSet(Tags.PAUSED), new TagSet(Tags.NEWCOMERS), rates, 0);
+        Governor governor = new Governor(GovernorTest.settings(11), quotas, tagSets, new TagSet(Tags.PAUSED), new TagSet(Tags.NEWCOMERS), rates);
         report("throttle-time", known.tags(), 5);
         known.touch(0);
         governor.step(State.OPEN, 1, false, 0.1);

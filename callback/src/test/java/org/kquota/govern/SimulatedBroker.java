@@ -79,7 +79,7 @@ final class SimulatedBroker implements AutoCloseable {
     /** @param maxTagSets so many clients without a quota are kept apart */
     SimulatedBroker(GovernorSettings settings, int maxTagSets) {
         tagSets = new TagSets(stock, maxTagSets);
-        governor = new Governor(settings, stock, tagSets, paused, newcomers, this::rate, 0);
+        governor = new Governor(settings, stock, tagSets, paused, newcomers, this::rate);
         quotas = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, time, (int) settings.windowSeconds(), new Callback());
     }
 

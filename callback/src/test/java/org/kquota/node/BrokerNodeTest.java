@@ -42,6 +42,7 @@ class BrokerNodeTest {
         Map<String, Object> properties = TestProperties.broker(directory);
         properties.put("process.roles", "controller");
         try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), nanos::get)) {
+            node.start();
             for (int i = 0; i < 2_000; i++) {
                 node.quotas().tags(ClientQuotaType.CONTROLLER_MUTATION, ALICE, "app-" + i);
             }
@@ -65,6 +66,7 @@ class BrokerNodeTest {
         properties.put(ofLogs, directory.resolve("not-there") + " , " + formatted("logs", "from-a-log-dir"));
         properties.put("node.id", "1");
         try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), nanos::get)) {
+            node.start();
             assertEquals(known, node.clusterId());
             assertEquals(known != null, node.now().lost() != null, "the decision is for cluster c");
             node.metadata(cluster("c"));
@@ -79,10 +81,12 @@ class BrokerNodeTest {
         Path logDir = formatted("logs", "");
         properties.put("log.dirs", logDir.toString());
         try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), nanos::get)) {
+            node.start();
             assertNull(node.clusterId());
         }
         Files.writeString(logDir.resolve("meta.properties"), "cluster.id=\\uzzzz");
         try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), nanos::get)) {
+            node.start();
             assertNull(node.clusterId());
         }
     }

@@ -47,34 +47,34 @@ class MetadataFreshnessTest {
     @Test
     void itIsOldOnceTheBrokerFailedToApplyMoreSinceItLastTold() {
         countFailures();
-        MetadataFreshness news = new MetadataFreshness();
-        news.told();
-        assertNull(news.whyOld());
+        MetadataFreshness metadata = new MetadataFreshness();
+        metadata.updated();
+        assertNull(metadata.whyOld());
         failures.incrementAndGet();
-        assertTrue(news.whyOld().contains("KAFKA-20746"));
-        assertNull(news.whyOld(), "told once");
-        news.told();
-        assertNull(news.whyOld());
+        assertTrue(metadata.whyOld().contains("KAFKA-20746"));
+        assertNull(metadata.whyOld(), "told once");
+        metadata.updated();
+        assertNull(metadata.whyOld());
         failures.incrementAndGet();
-        assertNotNull(news.whyOld(), "another time");
+        assertNotNull(metadata.whyOld(), "another time");
     }
 
     @Test
     void itIsMissingUntilTheBrokerTellsForTheFirstTime() {
-        MetadataFreshness news = new MetadataFreshness();
-        assertTrue(news.whyOld().contains("KAFKA-20746"));
-        assertNull(news.whyOld(), "told once");
-        news.told();
-        assertNull(news.whyOld());
+        MetadataFreshness metadata = new MetadataFreshness();
+        assertTrue(metadata.whyOld().contains("KAFKA-20746"));
+        assertNull(metadata.whyOld(), "told once");
+        metadata.updated();
+        assertNull(metadata.whyOld());
     }
 
     @Test
     void aBrokerThatDoesNotCountItsFailuresIsBelieved() {
-        MetadataFreshness news = new MetadataFreshness();
-        news.told();
-        assertNull(news.whyOld());
+        MetadataFreshness metadata = new MetadataFreshness();
+        metadata.updated();
+        assertNull(metadata.whyOld());
         countFailures();
-        assertNull(news.whyOld(), "it is not known how many there were before");
+        assertNull(metadata.whyOld(), "it is not known how many there were before");
     }
 
     /** Who divides nothing by the leaders need not be told. */
@@ -93,6 +93,7 @@ class MetadataFreshnessTest {
         AtomicLong lateNanos = new AtomicLong();
         countFailures();
         try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), () -> System.nanoTime() + lateNanos.get())) {
+            node.start();
             node.metadata(new Cluster("c", List.of(), List.of(), Set.of(), Set.of()));
             failures.incrementAndGet();
             assertEquals(0, node.errors().tally(Errors.Kind.METADATA).count());
