@@ -18,7 +18,7 @@ public record TestRequest(int requestType, KafkaPrincipal principal, String clie
         return new TestRequest(type.id, new KafkaPrincipal(KafkaPrincipal.USER_TYPE, user), "app");
     }
 
-    static Action action(AclOperation operation, ResourceType type, String name) {
+    public static Action action(AclOperation operation, ResourceType type, String name) {
         return new Action(operation, new ResourcePattern(type, name, PatternType.LITERAL), 1, true, true);
     }
 

@@ -1,4 +1,4 @@
-package org.kquota.config;
+package org.kquota.group;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,13 +9,13 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.kquota.group.GroupProperties;
+import org.kquota.config.KquotaConfig;
 
 import java.util.HashMap;
 import java.util.Map;
 
-/** What is refused at start-up of quotas in broker properties. */
-class QuotaPropertiesTest {
+/** What is refused at start-up of groups in broker properties. */
+class GroupPropertiesTest {
     private static Map<String, Object> twoGroups() {
         Map<String, Object> properties = new HashMap<>(Map.of("node.id", "3", KquotaConfig.EXEMPT_PRINCIPALS, "User:admin"));
         properties.put("kquota.quota.produce.overrides", "clientA:4M");
@@ -35,12 +35,6 @@ class QuotaPropertiesTest {
 
     @ParameterizedTest
     @CsvSource({
-        "kquota.quota.produce.default,2MB,2Mi",
-        "kquota.quota.fetch.default,0,from 1K",
-        "kquota.quota.produce.overrides,clientA,client-id:rate",
-        "kquota.quota.produce.overrides,'clientA:4M,clientA:5M',each client id once",
-        "kquota.quota.fetch.overrides,'clientA:4M,',client-id:rate",
-        "kquota.quota.fetch.overrides,clientA:4X,2Mi",
         "kquota.quota.groups,'a,a,b',each name once",
         "kquota.quota.groups,'a,b,c d',letters",
         "kquota.quota.groups,'c,b',kquota.quota.group.c.produce",

@@ -1,0 +1,164 @@
+package org.kquota.fence;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.resource.ResourceType;
+import org.apache.kafka.server.authorizer.Action;
+import org.apache.kafka.server.authorizer.AuthorizationResult;
+import org.apache.kafka.server.quota.ClientQuotaType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.kquota.TestRequest;
+import org.kquota.decision.Decision;
+import org.kquota.decision.DecisionInForce;
+import org.kquota.decision.EffectiveDecision;
+import org.kquota.decision.Mode;
+import org.kquota.decision.State;
+import org.kquota.error.Errors;
+import org.kquota.group.Group;
+import org.kquota.group.GroupLimit;
+import org.kquota.group.Groups;
+import org.kquota.group.GroupsBuilder;
+import org.kquota.metering.NodeQuotas;
+import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.StaticQuotas;
+import org.kquota.threshold.BytesIn;
+import org.kquota.threshold.Thresholds;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** Which requests the fence refuses, without a broker and without another authorizer. */
+class FenceTest {
+    private static final TestRequest ALICE = TestRequest.of(ApiKeys.PRODUCE, "alice");
+    private static final Action WRITE = TestRequest.writeTo("orders");
+
+    @TempDir
+    private Path directory;
+    private final Group group = new Group("team", null, Map.of(ClientQuotaType.PRODUCE, new GroupLimit(1e6, null)));
+    private final NodeQuotas quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), groups(), type -> StaticQuotas.NONE, 10,
+        new DecisionInForce(decided(State.OPEN)));
+    private final Errors errors = new Errors();
+    private Fence fence;
+    private Thresholds thresholds;
+
+    private Groups groups() {
+        GroupsBuilder groups = new GroupsBuilder();
+        groups.add(group);
+        groups.addPrincipal("User:bob", group);
+        return groups.build();
+    }
+
+    private static EffectiveDecision decided(State state) {
+        double factor = state == State.OPEN ? 1 : state == State.PAUSE ? 0 : 0.5;
+        return EffectiveDecision.decided(new Decision(1, "c", 1, 1, Mode.ENFORCE, state, factor, false, "b", 1), Mode.ENFORCE,
+            System.nanoTime() + 3_600_000_000_000L, State.PAUSE);
+    }
+
+    /** A topic named over is over its threshold, if there is one. */
+    private void fence(State state, boolean thresholdsInForce) throws IOException {
+        Path file = directory.resolve("topics.json");
+        Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xr-x"));
+        if (thresholdsInForce) {
+            Files.writeString(file, "{\"schema_version\": 1, \"total.bytes.in.per.sec.threshold\": 100, "
+                + "\"topics\": {\"over\": {\"bytes.in.per.sec.threshold\": 40}}}");
+            Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
+        }
+        thresholds = new Thresholds(file, Set.of(), new BytesIn() {
+            @Override
+            public double total() {
+                return 200;
+            }
+
+            @Override
+            public double of(String topic) {
+                return 50;
+            }
+        }, () -> null, errors);
+        thresholds.read();
+        thresholds.judge(System.nanoTime());
+        quotas.decision().publish(decided(state));
+        fence = new Fence(quotas, thresholds, errors);
+    }
+
+    private String refusal(TestRequest request, Action... actions) {
+        return fence.refusal(request, List.of(actions), Collections.nCopies(actions.length, AuthorizationResult.ALLOWED));
+    }
+
+    @Test
+    void inPauseWhatWouldBeAppendedIsRefusedAndCounted() throws IOException {
+        fence(State.PAUSE, false);
+        assertEquals("kquota: producers are paused, because a disk of the cluster is too full", refusal(ALICE, WRITE));
+        assertEquals(1, fence.refusals());
+        assertEquals(0, group.refusals());
+        assertNotNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "bob"), WRITE));
+        assertEquals(1, group.refusals());
+        assertEquals(List.of("User:alice", "User:bob"), fence.refused().top(5).stream().map(count -> count.principal()).toList());
+        assertEquals(2, fence.refusals());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"OPEN", "THROTTLE"})
+    void otherwiseNothingIsRefused(State state) throws IOException {
+        fence(state, false);
+        assertNull(refusal(ALICE, WRITE));
+        assertEquals(0, fence.refusals());
+    }
+
+    @Test
+    void onlyProduceRequestsOfClientsThatMayWriteToTopicsOfClientsAreRefused() throws IOException {
+        fence(State.PAUSE, false);
+        assertNull(refusal(TestRequest.of(ApiKeys.FETCH, "alice"), WRITE));
+        assertNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "admin"), WRITE));
+        assertNull(refusal(ALICE, TestRequest.action(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, "orders")));
+        assertNull(refusal(ALICE, TestRequest.action(AclOperation.DESCRIBE, ResourceType.TOPIC, "orders")));
+        assertNull(refusal(ALICE, TestRequest.writeTo("__consumer_offsets")));
+        assertNull(fence.refusal(ALICE, List.of(WRITE), List.of(AuthorizationResult.DENIED)));
+        assertNull(refusal(ALICE));
+        assertNotNull(refusal(ALICE, TestRequest.writeTo("__consumer_offsets"), WRITE), "any of them suffices");
+    }
+
+    @Test
+    void aTopicOverItsThresholdIsRefusedWithoutAPause() throws IOException {
+        fence(State.OPEN, true);
+        Action over = TestRequest.writeTo("over");
+        assertEquals("kquota: topic over is over its threshold of bytes in", refusal(ALICE, over));
+        assertNotNull(refusal(ALICE, WRITE, over));
+        assertNull(refusal(ALICE, WRITE));
+        assertNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "admin"), over));
+        assertEquals(2, thresholds.gate().refusals());
+        assertEquals(0, fence.refusals(), "none was refused for a pause");
+        assertEquals(2, fence.refused().top(5).get(0).requests());
+    }
+
+    @Test
+    void itIsReliableWhileItIsInstalledAndHasHadNoFaultLately() throws IOException {
+        fence(State.OPEN, false);
+        assertFalse(fence.installed() || fence.reliable());
+        fence.install();
+        fence.install();
+        assertTrue(fence.installed() && fence.reliable());
+        fence.remove();
+        assertTrue(fence.installed());
+        fence.fault(new IllegalStateException("an injected fault"));
+        assertTrue(fence.installed());
+        assertFalse(fence.reliable());
+        assertEquals(1, errors.tally(Errors.Kind.FENCE).count());
+        fence.remove();
+        assertFalse(fence.installed());
+    }
+}
