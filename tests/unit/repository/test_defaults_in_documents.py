@@ -12,7 +12,8 @@ from tests.unit.repository.tree import REPOSITORY
 
 OPERATION = (REPOSITORY / "docs/operation.md").read_text("utf-8")
 SIZING = (REPOSITORY / "docs/sizing.md").read_text("utf-8")
-BROKER_PROPERTIES = (REPOSITORY / "callback/src/main/java/org/kquota/KquotaConfig.java").read_text("utf-8")
+KQUOTA_CONFIG = REPOSITORY / "callback/src/main/java/org/kquota/config/KquotaConfig.java"
+BROKER_PROPERTIES = KQUOTA_CONFIG.read_text("utf-8")
 
 
 def default(key: str) -> object:

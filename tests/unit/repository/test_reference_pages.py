@@ -73,7 +73,7 @@ def test_every_field_of_every_schema_is_on_its_page() -> None:
 
 
 def test_every_broker_property_is_on_its_page() -> None:
-    source = (REPOSITORY / "callback/src/main/java/org/kquota/KquotaConfig.java").read_text("utf-8")
+    source = (REPOSITORY / "callback/src/main/java/org/kquota/config/KquotaConfig.java").read_text("utf-8")
     text = page("broker-properties.md")
     names = [part.split('"')[0] for part in source.split(' = "kquota.')[1:]]
     assert len(names) > 10
