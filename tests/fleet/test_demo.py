@@ -51,7 +51,7 @@ def nothing_is_left(demo: subprocess.Popen[str], number: int) -> None:
 
 
 def play(*options: str) -> str:
-    """Play to the end, and see that nothing is left; returns what was printed."""
+    """Run to the end, and check that nothing is left; returns the output."""
     with start(*options) as demo:
         assert demo.stdout is not None
         try:

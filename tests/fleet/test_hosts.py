@@ -1,4 +1,4 @@
-"""The hosts themselves: what tests on them rely on, and that nothing is left of them."""
+"""The hosts themselves: the features that tests rely on, and that nothing is left of them."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_what_a_killed_keeper_left_goes_when_the_next_fleet_is_made(make_fleet: 
     name = f"left-{os.getpid()}"
     started_by_somebody_else(name, 0)
     left = Fleet.open(name)
-    with all_fleets_locked():  # somebody else's next fleet would do as well
+    with all_fleets_locked():  # the next fleet of another process would do as well
         keeper = psutil.Process(int((left.path / "keeper.pid").read_text()))
         keeper.kill()
         keeper.wait()

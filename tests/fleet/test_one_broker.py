@@ -1,4 +1,4 @@
-"""kquota as a service beside one broker, while processes, disks and permissions fail. Test follows test."""
+"""kquota as a service of one broker, while processes, disks and permissions fail. Test follows test."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_which_permission_is_denied_is_told(host: Host, operation: str, word: st
 
 
 def denials(host: Host) -> dict[str, float]:
-    """What the agent has counted as denied, by the permission that it lacks."""
+    """The agent's counts of denials, by the permission that it lacks."""
     seen = metrics(host)
     return {one: seen[f'kquota_denied_total{{operation="{one}"}}'] for one in ("read", "write", "describe")}
 

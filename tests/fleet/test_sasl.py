@@ -77,7 +77,7 @@ def set_password(host: Host, password: str) -> None:
 
 @dataclass(frozen=True)
 class RolledOut:
-    """The host, and what the rollout said."""
+    """The host, and the rollout's output."""
 
     host: Host
     inventory: Path

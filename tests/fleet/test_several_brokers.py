@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 def variables(name: str) -> dict[str, object]:
-    """What an operator writes into the inventory for a broker that shares its host."""
+    """An operator's inventory entry for a broker that shares its host."""
     tls = f"/etc/kquota/tls-{name}"
     return {
         "kquota_instance": name,

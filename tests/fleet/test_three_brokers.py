@@ -96,7 +96,7 @@ def everywhere(fleet: Fleet, state: str, names: tuple[str, ...] = NAMES) -> None
 
 
 def status(host: Host) -> dict[str, Any]:
-    """What `kquota status` says, or nothing while the cluster can't be read."""
+    """The output of `kquota status`, or nothing while the cluster can't be read."""
     done = host.run("kquota", "status", "--json", check=False)
     return json.loads(done.stdout) if done.returncode == 0 else {}
 
@@ -118,7 +118,7 @@ def await_replicas(host: Host) -> None:
 
 
 def states_told(host: Host, since: str) -> set[str]:
-    """The states that the agent's journal has told of since then."""
+    """The states that the agent's journal has logged since then."""
     lines = journal(host, f"--after-cursor={since}").splitlines()
     return {
         state for line in lines for state in ("OPEN", "THROTTLE", "PAUSE") if line.startswith(f"{state}:")
@@ -126,7 +126,7 @@ def states_told(host: Host, since: str) -> set[str]:
 
 
 def stay_open(fleet: Fleet, names: tuple[str, ...], seconds: float) -> None:
-    """Look for so long whether a state other than OPEN is applied anywhere."""
+    """Check for this long whether a state other than OPEN is applied anywhere."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         assert {name: applied(fleet[name]).get("state") for name in names} == dict.fromkeys(names, "OPEN")

@@ -1,4 +1,4 @@
-"""What reads the input of strangers, and what must be true of it whatever the input is."""
+"""The readers of foreign input, and their properties for any input."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def read_record(value: bytes) -> None:
 
 
 def read_properties(content: bytes) -> None:
-    """server.properties: an answer, or the one error that says what is wrong in a line."""
+    """server.properties: an answer, or the one error that describes the defect in a line."""
     found = _read_or_refused(lambda: parse_broker_properties(content, PROPERTIES), BrokerPropertiesError)
     if isinstance(found, BrokerPropertiesError):
         assert str(found).startswith(f"{PROPERTIES}: ")
@@ -88,7 +88,7 @@ def read_configuration(content: bytes) -> None:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        return  # the file's own reader says so
+        return  # the file's own reader reports it
     found = _read_or_refused(lambda: load_text(text, Path("agent.yml"), {}), SettingsError)
     if isinstance(found, SettingsError):
         assert found.problems

@@ -1,7 +1,7 @@
 """Damaged input against every reader of strangers' input.
 
-`make test` tries the same examples each time; `make fuzz` tries new ones, many times as many. What is found
-is put into regressions/<reader>/ and is read in every run from then on.
+`make test` tries the same examples each time; `make fuzz` tries new ones, many times as many. Findings
+are put into regressions/<reader>/ and read in every run from then on.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def eventually(
         seen_at = time.monotonic()
         if seen_at > deadline:
             raise AssertionError(f"not within {timeout_seconds:g} s: {what}")
-        # No more than half of the time goes into looking: what is looked at has to get on, too.
+        # No more than half of the time goes into looking: the observed process has to get on, too.
         time.sleep(min(1.0, max(0.05, seen_at - look_at)))
         look_at = time.monotonic()
     return found

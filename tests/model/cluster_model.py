@@ -1,7 +1,8 @@
-"""A small cluster as a state machine around the core: what each agent knows, in steps of one report interval.
+"""A small cluster as a state machine around the core: each agent's knowledge, in steps of one report
+interval.
 
 A state is nested tuples, so that equal situations are met once. Everything that judges (fold, latch, decide)
-is the core's own; the model only says what happens around it: disks fill and empty, agents and brokers stop
+is the core's own; the model only has the events around it: disks fill and empty, agents and brokers stop
 and start, agents lose the topic, clocks are wrong, operators give orders.
 
 All times are ticks of 15 s: a lease lasts two, a record is fresh for four, joining takes four.
@@ -41,7 +42,7 @@ LIMITS = LimitPair(soft=Limit.of(LimitType.MIN_FREE_BYTES, 200), hard=Limit.of(L
 
 
 class Report(NamedTuple):
-    """A usage record: its age by a right clock (negative: from the future), and what it says."""
+    """A usage record: its age by a right clock (negative: from the future), and its content."""
 
     age: int
     level: int
@@ -49,7 +50,7 @@ class Report(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is remembered of one broker's key: the records that may count, and whether it was removed."""
+    """The memory of one broker's key: the records that may count, and whether it was removed."""
 
     reports: tuple[Report, ...] = ()
     tombstone: bool = False
@@ -74,7 +75,7 @@ class Broker(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """The whole state: the brokers, and what is in the topic."""
+    """The whole state: the brokers, and the content of the topic."""
 
     brokers: tuple[Broker, ...]
     topic: tuple[Known, ...]
@@ -109,13 +110,13 @@ class Model:
         return self.tick(self.tick(Cluster((broker,) * self.brokers, empty)))
 
     def successors(self, cluster: Cluster) -> Iterator[tuple[str, Cluster]]:
-        """Yield what may happen within the next tick, with its name: nothing, or one event."""
+        """Yield the possible events of the next tick, with their names: nothing, or one event."""
         yield "nothing", self.tick(cluster)
         for name, changed in self._events(cluster):
             yield name, self.tick(changed)
 
     def calmed(self, cluster: Cluster) -> Cluster:
-        """Return the cluster with every cause of trouble gone; what agents know of it is another matter."""
+        """Return the cluster with every cause of trouble gone; its agents may not know that yet."""
         brokers = tuple(
             broker._replace(
                 level=LOW,

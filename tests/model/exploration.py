@@ -30,7 +30,7 @@ class Violated(AssertionError):
 
 @dataclass
 class Explored:
-    """What was met."""
+    """The states and transitions met."""
 
     states: int = 0
     transitions: int = 0
@@ -39,7 +39,7 @@ class Explored:
 
 
 def explore(model: Model, depth: int, invariants: dict[str, Invariant] | None = None) -> Explored:
-    """Visit every state within so many ticks of the start.
+    """Visit every state within this many ticks of the start.
 
     Raises:
         Violated: an invariant fails; since the search is breadth first, no shorter way leads there.

@@ -78,14 +78,14 @@ def forget_the_inactive(
 def ignore_the_own_look(
     view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
 ) -> Decision:
-    """Wait for the topic to say what the own disk says."""
+    """Wait for the topic to report the own disk."""
     return decide(view, replace(situation, own=None), settings, now)
 
 
 def judge_by_oneself(
     view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
 ) -> Decision:
-    """Trust nobody else, at one of the brokers."""
+    """Trust no other broker, at one of the brokers."""
     trusted = {i: history for i, history in view.brokers.items() if situation.self_id in (1, i)}
     return decide(replace(view, brokers=trusted), situation, settings, now)
 

@@ -1,4 +1,4 @@
-"""Each alert: what it is silent about, what it fires for, and when it is over.
+"""Each alert: when it is silent, when it fires, and when it is over.
 
 A sample comes every 15 s, so "0x8 1x40 0x40" is two minutes of 0, ten of 1, and ten of 0 again.
 """

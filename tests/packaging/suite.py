@@ -56,7 +56,7 @@ class Host:
         file.write_text(text, "utf-8")
 
     def dpkg(self, *arguments: str | Path, code: int = 0) -> str:
-        """Run dpkg; files among the arguments are copied to the host. Returns what it says."""
+        """Run dpkg; files among the arguments are copied to the host. Returns its output."""
         local = []
         for argument in arguments:
             if isinstance(argument, Path):

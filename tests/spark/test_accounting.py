@@ -1,4 +1,4 @@
-"""Who produced how much, who deserves a quota, and thresholds of topics that add up."""
+"""Bytes by client, quotas for outliers, and thresholds of topics that add up."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_quota_is_for_who_stands_out_and_leaves_room_above_the_usual_peak(spar
     (row,) = quotas(by_client(frame)).collect()
     assert row.user == "CN=loud"
     assert row.quota_bytes_per_second == 37_500_000
-    # nobody stands out among equals
+    # no client stands out among equals
     assert quotas(by_client(clients(spark, quiet))).count() == 0
 
 

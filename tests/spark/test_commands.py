@@ -1,4 +1,4 @@
-"""What is typed: each command that reads the tables, on a generated history, and its JSON."""
+"""The command line: each command that reads the tables, on a generated history, and its JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BROKERS = SIZE.brokers - 1
 
 @pytest.fixture(scope="module")
 def month(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
-    """Tables with a generated history; nobody was refused there, and nobody has a group."""
+    """Tables with a generated history; no client was refused there, and there are no groups."""
     tables = Tables(f"file:{tmp_path_factory.mktemp('month')}/tables")
     made = generate(spark, SIZE)
     for frame, table in (

@@ -1,4 +1,4 @@
-"""What spark-submit is given: the jars, and the package as an archive."""
+"""The inputs of spark-submit: the jars, and the package as an archive."""
 
 from __future__ import annotations
 

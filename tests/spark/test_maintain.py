@@ -80,7 +80,7 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
         TODAY: 1,
     }
 
-    # What arrives late makes the day due again; what has not changed is left alone.
+    # Late records make the day due again; unchanged days are left alone.
     delta.append(rows(spark, USAGE, closed[:3]), tables, USAGE)
     late = maintain(spark, tables, NOON, Upkeep(retention_days=10))
     assert (late.closed_days, late.duplicates, late.compacted_days, late.dropped_days) == (1, 3, 0, 0)

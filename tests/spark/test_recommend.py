@@ -1,4 +1,4 @@
-"""Recommended limits and quotas: what is needed, what is tried, what is chosen, and how it is written."""
+"""Recommended limits and quotas: the needs, the candidates, the choice, and the files."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 PATIENCE_SECONDS = 600.0
 
-# What an executor's own Python says of where it runs and what it imports. The environment knows the
+# An executor's own Python reports where it runs and what it imports. The environment knows the
 # package by its sources as well; the archive comes first.
 WHERE_IT_RUNS = """
 import sys
@@ -136,7 +136,7 @@ def test_every_command_runs_on_a_cluster_and_its_executors_import_the_archive(
     run([sys.executable, "-m", "kquota_pipeline", *ingest, *arguments])
     assert delta.read(spark, tables, USAGE).count() == 1500
 
-    # By spark-submit, as an operator would who has a cluster already.
+    # By spark-submit, as an operator with a cluster would.
     archive, program = write_archive(tmp_path), write_program(tmp_path)
     submit = [str(SPARK_HOME / "bin/spark-submit"), "--master", cluster.url, "--executor-memory", "768m"]
     submit += ["--conf", "spark.sql.shuffle.partitions=2"]

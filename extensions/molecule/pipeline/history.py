@@ -22,7 +22,7 @@ MOUNTS = ("/data/1", "/data/2")
 DAYS, STEP = 6, timedelta(minutes=15)
 STEPS = int(timedelta(days=DAYS) / STEP)
 CAPACITY_BYTES = 10**12
-# Records of the first day that agents have sent twice, and what is no record at all.
+# Records of the first day that agents have sent twice, and values that are no record at all.
 SENT_TWICE, MALFORMED = 40, 3
 
 

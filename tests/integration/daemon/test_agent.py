@@ -1,4 +1,4 @@
-"""An agent put together, beside a cluster that can't be reached."""
+"""An agent put together, without a reachable cluster."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def test_rotated_credentials_that_can_not_be_used_are_told_while_the_old_client_
         agent.run_cycle()
         identity.key.write_bytes(b"-----BEGIN PRIVATE KEY-----\nonly a beg")
         eventually(lambda: tells("The credential files cannot be used"), "it is told")
-        # Who had no client any more would give this for the reason why it can't be reached.
+        # An agent without a client would give this for the reason why it can't be reached.
         tells("")
         assert len([sentence for sentence in told if "credential files" in sentence]) == 1
         identity.key.write_bytes(good)

@@ -1,4 +1,4 @@
-"""The daemon from start to stop, beside a cluster that can't be reached."""
+"""The daemon from start to stop, without a reachable cluster."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def clients() -> Iterator[ExitStack]:
 
 
 def idle(_client: socket.socket) -> None:
-    """Say nothing."""
+    """Log nothing."""
 
 
 def slow(client: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""What a workspace leaves behind."""
+"""The remains of a workspace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def remains_of(path: Path) -> list[str]:
     remains = list(filter(None, map(_shown, members(path))))
     mounts = mounts_below(path)
     remains += [f"mount {mount}" for mount in mounts]
-    # A container that starts meanwhile takes a copy of all mounts. What goes with that is nobody's remains.
+    # A container that starts meanwhile takes a copy of all mounts. They go with it, and are no remains.
     devices = [device for device in loop_devices_below(path) if mounts or not held_elsewhere(device)]
     remains += [f"loop device {device}" for device in devices]
     return remains + ([f"directory {path}"] if path.exists() else [])

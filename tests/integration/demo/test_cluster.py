@@ -1,4 +1,4 @@
-"""The loopback cluster: what it promises to those who test on it."""
+"""The loopback cluster: its promises to the tests on it."""
 
 from __future__ import annotations
 

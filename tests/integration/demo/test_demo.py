@@ -1,4 +1,4 @@
-"""`make demo-local` on real brokers, disks and agents: what it shows, and that it leaves nothing."""
+"""`make demo-local` on real brokers, disks and agents: its output, and that it leaves nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_disk_that_fills_by_replication_holds_producers_everywhere(root: Path,
     assert seen is not None
     states = seen[1].split()
     assert states[:3] == ["OPEN", "THROTTLE", "PAUSE"]
-    assert "OPEN" in states[3:]  # what flows then may soon fill the disk to its soft limit again
+    assert "OPEN" in states[3:]  # the following data may soon fill the disk to its soft limit again
     assert re.search(r"PAUSE: volume /dev/loop\d+ of broker 3 is over its hard limit", played.stdout)
     assert "The promise was kept." in played.stdout
     assert max(len(line) for line in played.stdout.splitlines() if not line.startswith("logs")) <= 80
@@ -76,7 +76,7 @@ def test_without_kquota_the_same_load_fills_the_disk(root: Path, callback_jar: P
 def test_without_root_the_demo_says_so_before_it_does_anything(root: Path) -> None:
     root.chmod(0o777)
     demo = "import os, sys; os.setuid(65534); sys.exit(testbed.demo.command.main(['--loopback']))"
-    # The interpreter itself may be where only root can go: import as root, then become nobody.
+    # The interpreter itself may be where only root can go: import as root, then drop the privileges.
     played = subprocess.run(
         [sys.executable, "-c", f"import testbed.demo.command; {demo}"],
         check=False,

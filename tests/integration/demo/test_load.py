@@ -1,4 +1,4 @@
-"""The load programs tell the truth about what landed."""
+"""The load programs report the truth about landed data."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_producer_that_is_held_leaves_its_processors_alone_unless_it_is_idempo
     one_broker: KafkaCluster, topic_name: str, tmp_path: Path
 ) -> None:
     # That is librdkafka's. Once this fails, the demonstration may be idempotent, and README.md and
-    # docs/clients.md say less.
+    # docs/clients.md can drop the caveat.
     configuration = {**one_broker.client_configuration(), "client.id": topic_name}
     create_topic(admin_client(configuration), topic_name, [[1], [1]])
     limit_to(one_broker, client_id=topic_name, bytes_per_second=300_000)

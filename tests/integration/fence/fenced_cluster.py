@@ -41,7 +41,7 @@ class FencedCluster:
         self._sequence = 0
 
     def decide(self, state: str) -> None:
-        """Have every broker's decision file say so, and wait until each running broker applies it."""
+        """Write it to every broker's decision file, and wait until each running broker applies it."""
         self._sequence += 1
         for node in self.cluster.brokers:
             DecisionFile(broker_files(node.layout).decision).write(
@@ -73,7 +73,7 @@ class FencedCluster:
         )
 
     def applied(self, node_id: int) -> dict[str, Any]:
-        """What that broker says it applies; empty while it has not said anything."""
+        """That broker's report of its applied state; empty before the first one."""
         try:
             document = json.loads(broker_files(self.cluster.nodes[node_id].layout).applied.read_text())
         except FileNotFoundError:

@@ -41,7 +41,7 @@ def secured(kafka_runtime: KafkaRuntime) -> Iterator[KafkaCluster]:
         authorizer=True,
         super_users=(principal_of(AGENT),),
         properties={
-            # What a careless cluster does: a missing topic comes into being when somebody writes to it.
+            # As in a careless cluster: a write to a missing topic creates it.
             "auto.create.topics.enable": "true",
             "log.cleaner.backoff.ms": "200",
             "message.max.bytes": "40000000",
@@ -113,7 +113,7 @@ class Seen:
 
     @property
     def trouble(self) -> KafkaFailure | None:
-        """What keeps the reader from reading, by what it has told."""
+        """The obstacles that keep the reader from reading, by its own reports."""
         told = [what for what in self.of(object) if isinstance(what, ReadingFailed | ReadingRecovered)]
         return told[-1].failure if told and isinstance(told[-1], ReadingFailed) else None
 

@@ -28,7 +28,7 @@ Close = Callable[[Any], Any]
 
 
 def ask(properties: ClientProperties, close: Close) -> ClusterFacts | KafkaFailure:
-    """What comes of a question; who is refused is told so within the time that it may take, or not at all."""
+    """The outcome of a question; a refused client learns it within the allowed time, or not at all."""
     return close(AdminConnection(properties, request_timeout_seconds=5)).describe_cluster().result()
 
 
@@ -52,7 +52,7 @@ def test_everything_goes_over_mutual_tls_to_the_named_listener(
     refused = publish_operator_record(properties_of(secured, "somebody"), topic_name, b"1", b"{}", (), 5)
     assert isinstance(refused, KafkaFailure)
     assert refused.kind is Kind.ACL_DENIED
-    # … and nobody comes in without one.
+    # … and no client is admitted without one.
     nameless = {
         name: value
         for name, value in secured.client_configuration(AGENT).items()
@@ -170,7 +170,7 @@ def test_half_written_credentials_leave_the_connection_in_use_alone(
 
 
 class CertificateFiles:
-    """A certificate and key under fixed names, that can be written anew."""
+    """A certificate and key under fixed names, that can be written again."""
 
     def __init__(self, cluster: KafkaCluster, common_name: str) -> None:
         directory = cluster.path / "rotated"
@@ -188,5 +188,5 @@ class CertificateFiles:
         identity = self._authority.issue(self._common_name, lifetime=lifetime)
         shutil.copy(identity.certificate, self.certificate)
         shutil.copy(identity.key, self._key)
-        # The same name again for everybody else.
+        # The same name again for all others.
         self._authority.issue(self._common_name)

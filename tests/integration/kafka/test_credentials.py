@@ -1,4 +1,4 @@
-"""What is known of our own certificate, in each form that librdkafka takes it in."""
+"""Our own certificate, in each form that librdkafka accepts."""
 
 from __future__ import annotations
 

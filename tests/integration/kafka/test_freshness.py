@@ -1,4 +1,4 @@
-"""A record is as old as its snapshot says, whatever compaction and retention have done to its topic."""
+"""A record is as old as its snapshot, whatever compaction and retention have done to its topic."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def usage(broker: int, free_percent: int, age_seconds: float) -> tuple[bytes, by
 
 
 def decided(seen: Seen) -> dict[str, object]:
-    """What an agent decides that reads the topic now, as of one and the same moment."""
+    """The decision of an agent that reads the topic now, as of one and the same moment."""
     view = ClusterView(timedelta(seconds=30))
     view.fold_all((read_event(record.key, record.value) for record in seen.of(TopicRecord)), NOW)
     settings = PolicySettings(FallbackAction.OPEN, STALENESS)
@@ -81,9 +81,9 @@ def test_freshness_is_the_same_before_and_after_compaction_and_retention(
         assert writer.flush(PATIENCE_SECONDS) == 0
         time.sleep(0.15)  # each in a segment of its own
 
-    # Broker 3 said nothing after the first segment: its record is the oldest that is left, and fresh.
+    # Broker 3 reported nothing after the first segment: its record is the oldest that is left, and fresh.
     write(usage(2, 12, age_seconds=1), usage(3, 15, age_seconds=59), usage(4, 5, age_seconds=3600))
-    # What broker 2 said last is stale, although it is newer in the topic than what broker 3 said.
+    # The last report of broker 2 is stale, although it is newer in the topic than that of broker 3.
     write(usage(2, 12, age_seconds=61))
     for number in range(20):
         write(usage(1, 30 + number, age_seconds=1))

@@ -1,4 +1,4 @@
-"""The cluster is away, hangs, and comes back: what publishers and readers say and do."""
+"""The cluster is away, hangs, and comes back: reports and actions of publishers and readers."""
 
 from __future__ import annotations
 

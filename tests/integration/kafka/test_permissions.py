@@ -1,4 +1,4 @@
-"""Denied permissions: which one is missing is told apart."""
+"""Denied permissions: the missing one is distinguished."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_a_topic_deleted_and_created_again_is_read_from_its_new_beginning(
     assert TopicCheck(admin, usage_topic(topic_name), create=False).look().status is Verdict.ABSENT
 
     assert check.look().status is Verdict.CREATED
-    # More records than the old topic had: nothing but the topic's id tells that it is another one.
+    # More records than the old topic had: only the topic's id shows that it is another one.
     for number in range(6):
         publisher.publish(b"1", b"new %d" % number)
         assert publisher.flush(PATIENCE_SECONDS)

@@ -1,4 +1,4 @@
-"""What the agent writes is what the broker's plug-in reads, whatever was decided."""
+"""The broker's plug-in reads the agent's file correctly, for every decision."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def watches() -> list[VolumeWatch]:
 
 @pytest.fixture
 def taken_down(watches: list[VolumeWatch]) -> Iterator[ExitStack]:
-    """What is put on this stack is undone at the end, in reverse order; then no process may be left."""
+    """Actions on this stack are undone at the end, in reverse order; then no process may be left."""
     with ExitStack() as stack:
         yield stack
     eventually(lambda: all(watch.sampler.abandoned == 0 for watch in watches))
@@ -107,7 +107,7 @@ def make_disk(tmp_path: Path, taken_down: ExitStack) -> MakeDisk:
 
 
 class HangingDisk:
-    """A mounted FUSE file system that can be told to hang."""
+    """A mounted FUSE file system that can be made to hang."""
 
     def __init__(self, mount_point: Path, *arguments: str) -> None:
         self.mount_point = mount_point

@@ -1,4 +1,4 @@
-"""A FUSE file system that answers until it is told to hang: the disk that never comes back.
+"""A FUSE file system that answers until it is made to hang: the disk that never comes back.
 
 Run as ``python hanging_filesystem.py MOUNT_POINT [hang]`` by root; it mounts itself, prints ``ready``, and
 from the line ``hang`` on its stdin on (with the argument ``hang``: from the start) reads requests for

@@ -1,4 +1,4 @@
-"""A disk that never answers holds up nobody else."""
+"""A disk that never answers delays no other one."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_only_so_many_processes_are_left_behind_and_the_last_one_goes_on(
     sampler = watch.watch.sampler
 
     def second_is_sampled_after(begin: float) -> bool:
-        # It comes second: its first sample says that the first log dir holds a thread of this process.
+        # It comes second: its first sample shows that the first log dir holds a thread of this process.
         return (sampler.latest()[str(tmp_path)].sampled_at_monotonic or 0) > begin
 
     begin = 0.0

@@ -1,4 +1,4 @@
-"""State lost and a mount missing, on real file systems: the last report says where a log dir belongs."""
+"""State lost and a mount missing, on real file systems: the last report shows where a log dir belongs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sampler makes of the probe's answers."""
+"""The sampler's results from the probe's answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquota.observe import probe_process
 from kquota.observe.probe import LogDirLook, LogDirSampler
 from tests.integration.waiting import eventually
 
-# Answers each question with what is in the file now.
+# Answers each question with the present content of the file.
 PROBE = """
 import os, sys
 while os.read(0, 1):
@@ -40,7 +40,7 @@ Say = Callable[..., None]
 
 @pytest.fixture
 def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
-    """What the probe answers from now on, line by line."""
+    """The probe's answers from now on, line by line."""
     answer, program = tmp_path / "answer", tmp_path / "probe.py"
     program.write_text(PROBE.format(answer=str(answer)))
     monkeypatch.setattr(probe_process, "__file__", str(program))
@@ -98,7 +98,7 @@ def test_what_the_probe_does_not_know_is_not_known(
             NEW,
             {"fs_uuid": None, "failed_step": "open", "failed_errno": 2},
         ),
-        # what it has found out counts
+        # its findings count
         (GOOD, "0 0 0 open 2 0 0 0 0 - -", {"failed_step": "open", "failed_errno": 2}),
         (
             "0 8 5500000000 - 0 29 1000 400 13 - 1",

@@ -1,4 +1,4 @@
-"""A watch of real directories: what it finds, remembers, and compares with what was last reported."""
+"""A watch of real directories: its findings and memory, and the comparison with the last report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def observed(watch: VolumeWatch) -> VolumeObservation:
 
 
 def elsewhere(volume: VolumeObservation) -> VolumeIdentity:
-    """What a volume that was mounted elsewhere and is gone looked like in a report."""
+    """The report about a volume that was mounted elsewhere and is gone."""
     return VolumeIdentity("an id", "/dev/gone", "/mnt/gone", "", "/dev/gone", None)
 
 

@@ -1,4 +1,4 @@
-"""Volumes on real file systems: what counts as one, what is consumed, what is a fault."""
+"""Volumes on real file systems: their identity, their consumption, and their faults."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A Java producer that sends at a steady rate to each of its partitions until its input ends. Ten times a second it prints what it was
- * told: bytes delivered, records failed, the longest and the average delay in milliseconds.
+ * A Java producer that sends at a steady rate to each of its partitions until its input ends. Ten times a second it prints its
+ * results: bytes delivered, records failed, the longest and the average delay in milliseconds.
  *
  * <pre>PacedProducer BOOTSTRAP CLIENT_ID TOPIC PARTITIONS RECORD_BYTES BYTES_PER_SECOND</pre>
  */
@@ -27,8 +27,8 @@ public final class PacedProducer {
         int[] partitions = java.util.Arrays.stream(arguments[3].split(",")).mapToInt(Integer::parseInt).toArray();
         byte[] value = new byte[Integer.parseInt(arguments[4])];
         long gapNanos = (long) (value.length / Double.parseDouble(arguments[5]) * 1e9);
-        // What does not fit is left out, so that the backlog, and with it a mute, stays short. Each partition has a queue of its own:
-        // of one for all, a partition whose broker is muted would take what the others need.
+        // Records that do not fit are left out, so that the backlog, and with it a mute, stays short. Each partition has a queue of its
+        // own: of one for all, a partition whose broker is muted would take what the others need.
         Semaphore[] queues = java.util.Arrays.stream(partitions).mapToObj(partition -> new Semaphore(QUEUED_RECORDS)).toArray(Semaphore[]::new);
         try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
                 Map.of("bootstrap.servers", arguments[0], "client.id", arguments[1], "linger.ms", 5, "enable.metrics.push", false),

@@ -1,4 +1,4 @@
-"""A cluster with quotas in its brokers' properties, shared by the tests beside."""
+"""A cluster with quotas in its brokers' properties, shared by the tests of this folder."""
 
 from __future__ import annotations
 

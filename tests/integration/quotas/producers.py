@@ -23,9 +23,9 @@ _JAVA = Path(__file__).with_name("PacedProducer.java")
 class Paced(Protocol):
     """A producer that sends at a steady rate to each of its partitions until the end of the block.
 
-    What does not fit into its short queue is left out, so that its backlog, and with it a mute, stays short.
-    Each partition has a queue of its own: of one for all, a partition whose broker is muted takes what the
-    others need.
+    Records that do not fit into its short queue are left out, so that its backlog, and with it a mute, stays
+    short. Each partition has a queue of its own: of one for all, a partition whose broker is muted takes what
+    the others need.
     """
 
     client_id: str
@@ -165,14 +165,14 @@ class Java:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             fields = line.split()
-            if len(fields) == 4 and fields[0].isdigit():  # a logger may have something to say, too
+            if len(fields) == 4 and fields[0].isdigit():  # a logger may print lines, too
                 self.delivered_bytes, self.failed = int(fields[0]), int(fields[1])
                 self.throttle_max_ms = max(self.throttle_max_ms, float(fields[2]))
                 self.throttle_average_ms = max(self.throttle_average_ms, float(fields[3]))
 
 
 def rates(producers: Sequence[Paced], seconds: float) -> list[float]:
-    """What each of them delivers in bytes per second from now on."""
+    """The rate that each of them delivers in bytes per second from now on."""
     before = [producer.delivered_bytes for producer in producers]
     begun = time.monotonic()
     time.sleep(seconds)

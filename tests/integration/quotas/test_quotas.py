@@ -35,7 +35,7 @@ both_families = pytest.mark.parametrize(
 
 
 def group(quoted: FencedCluster, node_id: int, name: str) -> dict[str, Any]:
-    """What that broker reports of a quota group."""
+    """That broker's report about a quota group."""
     groups = quoted.applied(node_id).get("clients", {}).get("groups", [])
     return next((entry for entry in groups if entry["name"] == name), {})
 
@@ -158,7 +158,7 @@ def test_a_topic_over_its_threshold_is_refused_in_silence_until_there_is_room(
     file = str(cluster.nodes[1].layout.directory / "kquota" / "topics.json")
 
     def told(pattern: str) -> Callable[[], bool]:
-        # All of its log: each refusal is a line of Kafka's, and what was said before them is soon far up.
+        # All of its log: each refusal is a line of Kafka's, and the lines before them are soon far up.
         log = cluster.nodes[1].layout.log
         return lambda: re.search(pattern, log.read_text("utf-8", "replace")) is not None
 

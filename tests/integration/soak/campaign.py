@@ -21,7 +21,7 @@ _KILLED = 3  # the only agent that is killed: a new process would hide what the 
 
 
 class Leaked(AssertionError):
-    """Something grew; the text says what of whom."""
+    """Something grew; the text names it and its process."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Sample:
 
 @dataclass
 class Campaign:
-    """A fleet at OPEN, and what is done to it. ``say`` gets a line for each fault."""
+    """A fleet at OPEN, and the faults that are injected. ``say`` gets a line for each fault."""
 
     fleet: Fleet
     seed: int
@@ -136,7 +136,7 @@ class Campaign:
     def _judge(self) -> None:
         for name, samples in self.samples.items():
             third = max(1, len(samples) // 3)
-            # the first third warms caches and the compiler up: what leaks goes on afterwards
+            # the first third warms caches and the compiler up: a leak continues afterwards
             middle, last = samples[third : 2 * third] or samples[:third], samples[-third:]
             before, after = (median(s.memory_bytes for s in part) for part in (middle, last))
             if after > before * _MEMORY_GROWTH_RATIO + _MEMORY_SLACK_BYTES:
@@ -154,7 +154,7 @@ class Campaign:
 
 
 class _NoPause:
-    """Within it no agent may tell of a PAUSE: nothing gives reason for one."""
+    """Within it no agent may report a PAUSE: nothing gives reason for one."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet

@@ -1,4 +1,4 @@
-"""An agent as systemd would run it: `kquota run` as a process of its own, with somebody to notify."""
+"""An agent as systemd would run it: `kquota run` as a process of its own, with a notification socket."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 class NotificationSocket:
-    """What systemd would hear; a thread takes it in, because a full socket would hold up the agent."""
+    """The notifications for systemd; a thread reads them, because a full socket would hold up the agent."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -116,7 +116,7 @@ class AgentProcess:
         return self._process
 
     def write_config(self, **changes: Any) -> None:
-        """Write agent.yml; what is changed stays so."""
+        """Write agent.yml; changed values stay so."""
         self.settings |= changes
         self.config.write_text(yaml.safe_dump(self.settings, sort_keys=False), "utf-8")
 
@@ -171,7 +171,7 @@ class AgentProcess:
         )
 
     def order(self, *arguments: str) -> str:
-        """Run a command that must succeed; what it says."""
+        """Run a command that must succeed; return its output."""
         done = self.cli(*arguments)
         assert done.returncode == 0, f"kquota {' '.join(arguments)}: {done.returncode}\n{done.stderr}"
         return done.stdout
@@ -211,7 +211,7 @@ class AgentProcess:
         return [entry for entry in self.journal(since) if part in entry[1]]
 
     def await_entry(self, level: str, sentence: str, since: int = 0) -> None:
-        """Wait for an entry of the journal: it is written a moment after the decision that it tells of."""
+        """Wait for an entry of the journal: it is written a moment after the decision that it describes."""
         eventually(lambda: (level, sentence) in self.journal(since), f"{self} says: {sentence}")
 
     def states_told(self, since: int = 0) -> list[str]:
@@ -220,7 +220,7 @@ class AgentProcess:
         return [match[1] for match in found if match]
 
     def files(self) -> dict[str, str]:
-        """What it has written by now: its decision and its state, by path."""
+        """Its files by now: its decision and its state, by path."""
         texts = {}
         for path in (self.decision_path, *self.state_dir.iterdir()):
             with suppress(FileNotFoundError):  # a file that was about to replace another one
@@ -228,12 +228,12 @@ class AgentProcess:
         return texts
 
     def metrics_text(self) -> str:
-        """What the HTTP endpoint says."""
+        """The answer of the HTTP endpoint."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=60) as answer:
             return str(answer.read().decode())
 
     def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-        """What the HTTP endpoint says, by name and labels."""
+        """The answer of the HTTP endpoint, by name and labels."""
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value
             for family in text_string_to_metric_families(self.metrics_text())

@@ -74,7 +74,7 @@ def _fleets_of(item: pytest.Item) -> dict[str, Fleet]:
 
 
 def _note_times(item: pytest.Item, waits: Sequence[tuple[str, float]]) -> None:
-    """Note the time until the first held state and the longest until OPEN, unless the test has said so."""
+    """Note the time until the first held state and the longest until OPEN, unless the test has noted it."""
     noted = {name for name, _ in item.user_properties}
     held = [seconds for state, seconds in waits if state != "OPEN"]
     opened = [seconds for state, seconds in waits if state == "OPEN"]

@@ -1,4 +1,4 @@
-"""A cluster with the plug-in in every broker and an agent beside each."""
+"""A cluster with the plug-in in every broker and an agent for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.integration.waiting import eventually
 
 USAGE_TOPIC = "__kquota_volume_usage"
 HISTORY_TOPIC = "__kquota_history"
-DISK = VolumeSpec(1024 * MIB)  # sparse: it takes only what is written
+DISK = VolumeSpec(1024 * MIB)  # sparse: it takes only the written space
 SOFT_FREE_PERCENTAGE, HARD_FREE_PERCENTAGE = 50, 20
 QUICK: Mapping[str, Any] = {
     "mode": "enforce",
@@ -156,7 +156,7 @@ class Fleet:
         return {agent.broker_id: agent.journal_mark() for agent in self.agents.values()}
 
     def put(self, key: str, value: Mapping[str, Any] | bytes | None) -> None:
-        """Write a record to the usage topic, as anybody who may."""
+        """Write a record to the usage topic, as any client with the permission."""
         raw = json.dumps(value).encode() if isinstance(value, Mapping) else value
         failures: list[object] = []
 
@@ -195,8 +195,8 @@ class Fleet:
             environment=self.cluster.environment(),
             options=[
                 *("--rate-bytes", str(rate_bytes_per_second), "--record-bytes", "1000"),
-                *("-X", "enable.idempotence=true"),  # what lands can be counted exactly
-                *("-X", "queue.buffering.max.kbytes=8192"),  # what waits is soon sent
+                *("-X", "enable.idempotence=true"),  # landed records can be counted exactly
+                *("-X", "queue.buffering.max.kbytes=8192"),  # waiting records are soon sent
             ],
         )
 

@@ -12,7 +12,7 @@ _SECONDS = 60.0
 
 
 class FollowedTopic:
-    """What a topic of one partition holds, as far as it has been asked for; a context manager."""
+    """The content of a topic of one partition, as far as it has been asked for; a context manager."""
 
     def __init__(self, configuration: Mapping[str, Any], topic: str) -> None:
         self._partition = TopicPartition(topic, 0)
@@ -31,7 +31,7 @@ class FollowedTopic:
         """All records that have come since the beginning, to the end as of now.
 
         Raises:
-            KafkaException: nobody says where the end is.
+            KafkaException: no broker reports the end.
         """
         _, end = self._consumer.get_watermark_offsets(self._partition, timeout=_SECONDS, cached=False)
         deadline = time.monotonic() + _SECONDS

@@ -1,4 +1,4 @@
-"""A network of its own for some processes, with a bridge to everybody else that can be cut."""
+"""A network of its own for some processes, with a bridge to all others that can be cut."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Island:
         self.launcher = ("nsenter", f"--net=/proc/{inside.pid}/ns/net", "--")
 
     def cut(self) -> None:
-        """From now on nothing gets through, either way; no connection is told so."""
+        """From now on nothing gets through, either way; no connection is closed by it."""
         for end in self._ends:
             end.send(signal.SIGSTOP)
 

@@ -40,7 +40,7 @@ async def listen(here: str, there: str) -> asyncio.Server:
                 else asyncio.open_connection("127.0.0.1", int(place))
             )
             far_reader, far_writer = await connecting
-        except OSError:  # nobody there: as a refused connection
+        except OSError:  # no listener: as a refused connection
             writer.transport.abort()
             return
         await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
@@ -50,7 +50,7 @@ async def listen(here: str, there: str) -> asyncio.Server:
     kind, _, place = here.partition(":")
     if kind == "unix":
         return await asyncio.start_unix_server(accepted, place)
-    # a port that is reserved, but not listened on, can be bound beside the reservation
+    # a port that is reserved, but not listened on, can be bound in addition to the reservation
     return await asyncio.start_server(accepted, "127.0.0.1", int(place), reuse_address=True)
 
 

@@ -1,4 +1,4 @@
-"""A command on a terminal of its own, with somebody who types."""
+"""A command on a terminal of its own, with a typist."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Terminal:
         os.close(self._theirs)
 
     def press(self, keys: str) -> None:
-        """Type; what is awaited next has to come after it."""
+        """Type; the next awaited output has to come after it."""
         self._after = len(self._seen)
         os.write(self._ours, keys.encode())
 
@@ -79,7 +79,7 @@ class Terminal:
 
     @property
     def echoes(self) -> bool:
-        """Whether the terminal shows what is typed, and gives it line by line."""
+        """Whether the terminal shows typed text, and gives it line by line."""
         flags = int(termios.tcgetattr(self._theirs)[3])
         return bool(flags & termios.ECHO) and bool(flags & termios.ICANON)
 

@@ -1,4 +1,4 @@
-"""Brokers that restart, die and stay away: verdicts stay, and nobody falls back who need not."""
+"""Brokers that restart, die and stay away: verdicts stay, and no broker falls back without need."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SetClock = Callable[[float], None]
 
 @pytest.fixture
 def shift_clock(fleet: Fleet, tmp_path: Path) -> Iterator[SetClock]:
-    """Shifts the wall clock of agent 2 by so many seconds from the machine's."""
+    """Shifts the wall clock of agent 2 by this many seconds from the machine's."""
     library, shift = tmp_path / "shifted_clock.so", tmp_path / "shift"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", library, _SOURCE, "-ldl"], check=True)
 

@@ -92,7 +92,7 @@ def test_without_space_for_the_decision_the_old_one_stays_and_its_lease_ends(
 
 @pytest.fixture
 def hanging(fleet: Fleet, tmp_path: Path) -> Iterator[HangingDisk]:
-    """A disk that can be told to hang; to the agent of broker 2 it is one more with a log dir on it."""
+    """A disk that can be made to hang; to the agent of broker 2 it is one more with a log dir on it."""
     agent, disk = fleet.agents[2], HangingDisk(tmp_path / "disk")
     try:
         text = agent.layout.server_properties.read_text("utf-8")

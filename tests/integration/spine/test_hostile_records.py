@@ -12,7 +12,7 @@ from tests.integration.spine.fleet import Fleet
 from tests.integration.spine.test_unknown_states import snapshot
 from tests.integration.waiting import eventually
 
-# A broker that is in no list of active ones: its last verdict counts, and nobody publishes over it.
+# A broker that is in no list of active ones: its last verdict counts, and no agent publishes over it.
 STRANGER = "77"
 HOUR_SECONDS = 3600.0
 
@@ -50,9 +50,7 @@ def test_a_report_from_the_future_neither_holds_nor_releases(stranger: Fleet) ->
     marks = fleet.marks()
     fleet.put(STRANGER, report(fleet, age_seconds=-HOUR_SECONDS, full=False))
     eventually(lambda: counted(fleet, "future") == before + 2, "it is counted")
-    fleet.put(
-        STRANGER, b"not a report"
-    )  # what comes after it has been read, too, by the time this is counted
+    fleet.put(STRANGER, b"not a report")  # later records have been read, too, by the time this is counted
     eventually(lambda: fleet.agents[2].told(f"key {STRANGER}", since=marks[2]), "the next one is told")
     for broker_id, agent in fleet.agents.items():
         assert set(agent.states_told(marks[broker_id])) <= {"PAUSE"}, (

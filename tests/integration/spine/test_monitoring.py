@@ -1,4 +1,4 @@
-"""What alerts and dashboard name is what running agents tell."""
+"""Running agents have every metric that alerts and dashboard name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one broker reports decides for all, at once, without a restart, and alike everywhere."""
+"""One broker's report decides for all, at once, without a restart, and alike everywhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LATE_INTERVALS = 5
 
 
 def alike(fleet: Fleet, *names: str) -> list[list[object]]:
-    """What each decision file says at one moment."""
+    """The content of each decision file at one moment."""
     decisions = [agent.decision for agent in fleet.agents.values()]
     return [[(decision or {}).get(name) for name in names] for decision in decisions]
 
@@ -114,7 +114,7 @@ def test_in_pause_producers_are_held_and_reports_are_not(fleet: Fleet, topic_nam
         seconds = load.latest.at - paused_at  # type: ignore[union-attr]
         print(f"{leaked} bytes landed in {seconds:.1f} s of PAUSE, {offered * seconds:.0f} were offered")
         # Each of the producer's connections lands one request for each delay, and delays grow with the pause.
-        # A share of what was offered would allow more the longer the pause lasts.
+        # A share of the offered data would allow more the longer the pause lasts.
         law = len(fleet.agents) * LARGEST_REQUEST_BYTES * (3 + 2 * math.log(seconds / 2))
         assert leaked <= law, f"{leaked} bytes landed, the law allows {law:.0f}"
         for broker_id, agent in fleet.agents.items():

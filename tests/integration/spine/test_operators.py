@@ -1,4 +1,4 @@
-"""What operators order and ask, with the command line, of a real cluster."""
+"""Operators' orders and questions, with the command line, to a real cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes minutes: a cluster that loses its controller, its topic, its network; replication in a pause.
+"""Outages of minutes: a cluster that loses its controller, its topic, its network; replication in a pause.
 
 The tests share a fleet and come in this order.
 """
@@ -72,7 +72,7 @@ def admin_of(fleet: Fleet) -> AdminClient:
 
 
 def controller(fleet: Fleet) -> int:
-    """The active controller: the one that says so for the highest epoch."""
+    """The active controller: the one that claims it for the highest epoch."""
     epochs = {}
     for node in fleet.cluster.brokers:
         lines = node.layout.log.read_text("utf-8", "replace").splitlines()

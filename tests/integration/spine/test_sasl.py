@@ -31,7 +31,7 @@ PROPERTIES = {
     "listener.name.internal.ssl.client.auth": "none",
     "listener.name.internal.sasl.enabled.mechanisms": _SCRAM,
     "listener.name.internal.scram-sha-512.sasl.jaas.config": _LOGIN_OF_THE_BROKER,
-    # It is the only broker: nobody ever logs in as one.
+    # It is the only broker: no other broker ever logs in.
     "sasl.mechanism.inter.broker.protocol": _SCRAM,
 }
 

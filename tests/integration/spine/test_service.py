@@ -1,4 +1,4 @@
-"""The agent as a service: what systemd hears, whom it talks to, and what a bad configuration does."""
+"""The agent as a service: its notifications, its connections, and the effect of a bad configuration."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_an_expired_certificate_is_named_counted_and_replaced_without_a_restart(
     pid = agent.process.pid
     mark = agent.journal_mark()
     reported = fleet.usage_of(1)[-1][1]["Sequence"]
-    # Rotation replaces files that the client has read already: what is written over is what it takes up.
+    # Rotation replaces files that the client has read already: it takes up the overwritten content.
     fleet.cluster.authority.issue(agent_name(1), lifetime=timedelta(hours=-1))
     try:
         eventually(

@@ -124,7 +124,7 @@ def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(f
     for agent in others:
         assert agent.decision["fallback"] is True
         agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
-        agent.await_metric(0, "kquota_fallback")  # nobody is held
+        agent.await_metric(0, "kquota_fallback")  # no producer is held
 
     # Freshness is that of the snapshot, not of the record: the broker itself stamps this one with now.
     fleet.put("2", snapshot(fleet, 2, age_seconds=0))
@@ -155,7 +155,7 @@ def test_falling_back_to_open_forgets_no_breach_that_was_known(fleet: Fleet) -> 
 
 @pytest.mark.accepts("F11")
 def test_a_tombstone_of_a_live_broker_is_answered_at_once(fleet: Fleet) -> None:
-    # Far between enough for an answer to be told from the next regular report, on a busy machine, too.
+    # Far between enough to distinguish an answer from the next regular report, on a busy machine, too.
     fleet.agents[1].reload(interval_seconds=8)
     before = fleet.usage_of(1)[-1][1]["Sequence"]
     eventually(lambda: fleet.usage_of(1)[-1][1]["Sequence"] > before, "it has just reported")

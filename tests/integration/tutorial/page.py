@@ -1,4 +1,4 @@
-"""The tutorial as steps: what is typed, and what is shown to come of it."""
+"""The tutorial as steps: the typed commands, and the output on the page."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _WORD = re.compile(r"[A-Za-z]{3,}")
 
 @dataclass(slots=True)
 class Step:
-    """Commands as they are on the page, and the output beside them, if any."""
+    """Commands as they are on the page, and their output there, if any."""
 
     commands: str
     output: str | None = None
 
 
 def steps(text: str) -> list[Step]:
-    """Return what is typed on the page, in order; a text block belongs to the commands before it."""
+    """Return the commands of the page, in order; a text block belongs to the commands before it."""
     found: list[Step] = []
     for kind, body in _FENCE.findall(text):
         if kind == "sh":

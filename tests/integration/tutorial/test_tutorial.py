@@ -1,4 +1,4 @@
-"""The tutorial's commands, typed as they are on the page, do what the page says."""
+"""The tutorial's commands, typed as they are on the page, have the output of the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _END_SECONDS = 90
 
 @pytest.fixture
 def playground(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """What the first block of the page starts, ready; interrupted and looked after at the end."""
+    """The cluster of the page's first block, ready; interrupted and cleaned up at the end."""
     root = tmp_path / "root"
     root.mkdir()
     first = steps(PAGE.read_text("utf-8"))[0]

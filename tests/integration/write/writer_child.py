@@ -1,6 +1,6 @@
-"""Replace the file named first with the text given second; what the tests kill or starve.
+"""Replace the file named first with the text given second; the tests kill or starve this process.
 
-The marker, an open that fails, tells a trace where the interpreter's start ends and the write begins.
+The marker, an open that fails, shows a trace where the interpreter's start ends and the write begins.
 """
 
 import contextlib

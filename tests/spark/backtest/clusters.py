@@ -55,8 +55,8 @@ POLICIES = (
 
 @dataclass
 class Cluster:
-    """What brokers reported (tick → record without latches), who was unknown when, and who was
-    decommissioned.
+    """The brokers' reports (tick → record without latches), the unknown brokers by tick, and the
+    decommissioned ones.
     """
 
     cluster_id: str
@@ -237,7 +237,7 @@ def _envelope(cluster: Cluster, broker: int, tick: int) -> dict[str, object]:
 
 
 def decision_rows(cluster: Cluster) -> list[dict[str, object]]:
-    """Return the rows of the table decisions: an observer that names who is unknown at each tick."""
+    """Return the rows of the table decisions: an observer that names the unknown brokers at each tick."""
     return [
         {
             **_envelope(cluster, 99, tick),

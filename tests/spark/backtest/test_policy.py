@@ -1,4 +1,4 @@
-"""Policies are read from YAML, and what is wrong with them is said."""
+"""Policies are read from YAML, and their defects are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make bench-spark` measures the same work of both engines, and says what was measured."""
+"""`make bench-spark` measures the same work of both engines, and reports the results."""
 
 from __future__ import annotations
 

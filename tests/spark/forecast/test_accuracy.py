@@ -1,4 +1,4 @@
-"""Forecasts of generated months, made from what was known days ago, beside simpler ones and what came."""
+"""Forecasts of generated months, made from the data of days ago, next to simpler ones and the outcome."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _KINDS = {
 
 @dataclass
 class History:
-    """A topic, and what was put in it."""
+    """A topic, and its records."""
 
     cluster: KafkaCluster
     topic: str
@@ -45,7 +45,7 @@ class History:
         create_topic(admin, self.topic, [[1]] * self.partitions)
 
     def source(self, **options: object) -> Source:
-        """What `ingest` is told to read it: over TLS, with a certificate of its own."""
+        """The options of `ingest` to read it: over TLS, with a certificate of its own."""
         return Source(
             bootstrap_servers=self.cluster.internal_bootstrap_servers,
             topic=self.topic,

@@ -1,4 +1,4 @@
-"""Of Spark's long messages, the line that says what was wrong."""
+"""Of Spark's long messages, the line with the cause."""
 
 from __future__ import annotations
 

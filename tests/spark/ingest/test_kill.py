@@ -1,4 +1,4 @@
-"""Kill -9 of the ingest with its JVM, at points that its files tell from outside: the counts stay exact."""
+"""Kill -9 of the ingest with its JVM, at points that its files show from outside: the counts stay exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which history records are read, and what is said of the others."""
+"""The history records that are read, and the reasons for refusing others."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ def paths(document, prefix=""):
             yield from paths(value, f"{prefix}{key}.")
 
 
-# What is read as the worse by rule is not damaged.
-# What the body of a usage record says once more is not read there.
+# A value that is read as the worse by rule is not damaged.
+# Repetitions in the body of a usage record are not read there.
 REPEATED = ("Body.ClusterId", "Body.InstanceId", "Body.Sequence")
 LOOSE = (
     *REPEATED,
@@ -159,8 +159,8 @@ def test_what_the_schema_refuses_never_reaches_a_table(spark):
 
 
 def is_fine(document, check) -> bool:
-    """Whether the schema finds only what is read as something harmless: of a number, a list or an object its
-    text where a text is wanted, and a null or an empty list where a key may be absent.
+    """Whether the schema only finds values that are read as something harmless: of a number, a list or an
+    object its text where a text is wanted, and a null or an empty list where a key may be absent.
     """
     return all(
         error.instance in (None, []) or "string" in str(error.validator_value)

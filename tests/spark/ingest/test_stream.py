@@ -51,7 +51,7 @@ def test_each_record_is_appended_once_over_tls_in_batches_of_the_size_asked_for(
     assert done.batches >= 3
     assert len(lines) == done.batches
     assert "records/s" in done.summary() or "/s)" in done.summary()
-    # Nothing new: nothing happens. Then only what is new.
+    # Nothing new: nothing happens. Then only the new records.
     assert ingest(spark, topic.source(), tables, checkpoint).records == 0
     topic.send("usage", range(100, 110))
     assert ingest(spark, topic.source(), tables, checkpoint).records == 10

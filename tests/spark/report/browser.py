@@ -1,4 +1,4 @@
-"""Headless Chromium, steered over its DevTools pipe: what a page shows, loads and complains of."""
+"""Headless Chromium, steered over its DevTools pipe: a page's content, requests and complaints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPLAINTS = {"Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entry
 
 @dataclass
 class Browser:
-    """One tab. `requests` are the addresses that were asked for, `complaints` what its console said."""
+    """One tab. `requests` are the addresses that were asked for, `complaints` the messages of its console."""
 
     _commands: int
     _answers: int
@@ -46,7 +46,7 @@ class Browser:
         )  # fmt: skip
 
     def screen(self, width: int, height: int, *, dark: bool, phone: bool) -> None:
-        """Be a screen of so many CSS pixels, whose owner likes it dark or light."""
+        """Be a screen of this many CSS pixels, whose owner likes it dark or light."""
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height,
             deviceScaleFactor=2 if phone else 1, mobile=phone,

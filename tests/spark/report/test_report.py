@@ -122,7 +122,7 @@ def test_a_browser_shows_all_of_the_page_and_loads_nothing_from_elsewhere(
     assert len(seen["plots"]) >= 9
     assert min(seen["plots"]) >= 250, "a plot is too small to read"
     assert (seen["paper"] < 0.1) == dark
-    # What WCAG 2.1 asks of text, in AA.
+    # The requirements of WCAG 2.1 for text, in AA.
     assert [text for text in seen["faint"] if text["contrast"] < 4.5] == []
 
 

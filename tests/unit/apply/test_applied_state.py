@@ -1,4 +1,4 @@
-"""What the broker's plug-in applies is believed only if it speaks of now and of this broker."""
+"""The plug-in's report of its state is believed only if it is recent and of this broker."""
 
 import json
 import os
@@ -137,12 +137,12 @@ def test_enforcing_is_verified_once_the_agent_is_seen_exempt() -> None:
 @pytest.mark.accepts("F32")
 def test_enforcing_is_refused_with_the_reason() -> None:
     applied = parsed(THROTTLE)
-    # somebody else's client id, also one that merely begins alike
+    # another client's id, also one that merely begins alike
     for prefix in ("kquota-2-", "kquota-11-"):
         other = verify(applied, prefix, NOW)
         assert (other.verified, other.contradicted) == (False, True)
         assert "kquota.exempt.principals" in other.sentence
-    # nobody exempt at all: no TLS, a wrong principal
+    # no exempt principal at all: no TLS, a wrong principal
     assert verify(replace(applied, exempt=()), "kquota-1-", NOW).contradicted
     # seen long ago
     last_seen_ms = applied.exempt[0].last_seen_uptime_ms

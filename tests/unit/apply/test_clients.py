@@ -1,4 +1,4 @@
-"""Who uses the broker: as the plug-in reports it, and as the history tells it."""
+"""The clients of the broker: in the plug-in's report, and in the history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formulas over what was measured."""
+"""The formulas over the measured figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures taken from samples of what has landed."""
+"""The figures taken from samples of landed data."""
 
 from __future__ import annotations
 

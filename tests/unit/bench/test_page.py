@@ -1,4 +1,4 @@
-"""The page and the tables: both say the same."""
+"""The page and the tables: both have the same figures."""
 
 from __future__ import annotations
 

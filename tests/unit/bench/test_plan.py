@@ -1,4 +1,4 @@
-"""What each profile measures."""
+"""The measurements of each profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A look at the cluster that lasts: what it shows while the topic is read again."""
+"""A look at the cluster that lasts: its display while the topic is read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kquota decide` on the golden situations: what it prints is the decision, and nothing else."""
+"""`kquota decide` on the golden situations: its output is the decision, and nothing else."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Look:
 
 @pytest.fixture
 def published(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes | None]]:
-    """What would have been published."""
+    """The records that would have been published."""
     records: list[tuple[bytes, bytes | None]] = []
 
     def publish(_properties: Any, topic: str, key: bytes, value: bytes | None, _headers: Any) -> Published:

@@ -1,4 +1,4 @@
-"""The golden samples of schemas/ and the JSON Schemas they belong to, for the tests beside."""
+"""The golden samples of schemas/ and the JSON Schemas they belong to, for the tests of this folder."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Expected:
-    """What must be decided."""
+    """The required decision."""
 
     headroom: Fraction
     undetermined: frozenset[tuple[int, str]]
@@ -70,7 +70,7 @@ def expected(case: Case) -> Expected:
 
 
 def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
-    """A31: what a broker's record says, and why its state is not known where it must be."""
+    """A31: the votes of a broker's record, and why its state is not known where it must be."""
     must_be_known = broker in case.active and broker not in case.joining
     events = [value for key, value in case.records if key == str(broker)]
     tombstones = [index for index, event in enumerate(events) if event is None]
@@ -94,7 +94,7 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
 
 
 def _others(usable: list[Message]) -> list[Message]:
-    """The last record of each instance but the last one's, unless a later record says that it has ended."""
+    """The last record of each instance but the last one's, unless a later record reports its end."""
     others = []
     for index, record in enumerate(usable[:-1]):
         instance, later = record.get("InstanceId"), usable[index + 1 :]
@@ -146,7 +146,7 @@ def _votes(record: Message, is_away: bool = False) -> list[Fraction]:
             continue
         had_figures = volume["Capacity"] > 0 or volume.get("Latched")
         if volume.get("Status") == "failed" and not (headroom == 0 and had_figures):
-            continue  # of a volume nobody can read, only a breach still speaks
+            continue  # of an unreadable volume, only a breach still counts
         votes.append(headroom)
     return votes
 

@@ -1,6 +1,6 @@
 """All reasons of a decision, one after the other and sorted as a whole: no cache, no bound, no short cut.
 
-What the policy lists has to be the beginning of this.
+The policy's list has to be the beginning of this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def all_reasons(
     now: datetime,
     undetermined: tuple[Undetermined, ...],
 ) -> list[Reason]:
-    """Return every reason at ``now``, given who is undetermined (the other oracle checks that)."""
+    """Return every reason at ``now``, given the undetermined brokers (the other oracle checks that)."""
     reasons = []
     for broker_id in view.brokers:
         quarantined = view.order_in_force(BrokerOrder.QUARANTINE, broker_id, now)

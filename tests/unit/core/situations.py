@@ -1,4 +1,4 @@
-"""Short ways to say what a cluster looks like, for the tests beside."""
+"""Short ways to describe a cluster, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def usage(*volumes: Mapping[str, object], age_seconds: float = 1, **fields: obje
 
 
 def order(seconds_left: float = 60, **fields: object) -> dict[str, object]:
-    """Return the value of a hold, quarantine or maintenance that ends so long after NOW."""
+    """Return the value of a hold, quarantine or maintenance that ends this long after NOW."""
     return {
         "Until": format_utc(NOW + timedelta(seconds=seconds_left)),
         "Reason": "a test",
@@ -86,7 +86,7 @@ def decided(
     causes: tuple[UndeterminedCause, ...] = (),
     now: datetime = NOW,
 ) -> Decision:
-    """Fold the records and decide at ``now``; unless told otherwise, who has a record is active."""
+    """Fold the records and decide at ``now``; by default, brokers with a record are active."""
     view = fold(*records, now=now)
     if active is None:
         active = view.brokers

@@ -54,7 +54,7 @@ def test_the_written_factor_never_contradicts_the_state(headroom: Fraction) -> N
     assert state is not State.THROTTLE or 0.000001 <= factor <= 0.999999
     assert abs(Fraction(repr(factor)) - headroom) <= Fraction(1, 10**6)
     assert len(f"{factor:.6f}") == 8
-    assert float(f"{factor:.6f}") == factor  # 6 decimals say all of it
+    assert float(f"{factor:.6f}") == factor  # 6 decimals hold all of it
 
 
 @pytest.mark.accepts("A30", "F29")
@@ -80,7 +80,7 @@ def test_a_latch_is_set_only_at_hard_and_released_only_above_the_margin(
             turns, latched = turns + 1, not latched
         assert latched or headroom > 0
         assert not latched or headroom <= margin
-    # each turn but the first takes a way of the margin's width: what only trembles can't flap
+    # each turn but the first takes a way of the margin's width: small fluctuations can't flap
     assert (turns - 1) * margin * 300 <= moved
 
 

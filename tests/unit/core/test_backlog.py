@@ -1,4 +1,4 @@
-"""Reading a backlog from its end: what a later record has settled is not even read."""
+"""Reading a backlog from its end: records settled by a later one are not even read."""
 
 from __future__ import annotations
 

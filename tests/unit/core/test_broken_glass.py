@@ -1,4 +1,4 @@
-"""Who only observes although enforcing is decided, and the words for it."""
+"""Brokers that only observe although enforcing is decided, and the words for it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_brokers_are_named_but_not_a_thousand_of_them(ids: list[int], senten
         # the whole fleet observes, as configured
         (brokers(b1="observe", b2="observe"), host("observe", "observe"), []),
         (brokers(b1="observe", b2=None), host(), []),
-        # what a lease that has ended said counts no more
+        # the content of a lease that has ended counts no more
         (brokers(b2="observe"), host("enforce", lease_seconds=0), []),
         (brokers(b1="enforce", b2=None), host("enforce"), []),
     ],

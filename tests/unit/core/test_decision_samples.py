@@ -1,4 +1,4 @@
-"""The golden decision files: what the core writes, and what the schema (and the plug-in) refuses."""
+"""The golden decision files: the core's output, and the refusals of the schema (and the plug-in)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ZERO = Fraction(0)
 STALE_7 = Undetermined(7, UndeterminedCause.STALE)
 GOLDEN: dict[str, Decision] = {
     "open": decided(1),
-    # fallback action open: broker 7 is not known, but what is known is worse and decides
+    # fallback action open: broker 7 is not known, but the known state is worse and decides
     "throttle": decided(Fraction(42, 100), soft(Fraction(42, 100)), undetermined=(STALE_7,)),
     "throttle-with-the-smallest-factor": decided(Fraction(1, 10**9), soft(Fraction(1, 10**9))),
     "throttle-with-the-largest-factor": decided(1 - Fraction(1, 10**9), soft(1 - Fraction(1, 10**9))),

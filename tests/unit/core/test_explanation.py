@@ -1,4 +1,4 @@
-"""What `kquota explain` says in each situation."""
+"""The output of `kquota explain` in each situation."""
 
 from __future__ import annotations
 

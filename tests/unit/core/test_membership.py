@@ -1,4 +1,4 @@
-"""Who is active, and who only just became so."""
+"""Active brokers, and those that only just became so."""
 
 from __future__ import annotations
 

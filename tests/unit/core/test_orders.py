@@ -1,4 +1,4 @@
-"""What operators may order: hold, quarantine, maintenance. Own hard breach > hold > everything else."""
+"""Operators' orders: hold, quarantine, maintenance. Own hard breach > hold > everything else."""
 
 from __future__ import annotations
 

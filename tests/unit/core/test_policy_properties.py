@@ -1,4 +1,4 @@
-"""What must hold for every cluster: the policy against an independent one, and against its promises."""
+"""Properties for every cluster: the policy against an independent one, and against its promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core stays pure: what it may import is listed, and it calls nothing that reads the world."""
+"""The core stays pure: its allowed imports are listed, and it calls nothing that reads the world."""
 
 from __future__ import annotations
 

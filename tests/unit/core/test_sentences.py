@@ -1,4 +1,4 @@
-"""What a decision says to people."""
+"""The sentences of a decision."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _NOW_MS = int(NOW.timestamp() * 1000)
 def decided(
     age_seconds: float, appended_seconds_ago: float | None, fallback: str = "pause", gb: int = 50
 ) -> Decision:
-    """Decide on a record that is so old by its own time, and was stored so long ago."""
+    """Decide on a record that is this old by its own time, and was stored this long ago."""
     line: dict[str, object] = {"key": "1", "value": usage(free(gb), age_seconds=age_seconds)}
     if appended_seconds_ago is not None:
         line["timestamp_ms"] = _NOW_MS - round(appended_seconds_ago * 1000)

@@ -1,4 +1,4 @@
-"""Thresholds of topics: what adds up, and the golden samples that the broker reads as well."""
+"""Thresholds of topics: valid sums, and the golden samples that the broker reads as well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not known: who must report, what a silent broker still says, and the fallback action."""
+"""Unknown states: brokers that must report, the record of a silent broker, and the fallback action."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_with_fallback_open_what_is_known_to_be_breached_counts_all_the_same() -
     decision = decided(*records, active=[1, 2, 3], fallback="open")
     assert verdict(decision) == throttle("0.4")
     assert causes(decision) == [(2, "stale"), (3, "missing")]
-    assert not decision.fallback  # what is known is worse, and decides
+    assert not decision.fallback  # the known state is worse, and decides
 
 
 @pytest.mark.accepts("A2", "A31")

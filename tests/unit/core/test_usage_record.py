@@ -1,4 +1,4 @@
-"""The usage record: what is read, what is refused, what is ignored."""
+"""The usage record: read, refused and ignored values."""
 
 from __future__ import annotations
 

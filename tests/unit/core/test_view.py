@@ -1,4 +1,4 @@
-"""The fold: of all that a broker said, the one record that counts."""
+"""The fold: of all of a broker's reports, the one record that counts."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_a_record_copied_from_another_cluster_is_malformed() -> None:
         70,
     ]
     assert view.fold(read_event("1", raw(others)), NOW) is FoldResult.MALFORMED
-    # offline, nobody knows which cluster it is
+    # offline, the cluster's id is unknown
     assert gigabytes_free(fold(("1", ours), ("1", others)).record_of(1, NOW)) == 60
 
 
@@ -247,8 +247,8 @@ def test_records_of_a_topic_that_was_created_anew_wipe_no_other_broker() -> None
     ("values", "counts"),
     [
         ([], 50),
-        ([MALFORMED], 50),  # compaction has left nothing but what can't be used
-        ([FUTURE], 50),  # or what can't be used yet
+        ([MALFORMED], 50),  # compaction has left nothing but unusable records
+        ([FUTURE], 50),  # or records that can't be used yet
         ([FUTURE, MALFORMED], 50),
         ([None, FUTURE], NoRecord.FUTURE),
         ([usage(free(60))], 60),
@@ -291,8 +291,8 @@ def test_a_view_read_anew_that_is_full_takes_over_lower_ids_alone() -> None:
 @pytest.mark.parametrize(
     ("values", "counts_later"),
     [
-        ([MALFORMED], 70),  # no word of it: all that the former view knew, what is to come included
-        ([usage(free(80), age_seconds=-31), MALFORMED], 80),  # its own word is what is to come
+        ([MALFORMED], 70),  # no record of it: all of the former view's knowledge, future records included
+        ([usage(free(80), age_seconds=-31), MALFORMED], 80),  # its own record is the future one
     ],
 )
 def test_what_is_to_come_is_taken_over_only_where_there_is_no_word_of_it(

@@ -1,4 +1,4 @@
-"""A cycle with its edges in memory: what it publishes is what it reads back, as from a topic."""
+"""A cycle with its edges in memory: it reads its own publications back, as from a topic."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ NEWS = ClusterNews(
 
 
 def moment(seconds: float, *, wall_offset_seconds: float = 0.0) -> Moment:
-    """The moment so long after the start, on all clocks."""
+    """The moment this long after the start, on all clocks."""
     wall = START + timedelta(seconds=seconds + wall_offset_seconds)
     return Moment(wall, 1000.0 + seconds, BootMoment(BOOT, 5_000_000 + round(seconds * 1000)))
 
@@ -84,7 +84,7 @@ def volume(free: int, name: str = "/dev/sda1", **fields: Any) -> VolumeObservati
 
 
 def applied_state(state: State = State.OPEN, **fields: Any) -> AppliedState:
-    """What a plug-in says that exempts the agent."""
+    """The report of a plug-in that exempts the agent."""
     said = AppliedState(
         schema_version=1,
         plugin_version="1",
@@ -168,7 +168,7 @@ class Bench:
         self._echoed = 0
 
     def run(self, *arrivals: Arrival, after: float = 0.2, wall_offset_seconds: float = 0.0) -> CycleReport:
-        """Run a cycle ``after`` so many seconds, with these records arriving after our own."""
+        """Run a cycle ``after`` this many seconds, with these records arriving after our own."""
         self.seconds += after
         own = [arrival(1, document) for document in self.ports.published[self._echoed :] if self.echoes]
         self._echoed = len(self.ports.published)
@@ -206,11 +206,11 @@ def arrival(key: int | str, value: Mapping[str, Any] | bytes | None, **headers: 
 
 
 def state(report: CycleReport) -> str | None:
-    """What was decided, if anything was."""
+    """The decision, if there was any."""
     return None if report.decision is None else report.decision.state.value
 
 
 def order(until_seconds: float, **fields: Any) -> dict[str, Any]:
-    """The value of a hold or another order, which ends so long after the start."""
+    """The value of a hold or another order, which ends this long after the start."""
     until = format_utc(START + timedelta(seconds=until_seconds))
     return {"Until": until, "Reason": "a test", "Actor": "alice", **fields}

@@ -1,4 +1,4 @@
-"""The mode that is written, for every combination of what is known."""
+"""The mode that is written, for every combination of inputs."""
 
 from __future__ import annotations
 

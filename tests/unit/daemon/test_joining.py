@@ -1,4 +1,4 @@
-"""When a broker became active is told by the topic: who saw it writes it, and all judge by it."""
+"""The topic records when a broker became active: the agent that sees it writes it, and all judge by it."""
 
 from __future__ import annotations
 

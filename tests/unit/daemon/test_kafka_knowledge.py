@@ -1,4 +1,4 @@
-"""What the Kafka clients have said so far, as cycles and people need it."""
+"""The Kafka clients' answers so far, as cycles and people need them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def knowledge() -> KafkaKnowledge:
 
 
 def wrong(knowledge: KafkaKnowledge) -> dict[str, str]:
-    """What is wrong, by subject."""
+    """The present troubles, by subject."""
     return {trouble.subject: trouble.sentence for trouble in knowledge.standing()}
 
 

@@ -59,7 +59,7 @@ def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: P
 
 
 def test_a_refusal_half_way_leaves_no_client_open(tmp_path: Path) -> None:
-    # what only the reader's client refuses, when those before it are there
+    # a refusal of the reader's client alone, when those before it are there
     kafka = {"bootstrap.servers": "127.0.0.1:1", "session.timeout.ms": 400_000}
     settings = settings_in(tmp_path, kafka=kafka)
     before = len(client_threads())

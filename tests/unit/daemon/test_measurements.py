@@ -1,4 +1,4 @@
-"""What a cycle becomes as metrics."""
+"""A cycle's metrics."""
 
 from __future__ import annotations
 

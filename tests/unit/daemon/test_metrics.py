@@ -50,7 +50,7 @@ def metrics() -> AgentMetrics:
 
 
 def series(metrics: AgentMetrics) -> dict[str, float]:
-    """Return what a scrape says: series as text, e.g. ``name{a="b"}``, with its value."""
+    """Return the content of a scrape: series as text, e.g. ``name{a="b"}``, with its value."""
     found = {}
     for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
         for sample in family.samples:

@@ -1,4 +1,4 @@
-"""What is told of cycles: what changes, once; what stays, only when debugging."""
+"""Messages about cycles: changes, once; constant states, only when debugging."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_an_unchanged_cycle_is_for_debugging(told: Told) -> None:
 def test_a_factor_that_moves_is_not_told_step_by_step(told: Told) -> None:
     told.bench.ports.volumes = (volume(15),)
     assert len([*told.run(), *told.run()]) == 2
-    told.bench.ports.volumes = (volume(16),)  # less held: its record, still the lower one, speaks
+    told.bench.ports.volumes = (volume(16),)  # less held: its record, still the lower one, counts
     assert told.run() == []
 
 

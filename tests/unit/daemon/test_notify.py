@@ -1,4 +1,4 @@
-"""systemd hears what it waits for, on a real socket; nobody else hears anything."""
+"""systemd gets its notifications, on a real socket; no other process does."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Every order gets into the history, whoever lives, and seldom twice."""
+"""Every order gets into the history, whichever agents live, and seldom twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Agents:
         return None
 
     def run(self, ordered_at: int, until: int) -> list[tuple[int, int]]:
-        """Every agent reads the order at that second; what it knows ends with its instance."""
+        """Every agent reads the order at that second; its knowledge ends with its instance."""
         turns: dict[str, OrderTurns] = {}
         for second in range(until):
             alive = {i: name for i in self.lives if (name := self.instance(i, second)) is not None}
@@ -83,7 +83,7 @@ def test_no_order_is_missing_as_long_as_one_agent_lives(ends: list[int], begins:
     """Three agents die and start again whenever they like; the fourth lives."""
     lives = {i + 1: [(0, end), (end + begins[i], 10_000)] for i, end in enumerate(ends)}
     written = Agents({**lives, 4: ALWAYS}).run(ordered_at=100, until=400)
-    # what was handed over is in the log some seconds later, if its agent lives until then
+    # a record that was handed over is in the log some seconds later, if its agent lives until then
     kept = [at for at, by in written if not at < (ends[by - 1] if by < 4 else 0) < at + WRITTEN_SECONDS]
     assert kept
 

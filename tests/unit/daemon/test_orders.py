@@ -1,4 +1,4 @@
-"""What operators ordered, in sentences."""
+"""Operators' orders, in sentences."""
 
 from __future__ import annotations
 

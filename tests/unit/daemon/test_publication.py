@@ -54,7 +54,7 @@ def test_the_first_record_is_due_and_then_one_each_interval() -> None:
         (500, 5, 60, 10),  # 50 reports a second of all together
         (1000, 5, 60, 15),  # and yet four until the record is stale
         (1000, 5, 120, 20),
-        (1000, 30, 60, 30),  # what is asked for is no less
+        (1000, 30, 60, 30),  # the requested interval is no less
     ],
 )
 def test_in_a_large_cluster_each_reports_less_often(

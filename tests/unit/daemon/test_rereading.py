@@ -1,4 +1,4 @@
-"""What is read from the topic's beginning, before it is known what of it still holds."""
+"""Records from the topic's beginning, before it is known which of them still hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two agents for one broker: who else reports, and when nobody waits for them any longer."""
+"""Two agents for one broker: the other reporter, and the end of waiting for it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_a_long_lease_covers_no_more_than_the_patience() -> None:
 
 @pytest.mark.accepts("F2")
 def test_a_disk_that_was_never_seen_is_no_breach_to_act_upon_at_once() -> None:
-    # What is not known would mean OPEN, while the earlier instance holds producers for another broker's disk.
+    # The unknown state would mean OPEN, while the earlier instance holds producers for another broker's disk.
     bench = Bench(settings=replace(SETTINGS, policy=PolicySettings(FallbackAction.OPEN)), covered_seconds=20)
     bench.news = NOBODY_ANSWERS
     unseen = Failure(None, "not sampled yet")

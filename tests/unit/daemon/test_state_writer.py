@@ -1,4 +1,4 @@
-"""What is remembered reaches its file, and nobody waits for its disk."""
+"""The agent's memory reaches its file, and no cycle waits for its disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TLS and users of the metrics endpoint, as its web configuration says at the moment."""
+"""TLS and users of the metrics endpoint, by its web configuration at the moment."""
 
 from __future__ import annotations
 

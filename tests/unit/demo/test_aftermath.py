@@ -1,4 +1,4 @@
-"""What the brokers' logs and volumes tell after a disk has run full."""
+"""The evidence in the brokers' logs and volumes after a disk has run full."""
 
 from __future__ import annotations
 

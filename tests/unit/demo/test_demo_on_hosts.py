@@ -1,4 +1,4 @@
-"""What `make demo` tells the hosts' tool and the inventory, and how it tells of its steps."""
+"""The inputs of `make demo` to the hosts' tool and the inventory, and its reports about its steps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_inventory_has_the_limits_and_the_log_dirs_of_the_plan() -> None:
 
 
 def told(*, terminal: bool) -> str:
-    """What is printed about one step of a play."""
+    """The output about one step of a play."""
     text = io.StringIO()
     steps = Steps(Console(file=text, width=80, force_terminal=terminal, highlight=False, markup=False))
     with steps.step("boot [three] hosts") as step:

@@ -18,7 +18,7 @@ def test_it_takes_no_directory_that_somebody_else_has_filled(tmp_path: Path) -> 
     with pytest.raises(DirectoryTaken):
         require_own_directory(tmp_path / "thesis.tex")
     (tmp_path / MARKER).write_text("", "utf-8")
-    require_own_directory(tmp_path)  # what a playground that was killed has left
+    require_own_directory(tmp_path)  # the remains of a playground that was killed
 
 
 def test_the_smallest_disk_is_the_follower_s() -> None:

@@ -1,4 +1,4 @@
-"""A reserved port is a server's alone, and nobody else's while the server is away."""
+"""A reserved port is a server's alone, and stays reserved while the server is away."""
 
 from __future__ import annotations
 

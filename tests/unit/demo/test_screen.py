@@ -1,4 +1,4 @@
-"""What the demo shows fits the terminal and says what is the case."""
+"""The demo's output fits the terminal and is true."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ LONG_NAME = "/dev/mapper/" + "v" * 60
 
 
 def status_of(*records: Any, active: frozenset[int], **local: Any) -> dict[str, Any]:
-    """The document as `kquota status` has it, of a broker 1 whose host says nothing more than ``local``."""
+    """The document as `kquota status` has it, of a broker 1 whose host reports only ``local``."""
     view = fold(*records)
     situation = Situation(active)
     decision = decide(view, situation, PolicySettings(staleness=STALENESS), NOW)

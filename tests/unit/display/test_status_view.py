@@ -123,7 +123,7 @@ def test_this_host_s_broken_glass_does_not_hide_who_holds_producers() -> None:
         ("enforce", 20, "enforce", False),
         ("observe", 20, None, True),
         ("enforce", 20, None, False),
-        # The agent has gone, and the broker has started anew: it holds producers by its own mode.
+        # The agent has gone, and the broker has started again: it holds producers by its own mode.
         ("observe", 0, "enforce", False),
         ("observe", 0, None, False),
         (None, None, "observe", True),

@@ -1,4 +1,4 @@
-"""What the tool for throw-away hosts decides without making any."""
+"""Decisions of the tool for throw-away hosts, without making any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for the roles and plays as they are written, without a host to try them on."""
+"""Properties of the roles and plays as they are written, without a host to try them on."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_brokers_are_restarted_one_by_one_with_a_healthy_cluster_before_and_afte
 
 
 def sees_secrets(task: dict[str, Any]) -> bool:
-    """Whether a task's result holds what may be a password."""
+    """Whether a task's result may hold a password."""
     writes = "kquota_agent_secrets_dir" in str(task.get("ansible.builtin.copy", ""))
     reads = "ansible.builtin.slurp" in task and "applied.json" not in str(task)
     return writes or reads

@@ -1,4 +1,4 @@
-"""A consumer and an admin that do what a test says, for the reader's tests."""
+"""A scripted consumer and admin, for the reader's tests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Message:
 
 
 class Script:
-    """What the reader meets: its client, its consumer, the state of its connection, and the admin."""
+    """The reader's surroundings: its client, its consumer, the state of its connection, and the admin."""
 
     def __init__(self) -> None:
         self.made_with: tuple[Any, ...] = ()

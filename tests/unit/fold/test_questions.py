@@ -1,4 +1,4 @@
-"""What is asked about the topic, and when; the answers come later."""
+"""The questions about the topic, and their times; the answers come later."""
 
 from __future__ import annotations
 

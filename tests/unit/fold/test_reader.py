@@ -1,4 +1,4 @@
-"""The reader on a scripted client: what it hands over when the log below it is cut."""
+"""The reader on a scripted client: its output when the log below it is cut."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
 
 class Fetched:
-    """What a poll returns: a record, or an error of the partition."""
+    """The result of a poll: a record, or an error of the partition."""
 
     def __init__(self, offset: int, code: int | None = None) -> None:
         self._offset = offset
@@ -49,7 +49,7 @@ class Fetched:
 
 
 class Log:
-    """A topic of one partition, its admin and its consumer; ``end`` moves as somebody writes or cuts."""
+    """A topic of one partition, its admin and its consumer; ``end`` moves with writes and cuts."""
 
     generation = 1
     problem = None

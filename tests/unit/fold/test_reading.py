@@ -1,4 +1,4 @@
-"""What the reader hands over, and what it does, for whatever its consumer and its admin say."""
+"""The reader's output and actions for any answers of its consumer and its admin."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
 
 @pytest.fixture
 def seen(script: Script) -> Iterator[list[Any]]:
-    """What the reader has handed over; it begins to read when it is asked for."""
+    """The reader's output; it begins to read when it is asked for."""
     seen: list[Any] = []
     reader = reading.TopicReader(NOWHERE, "t", script, seen.append, topic_interval_seconds=0.05)  # type: ignore[arg-type]
     reader.start()

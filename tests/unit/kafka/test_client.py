@@ -1,4 +1,4 @@
-"""A client that is built anew when its credential files change, with a fake in place of librdkafka's."""
+"""A client that is built again when its credential files change, with a fake in place of librdkafka's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNREADABLE = KafkaException(KafkaError(KafkaError._INVALID_ARG, "ssl.key.locatio
 
 
 class Bench:
-    """A RotatingClient on a clock of ours, whose builds end as they are told."""
+    """A RotatingClient on a clock of ours, whose builds end as the test decides."""
 
     def __init__(self, directory: Path) -> None:
         self.key = directory / "agent.key"
@@ -46,7 +46,7 @@ class Bench:
         )
 
     def repair_permissions(self) -> None:
-        """As chmod does it, in another tick of the file system's clock than what was before."""
+        """As chmod does it, in another tick of the file system's clock than before."""
         before = self.key.stat().st_ctime_ns
         while self.key.stat().st_ctime_ns == before:
             self.key.chmod(0o640)
@@ -104,7 +104,7 @@ def test_credentials_that_can_not_be_used_are_tried_again_and_not_in_a_hurry(ben
         bench.now_seconds += CREDENTIALS_LOOK_SECONDS
         client.refresh()
     assert bench.builds == builds + 4
-    bench.refusal = None  # what was wrong was not the file: a directory above it, say
+    bench.refusal = None  # the defect was not in the file, but for example in a directory above it
     bench.now_seconds += CREDENTIALS_RETRY_SECONDS
     client.refresh()
     assert (client.problem, client.generation) == (None, 2)

@@ -1,4 +1,4 @@
-"""Errors in plain words. The texts are librdkafka's own, as it was heard to say them against real brokers."""
+"""Errors in plain words. The texts are librdkafka's own, as seen against real brokers."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_all_brokers_down_is_told_with_the_reason_heard_just_before() -> None:
     watch.on_error(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert watch.all_brokers_down
     assert [failure.broker for failure in told] == ["10.0.0.1:9093"] * 2
-    # What concerns a topic is told to whoever asked for it, and is no failure of the connection.
+    # An error of a topic is reported to the code that uses it, and is no failure of the connection.
     watch.on_error(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "t-1 [0]: topic does not exist"))
     assert len(told) == 2
 

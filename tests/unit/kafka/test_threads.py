@@ -1,4 +1,4 @@
-"""The threads that talk to Kafka live on, whatever goes wrong in them: nobody notices that one has ended."""
+"""The threads that talk to Kafka live on after any failure: the end of one would go unnoticed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
 
 class Mistaken:
-    """Fails in a way that nobody expects, and tells when it is asked once more."""
+    """Fails in an unexpected way, and signals when it is asked once more."""
 
     def __init__(self) -> None:
         self.asked = 0

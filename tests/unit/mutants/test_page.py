@@ -1,4 +1,4 @@
-"""The page of mutants says what the last campaigns came to."""
+"""The page of mutants has the results of the last campaigns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mutmut left of a campaign, read without mutmut."""
+"""mutmut's files of a campaign, read without mutmut."""
 
 from __future__ import annotations
 

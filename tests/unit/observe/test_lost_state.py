@@ -17,7 +17,7 @@ from tests.unit.observe.test_volumes import MOUNTS, UUID_1, UUID_2, look, proper
 def unformatted(
     *formatted: bool | None, accept: bool = False, mount_id: int = 1
 ) -> tuple[VolumeObservation, ...]:
-    """What becomes of log dirs that were never seen, the first of them on the mount with this id."""
+    """The state of log dirs that were never seen, the first of them on the mount with this id."""
     names = [f"/data/{number}" for number, _ in enumerate(formatted, start=1)]
     looks = {
         name: replace(look(name, mount_id if name == "/data/1" else 12), formatted=one)

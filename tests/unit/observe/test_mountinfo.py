@@ -74,7 +74,7 @@ def test_binds_and_subvolumes_share_the_device_number() -> None:
     ("path", "fault"),
     [
         ("/data/1", None),
-        # A service's sandbox: the mount says ro, the file system takes writes.
+        # A service's sandbox: the mount is ro, the file system takes writes.
         ("/data/ro", None),
         ("/data/gone", "the kernel has made the file system read-only after an error"),
         ("/data/shut", "the file system has been shut down"),

@@ -1,4 +1,4 @@
-"""Log dirs that the broker has taken offline are told apart from volumes that can't be judged."""
+"""Log dirs that the broker has taken offline are distinguished from volumes that can't be judged."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def bound(
     log_dirs: tuple[LogDirLook, ...] = BOTH,
     before: dict[str, tuple[str, ...]] | None = None,
 ) -> BoundLimits:
-    """What becomes of these paths; ``looks`` are those at paths that are no log dirs."""
+    """The result for these paths; ``looks`` are those at paths that are no log dirs."""
     limits = LimitsSection.model_validate({"volumes": volumes})
     resolution = resolved(",".join(one.log_dir for one in log_dirs), *log_dirs)
     everything = {one.log_dir: one for one in (*log_dirs, *looks)}

@@ -229,7 +229,7 @@ def test_a_uuid_told_by_the_kernel_wins_over_udevs() -> None:
 
 @pytest.mark.accepts("A30")
 def test_a_uuid_that_is_not_told_any_more_leaves_the_volume_what_it_was() -> None:
-    # Only the kernel tells it here, and only to who may list the directory: a latch is bound to the id.
+    # Only the kernel has it here, and only for users that may list the directory: a latch is bound to the id.
     def seen(one: LogDirLook, before: Resolution | None, mounts: MountTable = MOUNTS) -> Resolution:
         remembered = {} if before is None else before.found
         return resolve(properties("/data/1/k"), {"/data/1/k": one}, mounts, remembered)

@@ -1,4 +1,4 @@
-"""What hosts install from wheels."""
+"""The wheels that hosts install."""
 
 from __future__ import annotations
 

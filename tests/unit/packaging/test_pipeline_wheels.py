@@ -1,4 +1,4 @@
-"""What hosts of the pipeline install: chosen from the lock by their Python, named by digest."""
+"""The wheels of the pipeline's hosts: chosen from the lock by their Python, named by digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The units: what the agent's work and the brokers' leases ask of them."""
+"""The units: the requirements of the agent's work and the brokers' leases."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_snapshot_called_back_in_place_of_one_that_was_delivered_is_sent_again
 
 
 class SlowlyExplained(LateProducer):
-    """A producer that loses its first record, and takes its time to say why."""
+    """A producer that loses its first record, and takes its time to give the reason."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class SlowlyExplained(LateProducer):
         self.tally.failed(failure)
 
     def report(self, _failure: KafkaFailure) -> None:
-        """Nobody is told."""
+        """Report nothing."""
 
     def purge_unsent(self) -> None:
         """Nothing waits."""
@@ -155,7 +155,7 @@ def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
 
 
 class UnknownTopic:
-    """What librdkafka makes of a topic that it knows to be missing: it does not even take the record."""
+    """librdkafka's reaction to a topic that it knows to be missing: it does not even take the record."""
 
     def produce(self, *_: Any, **__: Any) -> None:
         raise KafkaException(KafkaError(KafkaError._UNKNOWN_TOPIC))

@@ -1,4 +1,4 @@
-"""What a topic must be like."""
+"""The required settings of a topic."""
 
 from __future__ import annotations
 

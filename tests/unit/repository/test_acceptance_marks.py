@@ -1,4 +1,4 @@
-"""Reading the marks that say which statement a test proves."""
+"""Reading the marks that name the statement a test proves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every document."""
+"""Properties of every document."""
 
 from __future__ import annotations
 

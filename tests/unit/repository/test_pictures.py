@@ -1,4 +1,4 @@
-"""Pictures of terminals are drawn from what is printed, and load nothing from elsewhere."""
+"""Pictures of terminals are drawn from real output, and load nothing from elsewhere."""
 
 from __future__ import annotations
 

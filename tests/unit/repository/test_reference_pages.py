@@ -1,4 +1,4 @@
-"""The reference pages are what the code says today."""
+"""The reference pages match the code of today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release is made with."""
+"""The requirements of a release."""
 
 from __future__ import annotations
 

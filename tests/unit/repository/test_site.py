@@ -1,4 +1,4 @@
-"""What the site is made from: every page in the navigation, every link to something that is there."""
+"""The parts of the site: every page in the navigation, every link to an existing target."""
 
 from __future__ import annotations
 

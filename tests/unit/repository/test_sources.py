@@ -1,4 +1,4 @@
-"""What holds for every source file."""
+"""Properties of every source file."""
 
 from __future__ import annotations
 

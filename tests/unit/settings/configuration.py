@@ -27,5 +27,5 @@ def problems(text: str, environ: Mapping[str, str] | None = None) -> tuple[Probl
 
 
 def problems_of(more: str, environ: Mapping[str, str] | None = None) -> dict[str, Problem]:
-    """Return what is wrong with the minimal configuration and ``more``, by key."""
+    """Return the problems of the minimal configuration and ``more``, by key."""
     return {problem.key: problem for problem in problems(MINIMAL + more, environ)}

@@ -1,4 +1,4 @@
-"""librdkafka's names pass untouched; what kquota owns is refused; secrets are never shown."""
+"""librdkafka's names pass untouched; kquota's own are refused; secrets are never shown."""
 
 import importlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Each value is read exactly, or refused with what is allowed."""
+"""Each value is read exactly, or refused with the allowed values."""
 
 import json
 from fractions import Fraction

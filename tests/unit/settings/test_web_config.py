@@ -1,4 +1,4 @@
-"""The web configuration of the metrics endpoint: what exporters know, and nothing that would be ignored."""
+"""The web configuration of the metrics endpoint: the exporters' keys, and no ignored ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent remembers survives, and a broken memory loosens nothing."""
+"""The agent's memory survives, and a broken memory loosens nothing."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def give(path: Path, uid: int) -> Owner:
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[Owner]:
-    """To whom root gives its files; whoever runs these tests passes for root."""
+    """The user whom root gives its files; the user of these tests passes for root."""
     calls: list[Owner] = []
     fchown = os.fchown
 

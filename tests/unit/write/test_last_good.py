@@ -31,7 +31,7 @@ class Place:
 
 
 def load_or_last_good(file: Path, environ: Mapping[str, str]) -> tuple[Settings, SettingsError | None]:
-    """Return what an agent starts with, and what is wrong with the present configuration."""
+    """Return the settings that an agent starts with, and the problem of the present configuration."""
     configuration = ConfigurationFile(file, environ)
     try:
         settings = configuration.load()

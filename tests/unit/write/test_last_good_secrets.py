@@ -1,4 +1,4 @@
-"""What the memory of the last good configuration keeps of the environment: no secret."""
+"""The memory of the last good configuration keeps no secret of the environment."""
 
 from __future__ import annotations
 

@@ -10,4 +10,4 @@ _Linear = ansible_mitogen.loaders.strategy_loader.get("linear", class_only=True)
 
 
 class StrategyModule(ansible_mitogen.strategy.StrategyMixin, _Linear):
-    """What Ansible looks for in a file of this folder."""
+    """The class that Ansible looks for in a file of this folder."""
