@@ -29,7 +29,9 @@ def test_after_a_write_that_failed_nobody_knows_what_the_file_says() -> None:
     bench.settle()
     hold = order(3600, Action="pause")
     assert bench.run(arrival("hold", hold)).written
-    bench.ports.write_error = "Input/output error"  # for example of the directory's fsync: the new file is in place
+    bench.ports.write_error = (
+        "Input/output error"  # such as of the directory's fsync: the new file is in place
+    )
     assert state(bench.run(arrival("hold", None))) == "OPEN"
     bench.ports.write_error = None
     held = bench.run(arrival("hold", hold))
