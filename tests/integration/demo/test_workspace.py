@@ -1,4 +1,4 @@
-"""Whatever ends the owner of a workspace: no process, mount, loop device or file outlives it."""
+"""No process, mount, loop device or file outlives the owner of a workspace, however it ends."""
 
 from __future__ import annotations
 

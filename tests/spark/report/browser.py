@@ -39,7 +39,7 @@ class Browser:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Runtime", "Log"):
             self.call(f"{domain}.enable")
-        # Whatever the page might ask for, it gets nothing.
+        # The page gets nothing, for any request.
         self.call(
             "Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0,
             uploadThroughput=0,

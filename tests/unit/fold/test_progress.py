@@ -71,7 +71,7 @@ def test_a_restart_forgets_everything() -> None:
 def test_never_caught_up_before_the_last_record_below_the_end(
     end: int, offsets: set[int], asked_after: int
 ) -> None:
-    """Whatever compaction has removed and whenever the end is learnt."""
+    """For any compacted records, and any time of learning the end."""
     progress = ReadingProgress()
     progress.begin({0})
     below = sorted(offset for offset in offsets if offset < end)
