@@ -57,7 +57,7 @@ test-unit: deps ## The tests that need neither Kafka nor root
 	$(PY) -m pytest tests/unit $(PYTEST_ARGS)
 
 .PHONY: test-model
-test-model: deps ## Visit every state of a small cluster, and say how many there were
+test-model: deps ## Visit every state of a small cluster, and print their number
 	$(PY) -m pytest tests/model -m "not long" -s $(PYTEST_ARGS)
 
 .PHONY: fuzz
@@ -176,7 +176,7 @@ kafka-jars: deps ## Fetch the Kafka that tests and demonstrations run on, once, 
 	@$(PY) -m testbed.loopback.class_archive
 
 .PHONY: bench
-bench: deps callback ## Measure how producers are held, beside a peer and a stock broker (BENCH_ARGS="--resume")
+bench: deps callback ## Measure how producers are held, compared with a peer and a stock broker (BENCH_ARGS="--resume")
 	$(AS_ROOT) $(PY) -m bench $(BENCH_ARGS)
 
 .PHONY: soak
@@ -184,19 +184,19 @@ soak: deps callback ## Random faults for an hour on a real fleet; fails on a lea
 	SOAK_MINUTES=$(or $(SOAK_MINUTES),60) $(AS_ROOT) $(PY) -m pytest tests/integration/soak -s $(PYTEST_ARGS)
 
 .PHONY: fault
-fault: deps-fleet callback ## Inject one fault and say what was expected and what was seen (F=F13)
+fault: deps-fleet callback ## Inject one fault and print the expected and the observed state (F=F13)
 	$(AS_ROOT) $(PY) -m tools.faults run $(F)
 
 .PHONY: faults
-faults: deps-fleet callback ## Inject all of them, and write what was seen to docs/failure-modes.md (FAULTS_ARGS="--resume")
+faults: deps-fleet callback ## Inject all of them, and write the results to docs/failure-modes.md (FAULTS_ARGS="--resume")
 	$(AS_ROOT) $(PY) -m tools.faults run $(FAULTS_ARGS)
 
 .PHONY: failure-modes
-failure-modes: deps ## Write docs/failure-modes.md anew
+failure-modes: deps ## Write docs/failure-modes.md again
 	$(PY) -m tools.faults page
 
 .PHONY: scale
-scale: deps ## Measure an agent beside 1,000 brokers and simulate fleets over days (SCALE_ARGS="--only fleet")
+scale: deps ## Measure an agent in a cluster of 1,000 brokers and simulate fleets over days (SCALE_ARGS="--only fleet")
 	$(PY) -m bench.scale $(SCALE_ARGS)
 
 .PHONY: demo-pipeline
@@ -204,7 +204,7 @@ demo-pipeline: deps-pipeline ## A month of a made-up cluster, analysed: report, 
 	.venv-pipeline/bin/kquota-pipeline demo $(DEMO_ARGS)
 
 .PHONY: bench-spark
-bench-spark: deps-pipeline ## Measure what the pipeline costs, beside DuckDB (BENCH_ARGS="--full": 690 million samples, too)
+bench-spark: deps-pipeline ## Measure the cost of the pipeline, compared with DuckDB (BENCH_ARGS="--full": 690 million samples, too)
 	$(PIPELINE_PY) -m bench.pipeline $(BENCH_ARGS)
 
 .PHONY: deps
@@ -243,15 +243,15 @@ audit: deps ## Compare the dependencies with their locks and with themselves; li
 	$(PY) -m tools.audit
 
 .PHONY: lock
-lock: deps ## Lock the Python requirements anew
+lock: deps ## Lock the Python requirements again
 	tools/lock.sh
 
 SCENARIO ?= default
 # What scenarios need besides the packages of this version.
 NEEDED_upgrade = packages-of-previous-version
 NEEDED_wheels = packages-of-previous-version dist/agent-wheels/3.13/wheels.txt
-# With RESIDENT=1, tasks are done by processes that stay on the hosts, in a fraction of the time. They are told where
-# Python is: a task for one host (run_once) would find it out there, and tell all.
+# With RESIDENT=1, processes that stay on the hosts do the tasks, in a fraction of the time. The path of Python
+# is set: a task for one host (run_once) would detect it there, and use it for all.
 RESIDENT_STRATEGY = ANSIBLE_STRATEGY=resident ANSIBLE_STRATEGY_PLUGINS="$(CURDIR)/extensions/molecule/shared/strategy" \
   ANSIBLE_PYTHON_INTERPRETER=/usr/bin/python3
 .PHONY: scenario
@@ -282,7 +282,7 @@ build/packages-of-all-suites: $(CALLBACK_JAR) $(PACKAGED) | deps
 
 AGENT_PYTHON ?= 3.11
 .PHONY: agent-wheels
-agent-wheels: dist/agent-wheels/$(AGENT_PYTHON)/wheels.txt ## What the role kquota_agent installs from wheels, into dist/ (AGENT_PYTHON=3.11: of its hosts)
+agent-wheels: dist/agent-wheels/$(AGENT_PYTHON)/wheels.txt ## The wheels that the role kquota_agent installs, into dist/ (AGENT_PYTHON=3.11: of its hosts)
 
 dist/agent-wheels/%/wheels.txt: $(PACKAGED) | deps
 	$(PY) -m tools.agent_wheels $* $(@D)
@@ -303,7 +303,7 @@ build/packages-of-this-suite: $(CALLBACK_JAR) $(PACKAGED) | deps
 
 PIPELINE_PYTHON ?= 3.11
 .PHONY: pipeline-wheels
-pipeline-wheels: build/pipeline-wheels-$(PIPELINE_PYTHON) ## What the role kquota_pipeline installs, into dist/ (PIPELINE_PYTHON=3.11: of its hosts)
+pipeline-wheels: build/pipeline-wheels-$(PIPELINE_PYTHON) ## The wheels that the role kquota_pipeline installs, into dist/ (PIPELINE_PYTHON=3.11: of its hosts)
 
 PIPELINE_WHEELED = $(shell find agent spark -type f -not -path '*/__pycache__/*' 2>/dev/null) requirements/pipeline.txt tools/pipeline_wheels.py
 build/pipeline-wheels-%: $(PIPELINE_WHEELED) pyproject.toml | deps-pipeline

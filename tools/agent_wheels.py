@@ -1,4 +1,4 @@
-"""What the role kquota_agent installs from wheels: `python -m tools.agent_wheels PYTHON_VERSION FOLDER`.
+"""The wheels that the role kquota_agent installs: `python -m tools.agent_wheels PYTHON_VERSION FOLDER`.
 
 FOLDER gets the locked wheels for that Python, kquota's own among them, and `wheels.txt`, which names each
 with its digest: hosts install exactly these, with neither a network nor a compiler.
@@ -21,11 +21,11 @@ _SUITES = {"3.11": "bookworm", "3.13": "trixie"}
 
 
 def gather(version: str, folder: Path) -> None:
-    """Make the folder anew.
+    """Make the folder again.
 
     Raises:
         SystemExit: nothing here can compile for that Python.
-        subprocess.CalledProcessError: a step failed; it has said why.
+        subprocess.CalledProcessError: a step failed; it has printed the reason.
     """
     suite, python = _SUITES.get(version), shutil.which(f"python{version}")
     if suite is None and python is None:

@@ -1,7 +1,7 @@
-"""``python -m tools.audit``: what can be said of the dependencies without asking anybody.
+"""``python -m tools.audit``: checks of the dependencies that need no network.
 
-Every locked requirement has a version and hashes and no address; what is installed is what is locked, and
-every file of it is what its package said; every licence is one that an Apache-2.0 product may go with.
+Every locked requirement has a version and hashes and no address; the installed packages match the locks, and
+their files match their own lists; every licence is one that an Apache-2.0 product may go with.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-# What the environment that this runs in is made from. Of the others only the locks are looked at.
+# The lock that this environment is made from. Of the others only the locks are read.
 INSTALLED_FROM = ("agent.txt", "build.txt", "dev.txt")
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)")
 _ALLOWED_LICENCES = re.compile(
@@ -37,7 +37,7 @@ class Locked:
 
 
 def read_lock(text: str) -> tuple[list[Locked], list[str]]:
-    """Return the requirements of a lock file, and what is wrong with it."""
+    """Return the requirements of a lock file, and its defects."""
     found, problems = [], []
     for entry in re.split(r"(?<!\\)\n", text):
         line = entry.replace("\\\n", " ").strip()
@@ -55,7 +55,7 @@ def read_lock(text: str) -> tuple[list[Locked], list[str]]:
 
 
 def compare(installed: Iterable[Distribution], locked: Mapping[str, set[str]]) -> Iterator[str]:
-    """Yield what is installed and not locked, or of another version."""
+    """Yield the packages that are installed and not locked, or of another version."""
     for distribution in installed:
         name = normal(distribution.name)
         if name in _NOT_LOCKED:
@@ -68,7 +68,7 @@ def compare(installed: Iterable[Distribution], locked: Mapping[str, set[str]]) -
 
 
 def altered_files(distribution: Distribution) -> Iterator[str]:
-    """Yield the files that are not what the package's own list says, as installed."""
+    """Yield the files that differ from the package's own list, as installed."""
     for file in distribution.files or ():
         if file.hash is None or file.hash.mode != "sha256":
             continue
@@ -80,7 +80,7 @@ def altered_files(distribution: Distribution) -> Iterator[str]:
 
 
 def licence_of(distribution: Distribution) -> str:
-    """Return what a package says of its licence, in one line; empty where it says nothing."""
+    """Return a package's own statement of its licence, in one line; empty without one."""
     said = distribution.metadata
     classifiers = [text for text in said.get_all("Classifier", []) if text.startswith("License :: OSI")]
     stated = [*said.get_all("License-Expression", []), *classifiers, *said.get_all("License", [])]
@@ -94,7 +94,7 @@ def normal(name: str) -> str:
 
 
 def main(repository: Path = REPOSITORY) -> int:
-    """Print what was looked at and what is wrong; return 1 if anything is."""
+    """Print the checked files and the defects; return 1 if there are any."""
     problems: list[str] = []
     locked: dict[str, set[str]] = {}
     for path in sorted((repository / "requirements").glob("*.txt")):

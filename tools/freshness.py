@@ -1,4 +1,4 @@
-"""Files that are made from the code: written anew, or with --check only seen to be fresh."""
+"""Files that are made from the code: written again, or with --check only checked to be fresh."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def asked_only_to_check(program: str, description: str | None, arguments: list[s
 
 
 def kept_fresh(path: Path, text: str, *, check: bool, command: str) -> bool:
-    """Write the file where it is stale; with ``check`` say so instead, and which command writes it.
+    """Write the file if it is stale; with ``check`` report that instead, and the command that writes it.
 
     Returns:
         Whether it is fresh now.

@@ -1,4 +1,4 @@
-"""What the role kquota_pipeline installs: `python -m tools.pipeline_wheels PYTHON_VERSION FOLDER`.
+"""The wheels that the role kquota_pipeline installs: `python -m tools.pipeline_wheels PYTHON_VERSION FOLDER`.
 
 FOLDER/pipeline-wheels gets the locked wheels for that Python, those of kquota and kquota-pipeline among
 them, and `wheels.txt`, which names each with its digest: hosts install exactly these, with neither a network
@@ -62,10 +62,10 @@ def named_with_digests(wheels: Iterable[Path]) -> str:
 
 
 def gather(version: str, folder: Path) -> None:
-    """Make both folders anew.
+    """Make both folders again.
 
     Raises:
-        subprocess.CalledProcessError: pip or Maven failed; they have said why.
+        subprocess.CalledProcessError: pip or Maven failed; they have printed the reason.
     """
     wheels, jars = folder / "pipeline-wheels", folder / "pipeline-jars"
     for old in (wheels, jars):

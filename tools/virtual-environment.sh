@@ -1,5 +1,5 @@
 #!/bin/sh
-# virtual-environment.sh [fleet|pipeline|docs|mutants|release]: makes .venv, or the environment of that name beside it, from the
+# virtual-environment.sh [fleet|pipeline|docs|mutants|release]: makes .venv, or the environment of that name, from the
 # locked requirements; does nothing when it is already made from these very locks.
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,7 +16,7 @@ case ${1:-} in
   *) echo "usage: $0 [fleet|pipeline|docs|mutants|release]" >&2; exit 2 ;;
 esac
 
-# Tests run side by side, and each make target looks after its environment: one makes it, the others wait.
+# Tests run in parallel, and each make target needs its environment: one makes it, the others wait.
 exec 9<"$lock"
 flock 9
 

@@ -1,6 +1,6 @@
 """``python -m tools.mutants``: judge the last campaigns of mutants, and write docs/mutants.md.
 
-What they came to is kept in ``tests/mutants/seen.json``; each file in ``build/mutants`` replaces its half.
+``tests/mutants/seen.json`` keeps the results; each file in ``build/mutants`` replaces its half.
 With ``--check`` the page is only seen to be fresh.
 """
 
@@ -64,7 +64,7 @@ COLUMNS = ("killed", "timed_out", "survived", "no_coverage", "equivalent")
 
 
 def missed(seen: dict[str, Results]) -> Iterator[str]:
-    """Yield what is below its target, or was not measured."""
+    """Yield the parts that are below their targets, or were not measured."""
     for half, targets in TARGETS.items():
         packages = seen.get(half, {"packages": {}})["packages"]
         for name, target in targets.items():

@@ -1,6 +1,6 @@
 """A pytest plug-in that tries mutants: it collects the tests once, and forks for each mutant.
 
-mutmut has made the mutants beside their functions, and noted which tests reach which function. The variable
+mutmut has made the mutants next to their functions, and noted which tests reach which function. The variable
 ``MUTANT_UNDER_TEST`` switches one on; a child runs the tests that reach it, until one fails. Its exit code is
 kept where mutmut keeps them. Without ``MUTANTS_TO_TRY``, a file of names, this only makes tests quicker.
 """
@@ -22,11 +22,11 @@ import pytest
 from hypothesis import Phase, settings
 
 NO_TEST_REACHES_IT = 33
-# What a mutant may take of what its tests took together, and what is added for a machine that is busy.
+# The time of a mutant, relative to that of its tests together, and the addition for a busy machine.
 PATIENCE = 10
 MORE_SECONDS = 60
 
-# A failure is enough; nobody reads the smallest example of it.
+# A failure is enough; its smallest example is not needed.
 settings.register_profile("a failure is enough", phases=(Phase.explicit, Phase.generate), database=None)
 settings.load_profile("a failure is enough")
 
@@ -101,7 +101,7 @@ class Campaign:
         if (child := self._children.pop(pid, None)) is None:
             return
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)  # what a test has left behind
+            os.killpg(pid, signal.SIGKILL)  # the remains of a test
         shutil.rmtree(child.temporary, ignore_errors=True)
         self._keep(child.meta, child.mutant, os.waitstatus_to_exitcode(status))
 

@@ -49,7 +49,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """Mutants that no test can tell from the code, and why."""
+    """Mutants that no test can distinguish from the code, and why."""
 
     class_name: str
     method: str
@@ -122,7 +122,7 @@ def read_equivalents(file: Path) -> list[Equivalent]:
 def equivalent(mutants: Iterable[Mutant], entries: Sequence[Equivalent], reported: set[str]) -> set[Mutant]:
     """Return the survivors that are proved equivalent.
 
-    Each entry of a package that is reported has to match as many as it says.
+    Each entry of a package that is reported has to match the number that it states.
     """
     survivors = alive(mutants)
     found: set[Mutant] = set()

@@ -78,7 +78,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """A mutant that no test can tell from the code, and why."""
+    """A mutant that no test can distinguish from the code, and why."""
 
     file: str
     function: str
@@ -109,7 +109,7 @@ def lines_of_functions(source: str) -> dict[str, int]:
 
 
 def read_mutants(stage: Path) -> Iterator[Mutant]:
-    """Yield what mutmut made of each file, from its notes beside the mutated files."""
+    """Yield mutmut's mutants of each file, from its notes next to the mutated files."""
     for meta in sorted((stage / "mutants/src").rglob("*.meta")):
         mutated = meta.with_suffix("")
         file = mutated.relative_to(stage / "mutants")
@@ -151,7 +151,7 @@ def read_mutants(stage: Path) -> Iterator[Mutant]:
 
 
 def outcome(exit_code: int) -> str:
-    """Return what an exit code says: whatever else ends pytest has noticed the mutant."""
+    """Return the meaning of an exit code: any other end of pytest has noticed the mutant."""
     return "timed_out" if exit_code < 0 else OUTCOMES.get(exit_code, "killed")
 
 

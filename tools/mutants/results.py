@@ -1,4 +1,4 @@
-"""What the campaigns of both languages share: the form of their results, and how a score is made."""
+"""The common part of the campaigns of both languages: the form of their results, and the score."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Survivor(TypedDict):
 
 
 class Results(TypedDict):
-    """What goes into the JSON file: how many mutants of each part came to what, and the survivors."""
+    """The content of the JSON file: the number of mutants of each part by their fate, and the survivors."""
 
     packages: dict[str, dict[str, int]]
     survivors: list[Survivor]

@@ -19,7 +19,7 @@ pip install --no-index --no-deps "$downloads"/build/pip-*.whl
 mkdir -p "$packages" "$home/bin"
 pip install --no-index --no-deps --no-compile --target "$packages" "$downloads"/wheels/*.whl
 rm -rf "$packages/bin"
-# Where the wheel lay on the building machine is nobody's business.
+# The path of the wheel on the building machine does not belong into the package.
 find "$packages" -name direct_url.json -delete
 /usr/bin/python3 "$here/leave_out.py" "$here/left-out.txt" "$packages"
 

@@ -15,7 +15,7 @@ _FORMAT = _WEB_FONT.sub("", CONSOLE_SVG_FORMAT).replace("Fira Code, monospace", 
 
 
 def save_svg(picture: RenderableType, file: Path, *, columns: int, title: str) -> None:
-    """Draw what a terminal of so many columns would show."""
+    """Draw the picture of a terminal of this many columns."""
     console = Console(
         record=True, file=io.StringIO(), width=columns, height=60, force_terminal=True, highlight=False
     )

@@ -1,4 +1,4 @@
-"""The page of commands: ``kquota`` and ``kquota-pipeline``, as --help tells them."""
+"""The page of commands: ``kquota`` and ``kquota-pipeline``, as in --help."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _position(explanations: dict[str, Explanation], name: str) -> int:
 
 
 def _prose(explanations: dict[str, Explanation], key: Key) -> list[str]:
-    """Return what is said about a key; where nothing is, what is said about its section."""
+    """Return the explanation of a key; without one, that of its section."""
     name = key.name
     while name:
         if explanations[name].prose:

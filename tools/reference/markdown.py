@@ -13,7 +13,7 @@ def head(title: str, *paragraphs: str, origin: str) -> list[str]:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return a table; what stands in a cell may be of several lines and contain bars."""
+    """Return a table; a cell may have several lines and contain bars."""
     lines = [_row(headings), "|" + "---|" * len(headings)]
     return [*lines, *(_row(row) for row in rows), ""]
 

@@ -1,4 +1,4 @@
-"""The page of metrics: what the agent tells Prometheus, as it tells it."""
+"""The page of metrics: the agent's registry, as Prometheus reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of role variables: what each role accepts, and with which default."""
+"""The page of role variables: the inputs of each role, with their defaults."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def put_in_order(folder: Path) -> None:
-    """Sort FILES.json by name, and tell MANIFEST.json its new checksum."""
+    """Sort FILES.json by name, and write its new checksum to MANIFEST.json."""
     files, manifest = folder / "FILES.json", folder / "MANIFEST.json"
     listed = json.loads(files.read_text("utf-8"))
     listed["files"].sort(key=lambda entry: entry["name"])

@@ -1,1 +1,1 @@
-"""The documentation as a site: what is in the repository, with a navigation and a search."""
+"""The documentation as a site: the repository's pages, with a navigation and a search."""

@@ -16,7 +16,7 @@ source_suffix = {".md": "markdown"}
 root_doc = "docs/index"
 language = "en"
 
-# What is written stays as it is written: quotes belong to commands.
+# The text stays as it is written: quotes belong to commands.
 smartquotes = False
 
 html_theme = "furo"

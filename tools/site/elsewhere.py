@@ -15,7 +15,7 @@ _LOADS = re.compile(
 
 
 def loaded_from_elsewhere(site: Path) -> list[str]:
-    """Return what pages, styles and pictures load from elsewhere, with where it is said."""
+    """Return the addresses that pages, styles and pictures load from elsewhere, with their places."""
     return [
         f"{path.relative_to(site)}: {found[0]}"
         for path in sorted(site.rglob("*"))

@@ -15,7 +15,7 @@ HOME = "docs/index.md"
 
 
 class NotInTheNavigation(LookupError):
-    """A page of docs/ that nobody would find; the text names it."""
+    """A page of docs/ without a way to it; the text names it."""
 
 
 def sections(navigation: Path) -> dict[str, dict[str, str | None]]:
