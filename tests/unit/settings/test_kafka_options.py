@@ -139,7 +139,7 @@ def test_a_changed_secret_makes_other_settings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "mode", "word"),
     [
-        ("secret", 0o644, "everybody"),
+        ("secret", 0o644, "every user"),
         ("", 0o600, "empty"),
         ("\n", 0o600, "empty"),
         (None, 0, "can't be read"),
