@@ -2,13 +2,16 @@
 # vale.sh ARGUMENTS: runs Vale. The first time, builds the version that go.mod and go.sum lock, into the user's cache.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-locked=$(cat "$here/go.mod" "$here/go.sum" | sha256sum | cut -c1-16)
-vale="${KQUOTA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kquota}/vale/$locked"
+cache="${KQUOTA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kquota}/vale"
+vale="$cache/$(cat "$here/go.mod" "$here/go.sum" | sha256sum | cut -c1-16)"
 
 build() {
-  scratch=$(mktemp -d)
-  trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-  export GOPATH="$scratch/path" GOCACHE="$scratch/cache" GOTOOLCHAIN=local GOFLAGS=-mod=readonly
+  scratch="$cache/building"
+  rm -rf "$scratch" # of a build that was killed
+  trap 'rm -rf "$scratch"' EXIT
+  trap 'exit 1' HUP INT TERM
+  mkdir "$scratch"
+  export GOPATH="$scratch/path" GOCACHE="$scratch/cache" GOTOOLCHAIN=local GOFLAGS="-mod=readonly -modcacherw"
   go=go
   # Debian 12 and 13 have a Go that is older than go.mod allows, or none.
   if ! (cd "$here" && go list -m >/dev/null 2>&1); then
@@ -23,9 +26,9 @@ build() {
 }
 
 if [ ! -x "$vale" ]; then
-  mkdir -p "${vale%/*}"
+  mkdir -p "$cache"
   # One builds, others wait.
-  exec 9>"${vale%/*}/lock"
+  exec 9>"$cache/lock"
   flock 9
   [ -x "$vale" ] || (build)
   exec 9<&-
