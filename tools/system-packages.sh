@@ -1,17 +1,17 @@
 #!/bin/sh
-# system-packages.sh [fleet] [browser]: installs what the make targets need from Debian and is missing here; says so and
+# system-packages.sh [fleet] [browser]: installs the Debian packages that the make targets need and that are missing here; reports them and
 # stops where it may not. With fleet, also what the throw-away hosts with systemd are made with; with browser, the one
 # that pages are looked at and photographed in.
 set -eu
 
-# Tests run side by side, and apt serves one at a time. Whoever calls it here holds this lock.
+# Tests run in parallel, and apt serves one at a time. Its callers here hold this lock.
 exec 9<"$0"
 flock 9
 
 missing=""
 need() { missing="$missing $1"; }
 
-# Asked for by what is needed, not by package name: a JDK or Python from elsewhere serves as well.
+# Checked by the needed program, not by package name: a JDK or Python from elsewhere serves as well.
 command -v gcc >/dev/null || need gcc
 command -v pkg-config >/dev/null || need pkg-config
 pkg-config --exists libsystemd 2>/dev/null || need libsystemd-dev
@@ -65,7 +65,7 @@ if [ -n "$missing" ]; then
   echo "Installing from Debian:$missing"
   $as_root apt-get update -q >/dev/null
   # shellcheck disable=SC2086  # a list of words on purpose
-  $as_root env DEBIAN_FRONTEND=noninteractive $line >/dev/null 9<&- # what it starts need not hold the lock
+  $as_root env DEBIAN_FRONTEND=noninteractive $line >/dev/null 9<&- # the processes that it starts need not hold the lock
 fi
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {

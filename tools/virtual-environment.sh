@@ -20,7 +20,7 @@ esac
 exec 9<"$lock"
 flock 9
 
-made_from() { # what the environment depends on
+made_from() { # the inputs of the environment
   python3 -V
   cat requirements/build.txt "$lock"
   for folder in $ours; do cat "$folder/pyproject.toml"; done
@@ -28,14 +28,14 @@ made_from() { # what the environment depends on
 wanted=$(made_from | sha256sum | cut -d' ' -f1)
 [ "$(cat $venv/.made-from 2>/dev/null || true)" = "$wanted" ] && exit 0
 
-# What a link leads to belongs to another copy of the sources, and would be emptied.
+# The target of a link belongs to another copy of the sources, and would be emptied.
 [ ! -L $venv ] || { echo "$venv is a link, and not made from these locks: remove it, then run this again" >&2; exit 1; }
 
 echo "Making $venv from the locked requirements"
 python3 -m venv --clear $venv
 pip="$venv/bin/python -m pip --disable-pip-version-check install --quiet"
 $pip --require-hashes -r requirements/build.txt
-# Source distributions among them are built with the locked build tools, not with what is newest today.
+# Source distributions among them are built with the locked build tools, not with the newest ones.
 $pip --require-hashes --no-build-isolation -r "$lock"
 for folder in $ours; do $pip --no-deps --no-build-isolation --editable "$folder"; done
 echo "$wanted" > $venv/.made-from

@@ -69,7 +69,7 @@ CASES = (
     flag(
         "KquotaTopicRefused",
         'kquota_undetermined{broker="", cause="topic-refused"}',
-        "The usage topic of cluster c is not configured as it has to be",
+        "The usage topic of cluster c has settings under which reports could be lost",
         {"cluster_id": "c"},
         info=True,
     ),
@@ -158,7 +158,7 @@ CASES = (
     down(
         "KquotaEnforcementUnverified",
         "kquota_applied_known",
-        "The plug-in of the broker on kafka1:9464 does not say what it does",
+        "The plug-in of the broker on kafka1:9464 does not report its state",
     ),
     Case(
         "KquotaNotEnforcing",

@@ -1,6 +1,6 @@
 #!/bin/sh
 # build-wheels.sh DOWNLOADS WHEELS [PYTHON]: wheels of all that is in DOWNLOADS/agent into WHEELS. Those of source
-# distributions are made by PYTHON, /usr/bin/python3 by default, with what is in DOWNLOADS/build. Uses no network.
+# distributions are made by PYTHON, /usr/bin/python3 by default, with the content of DOWNLOADS/build. Uses no network.
 set -eu
 export PIP_ROOT_USER_ACTION=ignore
 # No trace of the folder, of another name each time, in which the compiler runs.

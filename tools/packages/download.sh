@@ -1,7 +1,7 @@
 #!/bin/sh
 # download.sh PYTHON_VERSION FOLDER: the locked requirements of the agent for that Python into FOLDER/agent, and what they
 # are built with into FOLDER/build.
-# Wheels where there are any; what is only a source distribution is built later, by the suite's own compiler.
+# Wheels where there are any; source distributions are built later, by the suite's own compiler.
 set -eu
 cd "$(dirname "$0")/../.."
 python_version=$1 folder=$2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what building the packages needs and is missing here; says so and stops where it may not.
+# Installs the missing prerequisites of building the packages; reports them and stops if it may not.
 # Suites that are not this machine's own are named as arguments.
 set -eu
 

@@ -35,5 +35,5 @@ from kquota.cli.main import main
 main()
 SCRIPT
 chmod 755 "$home/bin/kquota"
-# Nobody may write there later. Not checked against the sources' times, which packaging changes.
+# No user may write there later. Not checked against the sources' times, which packaging changes.
 /usr/bin/python3 -m compileall -q -s "$stage" -p / --invalidation-mode unchecked-hash "$packages"

@@ -11,7 +11,7 @@ umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# archive FOLDER NAME…: prints a .tar.gz of what is in FOLDER, without a trace of when and by whom it was made
+# archive FOLDER NAME…: prints a .tar.gz of the content of FOLDER, without a trace of its time and its maker
 archive() {
   folder=$1; shift
   tar --create --directory "$folder" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \

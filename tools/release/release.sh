@@ -2,13 +2,13 @@
 # release.sh: a release into dist/release, built twice; fails where the two differ.
 set -eu
 cd "$(dirname "$0")/../.."
-[ -z "$(git status --porcelain)" ] || { echo "There are changes that are not committed: a release is what is committed." >&2; exit 1; }
+[ -z "$(git status --porcelain)" ] || { echo "There are changes that are not committed: a release is built from commits." >&2; exit 1; }
 version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py)
 if grep -q "^## \[$version\] - unreleased" CHANGELOG.md; then
-  echo "note: CHANGELOG.md says that $version is unreleased" >&2
+  echo "note: $version is unreleased in CHANGELOG.md" >&2
 fi
 
-# At two places with names of different lengths, so that neither can be in what is built.
+# At two places with names of different lengths, so that neither can be in the results.
 first=dist/release second=dist/release-built-again
 rm -rf $first $second
 tools/release/build.sh $first

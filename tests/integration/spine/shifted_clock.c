@@ -1,5 +1,5 @@
 /* Preloaded into an agent: its wall clock is the machine's plus the seconds written in the file SHIFT_FILE (a
- * native double). The machine's own clock is everybody's, and other clocks stay what they are. */
+ * native double). All processes share the machine's own clock, and other clocks stay as they are. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone) {
   return result;
 }
 
-/* Whoever waits until a time of day means that of the shifted clock; the kernel has another one. */
+/* A process that waits until a time of day means that of the shifted clock; the kernel has another one. */
 static struct timespec of_kernel(const struct timespec *until) {
   struct timespec shifted = *until;
   shifted.tv_sec -= seconds();
