@@ -175,7 +175,7 @@ def _states(cluster: Cluster) -> Markup:
     keys = [joined([element("span", class_=f"key {key}"), Markup(state)]) for state, key in _STATE_KEYS]
     return element(
         "div",
-        element("h2", "What the cluster decided"),
+        element("h2", "Decisions of the cluster"),
         element("p", *keys, class_="note"),
         element("div", plots.states([tuple(span) for span in cluster["spans"]]), class_="card one"),
     )
@@ -202,12 +202,12 @@ def _backtest(cluster: Cluster, document: Mapping[str, Any]) -> Markup:
     columns = ("policy", "OPEN", "THROTTLE", "PAUSE", "delayed", "not sent", "fullest", "a disk filled")
     text = (
         f"Each policy rules over the same history in steps of {figures.duration(document['tick_seconds'])}. "
-        f"What it holds back does not land; every byte lands {document['replication_factor']:g} times. "
+        f"Held data does not land; every byte lands {document['replication_factor']:g} times. "
         f"The last {len(cluster['tried'])} were made for the recommendation."
     )
     return element(
         "div",
-        element("h2", "What another policy would have done"),
+        element("h2", "The effect of other policies"),
         element("p", text, class_="note"),
         element("div", plots.shares(shares), class_="card one"),
         _table(columns, rows, numbers=range(1, 7), chosen=chosen, bad=7),
@@ -262,7 +262,7 @@ def _clients(cluster: Cluster) -> Markup:
         )
         for row in clients
     ]
-    parts = [element("h2", "Who fills the disks")]
+    parts = [element("h2", "Clients that fill the disks")]
     if bars:
         parts.append(element("div", plots.bars(bars, "Bytes by client"), class_="card one"))
         columns = ("user", "client id", "mean", "peak on a broker", "delays imposed")
@@ -341,7 +341,7 @@ def _accuracy(rows: Sequence[Mapping[str, Any]]) -> Markup:
         for row in rows
     ]
     text = (
-        "Crests of up to seven days, foretold from what was known 5, 7, 9 and 11 days ago; errors in percent "
+        "Forecasts of up to seven days, from the data known 5, 7, 9 and 11 days ago; errors in percent "
         "of the capacity. The interval is meant to cover 80 %."
     )
     columns = ("method", "forecasts", "mean error", "median error", "inside the interval")
