@@ -1,4 +1,4 @@
-"""A unit test starts no process: who starts one in its time is stopped, and the test fails."""
+"""A unit test starts no process: one that does is stopped, and fails."""
 
 from __future__ import annotations
 

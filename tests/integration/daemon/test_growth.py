@@ -1,4 +1,4 @@
-"""What fills a volume in PAUSE, as a process that looks at its log dirs finds it."""
+"""The growing topics of a volume in PAUSE, found by a process that examines its log dirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a command of `kquota` here, and keep what it says."""
+"""Run a command of `kquota` here, and keep its output."""
 
 from __future__ import annotations
 
@@ -118,12 +118,12 @@ class Host:
 
 
 def throttle() -> dict[str, Any]:
-    """What a decision says at half the rate."""
+    """The content of a decision at half the rate."""
     reason = {"broker_id": 3, "volume": "/dev/sdb1", "cause": "soft", "headroom": 0.5}
     return {"state": "THROTTLE", "factor": 0.5, "reasons": [reason]}
 
 
 def pause() -> dict[str, Any]:
-    """What a decision says over a hard limit."""
+    """The content of a decision over a hard limit."""
     reason = {"broker_id": 3, "volume": "/dev/sdb1", "cause": "hard", "headroom": 0}
     return {"state": "PAUSE", "factor": 0, "reasons": [reason]}

@@ -37,7 +37,7 @@ SCALE = float(os.environ.get("KQUOTA_PROPERTY_SCALE", "1"))
 
 
 def bounded(examples: int) -> settings:
-    """Return settings for so many examples, the same in every run unless scaled."""
+    """Return settings for this many examples, the same in every run unless scaled."""
     return settings(
         max_examples=round(examples * SCALE),
         derandomize=SCALE <= 1,
@@ -135,7 +135,7 @@ events = st.lists(messages() | messages() | messages() | st.sampled_from(MALFORM
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Message | bytes | None]:
-    """What one broker's key held, oldest first."""
+    """The records of one broker's key, oldest first."""
     return draw(events)
 
 

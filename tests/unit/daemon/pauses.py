@@ -15,7 +15,7 @@ STEP_SECONDS = 5.0
 
 
 class Pause:
-    """A PAUSE in which the broker's volume grows as it is told."""
+    """A PAUSE in which the broker's volume grows by the given amount."""
 
     def __init__(self, log_dir: Path, *, enforced: bool = True) -> None:
         self.bench = Bench(granted_for=CLUSTER if enforced else None)

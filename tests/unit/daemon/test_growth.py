@@ -1,4 +1,4 @@
-"""A volume that goes on filling in PAUSE is told with what fills it; a leak is not."""
+"""A volume that keeps filling in PAUSE is reported with its growing topics; a leak is not."""
 
 from __future__ import annotations
 

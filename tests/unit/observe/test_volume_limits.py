@@ -129,7 +129,7 @@ def test_a_configuration_is_refused_with_every_problem(tmp_path: Any) -> None:
 
 
 def awaiting(volumes: dict[str, Any], log_dir: str) -> BoundLimits:
-    """What becomes of these paths beside a log dir whose mount is missing; /data/2/k is a sound one."""
+    """The result for these paths, with a log dir whose mount is missing; /data/2/k is a sound one."""
     lost = replace(look(log_dir, 1), formatted=False)
     sound = replace(look("/data/2/k", 12), formatted=True)
     at_paths = tuple(look(path, 1) for path in volumes if not path.startswith("/data/2"))

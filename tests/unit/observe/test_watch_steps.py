@@ -60,7 +60,7 @@ class Mounts:
 
 
 class Watch(VolumeWatch):
-    """A watch with its script beside it."""
+    """A watch with its script."""
 
     def __init__(self, mounts: Mounts, **options: object) -> None:
         properties = parse_broker_properties(
