@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Java producers, one connection and one topic each, until SIGTERM; then prints one JSON object: what they were told.
+ * Java producers, one connection and one topic each, until SIGTERM; then prints one JSON object: their results.
  *
  * <pre>JavaLoad BOOTSTRAP TOPIC_PREFIX CONNECTIONS RECORD_BYTES BYTES_PER_SECOND_EACH [name=value]...</pre>
  *
@@ -74,7 +74,7 @@ public final class JavaLoad {
             }
             long sent = System.nanoTime();
             producer.send(new ProducerRecord<>(topic, value), (metadata, error) -> count(error, sent));
-            // What could not be sent in time is not owed: an application's demand does not grow while it is held.
+            // Records that could not be sent in time are not owed: an application's demand does not grow while it is held.
             due = Math.max(due + gapNanos, System.nanoTime() - 100_000_000L);
             long left = due - System.nanoTime();
             if (left > 0) {
@@ -83,7 +83,7 @@ public final class JavaLoad {
         }
     }
 
-    /** As an application does: commits, and aborts what can't be committed. */
+    /** As an application does: commits, and aborts transactions that can't be committed. */
     private static void nextTransaction(KafkaProducer<byte[], byte[]> producer) {
         try {
             producer.commitTransaction();

@@ -1,7 +1,7 @@
-"""What has landed in the log, by connection and over time, and the figures taken from it. Pure.
+"""The bytes that have landed in the log, by connection and over time, and the figures taken from them. Pure.
 
 Each connection writes records of one size to a topic of its own, so the log end offsets, as the broker
-tells them, are the bytes that landed for it, whatever its client believes.
+reports them, are the bytes that landed for it, whatever its client believes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Landed:
         return len(self.samples[0].bytes_by_connection) if self.samples else 0
 
     def between(self, start: float, end: float) -> tuple[Sample, ...]:
-        """The samples taken wholly within; what landed outside is never counted as inside."""
+        """The samples taken wholly within; bytes outside are never counted as inside."""
         return self.samples[bisect_left(self._asked, start) : bisect_right(self._answered, end)]
 
     def bytes(self, start: float, end: float) -> int:
@@ -110,7 +110,7 @@ class Landed:
         """For each connection the time from `start` until it lands half its rate before again; None: never.
 
         Its rate is taken over the second that follows the moment. A connection that landed nothing before
-        is never back: there is nothing to tell it by.
+        is never back: there is nothing to compare with.
         """
         inside = self.between(start, end)
         return [_resumed(inside, connection, start, rate) for connection, rate in enumerate(rates_before)]

@@ -26,7 +26,7 @@ _BUCKETS = 200_000
 
 
 class Tally:
-    """What the producers were told, until they are stopped."""
+    """The producers' results, until they are stopped."""
 
     def __init__(self) -> None:
         self.acknowledged_records = 0
@@ -65,7 +65,7 @@ class Tally:
 def produce(
     producers: Sequence[Producer], topics: Sequence[str], value: bytes, rate: float, tally: Tally
 ) -> None:
-    """Produce until told to stop. What could not be sent in time is not owed."""
+    """Produce until stopped. Records that could not be sent in time are not owed."""
     gap_seconds = len(value) / rate if rate else 0.0
     now = next_poll = time.monotonic()
     due = [now] * len(producers)
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str]) -> int:
         "p99_milliseconds": tally.latency_milliseconds(0.99),
     }
     print(json.dumps(told), flush=True)
-    os._exit(0)  # what is still in the queues is of no interest, and flushing it would take as long as a mute
+    os._exit(0)  # the content of the queues is of no interest, and flushing it would take as long as a mute
 
 
 if __name__ == "__main__":

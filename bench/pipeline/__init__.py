@@ -1,1 +1,1 @@
-"""What the pipeline costs, beside DuckDB doing the same work in the same run: ``make bench-spark``."""
+"""The cost of the pipeline, compared with DuckDB on the same work in the same run: ``make bench-spark``."""

@@ -13,7 +13,7 @@ TICK_SECONDS = 30
 TICKS_PER_DAY = 86_400 // TICK_SECONDS
 _FILES_PER_DAY = 8
 _START_SECONDS = 1_790_812_800  # 2026-10-01, UTC
-# So many volumes go over their limits, each on days of its own.
+# This many volumes go over their limits, each on days of its own.
 _HOT = 4
 
 # Saw-teeth of hours to days and noise, all from the ids alone; the hot volumes reach over their limits.
@@ -42,7 +42,7 @@ class Fleet:
     volumes: int = 8
 
     def rows(self, days: int) -> int:
-        """Return how many samples so many days have."""
+        """Return how many samples this many days have."""
         return self.brokers * self.volumes * TICKS_PER_DAY * days
 
 

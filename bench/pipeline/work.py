@@ -1,7 +1,7 @@
 """The work that is measured, once in Spark with the pipeline's own functions and once in DuckDB's SQL.
 
-Each engine reads the columns it needs and computes what is asked for, no more: both leave out what the answer
-does not use.
+Each engine reads the columns it needs and computes the answer, no more: both leave out columns that the
+answer does not use.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from kquota_pipeline.forecast.series import straight_line
 Answer = dict[str, float]
 REPLAY, MANY_POLICIES, REGRESSION = "tick replay", "32 policies", "regression"
 WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
-# What of the replay's cost is what: these are measured in Spark alone.
+# The parts of the replay's cost: these are measured in Spark alone.
 READING, CHOOSING, ONE_CLUSTER = "its columns read", "its samples chosen", "replay of one cluster"
 PARTS = (READING, CHOOSING, ONE_CLUSTER)
 MANY = 32
 
 
 def policies(count: int) -> list[Policy]:
-    """Return policies of one type: 5 and 15 % free, and others beside it."""
+    """Return policies of one type: 5 and 15 % free, and others."""
     kind = LimitType.MIN_FREE_PERCENTAGE
     return [
         Policy(f"p{n:02d}", Limits(hard=Limit.of(kind, 5 + n % 4), soft=Limit.of(kind, 15 + n // 4)))

@@ -1,1 +1,1 @@
-"""What a large cluster costs an agent, and what a whole fleet does over days (`make scale`)."""
+"""The cost of a large cluster for an agent, and a whole fleet over days (`make scale`)."""

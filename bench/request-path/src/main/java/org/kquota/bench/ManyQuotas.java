@@ -47,11 +47,11 @@ import java.util.concurrent.ThreadLocalRandom;
  * cluster-wide total; 1,000 topics of eight partitions, each with an ACL, 100 of them with a threshold of their own.
  */
 public final class ManyQuotas implements AutoCloseable {
-    /** Who is asked. */
+    /** The callback or authorizer that is called. */
     public enum Kind {
         /** Stock: a quota for each client, and the authorizer with its ACLs. */
         STOCK(false, false),
-        /** The plug-in with its quotas, groups, shares and thresholds; nobody is over anything. */
+        /** The plug-in with its quotas, groups, shares and thresholds; no client or topic is over a limit. */
         KQUOTA(true, false),
         /** The same while 100 topics are over their thresholds, which the requests measured are not for. */
         KQUOTA_TOPICS_OVER(true, true);
@@ -124,7 +124,7 @@ public final class ManyQuotas implements AutoCloseable {
         }
     }
 
-    // ---- who is who: of four clients, one is in its group by its name, one by a prefix, one by a pattern of its client id, and one is in none
+    // ---- the clients: of four, one is in its group by its name, one by a prefix, one by a pattern of its client id, and one is in none
 
     private static String user(int client) {
         return switch (client % 4) {
@@ -242,15 +242,15 @@ public final class ManyQuotas implements AutoCloseable {
         }
     }
 
-    // ---- what is measured
+    // ---- the measured calls
 
-    /** What the broker does before the append: asks whether the client may write to a topic, one without a threshold of its own. */
+    /** The broker's call before the append: asks whether the client may write to a topic, one without a threshold of its own. */
     int authorize(int client) {
         int topic = TOPICS_WITH_THRESHOLD + ThreadLocalRandom.current().nextInt(TOPICS - TOPICS_WITH_THRESHOLD);
         return authorizer.authorize(requests[client], writes.get(topic)).size();
     }
 
-    /** What the broker does after it: meters the bytes, and returns for how long to mute the client. */
+    /** The broker's call after it: meters the bytes, and returns for how long to mute the client. */
     int meter(int client) {
         return quotas.maybeRecordAndGetThrottleTimeMs(sessions[client], clientIds[client], 10_000, System.currentTimeMillis());
     }

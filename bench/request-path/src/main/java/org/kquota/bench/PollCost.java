@@ -11,9 +11,9 @@ import java.util.Locale;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What the plug-in's own thread uses with so many tag sets in use: its processor time over some seconds in the life of a
+ * The cost of the plug-in's own thread with this many tag sets in use: its processor time over some seconds in the life of a
  * broker, divided by the looks in it. For each line on its input it measures once and prints one JSON object: between
- * them somebody may change the decision.
+ * them the caller may change the decision.
  *
  * <pre>PollCost DIRECTORY CLIENTS SECONDS</pre>
  */

@@ -24,18 +24,18 @@ import java.util.Set;
 
 /**
  * A broker's own produce quotas, with some clients: each has a user and a client id of its own. The plug-in, where there
- * is one, is loaded by its name and told what to do by a decision file, as in a broker.
+ * is one, is loaded by its name and reads a decision file, as in a broker.
  */
 public final class ProduceQuotas implements AutoCloseable {
-    /** Who meters. */
+    /** The callback that meters. */
     public enum Kind {
-        /** Stock, with no quota set: the broker meters nobody. */
+        /** Stock, with no quota set: the broker meters no client. */
         STOCK_WITHOUT_QUOTAS(false, false),
-        /** Stock, with a quota that nobody reaches. */
+        /** Stock, with a quota that no client reaches. */
         STOCK(false, true),
-        /** The plug-in, with no quota set: it meters everybody all the same. */
+        /** The plug-in, with no quota set: it still meters all clients. */
         KQUOTA_WITHOUT_QUOTAS(true, false),
-        /** The plug-in, with a quota that nobody reaches. */
+        /** The plug-in, with a quota that no client reaches. */
         KQUOTA(true, true);
 
         private final boolean pluggedIn;
@@ -94,7 +94,7 @@ public final class ProduceQuotas implements AutoCloseable {
         return made;
     }
 
-    /** What the broker does after the append: meters the bytes, and returns for how long to mute the client. */
+    /** The broker's call after the append: meters the bytes, and returns for how long to mute the client. */
     int record(int client, double bytes) {
         return quotas.maybeRecordAndGetThrottleTimeMs(sessions[client], clientIds[client], bytes, System.currentTimeMillis());
     }

@@ -14,7 +14,7 @@ import org.openjdk.jmh.annotations.TearDown;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 
-/** What one produce request costs with {@link ManyQuotas}, before and after its append; the clients come in turn. */
+/** The cost of one produce request with {@link ManyQuotas}, before and after its append; the clients come in turn. */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

@@ -9,8 +9,8 @@ import java.util.Locale;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What the plug-in's threads use with {@link ManyQuotas} in use: the one that keeps the accounts of clients and writes the report, and the one
- * that judges topics and decisions. Prints one JSON object, in milliseconds of processor time per second.
+ * The cost of the plug-in's threads with {@link ManyQuotas} in use: the one that keeps the accounts of clients and writes the report, and
+ * the one that judges topics and decisions. Prints one JSON object, in milliseconds of processor time per second.
  *
  * <pre>ReportCost DIRECTORY SECONDS</pre>
  */

@@ -16,7 +16,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.concurrent.TimeUnit;
 
-/** What metering one produce request costs, with so many clients in turn. */
+/** The cost of metering one produce request, with this many clients in turn. */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -44,8 +44,8 @@ public class RequestPath {
     }
 
     /**
-     * Processor time of the measuring thread beside the time by the clock: on a machine that does something else, too,
-     * only the former says what a request costs.
+     * Processor time of the measuring thread, in addition to the time by the clock: on a machine with other work
+     * only the former is the cost of a request.
      */
     @State(Scope.Thread)
     @AuxCounters(AuxCounters.Type.EVENTS)
