@@ -1,4 +1,4 @@
-"""What is promised, as formulas over what was measured. Pure. docs/sizing.md sizes limits by the same."""
+"""The promises, as formulas over measured figures. Pure. docs/sizing.md sizes limits by the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pause_mute_seconds(pause_seconds: float) -> float:
 
 
 def leak_aim_bytes(pause: Paused) -> float:
-    """What docs/throttling.md promises.
+    """The promises of docs/throttling.md.
 
     2 · max(F, C·s) · (2 + 2 · ln(min(t, 20) / 2) + max(0, t - 20) / 10) + F, with F of at least what came
     between two looks before the pause.
@@ -31,7 +31,7 @@ def leak_aim_bytes(pause: Paused) -> float:
 
 
 def leak_bound_bytes(arrival_bytes: float, pause_seconds: float, mute_max_seconds: float) -> float:
-    """The leak of one broker that the sizing reckons with: S · (15 + 2 · t/D)."""
+    """The leak of one broker in the formula of sizing: S · (15 + 2 · t/D)."""
     return arrival_bytes * (15 + 2 * pause_seconds / mute_max_seconds)
 
 

@@ -1,4 +1,4 @@
-"""What is claimed of the figures: ratios within one run, asserted; and the aims beside them. Pure."""
+"""The claims about the figures: ratios within one run, asserted; and the aims. Pure."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from bench.systems import FENCE, FENCE_3, GOVERNOR, GOVERNOR_3, PEER_NAME, STOCK
 
 _GOVERNED, _FENCED = (GOVERNOR, GOVERNOR_3), (FENCE, FENCE_3)
 HELD_RATIO = 0.5
-"""A pause in which more than this share of the usual bytes landed held nobody."""
+"""A pause in which more than this share of the usual bytes landed held no producer."""
 _NEAR = 0.2
-# What lands on a busy machine, by what the law lets in on a test's clock.
+# The bytes that land on a busy machine, by those that the law lets in on a test's clock.
 _REAL_BROKER_RATIO = 1.5
 _SMALLEST_AIMED_FACTOR = 0.3
 _MUTE_CAUSE = "a mute is longer than D by as much as the requests that began it were larger than expected"
@@ -50,7 +50,7 @@ _MORE_LOOKS = "to look more often (sample_interval_seconds), for more of a core"
 
 
 def claims(figures: Figures) -> Iterator[Claim]:
-    """All that the figures say something about."""
+    """All subjects of the figures."""
     yield from _pauses(of(Paused, figures))
     yield from _against_the_peer(of(Paused, figures))
     yield from _throttles(of(Throttled, figures))
@@ -197,7 +197,7 @@ def _overshoots(overshoots: list[Overshoot]) -> Iterator[Claim]:
 
 
 def _open(entries: list[Throughput]) -> Iterator[Claim]:
-    """By round, each system's rate ÷ the stock broker's beside it."""
+    """By round, each system's rate ÷ that of the stock broker in the same round."""
     stock = {(e.case.whose, e.case.connections): e for e in entries if e.case.system == STOCK}
     for entry in entries:
         beside = stock.get((entry.case.whose, entry.case.connections))

@@ -1,4 +1,4 @@
-"""What the bench measures, as values. Rates are in bytes per second."""
+"""The measurements of the bench, as values. Rates are in bytes per second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLAT_OUT = 0.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Who produces at what system."""
+    """The producers, and the system that they produce to."""
 
     system: str
     client: Client
@@ -65,7 +65,7 @@ class Throttled:
         return f"{self.factor_from:g}→{self.factor:g}{over}"
 
     def __str__(self) -> str:
-        """The case and what was done to it."""
+        """The case and its treatment."""
         return f"{self.case}, {self.step}"
 
 
@@ -90,12 +90,12 @@ class Paused:
     errors: tuple[str, ...]
 
     def __str__(self) -> str:
-        """The case and what was done to it."""
+        """The case and its treatment."""
         return f"{self.case}, {self.seconds:g} s"
 
     @property
     def offered_ratio(self) -> float | None:
-        """What landed ÷ what would have landed without a pause; None where nothing flowed when it began."""
+        """Landed bytes ÷ those without a pause; None without a flow at its beginning."""
         return None if self.rate_before <= 0 else self.landed_bytes / (self.rate_before * self.seconds)
 
     @property
@@ -153,12 +153,12 @@ class AgentCost:
 
 @dataclass(frozen=True, slots=True)
 class RequestCost:
-    """What one produce request costs in the broker's quota code, in processor time."""
+    """The cost of one produce request in the broker's quota code, in processor time."""
 
     path: str
     """`request path`: metering alone, by the number of clients. `many quotas`: see the page."""
     who: str
-    """Who meters: stock, or the plug-in."""
+    """The metering callback: stock, or the plug-in."""
     what: str
     nanoseconds: float
     """The median of all iterations."""
@@ -214,7 +214,7 @@ class Overshoot:
 
 
 def megabytes(count: float) -> str:
-    """For people: 10^6 bytes, never 0 for what is not nothing."""
+    """For people: 10^6 bytes, never 0 for a positive figure."""
     return f"{count / 1e6:.1f} MB" if count >= 100_000 or count == 0 else f"{count / 1e3:.0f} kB"
 
 

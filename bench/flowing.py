@@ -58,5 +58,5 @@ def latency(systems: Sequence[System], case: Case, rounds: int, java: JavaLoadCl
 
 def _in_turn(systems: Sequence[System], rounds: int) -> Iterator[System]:
     for number in range(rounds):
-        # Every other round backwards: what drifts on the machine hits nobody more than the others.
+        # Every other round backwards: a drift of the machine affects all alike.
         yield from systems if number % 2 == 0 else reversed(systems)

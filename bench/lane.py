@@ -42,7 +42,7 @@ class Lane:
 
     def __enter__(self) -> Self:
         _wait(self._admin.create_topics([NewTopic(name, 1, 1) for name in self._topics]))
-        # A log of its own for each load: it tells there.
+        # A log of its own for each load: its messages go there.
         log_path = self.system.cluster.path / f"load-{time.monotonic_ns()}.log"
         self._load = Load(
             self.system.cluster,
@@ -68,10 +68,10 @@ class Lane:
             self._thread.join()
 
     def landed(self) -> Landed:
-        """What has landed so far.
+        """The bytes landed so far.
 
         Raises:
-            Exception: what ended the sampling, if anything did.
+            Exception: the error that ended the sampling, if any.
         """
         if self._failure is not None:
             raise self._failure

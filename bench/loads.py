@@ -1,4 +1,4 @@
-"""Starts producers beside a broker: Java's or librdkafka's, at the same rate and with like settings."""
+"""Starts producers for a broker: Java's or librdkafka's, at the same rate and with like settings."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _TOLD = '{"acknowledged_records"'
 
 
 class Client(StrEnum):
-    """Who produces."""
+    """The client library of the producers."""
 
     JAVA = "Java"
     LIBRDKAFKA = "librdkafka"
 
     @property
     def largest_request_bytes(self) -> int:
-        """What one request of a connection with one partition holds at most."""
+        """The most that one request of a connection with one partition holds."""
         return 131_072 if self is Client.JAVA else 1_000_000
 
 
 class Delivery(StrEnum):
-    """What producers ask of the broker."""
+    """The load of producers on the broker."""
 
     USUAL = "usual"
     """As the client has it by default: Java's is idempotent with acks=all, librdkafka's has acks=all."""
@@ -58,7 +58,7 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the producers were told until they were stopped."""
+    """The producers' results until they were stopped."""
 
     acknowledged_records: int
     failed_records: int
@@ -80,7 +80,7 @@ class JavaLoadClass:
         subprocess.run([*command, str(Path(__file__).with_name("JavaLoad.java"))], check=True)
 
     def command(self) -> list[str]:
-        """What runs it, without arguments."""
+        """The command that runs it, without arguments."""
         options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
         return [self.runtime.java, *options, "-cp", self.runtime.class_path(self.classes), "JavaLoad"]
 

@@ -1,4 +1,4 @@
-"""What Maven builds or fetches for the bench: its own programs, and the peer plug-in's jars, once."""
+"""Maven's products for the bench: its own programs, and the peer plug-in's jars, once."""
 
 from __future__ import annotations
 

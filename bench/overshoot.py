@@ -32,7 +32,7 @@ PAUSE_SECONDS = 12.0
 
 _FULL_BROKER = 3
 _LEADERS = 2
-_VOLUME = VolumeSpec(4096 * MIB)  # sparse: it takes only what is written
+_VOLUME = VolumeSpec(4096 * MIB)  # sparse: it takes only the written space
 _REQUEST_BYTES = 1_000_000  # librdkafka's message.max.bytes
 _PRODUCERS = 2
 # The plug-in's own defaults.
@@ -100,7 +100,7 @@ def burst(
                 reached, paused_at = True, states.wait_for(State.PAUSE)
                 time.sleep(max(0.0, breached_at + pause_seconds - time.monotonic()))
             for load in loads:
-                load.process.kill()  # what it holds back is not to land now
+                load.process.kill()  # its queued records must not land now
         samples = watch.samples
     return Overshoot(
         zone_bytes=zone_bytes,

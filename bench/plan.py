@@ -1,4 +1,4 @@
-"""What is measured, in which order: the usual profile, which is part of the full one."""
+"""The measurements and their order: the usual profile, which is part of the full one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _JAVA, _LIBRDKAFKA = Client.JAVA, Client.LIBRDKAFKA
 
 
 class Brokers:
-    """What measurements share: the runtime, and brokers that go on running as long as they are wanted."""
+    """The common part of measurements: the runtime, and brokers that run as long as they are needed."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         require_loop_volumes()
@@ -122,7 +122,7 @@ def _measurement(name: str, group: str, run: Callable[[Brokers], Iterable[object
         try:
             return run(brokers)
         except Exception:
-            brokers.stop()  # what it has left may disturb the next
+            brokers.stop()  # its remaining load may disturb the next
             raise
 
     return Measurement(name, group, alone)

@@ -1,6 +1,6 @@
 """From the byte that breaches a hard limit on one broker until all three enforce, at default settings.
 
-Beside it the peer on three brokers of its own at its fastest setting. What agents use in OPEN is measured on
+The peer runs on three brokers of its own at its fastest setting. The agents' usage in OPEN is measured on
 the same stage.
 """
 
@@ -123,7 +123,7 @@ def _when_all(
 
 
 class AppliedStates:
-    """Watches what the plug-ins say they apply."""
+    """Watches the state that the plug-ins report."""
 
     def __init__(self, files: dict[int, BrokerFiles]) -> None:
         self._files = files
@@ -138,7 +138,7 @@ class AppliedStates:
 
 
 class PeerLogs:
-    """Watches the brokers' logs: the peer tells there when its factor changes."""
+    """Watches the brokers' logs: the peer logs changes of its factor there."""
 
     def __init__(self, logs: Sequence[Path]) -> None:
         self._offsets = {path: path.stat().st_size for path in logs}
@@ -159,7 +159,7 @@ class PeerLogs:
 
 
 def _agent_costs(stage: LoopbackStage) -> list[AgentCost]:
-    """What each agent and its probe process use while nothing happens."""
+    """The processor time of each agent and its probe process while nothing happens."""
     began_at = time.monotonic()
     before = {number: processor_seconds(agent.pid) for number, agent in stage.agents.items()}
     time.sleep(_IDLE_SECONDS)

@@ -1,4 +1,4 @@
-"""What the plug-in costs on the request path (JMH) and in its own thread: the programs in `request-path/`."""
+"""The cost of the plug-in on the request path (JMH) and in its own thread: programs in `request-path/`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def request_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> list[
 
 
 def quota_path(runtime: KafkaRuntime, *, forks: int, iterations: int) -> list[RequestCost | QuotaThread]:
-    """One request before and after its append with very many quotas, groups and topics, by who is asked."""
+    """One request before and after its append with very many quotas, groups and topics, by called code."""
     with _decision_directory() as directory:
         class_path = _class_path(runtime)
         measured = _jmh(runtime, "QuotaPath", class_path, directory, forks=forks, iterations=iterations)
@@ -64,7 +64,7 @@ def _jmh(
 
 
 def _cost(path: str, what: str, measured: Mapping[str, Any]) -> RequestCost:
-    """Median and spread of what each iteration counted: the clock says little where others compute, too."""
+    """Median and spread of each iteration's count: the clock means little if other programs compute, too."""
     used, requests = (
         [count for fork in measured["secondaryMetrics"][name]["rawData"] for count in fork]
         for name in ("processorNanos", "requests")
@@ -75,7 +75,7 @@ def _cost(path: str, what: str, measured: Mapping[str, Any]) -> RequestCost:
 
 
 def polls(runtime: KafkaRuntime) -> list[Poll]:
-    """What a look of the governor costs with many clients, in each state."""
+    """The cost of a look of the governor with many clients, in each state."""
     class_path = _class_path(runtime)
     found = []
     with _decision_directory() as directory:
@@ -97,7 +97,7 @@ def polls(runtime: KafkaRuntime) -> list[Poll]:
 
 
 def _json_line(lines: Iterable[str], program: str) -> str:
-    for line in lines:  # a logger may have something to say before
+    for line in lines:  # a logger may print lines before
         if line.startswith("{"):
             return line
     raise RuntimeUnavailable(f"{program} ended before it had measured")

@@ -1,4 +1,4 @@
-"""What is measured: one broker each, with nothing, with kquota, or with the peer plug-in."""
+"""The measured systems: one broker each, with nothing, with kquota, or with the peer plug-in."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class System:
         return self.cluster.nodes[BROKER_ID]
 
     def prepare(self) -> None:
-        """Have it let everybody produce."""
+        """Have it release all producers."""
 
     def make_fresh(self) -> None:
         """See that nothing is left of an earlier pause: a mute of ours ends within seconds of it."""
@@ -63,13 +63,13 @@ class System:
         """Order a throttle factor: 1 is OPEN, 0 is PAUSE.
 
         Raises:
-            TypeError: the stock broker can't be told to hold producers.
+            TypeError: the stock broker can't hold producers.
         """
-        raise TypeError(f"{self.name} can't be told to hold producers ({float(factor):g})")
+        raise TypeError(f"{self.name} can't hold producers ({float(factor):g})")
 
 
 class KquotaSystem(System):
-    """kquota, told what to do by its decision file as by an agent."""
+    """kquota, controlled by its decision file as by an agent."""
 
     def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
         super().__init__(name, spec, runtime)
@@ -91,7 +91,7 @@ class KquotaSystem(System):
 
 
 class PeerSystem(System):
-    """The peer plug-in, told what to do by its broker's disk: that is filled, and given room again."""
+    """The peer plug-in, controlled by its broker's disk: that is filled, and given room again."""
 
     VOLUME = VolumeSpec(6144 * MIB)
     _LIMIT_BYTES = 2048 * MIB
@@ -170,7 +170,7 @@ FENCE, FENCE_3, PEER_NAME = "fence", "fence W=3", "peer"
 _SHORT_WINDOW = {"quota.window.num": "3"}
 FENCE_PROPERTIES = {
     "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-    "kquota.fence.authorizer.class": "none",  # as the stock broker beside it: without an authorizer
+    "kquota.fence.authorizer.class": "none",  # like the stock broker in the same run: without an authorizer
 }
 _OWN: dict[str, dict[str, str]] = {
     GOVERNOR: {},

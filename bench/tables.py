@@ -1,4 +1,4 @@
-"""What was measured, as tables. Pure."""
+"""The measurements, as tables. Pure."""
 
 from __future__ import annotations
 

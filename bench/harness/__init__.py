@@ -1,1 +1,1 @@
-"""What all benches have in common: measurements, results on disk, claims, a page writer, a command line."""
+"""The common part of all benches: measurements, results on disk, claims, a page writer, a command line."""

@@ -1,4 +1,4 @@
-"""A bench: measurements in the order in which they are taken, and what is made of their figures."""
+"""A bench: measurements in the order in which they are taken, and the use of their figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Profile(Enum):
-    """How much is measured: a little of it, to see that it works; what is usual; everything."""
+    """The amount of measurements: a few of them, to try the command; the usual ones; everything."""
 
     SMALL = "small"
     USUAL = "usual"
@@ -32,7 +32,7 @@ class Profile(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Measurement(Generic[Shared]):
-    """One of them: what it returns is saved under its name. `--only` takes the name or the group."""
+    """One of them: its result is saved under its name. `--only` takes the name or the group."""
 
     name: str
     group: str
@@ -41,7 +41,7 @@ class Measurement(Generic[Shared]):
 
 @dataclass(frozen=True, slots=True)
 class Bench(Generic[Shared]):
-    """What a bench is. `open` makes what its measurements share, and takes who is to be told what happens."""
+    """A bench. `open` makes what its measurements share, and takes a receiver of progress messages."""
 
     command: str
     page: Path
@@ -57,7 +57,7 @@ class Bench(Generic[Shared]):
 
 
 def machine(versions: Iterable[str]) -> str:
-    """Return the machine we run on and what is measured on it, in one line."""
+    """Return the machine we run on and the subject of the measurements, in one line."""
     memory_gib = psutil.virtual_memory().total / 2**30
     own = f"{os.cpu_count()} cores", f"{memory_gib:.0f} GiB of memory", f"Linux {platform.release()}"
     return ", ".join((*own, f"kquota {__version__}", *versions))

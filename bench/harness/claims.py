@@ -1,4 +1,4 @@
-"""One way to state what is claimed of figures."""
+"""One way to state claims about figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Claim:
     cause: str = ""
     """Why an aim is missed, as far as it is understood."""
     idea: str = ""
-    """What could come nearer to it."""
+    """A way to come nearer to it."""
     asserted: bool = False
 
     @property
@@ -55,7 +55,7 @@ def each(
     idea: str = "",
     digits: int = 1,
 ) -> Iterator[Claim]:
-    """Yield an aim that each case has to meet; a figure is None where what is aimed at did not happen."""
+    """Yield an aim that each case has to meet; a figure is None if the event of the aim did not happen."""
     measured = [(figure(case), bound(case) if callable(bound) else bound, case) for case in cases]
     if not measured:
         return

@@ -19,7 +19,7 @@ from bench.harness.results import Saved, Store, UnreadableResults
 
 
 def main(bench: Bench[Shared]) -> None:
-    """Run a bench as the arguments say; exit with 1 where a claim is broken or a measurement failed."""
+    """Run a bench by its arguments; exit with 1 if a claim is broken or a measurement failed."""
 
     def run(
         only: Annotated[
@@ -35,7 +35,7 @@ def main(bench: Bench[Shared]) -> None:
             bool, typer.Option("--judge-only", help="Measure nothing: judge what is saved.")
         ] = False,
         minutes: Annotated[
-            float | None, typer.Option(help="Begin no measurement after so long; go on with --resume.")
+            float | None, typer.Option(help="Begin no measurement after this long; continue with --resume.")
         ] = None,
         out: Annotated[Path | None, typer.Option(help="Where results are saved, if not in bench/.")] = None,
     ) -> None:

@@ -29,7 +29,7 @@ class Table:
     def of(
         cls, title: str, entries: Iterable[Entry], columns: Columns[Entry], note: str = "", below: str = ""
     ) -> Table:
-        """A row for each entry: a column is its heading, and what it says of an entry."""
+        """A row for each entry: a column is its heading, and its value of an entry."""
         rows = tuple(tuple(cell(entry) for _, cell in columns) for entry in entries)
         return cls(title, tuple(heading for heading, _ in columns), rows, note, below)
 
@@ -59,7 +59,7 @@ def page(
     head: str, command: str, saved: Sequence[Saved], claims: Sequence[Claim], tables: Iterable[Table],
     missing: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """Return the whole page; `head` is its title and what was done, `missing` was not measured."""
+    """Return the whole page; `head` is its title and introduction, `missing` was not measured."""
     title, _, text = head.partition("\n")
     parts = [
         title,
@@ -74,7 +74,7 @@ def page(
 
 
 def claims_table(claims: Iterable[Claim], command: str = "") -> Table:
-    """Return what is claimed, what was measured, and what is missed with its cause."""
+    """Return the claims, the measurements, and the missed aims with their causes."""
     ordered = sorted(claims, key=lambda claim: not claim.asserted)
     missed: dict[tuple[str, str], list[Claim]] = {}
     for claim in ordered:

@@ -1,4 +1,4 @@
-"""What processes use of the processor."""
+"""The processor time of processes."""
 
 from __future__ import annotations
 

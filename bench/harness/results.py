@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 Kind = TypeVar("Kind")
 Figures = Sequence[object]
-"""What was measured: values of the bench's own dataclasses."""
+"""The measurements: values of the bench's own dataclasses."""
 
 
 def of(kind: type[Kind], figures: Figures) -> list[Kind]:

@@ -1,4 +1,4 @@
-"""`make bench-spark`: what the pipeline costs, beside DuckDB doing the same work in the same run."""
+"""`make bench-spark`: the cost of the pipeline, compared with DuckDB on the same work in the same run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REPEATS, _CORES, _LONG_DAYS = 3, 2, 30
 
 def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     """Yield them; engines that are compared are measured one right after the other."""
-    small = profile is Profile.SMALL  # to see that the command works; its figures say little
+    small = profile is Profile.SMALL  # to try the command; its figures have little meaning
     records, months = (20_000, 1) if small else (500_000, 6)
     yield Measurement("ingest", "ingest", lambda _: [measure_ingest(records, _CORES)])
     yield Measurement("forecast", "forecast", lambda _: _accuracy(months))

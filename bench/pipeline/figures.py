@@ -1,4 +1,4 @@
-"""What is measured of the pipeline: values, claims, and the tables of docs/bench-spark.md. Pure."""
+"""The measurements of the pipeline: values, claims, and the tables of docs/bench-spark.md. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _INTERVAL = (
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one work cost one engine: CPU and wall seconds of each repetition, and the answer of all."""
+    """The cost of one work for one engine: CPU and wall seconds of each repetition, and the answer of all."""
 
     engine: str
     cores: int

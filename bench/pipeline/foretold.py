@@ -1,4 +1,4 @@
-"""How good the forecast is: months of generated clusters, foretold from what was known days before."""
+"""The accuracy of the forecast: months of generated clusters, forecast from the data of days before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kquota_pipeline.generator.history import generate
 
 
 def measure_accuracy(spark: SparkSession, seeds: range) -> list[Accuracy]:
-    """Return the accuracy of each method over the months of so many clusters, the best first."""
+    """Return the accuracy of each method over the months of this many clusters, the best first."""
     months = [
         forecast_errors(generate(spark, FleetSize(seed=seed, interval_seconds=1800)).usage) for seed in seeds
     ]

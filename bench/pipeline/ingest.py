@@ -1,7 +1,7 @@
 """How fast the pipeline ingests, exactly: ``kquota-pipeline ingest`` of a history on a real Kafka over TLS.
 
 Every hundredth record comes twice, every thousandth is malformed. The tables are counted afterwards, with how
-many different rows there are: what is lost or repeated is no speed.
+many different rows there are: lost or repeated rows are no speed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _RECORD = (
 
 
 def measure_ingest(records: int, cores: int) -> Ingest:
-    """Return what an ingest of so many different records took, and whether it was exact."""
+    """Return the cost of an ingest of this many different records, and whether it was exact."""
     load = os.getloadavg()[0]
     ensure_jars()
     with (
@@ -115,7 +115,7 @@ def _send(cluster: KafkaCluster, topic: str, records: int) -> tuple[int, int, in
 
 
 def _run(command: list[str], log: Path) -> tuple[str, float]:
-    """Run a command; return what it said, which goes to the log, and the CPU seconds of its processes."""
+    """Run a command; return its output, which goes to the log, and the CPU seconds of its processes."""
     used: dict[int, float] = {}
     with (
         log.open("wb") as output,

@@ -1,4 +1,4 @@
-"""One engine with so many cores, in a process of its own: what each work costs it, as lines of JSON.
+"""One engine with this many cores, in a process of its own: its cost of each work, as lines of JSON.
 
 python -m bench.pipeline.lane ENGINE CORES FOLDER DAYS REPEATS WORK…
 """
@@ -18,7 +18,7 @@ _WARM_UPS = 2
 
 
 def main() -> None:
-    """Run the works that the arguments name, each so many times; runs on one day warm up before."""
+    """Run the works that the arguments name, each this many times; runs on one day warm up before."""
     engine, cores, folder, days, repeats, *works = sys.argv[1:]
     run = _spark(int(cores)) if engine == "spark" else _duckdb(int(cores))
     for work in works:

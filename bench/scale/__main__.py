@@ -1,4 +1,4 @@
-"""`make scale`: measure an agent beside large clusters, and simulate fleets over days."""
+"""`make scale`: measure an agent in large clusters, and simulate fleets over days."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class _Agent:
         self._decision.parent.mkdir(mode=0o755)
         (layout.directory / "kquota-state").mkdir()
         configuration = layout.directory / "agent.yml"
-        # The disk of whoever measures is no part of the measurement.
+        # The disk of the measuring program is no part of the measurement.
         settings = agent_configuration(cluster, _BROKER_ID, _LIMITS) | {"mode": "observe"}
         configuration.write_text(yaml.safe_dump(settings), "utf-8")
         self._child = ChildProcess(
@@ -137,7 +137,7 @@ class _Agent:
         pids = [member.pid for member in (process, *process.children(recursive=True))]
         status = [Path(f"/proc/{pid}/status").read_text("utf-8") for pid in pids]
         memory_bytes = 1024 * sum(int(kib) for kib in re.findall(r"VmHWM:\s+(\d+) kB", "".join(status)))
-        # What TCP has counted on the open connections of those processes.
+        # TCP's counts on the open connections of those processes.
         table = subprocess.run(["ss", "-tinpHO"], check=True, capture_output=True, text=True).stdout
         totals = {"received": 0, "sent": 0}
         for line in table.splitlines():

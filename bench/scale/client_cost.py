@@ -1,7 +1,7 @@
-"""What the agent's Kafka clients keep for each broker of a cluster: threads, descriptors, memory, wake-ups.
+"""The cost of the agent's Kafka clients for each broker of a cluster: threads, descriptors, memory, wake-ups.
 
 librdkafka gives each broker that it has heard of a thread and a pipe, whether it is connected to it or not.
-Measured beside librdkafka's own mock of so many brokers, in processes of their own:
+Measured with librdkafka's own mock of this many brokers, in processes of their own:
 ``python -m bench.scale.client_cost mock BROKERS`` and ``… clients BROKERS ADDRESSES``.
 """
 
@@ -34,7 +34,7 @@ _CLIENTS = 4
 
 
 def measure_clients(brokers: int) -> ClientCost:
-    """Measure beside a cluster of so many brokers.
+    """Measure with a cluster of this many brokers.
 
     Raises:
         RuntimeError: not all brokers were heard of in time.

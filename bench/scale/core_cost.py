@@ -1,4 +1,4 @@
-"""What reading a record and deciding cost, by themselves."""
+"""The cost of reading a record and of deciding, by themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REPEATS = 7
 
 
 def measure_core(brokers: int, volumes: int) -> CoreCost:
-    """Fold the reports of so many brokers, all of them over the soft limit, and decide."""
+    """Fold the reports of this many brokers, all of them over the soft limit, and decide."""
     values = [
         (str(i).encode(), report(i, volumes, _NOW - timedelta(milliseconds=i % 5000))) for i in range(brokers)
     ]
@@ -29,7 +29,7 @@ def measure_core(brokers: int, volumes: int) -> CoreCost:
         decision = _decision(view, brokers)
         first.append(_seconds(decision))
         later.append(min(_seconds(decision) for _ in range(5)))
-        # what an agent meets a fifth of a second later, with a report every five seconds
+        # an agent's input a fifth of a second later, with a report every five seconds
         _fold(view, values[: brokers // 25])
         after.append(_seconds(decision))
     return CoreCost(

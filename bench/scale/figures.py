@@ -1,4 +1,4 @@
-"""What is measured beside large clusters, and what became of fleets: values, claims, tables. Pure."""
+"""The measurements of large clusters, and the results of fleets: values, claims, tables. Pure."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class CoreCost:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What became of a simulated fleet; without protection nobody is held."""
+    """The result of a simulated fleet; without protection no producer is held."""
 
     scenario: str
     story: str

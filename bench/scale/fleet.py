@@ -33,7 +33,7 @@ RETENTION_STEPS = DAY_STEPS // 2
 _BUCKET_STEPS = 30  # retention removes whole segments, not bytes
 _LEAK_RATIO = 0.002  # of the baseline, in PAUSE: see docs/sizing.md
 _START = datetime(2026, 11, 1, tzinfo=UTC)
-# What the brokers of a volume take in at which it would stand at half its capacity for ever.
+# The input of the brokers of a volume at which it would stand at half its capacity for ever.
 FITTING_BYTES_PER_SECOND = CAPACITY_BYTES * 0.5 / (RETENTION_STEPS * STEP_SECONDS)
 
 Load = Callable[[int, int], float]
@@ -47,7 +47,7 @@ def daily(step: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What a fleet goes through. ``catch_up`` is written in by replication, which nothing holds."""
+    """The events of a fleet. ``catch_up`` is written in by replication, which nothing holds."""
 
     name: str
     story: str
@@ -59,7 +59,7 @@ class Scenario:
 
 @dataclass(slots=True)
 class Course:
-    """What became of it; the lists have one value for every ten minutes."""
+    """The result; the lists have one value for every ten minutes."""
 
     scenario: Scenario
     protected: bool
@@ -92,7 +92,7 @@ class Course:
 
 
 class _Disk:
-    """A volume: what came in, until retention lets it go."""
+    """A volume: its input, until retention removes it."""
 
     def __init__(self) -> None:
         fitting = FITTING_BYTES_PER_SECOND * STEP_SECONDS * _BUCKET_STEPS
@@ -111,7 +111,7 @@ class _Disk:
 
 
 def simulate(scenario: Scenario, *, brokers: int = 4, volumes: int = 3, protected: bool = True) -> Course:
-    """Run a scenario; unprotected, nobody is ever held."""
+    """Run a scenario; unprotected, no producer is ever held."""
     disks = [[_Disk() for _ in range(volumes)] for _ in range(brokers)]
     latched: list[tuple[Volume, ...]] = [()] * brokers
     view, settings, course = ClusterView(timedelta(seconds=30)), PolicySettings(), Course(scenario, protected)
@@ -124,7 +124,7 @@ def simulate(scenario: Scenario, *, brokers: int = 4, volumes: int = 3, protecte
             offered = scenario.load(step, i)
             if state is State.OPEN:
                 baseline[i] = offered
-            # as the governor does it: a share of what was sent before, and a leak
+            # as the governor does it: a share of the earlier rate, and a leak
             sent = min(offered, max(factor, _LEAK_RATIO) * baseline[i]) if protected else offered
             for number, disk in enumerate(disks[i]):
                 skew = 1 + 0.06 * number

@@ -1,4 +1,4 @@
-"""What is claimed of the figures, and that each claim can fail."""
+"""The claims about the figures, and that each claim can fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands of all benches do: measure, save what works, and judge."""
+"""The commands of all benches: they measure, save results, and judge."""
 
 from __future__ import annotations
 
