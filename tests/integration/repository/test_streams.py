@@ -22,7 +22,7 @@ MAKE = ["make", "-f", "tools/streams.mk", "PY=python", "AS_ROOT="]
 
 
 def commands(plan: str) -> dict[str, list[str]]:
-    """What each stream would run."""
+    """The commands of each stream."""
     made = [*MAKE, "-n", f"PLAN={plan}"]
     output = subprocess.run(made, cwd=REPOSITORY, env=ENVIRONMENT, capture_output=True, text=True, check=True)
     lines = [shlex.split(line) for line in output.stdout.splitlines() if line.startswith("tools/stream.sh")]
