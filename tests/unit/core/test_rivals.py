@@ -1,0 +1,62 @@
+"""Other instances that report for a broker: which are kept, and what ends them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kquota.core.view import MAX_RIVALS, ClusterView
+from tests.unit.core.situations import NOW, Record, fold, free, usage
+
+
+def of(instance: str, *, sequence: int = 1, age_seconds: float = 1, **fields: object) -> Record:
+    return "1", usage(free(50), InstanceId=instance, Sequence=sequence, age_seconds=age_seconds, **fields)
+
+
+def rivals(view: ClusterView) -> list[str | None]:
+    return [record.instance_id for record in view.others_of(1, NOW)]
+
+
+@pytest.mark.accepts("F16")
+@pytest.mark.parametrize(
+    ("claim", "left"),
+    [
+        ({"Instance": "a", "Sequence": 5}, []),
+        ({"Instance": "a", "Sequence": 6}, []),
+        ({"Instance": "a", "Sequence": 4}, ["a"]),  # it has reported since
+        ({"Instance": "x", "Sequence": 9}, ["a"]),
+        ({"Instance": "a"}, ["a"]),
+        ({"Sequence": 9}, ["a"]),
+        (None, ["a"]),
+        ("a", ["a"]),
+    ],
+)
+def test_another_instance_ends_by_a_claim_up_to_its_number(claim: object, left: list[str]) -> None:
+    assert rivals(fold(of("a", sequence=5), of("b", Replaces=claim))) == left
+
+
+def test_an_instance_without_numbers_ends_by_no_claim() -> None:
+    without_number: Record = ("1", usage(free(50), InstanceId="a"))
+    claims = {"Instance": "a", "Sequence": 9}
+    assert rivals(fold(without_number, of("b", Replaces=claims))) == ["a"]
+
+
+def test_an_instance_that_reports_again_is_no_rival_of_itself() -> None:
+    assert rivals(fold(of("a"), of("b"), of("a", sequence=2))) == ["b"]
+
+
+def test_the_oldest_of_too_many_instances_is_forgotten() -> None:
+    names = [f"i{number}" for number in range(MAX_RIVALS + 1)]
+    ages = dict.fromkeys(names, 10.0) | {"i3": 50.0}
+    kept = fold(*(of(name, age_seconds=ages[name]) for name in names))
+    assert rivals(kept) == names[:-1], "as many as are kept"
+    one_more = fold(*(of(name, age_seconds=ages[name]) for name in names), of("newest"))
+    assert rivals(one_more) == [name for name in names if name != "i3"]
+
+
+def test_a_record_without_an_instance_displaces_those_of_instances() -> None:
+    assert rivals(fold(of("a"), ("1", usage(free(60))))) == ["a"]
+    assert rivals(fold(("1", usage(free(60))), of("a"))) == []
+
+
+def test_a_record_from_the_horizon_itself_is_kept_as_a_rival() -> None:
+    assert rivals(fold(of("a", age_seconds=-30), of("b"))) == ["a"]
