@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from bench.plots import draw_course
 from bench.scale.fleet import SCENARIOS, Course, Scenario, simulate
 from kquota.core.decision import State
 
@@ -34,14 +31,3 @@ def test_a_load_that_fits_is_never_held() -> None:
     quiet = one_day(replace(BY_NAME["growth"], load=lambda _step, _i: 1.0))
     assert set(quiet.steps_in) == {State.OPEN}
     assert quiet.transitions == []
-
-
-def test_the_same_course_is_drawn_the_same_with_both_limits(tmp_path: Path) -> None:
-    course = one_day(BY_NAME["growth"])
-    for name in ("one.svg", "two.svg"):
-        draw_course(course, tmp_path / name)
-    drawn = (tmp_path / "one.svg").read_text("utf-8")
-    assert drawn == (tmp_path / "two.svg").read_text("utf-8")
-    assert {"soft limit", "hard limit", "fullest volume", "throttle factor"} <= set(
-        ElementTree.fromstring(drawn).itertext()
-    )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import StringIO
-from pathlib import Path
 
 from rich.console import Console
 
 from bench.claims import claims
 from bench.harness.page import claims_table, page
 from bench.harness.results import Saved
-from bench.plots import draw_overshoots
 from bench.tables import HEAD, tables
 from tests.unit.bench.measurements import BURST, FIGURES, MACHINE, PEER
 
@@ -84,12 +82,3 @@ def test_the_terminal_shows_every_figure_in_80_columns():
     assert max(len(line) for line in shown.splitlines()) <= 80
     for figure in ("12.5", "1.10", "372.0", "missed", "holds"):
         assert figure in shown, figure
-
-
-def test_the_plot_is_the_same_for_the_same_results_and_names_what_it_shows(tmp_path: Path):
-    for name in ("first.svg", "second.svg"):
-        draw_overshoots([BURST, replace(BURST, fence=True)], tmp_path / name)
-    first, second = ((tmp_path / name).read_text() for name in ("first.svg", "second.svg"))
-    assert first == second
-    for text in ("zone 0.0 s, W = 11 s", "zone 0.0 s, fence", "seconds from the breach of the hard limit"):
-        assert text in first, text
