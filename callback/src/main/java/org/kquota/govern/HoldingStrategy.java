@@ -27,7 +27,7 @@ interface HoldingStrategy {
     default void beforeTurn(Meter meter) {
     }
 
-    /** In how many looks each of so many meters has its turn. */
+    /** Returns the number of looks after which each of this many meters has had its turn. */
     int looksOfAll(int meters);
 
     /** Whether requests are metered by the tags of clients that are not held alone. */
