@@ -117,6 +117,7 @@ class TopicReader:
         self._topic_id: str | None = None
         self._former_ids: set[str] = set()
         self._out_of_order: str | None = None
+        self._assigned_in_vain = False
         self._caught_up = False
         self._records = 0
         self._lasting: set[_Source] = set()
@@ -198,8 +199,13 @@ class TopicReader:
             KafkaError.OFFSET_OUT_OF_RANGE,
             KafkaError._LOG_TRUNCATION,
         ):
-            # Its meaning is known after the next check of the topic.
-            self._out_of_order = error.str()
+            if partition in self._progress.positions:
+                # Its meaning is known after the next check of the topic.
+                self._out_of_order = error.str()
+            else:
+                # Nothing read since the assignment can be wrong: librdkafka still held this error from the
+                # assignment before, or the partition's beginning has moved.
+                self._assigned_in_vain = True
             self._questions.look_soon()
         failure = self._failure(error)
         if failure.kind is Kind.TOPIC_MISSING:
@@ -223,12 +229,11 @@ class TopicReader:
         if self._topic_id is not None and facts.topic_id != self._topic_id:
             restarted = TopicRestarted(facts.topic_id, "the topic was deleted and created again")
             self._former_ids.add(self._topic_id)
-        elif self._out_of_order is not None and self._progress.positions:
+        elif self._out_of_order is not None:
             restarted = TopicRestarted(facts.topic_id, self._out_of_order, same_topic=True)
-        again = restarted is not None or self._out_of_order is not None
         self._topic_id = facts.topic_id
         self._out_of_order = None
-        if again:
+        if restarted is not None:
             self._caught_up = False
             self._progress.restart()
             self._questions.forget_ends()
@@ -237,6 +242,8 @@ class TopicReader:
             self._hand_over(restarted)
         if new:
             self._hand_over(PartitionsChanged(len(facts.partitions)))
+        if new or self._assigned_in_vain:
+            self._assigned_in_vain = False
             consumer = self._client.current()
             if consumer is not None:
                 self._generation = self._client.generation

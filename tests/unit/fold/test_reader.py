@@ -57,6 +57,8 @@ class Log:
     def __init__(self) -> None:
         self.end = 3
         self.topic_id = "an id"
+        self.left_over: list[Fetched] = []
+        self.assignments = 0
         self._position = 0
         self.errors = self
 
@@ -71,9 +73,12 @@ class Log:
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         self._position = max(0, partitions[0].offset)
+        self.assignments += 1
 
     def poll(self, _seconds: float) -> Fetched:
         time.sleep(0.01)
+        if self.left_over and self.assignments > 1:
+            return self.left_over.pop()
         if self._position > self.end:
             return Fetched(self._position, KafkaError.OFFSET_OUT_OF_RANGE)
         if self._position == self.end:
@@ -141,3 +146,15 @@ def test_a_topic_that_was_created_again_is_caught_up_with_too(
     eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, 2, CaughtUp], "it is read again")
     (restarted,) = [event for event in seen if isinstance(event, TopicRestarted)]
     assert not restarted.same_topic
+
+
+def test_an_error_left_from_the_former_topic_does_not_restart_the_new_one(
+    log: Log, seen: list[TopicRecord | ReaderEvent]
+) -> None:
+    eventually(lambda: told(seen) == [0, 1, 2, CaughtUp], "all is read")
+    log.left_over = [Fetched(3, KafkaError.OFFSET_OUT_OF_RANGE)]
+    log.topic_id = "another id"
+    eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, 2, CaughtUp], "the new topic is read")
+    eventually(lambda: log.assignments == 3, "the reader assigns again, in case the partition has stopped")
+    log.end = 4
+    eventually(lambda: told(seen)[9:] == [3], "the reader goes on where it was")
