@@ -17,12 +17,14 @@ from tests.integration.demo.conftest import RunScript
 from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
 
 OWNER = """
-import os, subprocess, time
+import os, signal, subprocess, time
 from pathlib import Path
 from testbed.loopback.processes import ChildProcess
 from testbed.loopback.volumes import MIB, VolumeSpec, make_loop_volume
 from testbed.loopback.workspace import Workspace
 
+# `nohup make test` lets children ignore it.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 with Workspace(Path(os.environ["ROOT"])) as workspace:
     volume = make_loop_volume(VolumeSpec(16 * MIB), workspace.path / "disk.img", workspace.path / "disk")
     # A grandchild in a session of its own that keeps a file on the volume open, and its parent is gone.
