@@ -198,7 +198,8 @@ class LiveBrokerTest {
             carol.deleteTopics(List.of("made-in-pause")).all().get();
         }
         quota("carol", "consumer_byte_rate", 500_000.0);
-        assertTrue(maxOf(consume("carol", records), "fetch-throttle-time-max") > 0);
+        // The controller answers before the broker has the quota.
+        LiveBroker.await("the consumer is slowed by its quota", () -> maxOf(consume("carol", records), "fetch-throttle-time-max") > 0);
         quota("carol", "consumer_byte_rate", null);
         quota("carol", "controller_mutation_rate", 1.0);
         quota("carol", "request_percentage", 200.0);
