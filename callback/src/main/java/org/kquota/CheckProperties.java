@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * Says of a <code>server.properties</code>, before a broker is restarted with it, whether the plug-in takes it:
+ * Checks whether the plug-in accepts a <code>server.properties</code>, before you restart a broker with it:
  *
  * <pre>java -cp kquota-callback.jar:/opt/kafka/libs/* org.kquota.CheckProperties FILE</pre>
  *

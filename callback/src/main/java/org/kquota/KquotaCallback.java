@@ -24,9 +24,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * The broker plug-in: <code>client.quota.callback.class=org.kquota.KquotaCallback</code>. It keeps the quotas that were
- * set with the standard tools as they are, and holds producers back while the local agent's decision says so.
+ * set with the standard tools as they are, and holds producers back while the local agent's decision requires it.
  *
- * <p>No exception leaves it and no request thread waits in it: what goes wrong is counted, and the last safe value is
+ * <p>No exception leaves it and no request thread waits in it: errors are counted, and the last safe value is
  * used, so that an error never lifts a pause.
  *
  * <p>The broker closes it when it stops, and closes only what is {@link AutoCloseable}, which a ClientQuotaCallback is not by itself.
@@ -174,7 +174,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
         node.refusalMetrics().register(ofBroker, node.quotas().groups().all());
     }
 
-    /** What this leaves behind is in docs/architecture.md. Requests that are still on their way get what held last, until its lease runs out. */
+    /** docs/architecture.md lists what remains after this. Requests in flight get the last decision, until its lease runs out. */
     @Override
     public void close() {
         BrokerNode held = node;

@@ -39,7 +39,7 @@ class BreakGlassTest {
     private TestDecision decision;
     private Map<String, Object> properties;
     private KquotaCallback callback;
-    /** What a thread that hangs waits for. */
+    /** A thread that hangs waits for this. */
     private final Semaphore goesOn = new Semaphore(0);
 
     @BeforeEach
@@ -100,10 +100,10 @@ class BreakGlassTest {
             }
             callback.reconfigure(Map.of(KquotaConfig.MODE, "observe"));
             assertFalse(holds());
-            assertTrue(callback.quotaResetRequired(PRODUCE), "the broker must be told to look at the limits again");
+            assertTrue(callback.quotaResetRequired(PRODUCE), "the broker must look at the limits again");
             goesOn.release();
             looks.acquire();
-            assertFalse(holds(), "what it had worked out before came too late");
+            assertFalse(holds(), "its earlier result came too late");
             goesOn.release(Integer.MAX_VALUE / 4);
             callback.reconfigure(Map.of(KquotaConfig.MODE, "enforce"));
             await("PAUSE", this::holds);

@@ -4,7 +4,7 @@ import org.apache.kafka.common.metrics.JmxReporter;
 import org.apache.kafka.common.metrics.KafkaMetricsContext;
 import org.apache.kafka.common.metrics.Metrics;
 
-/** Metrics that are told over JMX, as a broker's are. */
+/** Metrics that are shown over JMX, as a broker's are. */
 public final class BrokerMetrics {
     private BrokerMetrics() {
     }

@@ -32,7 +32,7 @@ final class CallGraph {
         }
     }
 
-    /** What a method's code says. */
+    /** The calls in a method's code. */
     private static final class Body {
         private final List<Method> calls = new ArrayList<>();
         private boolean takesMonitor;

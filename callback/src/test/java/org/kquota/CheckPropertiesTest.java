@@ -14,7 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What is said of a server.properties before a broker is restarted with it. */
+/** The check of a server.properties before you restart a broker with it. */
 class CheckPropertiesTest {
     private static final String SOUND = "node.id=1\nssl.key.password=hunter2\nclient.quota.callback.class=org.kquota.KquotaCallback\n"
         + "kquota.exempt.principals=User:agent\nkquota.quota.groups=a\nkquota.quota.group.a.client.ids=app-*\nkquota.quota.group.a.produce=2M\n";
@@ -75,7 +75,7 @@ class CheckPropertiesTest {
     }
 
     @Test
-    void aFileThatIsNotThereIsSaid() {
+    void aMissingFileIsReported() {
         assertEquals(66, CheckProperties.run(directory.resolve("absent.properties").toString()));
         assertEquals(64, CheckProperties.run());
     }

@@ -28,7 +28,7 @@ import javax.management.MBeanInfo;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
-/** Whatever fails in the plug-in comes to the broker's log, with its stack trace. */
+/** Every fault in the plug-in comes to the broker's log, with its stack trace. */
 class FaultsAreLoggedTest {
     private static final ClientQuotaType PRODUCE = ClientQuotaType.PRODUCE;
     private static final KafkaPrincipal ALICE = new KafkaPrincipal("User", "alice");

@@ -135,7 +135,7 @@ class KquotaCallbackTest {
             Thread.onSpinWait();
         }
         await("PAUSE without any thread", () -> holds(callback));
-        assertTrue(callback.quotaResetRequired(PRODUCE), "the broker must be told to look at the limits again");
+        assertTrue(callback.quotaResetRequired(PRODUCE), "the broker must look at the limits again");
         assertFalse(callback.quotaResetRequired(PRODUCE));
         Double limit = callback.quotaLimit(PRODUCE, Tags.PAUSED);
         assertTrue(limit > 10_000 && limit < 1e6, "limit of the pool: " + limit);
@@ -324,7 +324,7 @@ class KquotaCallbackTest {
     @ParameterizedTest
     @CsvSource({"true,alice,1", "true,admin,0", "false,alice,0"})
     @Tag("F33")
-    void itIsToldOnceWhoWritesTheMetadataOfTieredStorageWithoutBeingExempt(boolean tiered, String user, int told) throws Exception {
+    void theWriterOfTheMetadataOfTieredStorageIsReportedOnceIfItIsNotExempt(boolean tiered, String user, int reported) throws Exception {
         properties.put("remote.log.storage.system.enable", String.valueOf(tiered));
         KquotaCallback callback = start();
         for (int i = 0; i < 5; i++) {
@@ -333,12 +333,12 @@ class KquotaCallbackTest {
             Thread.sleep(250);
         }
         Errors.Tally tally = errors(Errors.Kind.TIERED_STORAGE);
-        assertEquals(told, tally.count());
-        assertTrue(told == 0 || tally.lastMessage().contains("User:alice") && tally.lastMessage().contains("kquota.exempt.principals"));
+        assertEquals(reported, tally.count());
+        assertTrue(reported == 0 || tally.lastMessage().contains("User:alice") && tally.lastMessage().contains("kquota.exempt.principals"));
     }
 
     @Test
-    void itIsToldAtOnceThatRatesCannotBeReadWithoutTheJmxReporter() {
+    void aMissingJmxReporterIsReportedAtOnce() {
         start();
         assertEquals(0, errors(Errors.Kind.GOVERNOR).count());
         close();

@@ -91,7 +91,7 @@ class LateLimitTest {
             await("free", () -> boundAfterARequest(metrics, quotas, QuotaType.PRODUCE, APP) == QUOTA);
             callback.goesOn.countDown();
             slow.join(60_000);
-            assertTrue(bound(metrics, QuotaType.PRODUCE, APP) < QUOTA, "what it wrote is the limit of before");
+            assertTrue(bound(metrics, QuotaType.PRODUCE, APP) < QUOTA, "it wrote the limit of before");
             await("free in spite of it", () -> boundAfterARequest(metrics, quotas, QuotaType.PRODUCE, APP) == QUOTA);
         } finally {
             callback.goesOn.countDown();
@@ -124,7 +124,7 @@ class LateLimitTest {
             await("the share of now", () -> boundAfterARequest(metrics, quotas, type, orders) == 2e6);
             callback.goesOn.countDown();
             slow.join(60_000);
-            assertEquals(6e6, bound(metrics, type, orders), "what it wrote is the share of before");
+            assertEquals(6e6, bound(metrics, type, orders), "it wrote the share of before");
             await("the share in spite of it", () -> boundAfterARequest(metrics, quotas, type, orders) == 2e6);
         } finally {
             callback.goesOn.countDown();
@@ -132,7 +132,7 @@ class LateLimitTest {
         }
     }
 
-    /** A topic with so many partitions, so many of them led here. */
+    /** A topic with this many partitions, of which this many are led here. */
     private static Cluster orders(int partitions, int here) {
         List<Node> nodes = List.of(new Node(1, "one", 1), new Node(2, "two", 2));
         List<PartitionInfo> infos = IntStream.range(0, partitions)

@@ -51,7 +51,7 @@ class LimitsMeanwhileTest {
         JmxReporter reporter = new JmxReporter();
         reporter.contextChange(new KafkaMetricsContext("kafka.server"));
         metrics.addReporter(reporter);
-        // Which that thread reads in each look, between what it works out and what it tells requests.
+        // That thread reads this in each look, after it has worked out limits and before it publishes them to requests.
         Measurable rate = (config, nowMs) -> {
             if (hangs && Thread.currentThread().getName().startsWith("kquota-decision")) {
                 looks.release();

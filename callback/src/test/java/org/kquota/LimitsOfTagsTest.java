@@ -61,7 +61,7 @@ class LimitsOfTagsTest {
         return callback.quotaMetricTags(type, ALICE, clientId);
     }
 
-    /** Whatever this thread asks from here on throws inside. */
+    /** Every call by this thread from here on throws inside. */
     private void fault() {
         tags(PRODUCE, "poison");
     }

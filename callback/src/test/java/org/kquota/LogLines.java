@@ -11,7 +11,7 @@ import org.apache.logging.log4j.core.config.Property;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** The lines that a class logs meanwhile; warnings and errors where nothing else is said. */
+/** The lines that a class logs meanwhile; warnings and errors unless a level is given. */
 public final class LogLines extends AbstractAppender implements AutoCloseable {
     private final List<String> lines = new CopyOnWriteArrayList<>();
     private final List<Throwable> faults = new CopyOnWriteArrayList<>();
@@ -44,7 +44,7 @@ public final class LogLines extends AbstractAppender implements AutoCloseable {
         return List.copyOf(lines);
     }
 
-    /** What was logged with its stack trace. */
+    /** The faults logged with a stack trace. */
     public List<Throwable> faults() {
         return List.copyOf(faults);
     }

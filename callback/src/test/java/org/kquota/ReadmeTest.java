@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * The tables of the README are made from the code. To write them anew:
+ * The tables of the README are made from the code. To write them again:
  * <code>mvn -f callback/pom.xml test -Dtest=ReadmeTest -Dkquota.readme.write=true</code>
  */
 class ReadmeTest {

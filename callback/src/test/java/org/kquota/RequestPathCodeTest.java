@@ -22,7 +22,7 @@ import java.util.stream.Collectors;
 @Tag("C8")
 class RequestPathCodeTest {
     private static final String CALLBACK = "org/kquota/KquotaCallback";
-    /** What a fault costs is not asked, and the housekeeper's own question is one that only that asks through the same interface. */
+    /** The cost of a fault does not count, and only the housekeeper asks its own question through the same interface. */
     private static final Set<String> LEFT_OUT = Set.of("Errors.count", "Fence.fault", "BrokerNode.whySharesAreOld");
     /** Classes of others that neither wait nor do I/O; ConcurrentHashMap does where a client is new. */
     private static final Pattern HARMLESS = Pattern.compile("\\[.*|"

@@ -25,7 +25,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/** What a request thread does in the plug-in, while decisions change under it. */
+/** A request thread in the plug-in, while decisions change under it. */
 class RequestPathTest {
     private static final int THREADS = 2;
     private static final int REQUESTS = 200_000;
@@ -42,7 +42,7 @@ class RequestPathTest {
 
     @Test
     @Tag("C8")
-    void itDoesNoInputOrOutputAndWaitsForNobody() throws Exception {
+    void itDoesNoInputOrOutputAndNeverWaits() throws Exception {
         TestDecision decision = new TestDecision(directory);
         decision.write("OPEN", 1);
         Map<String, Object> properties = TestProperties.broker(directory);

@@ -14,11 +14,11 @@ import java.util.Set;
 import java.util.function.Function;
 
 /**
- * Who produces how much on this broker, who reads, and who is held: an account for each set of metric tags, kept by the
+ * Which clients produce on this broker, read from it or are held, and how much: an account for each set of metric tags, kept by the
  * broker's own metrics off the request path. Used by one thread.
  */
 public final class ClientAccounts {
-    /** Beyond so many sets of tags, each further thousand makes the looks a second rarer. */
+    /** Above this number of sets of tags, each further thousand adds a second between two looks. */
     private static final int SETS_PER_SECOND = 1_000;
 
     private final TagSets produceSets;
@@ -32,9 +32,9 @@ public final class ClientAccounts {
     private double sinceLookSeconds;
 
     /**
-     * What one set of tags has used; rates and limits in bytes per second, null where there is no limit.
+     * The use by one set of tags; rates and limits in bytes per second, null where there is no limit.
      *
-     * @param producedBytes what it has produced since it is known here, by the rates seen
+     * @param producedBytes bytes produced since it has an account here, by the rates seen
      * @param heldSeconds   for how long its rate was above its limit, so that its produce requests were delayed
      */
     public record Account(String user, String clientId, double producedBytes, double heldSeconds, double produceRate, double produceThrottleMs,
@@ -54,7 +54,7 @@ public final class ClientAccounts {
         this.fetchLimit = fetchLimit;
     }
 
-    /** Looks at the metrics, unless it is too early for that; so many seconds have passed since it was called last. */
+    /** Looks at the metrics, unless it is too early for that; this many seconds have passed since the last call. */
     public void look(double seconds) {
         sinceLookSeconds += seconds;
         int sets = produceSets.size() + fetchSets.size();
@@ -100,7 +100,7 @@ public final class ClientAccounts {
         return account != null ? account : new Account(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID), 0, 0, 0, 0, null, 0, 0, null);
     }
 
-    /** The accounts that matter: the largest by what they produce now, by what they have produced, by how long they were held and by what they read; at most so many of each. */
+    /** The accounts that matter: the largest by produce rate, by bytes produced, by time held and by fetch rate; at most this many of each. */
     public List<Account> top(int most) {
         Set<Account> top = new LinkedHashSet<>();
         for (Comparator<Account> order : List.of(

@@ -15,7 +15,7 @@ import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
 import javax.management.RuntimeMBeanException;
 
-/** What the broker's own quota metrics of one type say of a set of tags, read from its MBeans in this JVM. Used by one thread. */
+/** The broker's own quota metrics of one type for a set of tags, read from its MBeans in this JVM. Used by one thread. */
 final class ClientMetrics {
     private static final String RATE = "byte-rate";
     private static final String THROTTLE = "throttle-time";

@@ -17,8 +17,8 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
- * Whose produce requests were refused, among the broker's metrics: each group, and each client from its first refusal on. As many clients as
- * are counted apart, so bounded. What they produce and how long they wait is in Kafka's own quota metrics.
+ * Refused produce requests, among the broker's metrics: of each group, and of each client from its first refusal on. As many clients as
+ * are counted apart, so bounded. Their rates and throttle times are in Kafka's own quota metrics.
  */
 public final class RefusalMetrics {
     public static final String OF_CLIENT = "client-refusals-total";

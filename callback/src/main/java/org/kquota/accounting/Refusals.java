@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Whose produce requests were refused how often. Bounded: beyond, clients are counted together. Waits for nobody. */
+/** How many produce requests of each client were refused. Bounded: clients beyond the bound are counted together. Waits for no other thread. */
 public final class Refusals {
     private static final int MAX_CLIENTS = 1_000;
     private static final int MAX_LENGTH = 256;

@@ -24,7 +24,7 @@ public final class AppliedFile {
     }
 
     /**
-     * Replaces the file by these bytes, readable by everybody.
+     * Replaces the file by these bytes, readable by every user.
      *
      * @throws IOException if the directory is missing, full or not writable; the old version is then intact
      */

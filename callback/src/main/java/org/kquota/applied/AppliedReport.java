@@ -19,7 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Tells the local agent what this broker applies, off the request path. */
+/** Reports to the local agent what this broker applies, off the request path. */
 public final class AppliedReport {
     private final Source source;
     private final AppliedFile file;
@@ -29,7 +29,7 @@ public final class AppliedReport {
     private boolean failing;
     private long startedUptimeMs = -1;
 
-    /** What is reported of. */
+    /** The source of the reported figures. */
     public interface Source {
         KquotaConfig config();
 
@@ -44,10 +44,10 @@ public final class AppliedReport {
         /** The governor's, after its last step. */
         Figures figures();
 
-        /** What holds now, the end of the lease included. */
+        /** The decision that holds now, the end of the lease included. */
         EffectiveDecision now();
 
-        /** The broker property, whatever the decision says. */
+        /** The broker property, regardless of the decision. */
         Mode brokerMode();
 
         /** The cluster's id, or null while it is not known. */
@@ -65,8 +65,8 @@ public final class AppliedReport {
     }
 
     /**
-     * What all producers produced, in bytes per second, as the report of before the broker's restart says; 0 without one. To be asked for before the first
-     * report is written. It keeps producers that are all newcomers now from starting at next to nothing.
+     * The total rate of all producers, in bytes per second, in the last report before the broker's restart; 0 without one. To be called before the first
+     * report is written. After a restart all producers are newcomers; this rate keeps them from starting at next to nothing.
      */
     public double baselineBefore() {
         try {
@@ -123,7 +123,7 @@ public final class AppliedReport {
             decision.decision() == null ? null : decision.decision().sequence(),
             decision.lost(),
             decision.mode(),
-            // Which may have changed since: what holds was worked out by the one of before.
+            // The property may have changed since; the decision in force follows from its old value.
             decision.mode() == Mode.ENFORCE ? Mode.ENFORCE : source.brokerMode(),
             decision.state(),
             decision.factor(),

@@ -38,13 +38,13 @@ import java.util.List;
  * @param brokerMode             the broker property kquota.mode
  * @param state                  OPEN, THROTTLE or PAUSE, as decided or for lack of a decision
  * @param factor                 throttle factor in [0, 1]
- * @param mechanism              what holds producers now: nothing, or the governor, or the fence
+ * @param mechanism              the mechanism that holds producers now: none, the governor or the fence
  * @param exempt                 exempt principals seen in the last ten minutes
  * @param offlineLogDirs         log dirs that the broker has taken offline
  * @param errors                 all kinds of errors, counted since the plug-in started
  * @param governor               the governor's figures
  * @param fence                  the fence's figures, or null in a file of a version that had none
- * @param clients                who uses the broker, or null where that could not be read or was not reported yet
+ * @param clients                the clients of the broker, or null where they could not be read or were not reported yet
  */
 @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
 public record AppliedState(
@@ -84,7 +84,7 @@ public record AppliedState(
         .with(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
         .with(DeserializationFeature.FAIL_ON_MISSING_CREATOR_PROPERTIES);
 
-    /** Refuses what contradicts itself, so that it can neither be written nor read. */
+    /** Refuses a state that contradicts itself, so that it can neither be written nor read. */
     public AppliedState {
         check(schemaVersion >= 1, "schema_version is at least 1");
         check(brokerId >= 0 && writtenUptimeMs >= 0 && startedUptimeMs >= 0 && pid >= 1, "ids and uptimes are not negative");
@@ -92,7 +92,7 @@ public record AppliedState(
         check(state == State.OPEN ? factor == 1 : state == State.PAUSE ? factor == 0 : factor > 0 && factor < 1,
             "the factor is 1 in OPEN, 0 in PAUSE and between them in THROTTLE");
         check(lost == null || state != State.THROTTLE, "a lost decision is answered with PAUSE or OPEN");
-        check(mode == Mode.OBSERVE || brokerMode == Mode.ENFORCE, "enforce is in force only if the broker property says so");
+        check(mode == Mode.OBSERVE || brokerMode == Mode.ENFORCE, "the mode is enforce only if the broker property is enforce");
         check(mechanism == Mechanism.NONE || (mode == Mode.ENFORCE && state != State.OPEN),
             "nothing holds producers in OPEN or in observe mode");
         check(bootId != null && pluginVersion != null && governor != null, "boot_id, plugin_version and governor are there");
@@ -108,7 +108,7 @@ public record AppliedState(
         }
     }
 
-    /** What holds producers. */
+    /** The mechanism that holds producers. */
     public enum Mechanism {
         @JsonProperty("none") NONE,
         @JsonProperty("governor") GOVERNOR,

@@ -6,10 +6,10 @@ import com.fasterxml.jackson.databind.annotation.JsonNaming;
 import java.util.List;
 
 /**
- * Who uses this broker, in the applied-state file; rates and limits in bytes per second, null where there is no limit.
+ * The clients of this broker, in the applied-state file; rates and limits in bytes per second, null where there is no limit.
  *
  * @param known   how many users and client ids have figures of their own
- * @param top     those that matter most, the largest producer first
+ * @param top     the largest of them, the largest producer first
  * @param refused clients whose produce requests were refused, the worst first
  * @param groups  the quota groups and their limits on this broker
  */

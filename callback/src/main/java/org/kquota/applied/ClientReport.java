@@ -9,7 +9,7 @@ import org.kquota.share.LedPartitions;
 
 import java.util.List;
 
-/** What the applied-state file says of clients, bounded whatever clients call themselves. On the reporter's thread. */
+/** The part of the applied-state file about clients, bounded whatever client ids they use. On the reporter's thread. */
 final class ClientReport {
     private static final int MOST = 20;
     private static final int MOST_GROUPS = 200;
@@ -27,7 +27,7 @@ final class ClientReport {
             tags -> quotas.limit(ClientQuotaType.FETCH, tags));
     }
 
-    /** Looks at the broker's metrics, and says what they come to. */
+    /** Looks at the broker's metrics, and returns the figures of clients. */
     ClientFigures figures() {
         long nanos = System.nanoTime();
         accounts.look((nanos - lastNanos) / 1e9);

@@ -14,7 +14,7 @@ import javax.management.MalformedObjectNameException;
 import javax.management.ObjectName;
 
 /**
- * The log dirs that this broker has taken offline, as its own metrics say. They are asked for by name: a search goes through all MBeans of
+ * The log dirs that this broker has taken offline, by its own metrics. They are asked for by name: a search goes through all MBeans of
  * <code>kafka.log</code>, of which each partition has several.
  */
 public final class OfflineLogDirs {

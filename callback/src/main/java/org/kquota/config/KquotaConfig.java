@@ -69,15 +69,15 @@ public final class KquotaConfig extends AbstractConfig {
     /** The plug-in's own properties; the table in callback/README.md is made from it. */
     public static final ConfigDef DEFINITION = QuotaProperties.define(new ConfigDef())
         .define(MODE, Type.STRING, Mode.OBSERVE.text(), ValidString.in(Mode.OBSERVE.text(), Mode.ENFORCE.text()), Importance.HIGH,
-            "observe: everything is computed and reported, no producer is held. enforce: producers are held, provided that the "
-                + "decision file says enforce too.")
+            "observe: the plug-in computes and reports everything, and holds no producer. enforce: it holds producers if the mode in the "
+                + "decision file is enforce, too.")
         .define(DECISION_FILE, Type.STRING, "/run/kquota/decision.json", new AbsolutePath(), Importance.HIGH,
             "The decision that the local agent writes. Accepted only as a regular file owned by root or by its directory's owner, "
                 + "where neither group nor others can write file or directory.")
         .define(APPLIED_FILE, Type.STRING, "/run/kquota-broker/applied.json", new AbsolutePath(), Importance.MEDIUM,
-            "Where the plug-in reports what it applies, for the local agent. Its directory must exist and be writable by the broker's user.")
+            "The file of the plug-in's report to the local agent. Its directory must exist and be writable by the broker's user.")
         .define(DECISION_LOST_ACTION, Type.STRING, "pause", ValidString.in("pause", "open"), Importance.HIGH,
-            "What holds while the decision is lost: missing, refused, unreadable, for another cluster, broker or boot, or with its lease run out.")
+            "The state that holds while the decision is lost: missing, refused, unreadable, for another cluster, broker or boot, or with its lease run out.")
         .define(EXEMPT_PRINCIPALS, Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new Principals(), Importance.HIGH,
             "Principals that are never held, as Type:name, separated by semicolons, for example User:CN=agent,O=x;User:admin. They have "
                 + "unlimited produce, fetch and request quotas above any other quota. The agent's principal and the brokers' own belong here. "
@@ -86,7 +86,7 @@ public final class KquotaConfig extends AbstractConfig {
             // That there is such an authorizer is checked where it is made: a broker without the fence need not have it.
             LambdaValidator.with(KquotaConfig::requireAuthorizer, () -> "name of a class, or " + NO_AUTHORIZER), Importance.MEDIUM,
             "The authorizer that org.kquota.KquotaAuthorizer wraps and leaves all authorization to, configured by its own properties as ever. "
-                + "none: everything is allowed to everybody, as on a broker without an authorizer; only this word says so, an empty value is refused. "
+                + "none: every client may do everything, as on a broker without an authorizer. An empty value is refused. "
                 + "Acts only where authorizer.class.name is org.kquota.KquotaAuthorizer.")
         .define(TOPICS_FILE, Type.STRING, "/etc/kquota/topics.json", new AbsolutePath(), Importance.MEDIUM,
             "Thresholds of bytes in per second, for this broker and for single topics, as kquota topics writes them; read again each second. There need not be "
@@ -113,12 +113,12 @@ public final class KquotaConfig extends AbstractConfig {
         .define(BASELINE_SECONDS, Type.LONG, 10L, Range.between(1, 3_600), Importance.LOW,
             "Time constant of the moving average that is a client's baseline, in seconds. Baselines are frozen when OPEN is left.")
         .define(BASELINE_MIN_BYTES, Type.LONG, 1_048_576L, Range.between(0, Long.MAX_VALUE), Importance.LOW,
-            "What all producers together are taken to have produced at least before THROTTLE, in bytes per second: the share of newcomers on a broker "
-                + "that knows no better, for example after its restart.")
+            "Smallest total rate before THROTTLE that the plug-in assumes, in bytes per second. Newcomers get their share of it on a broker "
+                + "without another figure, for example after its restart.")
         .define(NEWCOMERS_MIN_RATIO, Type.DOUBLE, 0.05, new Ratio(1.0), Importance.LOW,
             "Smallest share of the throttled total that clients without a baseline have together in THROTTLE.");
 
-    /** What the plug-in reads of the broker's own configuration, with Kafka's defaults. */
+    /** The broker's own properties that the plug-in reads, with Kafka's defaults. */
     private static final ConfigDef BROKER = new ConfigDef()
         .define("quota.window.num", Type.INT, 11, Range.atLeast(1), Importance.LOW, "")
         .define("quota.window.size.seconds", Type.INT, 1, Range.atLeast(1), Importance.LOW, "")
@@ -281,7 +281,7 @@ public final class KquotaConfig extends AbstractConfig {
         return broker.getBoolean("remote.log.storage.system.enable");
     }
 
-    /** The class of the authorizer that the fence wraps; none where everything is allowed to everybody. */
+    /** The class of the authorizer that the fence wraps; none where every client may do everything. */
     public Optional<String> fencedAuthorizer() {
         return Optional.of(getString(FENCE_AUTHORIZER_CLASS).strip()).filter(name -> !name.equals(NO_AUTHORIZER));
     }
@@ -289,12 +289,12 @@ public final class KquotaConfig extends AbstractConfig {
     private static void requireAuthorizer(String name, Object value) {
         if (value == null || ((String) value).isBlank()) {
             throw new ConfigException(name, value, "allowed is the name of the cluster's authorizer, or " + NO_AUTHORIZER
-                + " where everything is to be allowed to everybody");
+                + " to let every client do everything");
         }
     }
 
     /**
-     * Checks that the quota callback is there too: it throttles, and it is what holds if the fence does not.
+     * Checks that the quota callback is there too: it throttles, and it holds producers if the fence does not.
      *
      * @param required the class of the callback
      * @throws ConfigException if it is not
@@ -352,7 +352,7 @@ public final class KquotaConfig extends AbstractConfig {
                     return;
                 }
             } catch (InvalidPathException e) {
-                // Said below.
+                // The exception below names it.
             }
             throw new ConfigException(name, value, "allowed is the absolute path of a file");
         }

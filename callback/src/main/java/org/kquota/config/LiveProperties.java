@@ -24,7 +24,7 @@ import java.util.TreeSet;
  * The broker properties that change while the broker runs, as <code>kafka-configs --entity-type brokers</code> sets them, for all brokers or for one. Kafka
  * asks on a request thread whether it may store them, and has every broker take them over on its metadata thread.
  *
- * <p>Who asks is refused what would not be in force. What is stored all the same, because another broker was asked or none was, must not keep
+ * <p>A request for a property that would not be in force is refused. One that is stored all the same, because another broker was asked or none was, must not keep
  * Kafka from taking over the rest: it is left out, logged and counted.
  */
 public final class LiveProperties {
@@ -33,7 +33,7 @@ public final class LiveProperties {
     /** Part of the name of the thread on which Kafka has stored properties taken over. */
     private static final String METADATA_THREAD = "metadata-loader";
 
-    /** Misspelt properties of so many groups are looked for; each has thousands of them. */
+    /** Misspelt properties of this many groups at most are looked for; each has thousands of them. */
     private static final int MOST_GROUPS = 20;
 
     private final Target target;
@@ -51,7 +51,7 @@ public final class LiveProperties {
         this.stored = ours(atStart.originals());
     }
 
-    /** What goes by the properties. */
+    /** The part of the plug-in that uses the properties. */
     public interface Target {
         /** The mode in force. */
         Mode brokerMode();
@@ -63,7 +63,7 @@ public final class LiveProperties {
         void configure(KquotaConfig next);
     }
 
-    /** All of them, as the node goes by them. */
+    /** All of them, as the node uses them. */
     public KquotaConfig inForce() {
         return inForce;
     }
@@ -119,11 +119,11 @@ public final class LiveProperties {
         return changed;
     }
 
-    /** Has these in force from now on, as a whole; where they cannot be, those of before stay so but for the mode. */
+    /** Puts these in force, as a whole; where that is not allowed, those of before stay in force, except the mode. */
     public void take(Map<String, ?> properties) {
         Mode mode = mode(properties);
         if (mode == Mode.OBSERVE) {
-            // First: nothing that may go wrong below keeps anybody held.
+            // First: no error below can keep a producer held.
             target.brokerMode(mode);
         }
         configure(ours(properties));
@@ -155,19 +155,19 @@ public final class LiveProperties {
             inForce = next;
             LOG.info("broker properties have changed: {}", changed);
         } catch (ConfigException e) {
-            leaveOut(e.getMessage() + "; what was in force before stays so");
+            leaveOut(e.getMessage() + "; the properties of before stay in force");
         }
     }
 
     /**
-     * What would be in force with these of our properties.
+     * The properties that would be in force with these of ours.
      *
      * @param strict whether one that there is not, or that is read at the start only, is an error; else it is left out
      * @throws ConfigException if the others are not allowed
      */
     private KquotaConfig parse(Map<String, ?> asked, boolean strict) {
         Map<String, Object> properties = new HashMap<>(atStart.originals());
-        // Of groups that are named no more server.properties may still have some: left out without a word.
+        // server.properties may still have properties of groups that are no longer named: left out without a message.
         properties.keySet().removeIf(name -> name.startsWith(PREFIX) && !KquotaConfig.READ_AT_START.contains(name));
         List<String> groups = groupsIn(asked);
         Set<String> known = KquotaConfig.names(groups);
@@ -176,7 +176,7 @@ public final class LiveProperties {
                 String started = atStart.values().get(name).toString();
                 if (!value.toString().strip().equals(started)) {
                     refuse(new ConfigException(name, value, "it is read when the broker starts: set it in server.properties and restart the broker; allowed "
-                        + "until then is what it started with, " + started), strict);
+                        + "until then is the value that it started with, " + started), strict);
                 }
             } else if (known.contains(name)) {
                 properties.put(name, value);

@@ -6,7 +6,7 @@ package org.kquota.decision;
  * @param schemaVersion   version of the file's schema, at least 1
  * @param clusterId       cluster for which it was decided
  * @param brokerId        broker for which it was decided
- * @param sequence        the writer's counter; any value is accepted, because a restarted writer may start anew
+ * @param sequence        the writer's counter; any value is accepted, because a restarted writer may start again
  * @param mode            whether the writer wants the decision enforced
  * @param state           the decided state
  * @param factor          throttle factor: 1 in OPEN, 0 in PAUSE, between them in THROTTLE

@@ -14,7 +14,7 @@ import java.util.Set;
 
 /**
  * The decision file as seen by a reader that trusts only its owner: a regular file, no symbolic link, owned by root or
- * by the directory's owner, writable by nobody else, in a directory that neither group nor others can write.
+ * by the directory's owner, writable by no other user, in a directory that neither group nor others can write.
  */
 public class DecisionFile {
     /** Nothing that kquota writes comes near this; a larger file is refused unread. */
@@ -36,7 +36,7 @@ public class DecisionFile {
         this("decision file", path);
     }
 
-    /** Another file that is trusted on the same terms, called so in what is said about it. */
+    /** Another file that is trusted on the same terms; <code>what</code> is its name in messages. */
     public DecisionFile(String what, Path path) {
         this.what = what;
         this.path = path;
@@ -76,7 +76,7 @@ public class DecisionFile {
             }
             byte[] bytes;
             // Only the directory's owner or root could swap the file between the checks: the same inode before and
-            // after the opening says they did not.
+            // after the opening proves that they did not.
             try (SeekableByteChannel channel = open()) {
                 Inode after = inode(path);
                 if (!before.sameFile(after)) {

@@ -17,17 +17,17 @@ public final class DecisionInForce {
         published = next;
     }
 
-    /** What was published last, whether or not its lease is over. */
+    /** The decision published last, whether or not its lease is over. */
     public EffectiveDecision published() {
         return published;
     }
 
-    /** What holds now, the end of the lease included. */
+    /** The decision that holds now, the end of the lease included. */
     public EffectiveDecision now() {
         return published.at(System.nanoTime());
     }
 
-    /** What holds now, for a request: where the lease is over, the others learn of it by {@link #expired()}. */
+    /** The decision that holds now, for a request: where the lease is over, other threads learn of it by {@link #expired()}. */
     public EffectiveDecision expireIfDue() {
         EffectiveDecision last = published;
         EffectiveDecision holds = last.at(System.nanoTime());
@@ -37,7 +37,7 @@ public final class DecisionInForce {
         return holds;
     }
 
-    /** What has held since a request found the lease over; null before the first time. */
+    /** The decision that has held since a request found the lease over; null before the first time. */
     public EffectiveDecision expired() {
         return expired;
     }

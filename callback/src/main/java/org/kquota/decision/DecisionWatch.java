@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.util.function.LongSupplier;
 
 /**
- * Looks at the decision file and judges its lease. Whatever is wrong with the file, its lease or the clocks is one
+ * Looks at the decision file and judges its lease. Every fault of the file, its lease or the clocks is one
  * outcome with a reason: the decision is lost. Not thread-safe: one thread looks.
  */
 public final class DecisionWatch {

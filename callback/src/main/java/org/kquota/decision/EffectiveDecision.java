@@ -2,16 +2,16 @@ package org.kquota.decision;
 
 
 /**
- * What the request threads go by, immutable. A request thread that finds the lease over uses {@link #afterLease}
+ * The decision that request threads use, immutable. A request thread that finds the lease over uses {@link #afterLease}
  * itself: it needs no other thread to be alive.
  *
  * @param state         OPEN, THROTTLE or PAUSE, as decided or for lack of a decision
  * @param factor        throttle factor in [0, 1]
- * @param mode          the mode in force: enforce only if the file and the broker property say so
+ * @param mode          the mode in force: enforce only if it is both the file's and the broker property's
  * @param decision      the decision behind it, or null while the decision is lost
  * @param lost          why the decision is lost, one sentence, or null
  * @param deadlineNanos end of the lease on System.nanoTime(); meaningless while the decision is lost
- * @param afterLease    what holds when the lease has run out, or null while the decision is lost
+ * @param afterLease    the decision that holds when the lease has run out, or null while the decision is lost
  */
 public record EffectiveDecision(State state, double factor, Mode mode, Decision decision, String lost, long deadlineNanos, EffectiveDecision afterLease) {
 
@@ -24,7 +24,7 @@ public record EffectiveDecision(State state, double factor, Mode mode, Decision 
             lost(lostAction, mode, "the decision's lease ran out"));
     }
 
-    /** What holds at that moment of System.nanoTime(). */
+    /** The decision that holds at that moment of System.nanoTime(). */
     public EffectiveDecision at(long nanos) {
         return afterLease != null && nanos - deadlineNanos > 0 ? afterLease : this;
     }

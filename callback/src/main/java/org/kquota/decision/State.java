@@ -1,6 +1,6 @@
 package org.kquota.decision;
 
-/** What producers are allowed to do; exactly the three states of the Strimzi proposal. */
+/** How much producers may send; exactly the three states of the Strimzi proposal. */
 public enum State {
     /** Producers are held by nothing but their configured quotas. */
     OPEN,

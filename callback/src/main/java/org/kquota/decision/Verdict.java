@@ -1,7 +1,7 @@
 package org.kquota.decision;
 
 /**
- * What one look at the decision file says.
+ * The result of one look at the decision file.
  *
  * @param decision      the decision under a running lease, or null
  * @param deadlineNanos end of the lease on the clock of {@link System#nanoTime()}; meaningless without a decision

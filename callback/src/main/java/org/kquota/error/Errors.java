@@ -8,18 +8,18 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * What went wrong, counted by kind with the last message. Takes no lock, so that request threads can count; faults are logged by another
+ * Errors, counted by kind with the last message. Takes no lock, so that request threads can count; faults are logged by another
  * thread, at most one of each kind in a minute.
  */
 public final class Errors {
-    /** The kinds, so that what is kept is bounded. */
+    /** The kinds, which bound the number of entries. */
     public enum Kind {
         /** An exception on a request thread; the last safe value was used. */
         REQUEST("no request failed, the last safe quota was used"),
         /** A quota change that could not be taken over. */
         QUOTA_UPDATE("the quota was not taken over"),
         /** Broker properties that were stored for the running broker and are not in force. */
-        PROPERTIES("what was in force before stays so"),
+        PROPERTIES("the properties of before stay in force"),
         /** The decision became lost, or could not be looked at. */
         DECISION("the last decision holds until its lease ends"),
         /** A step of the governor, or one around it. */
@@ -27,9 +27,9 @@ public final class Errors {
         /** The fence; the request went on, held by the governor. */
         FENCE("no request failed, the governor held producers instead of the fence"),
         /** A version of the thresholds file that was refused, or a fault in judging by it. */
-        THRESHOLDS("what was judged before holds for 10 s"),
+        THRESHOLDS("the last judgement holds for 10 s"),
         /** Writing the applied-state file. */
-        APPLIED_FILE("the agent cannot verify what is enforced"),
+        APPLIED_FILE("the agent cannot verify the enforcement"),
         /** Reading the broker's offline log dirs. */
         LOG_DIRS("the report has the offline log dirs of before"),
         /** Reading the broker's metrics of clients. */
@@ -74,7 +74,7 @@ public final class Errors {
         }
     }
 
-    /** Counts what is wrong; whoever finds it logs it. */
+    /** Counts an error; its finder logs it. */
     public void count(Kind kind, String message) {
         count(kind, message, null);
     }
@@ -110,7 +110,7 @@ public final class Errors {
             String others = entry.unlogged() == 1 ? "" : " (" + (entry.unlogged() - 1) + " more of this kind are not logged)";
             LOG.error("fault of kind {}, {}{}: {}", kind.name().toLowerCase(Locale.ROOT), kind.outcome, others, entry.first().toString(), entry.first());
         } catch (Throwable e) {
-            // The log may be what fails: its disk is full, and its appender says so, or there is no memory for a line.
+            // The log itself may fail: its disk is full, and its appender reports that, or there is no memory for a line.
         }
     }
 

@@ -8,7 +8,7 @@ import org.kquota.share.PartitionShare;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Clients that share their quotas, whoever of them uses them. */
+/** Clients that share their quotas, whichever of them uses them. */
 public final class Group {
     private final String name;
     private final Pair meteredAs;
@@ -17,7 +17,7 @@ public final class Group {
     private LongAdder refusals = new LongAdder();
 
     /**
-     * @param share  what the limits of the whole cluster are divided by, or null where there are none
+     * @param share  the share by which limits of the whole cluster are divided, or null where there are none
      * @param limits by quota type; for the other types its members are in no group
      */
     public Group(String name, PartitionShare share, Map<ClientQuotaType, GroupLimit> limits) {
@@ -31,7 +31,7 @@ public final class Group {
         return name;
     }
 
-    /** What its members are metered as; the user is one that no client can have. */
+    /** The pair under which its members are metered; the user is one that no client can have. */
     public Pair meteredAs() {
         return meteredAs;
     }
@@ -57,7 +57,7 @@ public final class Group {
         return refusals.sum();
     }
 
-    /** Goes on counting where the group before it stops. To be called before requests come. */
+    /** Continues the counts of the group before it. To be called before requests come. */
     void countOnFrom(Group before) {
         refusals = before.refusals;
     }
@@ -67,7 +67,7 @@ public final class Group {
         return share == null ? null : share.count();
     }
 
-    /** Takes over who leads what; returns whether a limit is another one now. */
+    /** Takes over the leaders of partitions; returns whether a limit has changed. */
     boolean update(LedPartitions partitions) {
         return share != null && share.update(partitions);
     }

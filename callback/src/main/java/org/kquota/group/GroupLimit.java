@@ -3,7 +3,7 @@ package org.kquota.group;
 import org.kquota.share.PartitionShare;
 
 /**
- * What a group may use of one quota type on this broker.
+ * The limit of a group for one quota type on this broker.
  *
  * @param amount in the unit of the type: on each broker, or in the whole cluster where there is a share
  * @param share  this broker's share of the cluster's amount, or null for an amount on each broker

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** The broker properties of the quota groups, kquota.quota.group.NAME.*, and what must not contradict each other in them. */
+/** The broker properties of the quota groups, kquota.quota.group.NAME.*, and the checks that they do not contradict each other. */
 public final class GroupProperties {
     static final String PRINCIPALS = "principals";
     static final String CLIENT_IDS = "client.ids";
@@ -51,18 +51,18 @@ public final class GroupProperties {
                 "Principals of the group, as Type:name, for example User:alice;User:etl-*;~User:CN=app[0-9]+,O=x. A client is a member by its principal "
                     + "or, where its principal is in no group, by its client id.")
             .define(prefix + CLIENT_IDS, Type.STRING, "", LambdaValidator.with((name, value) -> { }, () -> MEMBERS), Importance.MEDIUM,
-                "Client ids of the group. Anybody can choose a client id: they tell clients apart that mean well.")
+                "Client ids of the group. Any client can choose any client id, so they only separate clients that keep to their own.")
             .define(prefix + PRODUCE, Type.STRING, "", QuotaProperties.rate(), Importance.MEDIUM,
-                "What the group may produce on each broker, in bytes per second.")
+                "Produce quota of the group on each broker, in bytes per second.")
             .define(prefix + FETCH, Type.STRING, "", QuotaProperties.rate(), Importance.MEDIUM,
-                "What the group may fetch from each broker, in bytes per second.")
+                "Fetch quota of the group on each broker, in bytes per second.")
             .define(prefix + REQUEST, Type.STRING, "", QuotaProperties.checked(GroupProperties::percentage, "a percentage above 0, or empty"), Importance.MEDIUM,
                 "Request quota of the group on each broker, in per cent of a thread's time, as Kafka's request_percentage.")
             .define(prefix + PRODUCE_TOTAL, Type.STRING, "", QuotaProperties.rate(), Importance.MEDIUM,
-                "What the group may produce in the whole cluster, in bytes per second: each broker gives the share of the partitions that it leads, of those "
+                "Produce quota of the group in the whole cluster, in bytes per second: each broker gives the share of the partitions that it leads, of those "
                     + "that the topics property selects. Instead of produce.")
             .define(prefix + FETCH_TOTAL, Type.STRING, "", QuotaProperties.rate(), Importance.MEDIUM,
-                "What the group may fetch in the whole cluster, shared in the same way. Instead of fetch.")
+                "Fetch quota of the group in the whole cluster, in bytes per second, shared in the same way. Instead of fetch.")
             .define(prefix + TOPICS, Type.STRING, "", QuotaProperties.checked(GroupProperties::pattern, "a pattern (RE2), or empty"), Importance.MEDIUM,
                 "Pattern of the topics that the totals are shared by: the whole name has to match, for example orders-.* . Required with a total.");
     }
@@ -175,7 +175,7 @@ public final class GroupProperties {
                 return percentage;
             }
         } catch (NumberFormatException e) {
-            // Said below.
+            // The exception below names it.
         }
         throw new IllegalArgumentException("'" + text + "' is no percentage; allowed is a number from 0.01, such as 50");
     }

@@ -11,7 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The quota groups of this broker. A request is in one at most: in that of its principal, which is authenticated, or else
- * in that of its client id, which anybody can choose.
+ * in that of its client id, which any client can choose.
  */
 public final class Groups {
     /** A user tag that begins so is a group's: Kafka sanitizes user names, so that no client can have it. */
@@ -74,7 +74,7 @@ public final class Groups {
         return byTag.values();
     }
 
-    /** Takes over what the groups of the same names have counted, and who leads what. To be called before requests come. */
+    /** Takes over the counts of the groups of the same names, and the leaders of partitions. To be called before requests come. */
     public void takeOver(Groups before, LedPartitions partitions) {
         for (Group group : byTag.values()) {
             Group namesake = before.byTag.get(group.meteredAs().user());
@@ -85,7 +85,7 @@ public final class Groups {
         update(partitions);
     }
 
-    /** Takes over who leads what; returns whether a limit is another one now. */
+    /** Takes over the leaders of partitions; returns whether a limit has changed. */
     public boolean update(LedPartitions partitions) {
         boolean changed = false;
         for (Group group : byTag.values()) {

@@ -18,7 +18,7 @@ public final class GroupsBuilder {
      * A member by its principal.
      *
      * @param entry exact Type:name, or a prefix, or a pattern of it
-     * @throws IllegalArgumentException if it is none of these, or another group has the same entry; says what is allowed
+     * @throws IllegalArgumentException if it is none of these, or another group has the same entry; the message names what is allowed
      */
     public void addPrincipal(String entry, Group group) {
         if (!entry.startsWith("~") && entry.indexOf(':') <= 0) {
@@ -31,7 +31,7 @@ public final class GroupsBuilder {
      * A member by its client id.
      *
      * @param entry exact client id, or a prefix, or a pattern of it
-     * @throws IllegalArgumentException if it is none of these, or another group has the same entry; says what is allowed
+     * @throws IllegalArgumentException if it is none of these, or another group has the same entry; the message names what is allowed
      */
     public void addClientId(String entry, Group group) {
         refuse(entry, clientIds.add(entry, group), group);

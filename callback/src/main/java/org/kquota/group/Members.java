@@ -32,7 +32,7 @@ final class Members {
      */
     Group add(String entry, Group group) {
         if (entry.equals("*") || entry.equals("~")) {
-            throw new IllegalArgumentException("'" + entry + "' names nobody; " + ALLOWED);
+            throw new IllegalArgumentException("'" + entry + "' names no member; " + ALLOWED);
         }
         if (entry.startsWith("~")) {
             try {

@@ -11,7 +11,7 @@ import org.kquota.quota.StockQuotas;
 /**
  * All quotas of one type in their order: those set with the standard tools that name the client, then the client's group,
  * then those set with the standard tools by default, then the static ones. Where there are neither groups nor static
- * quotas this is what the broker's built-in callback does.
+ * quotas this does the same as the broker's built-in callback.
  */
 public final class ConfiguredQuotas implements Quotas {
     private final ClientQuotaType type;
@@ -31,7 +31,7 @@ public final class ConfiguredQuotas implements Quotas {
         return dynamic;
     }
 
-    /** What a client is metered as that belongs to this group, or to none where it is null. */
+    /** The pair under which a client of this group is metered, or of no group where it is null. */
     public Pair meteredAs(Group group, String sanitizedUser, String clientId) {
         return group != null && group.limits(type) && !dynamic.names(sanitizedUser, clientId)
             ? group.meteredAs() : meteredAs(sanitizedUser, clientId);

@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * The limit that was last worked out for each set of tags, for the case that working it out fails. Bounded: what was not asked
+ * The limit that was last calculated for each set of tags, for the case that calculating it fails. Bounded: a limit that was not asked
  * for while as many others were is forgotten, so that clients of months ago leave room for those of today.
  */
 public final class LastLimits {

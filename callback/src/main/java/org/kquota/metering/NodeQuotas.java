@@ -23,20 +23,20 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 
 /**
- * What a request thread asks: under which tags a client is metered, and what the limit of tags is. It reads volatile
+ * Answers request threads: under which tags a client is metered, and the limit of tags. It reads volatile
  * fields and concurrent maps only; nothing here waits, and nothing does I/O.
  */
 public final class NodeQuotas {
     private static final int UNUSED_SECONDS = 3600;
     private static final int SEEN_SECONDS = 600;
-    /** Nobody is held apart any longer by a governor that has not looked for so long. */
+    /** A governor that has not looked for this long holds no client apart any longer. */
     private static final long GOVERNED_NANOS = 2_000_000_000L;
     /** How the client ids of tiered storage's own clients begin. */
     private static final String METADATA_WRITER = "__remote_log_metadata_client_";
 
     /**
-     * What is configured in broker properties, and what follows from it: who is exempt, who is in which group, the quotas and the memo of each
-     * type, by their ordinals. A request goes by one of these from its beginning to its end.
+     * The configuration in broker properties, and its results: the exempt principals, the members of groups, the quotas and the memo of each
+     * type, by their ordinals. A request uses one of these from its beginning to its end.
      */
     private record InForce(PrincipalResolver principals, Groups groups, ConfiguredQuotas[] quotas, TagSetMemo[] memos, ExemptSeen exemptSeen) {
         Group group(PrincipalResolver.Resolved principal, String clientId) {
@@ -81,7 +81,7 @@ public final class NodeQuotas {
         return new InForce(new PrincipalResolver(exempt, groups), groups, quotas, memos, seen);
     }
 
-    /** Has requests go by these from now on, all of it at once. Tag sets stay, with what is known of them. */
+    /** Requests use these from now on, all of them at once. Tag sets stay, with their figures. */
     public void configure(ExemptPrincipals exempt, Groups groups, Function<ClientQuotaType, StaticQuotas> fixed) {
         inForce = made(exempt, groups, fixed, inForce.exemptSeen.of(exempt));
         metadataWriterNotExempt = null;
@@ -98,7 +98,7 @@ public final class NodeQuotas {
         return stock.get(type);
     }
 
-    /** All quotas of a type, whatever is in force when they are asked for. */
+    /** All quotas of a type, those in force when they are asked for. */
     public Quotas configured(ClientQuotaType type) {
         return new Quotas() {
             @Override
@@ -127,7 +127,7 @@ public final class NodeQuotas {
         return newcomers;
     }
 
-    /** What producers are held by. */
+    /** The decision by which producers are held. */
     public DecisionInForce decision() {
         return decision;
     }
@@ -151,8 +151,8 @@ public final class NodeQuotas {
     public void forgetUnused() {
         State state = decision.now().enforced();
         tagSets.forEach((type, sets) -> {
-            // What clients produced before a THROTTLE or a PAUSE is needed as long as it lasts, which may be hours. In THROTTLE others
-            // come, each with a tag set of its own where there is a default quota; in PAUSE nobody does.
+            // The rates of clients before a THROTTLE or a PAUSE are needed until it ends, which may take hours. In THROTTLE others
+            // come, each with a tag set of its own where there is a default quota; in PAUSE no client does.
             Predicate<TagSet> needless = state == State.OPEN || type != ClientQuotaType.PRODUCE ? set -> true
                 : set -> state == State.THROTTLE && !set.hasBaseline();
             if (sets.forgetUnusedSince(nowSeconds - UNUSED_SECONDS, needless)) {
@@ -174,7 +174,7 @@ public final class NodeQuotas {
     public Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
         InForce current = inForce;
-        // Asked for first: what changes from here on, while the tag set is worked out, makes another one.
+        // Asked for first: a change from here on, while the tag set is found, makes another generation.
         TagSetMemo.Generation generation = current.memos[type.ordinal()].generation();
         TagSetMemo.Known known = generation.find(principal, clientId);
         State state = enforced(type);
@@ -190,7 +190,7 @@ public final class NodeQuotas {
         noteMetadataWriter(type, principal, clientId);
         TagSets sets = tagSets.get(type);
         StockQuotas.Pair pair = current.quotas[type.ordinal()].meteredAs(current.group(principal, clientId), principal.sanitizedUser(), clientId);
-        // Nobody gets a tag set in PAUSE.
+        // No client gets a new tag set in PAUSE.
         TagSet tagSet = state == State.PAUSE ? sets.knownOrOverflow(pair) : sets.of(pair);
         if (tagSet == null) {
             return use(paused);
@@ -248,12 +248,12 @@ public final class NodeQuotas {
         return tagSet.tags();
     }
 
-    /** Its limits have to follow what leaves the window, so this needs a governor that is alive. */
+    /** Its limits have to follow the bytes that leave the window, so this needs a governor that is alive. */
     private boolean isHeldApart(TagSet tagSet) {
         return tagSet.heldApart() && System.nanoTime() - governedAtNanos < GOVERNED_NANOS;
     }
 
-    /** Who writes the metadata of tiered storage without being exempt, or null where that has not been seen. */
+    /** The principal that writes the metadata of tiered storage without being exempt, or null where none has been seen. */
     public String metadataWriterNotExempt() {
         return metadataWriterNotExempt;
     }
@@ -263,7 +263,7 @@ public final class NodeQuotas {
         return inForce.principals.of(principal).exemptTags() != null;
     }
 
-    /** Tags under which nothing that is held now goes free, for when the right ones could not be found out. */
+    /** Tags under which no client that is held now is released, for when the right ones could not be found. */
     public Map<String, String> safeTags(ClientQuotaType type) {
         return switch (enforced(type)) {
             case PAUSE -> Tags.PAUSED;
@@ -287,7 +287,7 @@ public final class NodeQuotas {
         if (tags.equals(Tags.NEWCOMERS)) {
             return state == State.THROTTLE ? (Double) newcomers.limit() : null;
         }
-        // Who is in there has no quota; its tags would match a default user's.
+        // A client in there has no quota; its tags would match a default user's.
         Double quota = tags.equals(Tags.OVERFLOW) ? null : quota(type, tags);
         if (state != State.OPEN) {
             TagSet tagSet = tagSets.get(type).find(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID));
@@ -298,7 +298,7 @@ public final class NodeQuotas {
         return quota;
     }
 
-    /** The limit for when none could be found out: that of the pool in force, or null while producers are not held. */
+    /** The limit for when none could be found: that of the pool in force, or null while producers are not held. */
     public Double safeLimit(ClientQuotaType type) {
         return switch (enforced(type)) {
             case PAUSE -> (Double) paused.limit();

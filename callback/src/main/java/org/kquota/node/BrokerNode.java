@@ -30,7 +30,7 @@ import org.kquota.threshold.Thresholds;
 import java.util.function.LongSupplier;
 
 /**
- * The plug-in's life on one node: it looks at the decision, has the governor act on it, and tells what changed. Kafka
+ * The plug-in's life on one node: it looks at the decision, has the governor act on it, and logs changes. Kafka
  * builds the plug-in twice on a node with both roles, over the same metrics: both instances share this.
  */
 public final class BrokerNode implements LiveProperties.Target, AppliedReport.Source, AutoCloseable {
@@ -66,7 +66,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         this(config, bootClock, System::nanoTime);
     }
 
-    /** @param nanoTime what time is measured by, as System.nanoTime() */
+    /** @param nanoTime the clock, as System.nanoTime() */
     BrokerNode(KquotaConfig config, BootClock bootClock, LongSupplier nanoTime) {
         this.liveProperties = new LiveProperties(this, config, errors);
         this.bootClock = bootClock;
@@ -87,7 +87,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         this.threads = new NodeThreads(config.nodeId(), this::step, this::report, errors);
     }
 
-    /** Reads what this node knew before, decides before the first request can come in, and starts the threads. A controller does none of that. */
+    /** Reads the node's last report, decides before the first request can come in, and starts the threads. A controller does none of that. */
     void start() {
         KquotaConfig config = config();
         if (!config.isBroker()) {
@@ -102,19 +102,19 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         threads.start();
     }
 
-    /** What request threads ask. */
+    /** The quotas that request threads ask for. */
     @Override
     public NodeQuotas quotas() {
         return quotas;
     }
 
-    /** What the node's authorizers ask, where there are any of ours. */
+    /** The fence that the node's authorizers ask, where there are any of ours. */
     @Override
     public Fence fence() {
         return fence;
     }
 
-    /** Whose requests it refused, among the broker's metrics. */
+    /** The clients and groups whose requests it refused, among the broker's metrics. */
     public RefusalMetrics refusalMetrics() {
         return refusalMetrics;
     }
@@ -145,7 +145,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         }
     }
 
-    /** Who leads what has changed, perhaps. */
+    /** The leaders of partitions may have changed. */
     public void metadata(Cluster cluster) {
         if (cluster.clusterResource() != null) {
             clusterId(cluster.clusterResource().clusterId());
@@ -195,8 +195,8 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     }
 
     /**
-     * Has requests go by it from now on; returns what they go by. Breaking the glass waits for no thread of ours, and
-     * nothing that one of them worked out before comes after that.
+     * Requests use it from now on; returns the decision that they use. Breaking the glass waits for no thread of ours, and
+     * no thread publishes after that what it worked out before.
      */
     private synchronized EffectiveDecision publish(EffectiveDecision next) {
         EffectiveDecision holds = brokerMode == Mode.ENFORCE ? next : next.observed();
@@ -275,7 +275,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         threads.reportNow();
     }
 
-    /** Where nothing is divided by who leads what, it need not be known. */
+    /** Where nothing is divided by the leaders of partitions, they need not be known. */
     private String whySharesAreOld() {
         boolean divided = thresholds.inForce() != null || config().groups().all().stream().anyMatch(group -> group.partitions() != null);
         return divided ? metadata.whyOld() : null;

@@ -24,7 +24,7 @@ final class LimitResets {
         instances.remove(instance);
     }
 
-    /** Limits of any type are others now, whatever the decision. */
+    /** Limits of any type have changed, whatever the decision. */
     void limitsChanged() {
         raiseAll();
         limitsChanged.set(true);
@@ -39,11 +39,11 @@ final class LimitResets {
     }
 
     /**
-     * Raises what is due; on the decision thread.
+     * Raises the flags that are due; on the decision thread.
      *
      * @param producersChanged whether this thread changed a limit of producers since it was here last
-     * @param expired          what requests found to hold after a lease. As after another mode, they had the broker take over limits then that this thread
-     *                         knows nothing of: what held before and holds again is a change to the broker
+     * @param expired          the decision that requests used after a lease. As after another mode, they had the broker take over limits then that this thread
+     *                         does not know: if the decision of before holds again, that is a change to the broker
      * @param nanos            now, as System.nanoTime()
      */
     void raiseDue(boolean producersChanged, EffectiveDecision expired, long nanos) {

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Properties;
 
-/** What Kafka wrote into a node's directories when they were formatted. */
+/** The properties that Kafka wrote into a node's directories when it formatted them. */
 final class MetaProperties {
     private static final String FILE = "meta.properties";
     private static final String CLUSTER_ID = "cluster.id";
@@ -15,7 +15,7 @@ final class MetaProperties {
     private MetaProperties() {
     }
 
-    /** The cluster that the first of these directories was formatted for that says so; null if none does. */
+    /** The cluster that these directories were formatted for, by the first that names one; null if none does. */
     static String clusterId(List<String> dirs) {
         for (String dir : dirs) {
             try (Reader reader = Files.newBufferedReader(Path.of(dir, FILE))) {
@@ -26,7 +26,7 @@ final class MetaProperties {
                     return clusterId;
                 }
             } catch (IOException | IllegalArgumentException e) {
-                // A failed disk, for one: Kafka itself says so. Another directory may tell, and the broker in time.
+                // A failed disk, for one: Kafka itself reports it. Another directory may name the cluster, and later the broker does.
             }
         }
         return null;

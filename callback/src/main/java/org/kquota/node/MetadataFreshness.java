@@ -10,12 +10,12 @@ import javax.management.ObjectName;
 
 /**
  * Whether the last update of the broker's metadata is still true. Kafka fails to pass on updates while another broker is down (KAFKA-20746), and
- * counts that among what it could not apply. Updated on the broker's metadata threads, asked by the decision thread.
+ * counts that as a failure to apply metadata. Updated on the broker's metadata threads, asked by the decision thread.
  */
 final class MetadataFreshness {
     private static final String NAME = "kafka.server:type=broker-metadata-metrics";
     private static final String ATTRIBUTE = "metadata-apply-error-count";
-    private static final String WHY = ", because the broker could not tell of its metadata (KAFKA-20746)";
+    private static final String WHY = ", because the broker could not pass on its metadata (KAFKA-20746)";
 
     /** How many failures there had been. */
     private record Update(OptionalDouble failures) {
@@ -50,7 +50,7 @@ final class MetadataFreshness {
         return null;
     }
 
-    /** How often the broker failed to apply metadata since it started, or nothing where it does not say. */
+    /** How often the broker failed to apply metadata since it started, or nothing where it does not report that. */
     private OptionalDouble failures() {
         try {
             return server.getAttribute(new ObjectName(NAME), ATTRIBUTE) instanceof Number count ? OptionalDouble.of(count.doubleValue())

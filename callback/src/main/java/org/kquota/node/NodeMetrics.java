@@ -12,7 +12,7 @@ import java.util.function.ToDoubleFunction;
 
 /** The plug-in's metrics, as the broker's plug-in metrics API carries them. */
 public enum NodeMetrics {
-    STATE("state", "What is decided: 0 OPEN, 1 THROTTLE, 2 PAUSE.", node -> node.now().state().ordinal()),
+    STATE("state", "Decided state: 0 OPEN, 1 THROTTLE, 2 PAUSE.", node -> node.now().state().ordinal()),
     FACTOR("factor", "Throttle factor in [0, 1].", node -> node.now().factor()),
     ENFORCING("enforcing", "1 if the decision is enforced, 0 if it is only observed.",
         node -> node.now().mode() == Mode.ENFORCE ? 1 : 0),
@@ -26,9 +26,9 @@ public enum NodeMetrics {
         BrokerNode::decisionAgeSeconds),
     ERRORS("errors-total", "Errors inside the plug-in since the broker started.", node -> node.errors().total()),
     TAG_SETS("tag-sets", "Metric tag sets kept apart, all quota types together.", node -> node.quotas().tagSetCount()),
-    PRODUCE_RATE("produce-byte-rate", "What all producers that are not exempt produce, in bytes per second.",
+    PRODUCE_RATE("produce-byte-rate", "Total rate of all producers that are not exempt, in bytes per second.",
         node -> node.figures().observedRate()),
-    BASELINE_RATE("baseline-byte-rate", "What they produced before they were throttled, in bytes per second.",
+    BASELINE_RATE("baseline-byte-rate", "Their total rate before they were throttled, in bytes per second.",
         node -> node.figures().baselineRate()),
     FENCE_INSTALLED("fence-installed", "1 if org.kquota.KquotaAuthorizer refuses produce requests in PAUSE.",
         node -> node.fence().installed() ? 1 : 0),
@@ -57,7 +57,7 @@ public enum NodeMetrics {
         return description;
     }
 
-    /** Those of a controller of its own: it serves quotas, and no decision holds there. */
+    /** The metrics of a controller-only node: it serves quotas, and no decision holds there. */
     private static final Set<NodeMetrics> OF_CONTROLLERS = EnumSet.of(ERRORS, TAG_SETS);
 
     /** Registers those that the node has; it adds its own tags and removes them with the plug-in. */

@@ -68,7 +68,7 @@ final class NodeThreads implements AutoCloseable {
                     reportWanted.drainPermits();
                 }
             } catch (InterruptedException e) {
-                // Nobody of ours interrupts; the loop's condition tells.
+                // No code of ours interrupts; the loop's condition decides.
             }
         }
     }
@@ -81,7 +81,7 @@ final class NodeThreads implements AutoCloseable {
         }
     }
 
-    /** These threads outlive whatever happens in a step. */
+    /** These threads outlive any fault in a step. */
     private void count(Errors.Kind kind, Throwable fault) {
         try {
             errors.count(kind, fault);
@@ -96,7 +96,7 @@ final class NodeThreads implements AutoCloseable {
         return thread;
     }
 
-    /** Ends both threads, and waits for what they are at. A report is written to its end: an interruption would leave half of one. */
+    /** Ends both threads, and waits for their current step. A report is written to its end: an interruption would leave half of one. */
     @Override
     public void close() {
         closed = true;

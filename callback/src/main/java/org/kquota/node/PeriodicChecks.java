@@ -29,13 +29,13 @@ final class PeriodicChecks {
     private final ProduceRates rates;
     private final Errors errors;
     private final Supplier<String> whySharesAreOld;
-    private final Set<String> toldWriters = new HashSet<>();
+    private final Set<String> loggedWriters = new HashSet<>();
     private boolean tiered;
     private int lastSeconds;
-    /** Whose rates were not there at the last look, though the broker had metered them. */
+    /** The tag sets without rates at the last look, though the broker had metered them. */
     private List<TagSet> unseen = List.of();
 
-    /** @param whySharesAreOld why what follows from the leaders of partitions does not follow them now, or null */
+    /** @param whySharesAreOld why shares do not follow the leaders of partitions now, or null */
     PeriodicChecks(NodeQuotas quotas, ProduceRates rates, Errors errors, Supplier<String> whySharesAreOld) {
         this.quotas = quotas;
         this.rates = rates;
@@ -43,7 +43,7 @@ final class PeriodicChecks {
         this.whySharesAreOld = whySharesAreOld;
     }
 
-    /** Warns of what the broker's configuration says itself. */
+    /** Warns of faults that the broker's configuration shows. */
     void begin(KquotaConfig config) {
         tiered = config.isTiered();
         if (!config.hasJmxReporter()) {
@@ -78,7 +78,7 @@ final class PeriodicChecks {
     /** Segments are freed only once their metadata is written, so a pause must not hold that, or it may never end. */
     private void warnOfHeldMetadataWriter() {
         String principal = tiered ? quotas.metadataWriterNotExempt() : null;
-        if (principal != null && toldWriters.add(principal)) {
+        if (principal != null && loggedWriters.add(principal)) {
             warn(Errors.Kind.TIERED_STORAGE, "tiered storage writes its metadata as " + principal + ", which is not exempt, so a pause holds the uploads "
                 + "that would free space: add it to " + KquotaConfig.EXEMPT_PRINCIPALS);
         }
@@ -88,7 +88,7 @@ final class PeriodicChecks {
         return metered.filter(set -> rates.bytesPerSecond(set.tags()).isEmpty()).toList();
     }
 
-    /** The broker keeps the rate of whom it has metered for an hour. */
+    /** The broker keeps the rate of a client that it has metered for an hour. */
     private void warnOfUnseenRates() {
         List<TagSet> before = unseen;
         unseen = List.of();

@@ -2,7 +2,7 @@ package org.kquota.node;
 
 /**
  * When the broker has to look at all limits again: at each change, and twice after the last one. Request threads write what
- * they found, without a lock; one that is held up in between writes a limit of before over that of now. A look that finds
+ * they found, without a lock; one that is held up in between replaces the present limit by an older one. A look that finds
  * nothing changed writes and logs nothing. Used by the decision thread only.
  */
 final class ResetSchedule {

@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
 
 /** Rates in bytes per second as operators write them: 2M is two million, 2Mi is two times 2^20. */
 public final class ByteRate {
-    /** What a rate may look like, for error messages. */
+    /** The allowed forms of a rate, for error messages. */
     public static final String ALLOWED =
         "allowed are bytes per second from 1K to 1000T, such as 2M (10^6), 1.5M or 2Mi (2^20), with K, M, G, T, Ki, Mi, Gi or Ti";
 
@@ -24,7 +24,7 @@ public final class ByteRate {
     /**
      * A rate in bytes per second.
      *
-     * @throws IllegalArgumentException if the text is none, or out of range; says what is allowed
+     * @throws IllegalArgumentException if the text is none, or out of range; the message names what is allowed
      */
     public static double parse(String text) {
         Matcher matcher = FORM.matcher(text.strip());

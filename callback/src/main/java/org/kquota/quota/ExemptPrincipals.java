@@ -37,7 +37,7 @@ public final class ExemptPrincipals {
                 throw new IllegalArgumentException("'" + principal + "' has no type or no name; " + ALLOWED);
             }
             if (principal.equals(KafkaPrincipal.ANONYMOUS.toString())) {
-                throw new IllegalArgumentException(principal + " is everybody without authentication and cannot be exempt; " + ALLOWED);
+                throw new IllegalArgumentException(principal + " is every client without authentication and cannot be exempt; " + ALLOWED);
             }
             principals.add(principal);
         }

@@ -28,7 +28,7 @@ public final class ExemptSeen {
         return still;
     }
 
-    /** Notes a request of an exempt principal at that second; waits for nobody unless the client id is new. */
+    /** Notes a request of an exempt principal at that second; never waits for another thread unless the client id is new. */
     public void note(String principal, String fullClientId, int seconds) {
         String clientId = fullClientId.length() <= MAX_LENGTH ? fullClientId : fullClientId.substring(0, MAX_LENGTH);
         Map<String, AtomicInteger> clientIds = lastSeen.get(principal);

@@ -12,7 +12,7 @@ import java.util.Set;
 
 /**
  * The two metric tags of a quota, in their order. Kafka asks each request's tags for their values, twice: a map that is no
- * more than two fields is made anew for less than what it costs to fetch one of 10,000 from memory.
+ * more than two fields costs less to make again than to fetch one of 10,000 from memory.
  */
 final class MetricTags extends AbstractMap<String, String> {
     private final String user;

@@ -44,7 +44,7 @@ public final class QuotaProperties {
         return StaticQuotas.of(StaticQuotas.parseDefault(byDefault), StaticQuotas.parseOverrides(overrides));
     }
 
-    /** A validator from a parser that says itself what is allowed. */
+    /** A validator from a parser whose exceptions name what is allowed. */
     public static ConfigDef.Validator checked(Consumer<String> parser, String allowed) {
         return LambdaValidator.with((name, value) -> {
             try {

@@ -4,12 +4,12 @@ import org.kquota.quota.StockQuotas.Pair;
 
 import java.util.Map;
 
-/** The quotas of one type: who is metered with whom, and what the limit is. Asked on request threads; never waits. */
+/** The quotas of one type: which clients are metered together, and their limit. Asked on request threads; never waits. */
 public interface Quotas {
     /** The user and client id under which this client is metered; one of them may be empty. */
     Pair meteredAs(String sanitizedUser, String clientId);
 
-    /** The quota of what is metered under this user and client id, in the unit of its type, or null if there is none. */
+    /** The quota of the clients metered under this user and client id, in the unit of its type, or null if there is none. */
     Double limit(String user, String clientId);
 
     /** The quota of these tags, or null if there is none. */

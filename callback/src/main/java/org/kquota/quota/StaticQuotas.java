@@ -9,7 +9,7 @@ import java.util.OptionalDouble;
  * such as clientA:4M,clientB:10M. Immutable.
  */
 public final class StaticQuotas {
-    /** What overrides may look like, for error messages. */
+    /** The allowed forms of overrides, for error messages. */
     public static final String OVERRIDES_ALLOWED =
         "allowed is a list of client-id:rate, separated by commas, each client id once, such as clientA:4M,clientB:10M";
     public static final StaticQuotas NONE = new StaticQuotas(null, Map.of());

@@ -52,9 +52,9 @@ public final class StockQuotas implements Quotas {
         this.memory = memory;
     }
 
-    /** Has this told after each change, before whoever made the change goes on. */
-    public void whenChanged(Runnable told) {
-        whenChanged = told;
+    /** Runs this after each change, before the thread that made the change goes on. */
+    public void whenChanged(Runnable listener) {
+        whenChanged = listener;
     }
 
     /** Sets the quota of an entity, in the unit of its type. */

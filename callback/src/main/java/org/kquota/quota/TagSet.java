@@ -100,7 +100,7 @@ public final class TagSet {
         hasBaseline = known;
     }
 
-    /** Whether these clients keep their own tags in PAUSE, because what they produced before still counts there. */
+    /** Whether these clients keep their own tags in PAUSE, because their earlier bytes still count there. */
     public boolean heldApart() {
         return heldApart;
     }

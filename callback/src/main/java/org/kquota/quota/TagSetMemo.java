@@ -9,22 +9,22 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
  * Which tag set a principal with a client id has, so that a request pays for one look-up instead of one for its principal,
- * some for its quotas and one for its tag set. What is remembered holds until {@link #forget}: whoever changes what a tag
- * set follows from calls it after the change. Bounded: who is new takes the place of another where there is no room, so
- * that clients that invent client ids cost others a look-up at most. Reads and writes wait for nobody.
+ * some for its quotas and one for its tag set. Entries hold until {@link #forget}: code that changes the basis of a tag
+ * set calls it after the change. Bounded: where there is no room, a new client takes the place of another, so
+ * that clients that invent client ids cost others a look-up at most. Reads and writes never wait for another thread.
  */
 public final class TagSetMemo {
-    /** So many are remembered at most. Where half of them are, nearly all are found in the first place. */
+    /** This many are remembered at most. While half of them are used, nearly all are found in the first place. */
     static final int MAX_PLACES = 1 << 15;
     private static final int FIRST_PLACES = 64;
-    /** A client is looked for in so many places. */
+    /** A client is looked for in this many places. */
     private static final int REACH = 8;
     private static final int MAX_CLIENT_ID_LENGTH = 128;
 
     private final AtomicReference<Generation> current = new AtomicReference<>(new Generation(FIRST_PLACES));
 
     /**
-     * A client and its tag set. The tags are here a second time: what a request goes on with is then at hand while the tag set,
+     * A client and its tag set. The tags are here a second time: a request can go on with them while the tag set,
      * in which it is only counted, is still on its way from memory.
      */
     public static final class Known {
@@ -58,10 +58,10 @@ public final class TagSetMemo {
         }
     }
 
-    /** What is remembered between two changes. */
+    /** The entries between two changes. */
     public static final class Generation {
         private final AtomicReferenceArray<Known> places;
-        /** Or a few more: it says when to make room, no more than that. */
+        /** Or a few more: it only shows when to make room. */
         private final AtomicInteger used = new AtomicInteger();
 
         private Generation(int length) {
@@ -137,7 +137,7 @@ public final class TagSetMemo {
         return larger;
     }
 
-    /** Something that tag sets follow from has changed. */
+    /** The basis of tag sets has changed. */
     public void forget() {
         current.set(new Generation(FIRST_PLACES));
     }

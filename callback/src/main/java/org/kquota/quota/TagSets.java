@@ -19,7 +19,7 @@ public final class TagSets {
     private final int max;
     private final ConcurrentHashMap<Pair, TagSet> sets = new ConcurrentHashMap<>();
     private final TagSet overflow = new TagSet(Tags.OVERFLOW);
-    /** How many of them have no quota, or a few more or less: it says when there is no more room, no more than that. */
+    /** How many of them have no quota, or a few more or less: it only shows when there is no more room. */
     private final AtomicInteger withoutQuota = new AtomicInteger();
     private volatile boolean counted = true;
     private volatile Queue<TagSet> watcher;
@@ -34,13 +34,13 @@ public final class TagSets {
         return of(quotas.meteredAs(sanitizedUser, clientId));
     }
 
-    /** The tag set of what is metered so; the same object each time. */
+    /** The tag set of the clients metered under this pair; the same object each time. */
     public TagSet of(Pair pair) {
         TagSet known = knownOrOverflow(pair);
         return known != null ? known : sets.computeIfAbsent(pair, this::make);
     }
 
-    /** The tag set of what is metered so, be it the one that clients beyond the bound share, or null where it would get a new one. */
+    /** The tag set of the clients metered under this pair, or the one that clients beyond the bound share; null where they would get a new one. */
     public TagSet knownOrOverflow(Pair pair) {
         TagSet known = sets.get(pair);
         if (known != null) {
@@ -68,9 +68,9 @@ public final class TagSets {
 
     private TagSet make(Pair pair) {
         TagSet made = new TagSet(Tags.of(pair.user(), pair.clientId()));
-        Queue<TagSet> told = watcher;
-        if (told != null) {
-            told.add(made);
+        Queue<TagSet> watching = watcher;
+        if (watching != null) {
+            watching.add(made);
         }
         if (!hasQuota(pair)) {
             withoutQuota.incrementAndGet();

@@ -25,7 +25,7 @@ public record LedPartitions(Map<String, Count> topics) {
     public record Count(int all, int led) {
     }
 
-    /** What the broker's view of the cluster says about this node. */
+    /** The counts for this node, by the broker's view of the cluster. */
     public static LedPartitions of(Cluster cluster, int nodeId) {
         Map<String, Count> topics = new HashMap<>();
         for (String topic : cluster.topics()) {

@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * This broker's share of what is configured for the whole cluster: the ratio of partitions led here, of those whose topic
+ * This broker's share of a limit for the whole cluster: the ratio of partitions led here, of those whose topic
  * matches a pattern. Updated by one thread, read by many.
  */
 public final class PartitionShare {
@@ -19,7 +19,7 @@ public final class PartitionShare {
         this.topics = topics;
     }
 
-    /** Counts anew; returns whether the share is another one now. */
+    /** Counts again; returns whether the share has changed. */
     public synchronized boolean update(LedPartitions partitions) {
         int all = 0;
         int led = 0;

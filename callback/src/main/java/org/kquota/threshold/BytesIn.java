@@ -10,7 +10,7 @@ public interface BytesIn {
     /** Of one topic; 0 while nothing has come in. */
     double of(String topic);
 
-    /** The others are asked for seldom, or are gone: what is remembered of them may be forgotten. */
+    /** The others are asked for seldom, or are gone: their entries may be dropped. */
     default void keep(Set<String> topics) {
     }
 }

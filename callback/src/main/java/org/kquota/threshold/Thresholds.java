@@ -13,13 +13,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 
-/** The thresholds of topics on this node: their file, the topics they are divided among, and what they refuse. */
+/** The thresholds of topics on this node: their file, the topics they are divided among, and the topics that they refuse. */
 public final class Thresholds {
     /** Written by brokers themselves, and needed to free space. */
     public static final Set<String> INTERNAL_TOPICS =
         Set.of("__consumer_offsets", "__transaction_state", "__share_group_state", "__remote_log_metadata");
     private static final long JUDGE_NANOS = 1_000_000_000L;
-    /** For so long what was judged holds, unless it is judged anew. */
+    /** A judgement holds for this long, unless the next one replaces it. */
     private static final long HOLDS_NANOS = 10_000_000_000L;
 
     private final ThresholdsFile file;
@@ -34,7 +34,7 @@ public final class Thresholds {
 
     /**
      * @param ownTopics those of kquota itself
-     * @param whyNot    why nobody is refused now, or null
+     * @param whyNot    why no request is refused now, or null
      */
     public Thresholds(Path file, Set<String> ownTopics, Supplier<String> whyNot, Errors errors) {
         this(file, ownTopics, new JmxBytesIn(), whyNot, errors);
@@ -54,12 +54,12 @@ public final class Thresholds {
         return gate;
     }
 
-    /** Whether this topic takes nothing in, which ends with what makes its thresholds act, whenever they are judged next. */
+    /** Whether this topic takes nothing in. That ends as soon as thresholds no longer act, whenever they are judged next. */
     public boolean isClosedFor(String topic) {
         return gate.isClosedFor(topic) && isClosedFor(topic, System.nanoTime());
     }
 
-    /** The same at that moment of System.nanoTime(). Rates of long ago refuse nobody: the thread that judges may hang, or not get to see any. */
+    /** The same at that moment of System.nanoTime(). Old rates refuse no request: the thread that judges may hang, or not get to see any. */
     public boolean isClosedFor(String topic, long nanos) {
         return gate.isClosedFor(topic) && whyNot.get() == null && nanos - judgedNanos < HOLDS_NANOS;
     }
@@ -73,7 +73,7 @@ public final class Thresholds {
         return topicsHere;
     }
 
-    /** Takes over who leads what. */
+    /** Takes over the leaders of partitions. */
     public void update(LedPartitions partitions) {
         topicsHere = partitions.topics().entrySet().stream()
             .filter(entry -> entry.getValue().led() > 0 && isOfClients(entry.getKey()))
@@ -82,8 +82,8 @@ public final class Thresholds {
     }
 
     /**
-     * The topics here, and those with a threshold of their own: the broker has no rate of one that it does not lead, and does not tell
-     * what it leads while another broker is down (KAFKA-20746).
+     * The topics here, and those with a threshold of their own: the broker has no rate of one that it does not lead, and does not pass on
+     * which it leads while another broker is down (KAFKA-20746).
      */
     private Collection<String> judged(TopicThresholds thresholds) {
         if (thresholds == null) {
@@ -102,12 +102,12 @@ public final class Thresholds {
     public void read() {
         switch (file.look()) {
             case REFUSED -> {
-                LOG.error("{}; {} stays in force", file.refused(), file.inForce() == null ? "no threshold" : "what was read before");
+                LOG.error("{}; {} stays in force", file.refused(), file.inForce() == null ? "no threshold" : "the last accepted version");
                 errors.count(Errors.Kind.THRESHOLDS, file.refused());
             }
             case IN_FORCE -> LOG.info("thresholds of bytes in are in force: {}{}", file.inForce() == null ? "none"
                 : file.inForce().total() + " B/s in all, and those of " + file.inForce().explicit().size() + " topics",
-                whyNot.get() == null ? "" : "; nobody is refused, because " + whyNot.get());
+                whyNot.get() == null ? "" : "; no request is refused, because " + whyNot.get());
             case NONE -> { }
         }
     }

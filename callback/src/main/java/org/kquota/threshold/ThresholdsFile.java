@@ -21,7 +21,7 @@ public final class ThresholdsFile {
         this.file = new DecisionFile("thresholds file", path);
     }
 
-    /** What a look found: whether something else is in force or refused now than before. */
+    /** The result of a look: whether other thresholds are in force, or another version is refused, than before. */
     public enum Change { NONE, IN_FORCE, REFUSED }
 
     /** Looks at the file. */

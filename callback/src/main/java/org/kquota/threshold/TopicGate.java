@@ -15,22 +15,22 @@ import java.util.function.Consumer;
 
 /**
  * Which topics take nothing in now: while the total rate is above its threshold, those whose own rate is above theirs. While it does
- * not act, it is only told which they would be. One
+ * not act, it only logs which they would be. One
  * thread judges, once a second; request threads look a topic up and count what they refuse.
  */
 public final class TopicGate {
-    /** How often it is told how many requests were refused. */
-    static final long TELL_NANOS = 10_000_000_000L;
-    /** So many topics at most have a line of their own at a time. */
-    private static final int MOST_TOLD = 20;
+    /** How often the number of refused requests is logged. */
+    static final long LOG_NANOS = 10_000_000_000L;
+    /** At most this many topics have a line of their own at a time. */
+    private static final int MOST_LOGGED = 20;
     private static final Logger LOG = LoggerFactory.getLogger(TopicGate.class);
 
     private final BytesIn bytesIn;
     private final LongAdder refusals = new LongAdder();
-    private final Map<String, LongAdder> untold = new ConcurrentHashMap<>();
+    private final Map<String, LongAdder> unlogged = new ConcurrentHashMap<>();
     private volatile Map<String, Over> over = Map.of();
     private volatile boolean acts = true;
-    private long lastToldNanos;
+    private long lastLoggedNanos;
 
     /** Why a topic takes nothing in; all in bytes per second. */
     public record Over(double rate, double threshold, double totalRate, long totalThreshold) {
@@ -46,12 +46,12 @@ public final class TopicGate {
     }
 
     /**
-     * Judges anew.
+     * Judges again.
      *
-     * @param thresholds what holds, or null where nothing does
+     * @param thresholds the thresholds in force, or null where there are none
      * @param topicsHere the topics that this broker leads partitions of, perhaps with others that have thresholds of their own
      * @param nanos      now, as System.nanoTime()
-     * @param whyNot     why nobody is refused although a topic is over, or null
+     * @param whyNot     why no request is refused although a topic is over, or null
      */
     public void judge(TopicThresholds thresholds, Collection<String> topicsHere, long nanos, String whyNot) {
         Map<String, Over> next = new HashMap<>();
@@ -69,11 +69,11 @@ public final class TopicGate {
         Map<String, Over> before = acts == (whyNot == null) ? over : Map.of();
         acts = whyNot == null;
         over = Map.copyOf(next);
-        tell(before, nanos, whyNot);
+        log(before, nanos, whyNot);
     }
 
-    private void tell(Map<String, Over> before, long nanos, String whyNot) {
-        tellEach(without(over, before), topic -> {
+    private void log(Map<String, Over> before, long nanos, String whyNot) {
+        logEach(without(over, before), topic -> {
             if (whyNot == null) {
                 LOG.warn("topic {} takes nothing in from now on: {}", topic, over.get(topic));
             } else {
@@ -87,20 +87,20 @@ public final class TopicGate {
             }
         });
         String again = whyNot == null ? "take in again" : "would take in again";
-        tellEach(without(before, over), topic -> LOG.info("topic {} {}", topic, whyNot == null ? "takes in again" : again),
+        logEach(without(before, over), topic -> LOG.info("topic {} {}", topic, whyNot == null ? "takes in again" : again),
             more -> LOG.info("{} more topics {}", more.size(), again));
-        if (nanos - lastToldNanos >= TELL_NANOS) {
-            lastToldNanos = nanos;
-            tellRefusals(before);
+        if (nanos - lastLoggedNanos >= LOG_NANOS) {
+            lastLoggedNanos = nanos;
+            logRefusals(before);
         }
     }
 
-    private void tellRefusals(Map<String, Over> before) {
+    private void logRefusals(Map<String, Over> before) {
         Map<String, Long> counts = new HashMap<>();
-        untold.forEach((topic, count) -> counts.put(topic, count.sum()));
-        untold.clear();
+        unlogged.forEach((topic, count) -> counts.put(topic, count.sum()));
+        unlogged.clear();
         Comparator<String> mostFirst = Comparator.comparingLong((String topic) -> counts.get(topic)).reversed().thenComparing(Comparator.naturalOrder());
-        tellEach(counts.keySet().stream().sorted(mostFirst).toList(), topic -> {
+        logEach(counts.keySet().stream().sorted(mostFirst).toList(), topic -> {
             Over why = over.getOrDefault(topic, before.get(topic));
             LOG.warn("{} produce requests to topic {} were refused{}", counts.get(topic), topic, why == null ? "" : ": " + why);
         }, more -> LOG.warn("{} more topics had {} produce requests refused", more.size(), more.stream().mapToLong(counts::get).sum()));
@@ -111,11 +111,11 @@ public final class TopicGate {
     }
 
     /** Thousands of topics may come over their thresholds at the same moment, and again a few seconds later. */
-    private static void tellEach(List<String> topics, Consumer<String> one, Consumer<List<String>> others) {
-        int told = Math.min(topics.size(), MOST_TOLD);
-        topics.subList(0, told).forEach(one);
-        if (told < topics.size()) {
-            others.accept(topics.subList(told, topics.size()));
+    private static void logEach(List<String> topics, Consumer<String> one, Consumer<List<String>> others) {
+        int shown = Math.min(topics.size(), MOST_LOGGED);
+        topics.subList(0, shown).forEach(one);
+        if (shown < topics.size()) {
+            others.accept(topics.subList(shown, topics.size()));
         }
     }
 
@@ -132,7 +132,7 @@ public final class TopicGate {
     /** A produce request was refused because of this topic. */
     public void refused(String topic) {
         refusals.increment();
-        untold.computeIfAbsent(topic, key -> new LongAdder()).increment();
+        unlogged.computeIfAbsent(topic, key -> new LongAdder()).increment();
     }
 
     /** Produce requests refused since the broker started. */

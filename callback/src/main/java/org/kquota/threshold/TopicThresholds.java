@@ -5,13 +5,13 @@ import java.util.Collection;
 import java.util.Map;
 
 /**
- * What may come in, in bytes per second: on this broker in all, and for single topics (Broker-side quota V1).
+ * The bytes that may come in, per second: on this broker in all, and for single topics (Broker-side quota V1).
  *
  * @param total    of all topics together
  * @param explicit by topic, for those with a threshold of their own; all together at most the total
  */
 public record TopicThresholds(long total, Map<String, Long> explicit) {
-    /** @throws IllegalArgumentException if they do not add up or one is negative; says which */
+    /** @throws IllegalArgumentException if they do not add up or one is negative; the message names it */
     public TopicThresholds {
         explicit = Map.copyOf(explicit);
         if (total < 0 || explicit.values().stream().anyMatch(threshold -> threshold < 0)) {
@@ -23,7 +23,7 @@ public record TopicThresholds(long total, Map<String, Long> explicit) {
         }
     }
 
-    /** What is left for topics without a threshold of their own, bytes per second. */
+    /** The rest for topics without a threshold of their own, bytes per second. */
     public long rest() {
         return total - explicit.values().stream().mapToLong(Long::longValue).sum();
     }

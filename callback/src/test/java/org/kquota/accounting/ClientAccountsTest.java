@@ -82,8 +82,8 @@ class ClientAccountsTest {
             accounts.look(1);
         }
         Map<String, Account> known = byClient(10);
-        assertEquals(5, accounts.size(), "three clients and the pool, and the one for who is beyond the bound");
-        assertEquals(Set.of("held", "free"), known.keySet(), "who neither produces nor reads is no news");
+        assertEquals(5, accounts.size(), "three clients and the pool, and the one for clients beyond the bound");
+        assertEquals(Set.of("held", "free"), known.keySet(), "a client that neither produces nor reads is not listed");
         assertEquals(3 * MB, known.get("held").produceRate(), 0.2 * MB);
         // In a window of ten seconds, three times the quota is above it from the fourth second on.
         assertEquals(27, known.get("held").heldSeconds(), 1);
@@ -99,7 +99,7 @@ class ClientAccountsTest {
         assertEquals(90 * MB, byClient(10).get("held").producedBytes(), 9 * MB);
         assertEquals(30 * MB, byClient(10).get("free").producedBytes(), 3 * MB);
         assertEquals(byClient(10).get("free"), accounts.of(Tags.of("", "free")));
-        assertEquals(0, accounts.of(Tags.of("<group>nobody", "")).producedBytes(), "a group that nobody has used yet");
+        assertEquals(0, accounts.of(Tags.of("<group>nobody", "")).producedBytes(), "a group that no client has used yet");
     }
 
     @Test

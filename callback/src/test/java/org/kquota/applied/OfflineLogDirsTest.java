@@ -26,7 +26,7 @@ class OfflineLogDirsTest {
     }
 
     @Test
-    void namesTheLogDirsWhoseGaugeSaysOne() throws Exception {
+    void namesTheLogDirsWhoseGaugeIsOne() throws Exception {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         ObjectName offline = name("\"/data/ü 2\"");
         ObjectName plain = name("plain");

@@ -34,7 +34,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 
-/** What the fence wraps goes on as if it were not wrapped, on real brokers: across a restart, reconfigured, and of any make. */
+/** The authorizer that the fence wraps goes on as if it were not wrapped, on real brokers: across a restart, reconfigured, and of any make. */
 class LiveAuthorizerTest {
     private static final String TOPIC = "closed";
 

@@ -50,7 +50,7 @@ final class LiveBroker implements AutoCloseable {
     /**
      * Formats and starts a broker.
      *
-     * @param settings properties beside those every broker here has; a null value removes one of them
+     * @param settings properties in addition to those of every broker here; a null value removes one of them
      */
     LiveBroker(Path directory, Map<String, String> settings) throws Exception {
         this(directory, settings, true);
@@ -140,7 +140,7 @@ final class LiveBroker implements AutoCloseable {
             .redirectOutput(ProcessBuilder.Redirect.appendTo(logFile().toFile())).start();
     }
 
-    /** Ends the broker and starts it anew, with its logs and its configuration. */
+    /** Ends the broker and starts it again, with its logs and its configuration. */
     void restart() throws Exception {
         stop();
         process = java("kafka.Kafka", directory.resolve("server.properties").toString());
@@ -214,7 +214,7 @@ final class LiveBroker implements AutoCloseable {
         return AppliedState.fromJson(Files.readAllBytes(appliedFile()));
     }
 
-    /** Waits until the applied-state file says so. */
+    /** Waits until the applied-state file shows this. */
     AppliedState awaitApplied(String what, java.util.function.Predicate<AppliedState> condition) throws Exception {
         AppliedState[] last = new AppliedState[1];
         await(what, () -> {

@@ -273,7 +273,7 @@ class LiveBrokerTest {
         assertEquals(State.PAUSE, applied.state());
         assertEquals(Mode.OBSERVE, applied.brokerMode());
         brokerMode(null);
-        broker.awaitApplied("held again, as server.properties says", state -> state.mechanism() == Mechanism.GOVERNOR);
+        broker.awaitApplied("held again, by server.properties", state -> state.mechanism() == Mechanism.GOVERNOR);
         java.util.concurrent.ExecutionException refused = org.junit.jupiter.api.Assertions.assertThrows(
             java.util.concurrent.ExecutionException.class, () -> brokerMode("off"));
         assertTrue(refused.getMessage().contains("kquota.mode"), refused.getMessage());

@@ -43,7 +43,7 @@ import java.util.stream.Collectors;
 class LiveFenceTest {
     private static final double MB = 1e6;
     private static final String UNEXPECTED = "Unexpected error handling request";
-    /** The controller listener has no authentication here, so the controllers' principal is nobody in particular. */
+    /** The controller listener has no authentication here, so the controllers are anonymous. */
     static final Map<String, String> FENCED = Map.of("authorizer.class.name", "org.kquota.KquotaAuthorizer",
         "super.users", "User:" + LiveBroker.AGENT + ";User:ANONYMOUS", "allow.everyone.if.no.acl.found", "true",
         "transaction.state.log.replication.factor", "1", "transaction.state.log.min.isr", "1", "transaction.state.log.num.partitions", "1");
@@ -72,11 +72,11 @@ class LiveFenceTest {
                 admin.createTopics(PRODUCERS.keySet().stream().map(topic -> new NewTopic(topic, 1, (short) 1)).toList()).all().get();
                 PRODUCERS.forEach((topic, settings) -> loads.put(topic, new Load(broker, "alice", topic, topic, MB / 2, settings)));
                 for (Load load : loads.values()) {
-                    LiveBroker.await("everybody produces", () -> load.bytes(0, System.nanoTime()) > MB / 2, load::story);
+                    LiveBroker.await("all producers produce", () -> load.bytes(0, System.nanoTime()) > MB / 2, load::story);
                 }
                 broker.decide("PAUSE", 0);
                 broker.awaitApplied("PAUSE by the fence", applied -> applied.mechanism() == Mechanism.FENCE);
-                // What was authorized before is appended now.
+                // Requests authorized before are appended now.
                 Thread.sleep(1000);
                 long paused = System.nanoTime();
                 Map<String, Long> ends = endOffsets(admin);

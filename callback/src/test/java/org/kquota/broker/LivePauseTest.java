@@ -14,7 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** What a pause by the governor alone lets in on a real broker with Kafka's stock quota window, beside what was promised. */
+/** The leak of a pause by the governor alone, on a real broker with Kafka's stock quota window, compared with the promise. */
 class LivePauseTest {
     private static final double MB = 1e6;
     private static final long SECOND = 1_000_000_000L;
@@ -60,7 +60,7 @@ class LivePauseTest {
             }
             long started = System.nanoTime();
             double together = connections * bytesPerSecond;
-            LiveBroker.await("everybody produces", () -> bytes(loads, started, System.nanoTime()) > 3 * together);
+            LiveBroker.await("all producers produce", () -> bytes(loads, started, System.nanoTime()) > 3 * together);
             // A window that is full for the first time, and one more: Kafka's rates jump until then.
             Thread.sleep(2_000 * STOCK_WINDOW_SECONDS);
             long paused = System.nanoTime();
@@ -72,7 +72,7 @@ class LivePauseTest {
             broker.decide("OPEN", 1, "enforce", 600_000);
             broker.awaitApplied("released", applied -> applied.mechanism() == Mechanism.NONE);
             for (Load load : loads) {
-                LiveBroker.await("everybody is back", () -> load.bytes(released, System.nanoTime()) > 0);
+                LiveBroker.await("all producers are back", () -> load.bytes(released, System.nanoTime()) > 0);
             }
             double request = settings.isEmpty() ? 16_384 : 1_000_000;
             double leaked = bytes(loads, paused, released);

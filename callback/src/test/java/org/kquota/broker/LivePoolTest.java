@@ -33,7 +33,7 @@ class LivePoolTest {
     @ValueSource(ints = {3, 11})
     @Tag("long")
     @Tag("A7")
-    void manySmallClientsComeToTheFactorTogetherAndNobodyIsSilentForLong(int windowSeconds) throws Exception {
+    void manySmallClientsComeToTheFactorTogetherAndNoneIsSilentForLong(int windowSeconds) throws Exception {
         List<Load> small = new ArrayList<>();
         try (LiveBroker broker = new LiveBroker(directory, Map.of("quota.window.num", String.valueOf(windowSeconds)))) {
             broker.decide("OPEN", 1, "enforce", 600_000);
@@ -44,7 +44,7 @@ class LivePoolTest {
             }
             try (Load large = new Load(broker, "bob", "large", "large", LARGE_RATE)) {
                 for (Load load : small) {
-                    LiveBroker.await("everybody produces", () -> load.bytes(started, System.nanoTime()) > 0);
+                    LiveBroker.await("all producers produce", () -> load.bytes(started, System.nanoTime()) > 0);
                 }
                 // Until every baseline is an average over its ten seconds, and Kafka's window is full.
                 Thread.sleep(1000 * (11 + windowSeconds));
@@ -52,7 +52,7 @@ class LivePoolTest {
                 double smallBefore = rate(small, throttled - 10 * SECOND, throttled);
                 double largeBefore = large.rate(throttled - 10 * SECOND, throttled);
                 broker.decide("THROTTLE", FACTOR, "enforce", 600_000);
-                // Who moves into the pool lands what its empty window holds; the large one comes down over a window.
+                // A client that moves into the pool lands a windowful at first, because its window is empty; the large one comes down over a window.
                 Thread.sleep(1000 * (5 + 2 * windowSeconds));
                 long settled = System.nanoTime();
                 Thread.sleep(20_000);
@@ -72,7 +72,7 @@ class LivePoolTest {
                 broker.decide("OPEN", 1, "enforce", 600_000);
                 long released = System.nanoTime();
                 for (Load load : small) {
-                    LiveBroker.await("everybody has its own rate again",
+                    LiveBroker.await("all producers have their own rate again",
                         () -> load.bytes(released, System.nanoTime()) > SMALL_RATE);
                 }
                 assertEquals(0, large.failed() + small.stream().mapToLong(Load::failed).sum());

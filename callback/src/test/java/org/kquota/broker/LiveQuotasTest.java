@@ -62,7 +62,7 @@ class LiveQuotasTest {
             "kquota.quota.group.team.produce", "600K",
             "kquota.quota.group.readers.client.ids", "~reader-[0-9]+",
             "kquota.quota.group.readers.fetch", "1M",
-            // Next to nothing, in per cent of a thread: whoever calls at all is above it.
+            // Next to nothing, in per cent of a thread: any call is above it.
             "kquota.quota.group.callers.client.ids", "caller-*",
             "kquota.quota.group.callers.request", "0.01"));
         broker = new LiveBroker(directory, settings);
@@ -139,7 +139,7 @@ class LiveQuotasTest {
     @Test
     @Tag("C4")
     @Tag("B13")
-    void theMembersOfAGroupShareItsQuotaWhoeverTheyAre() throws Exception {
+    void theMembersOfAGroupShareItsQuotaByPrincipalOrClientId() throws Exception {
         try (Load one = new Load(broker, "alice", "whatever", "grouped", GROUP_LIMIT);
              Load two = new Load(broker, "bob", "shared-2", "grouped", GROUP_LIMIT);
              Load free = new Load(broker, "bob", "fast", "grouped", GROUP_LIMIT)) {
@@ -148,7 +148,7 @@ class LiveQuotasTest {
             Thread.sleep(6000);
             long to = System.nanoTime();
             double together = (one.rate(from, to) + two.rate(from, to)) / free.rate(from, to);
-            assertTrue(together > 0.5 && together < 1.4, "both together got " + together + " of what one may have");
+            assertTrue(together > 0.5 && together < 1.4, "both together got " + together + " of the limit of one");
             assertEquals(0, one.failed() + two.failed() + free.failed());
         }
     }
@@ -168,7 +168,7 @@ class LiveQuotasTest {
             }
             assertTrue(throttleTimeOf("Request", "user=\"<group>callers\"") > 0);
             assertTrue(maxOf(one.metrics(), "produce-throttle-time-max") > 0);
-            assertTrue(maxOf(two.metrics(), "produce-throttle-time-max") > 0, "whoever of the group has used it up");
+            assertTrue(maxOf(two.metrics(), "produce-throttle-time-max") > 0, "whichever member has used it up");
             assertEquals(0, maxOf(free.metrics(), "produce-throttle-time-max"));
         }
     }
@@ -234,11 +234,11 @@ class LiveQuotasTest {
             awaitMutationQuota(admin, once);
             admin.createTopics(List.of(new NewTopic("burst", TOKENS + owed, (short) 1)), once).all().get();
             ThrottlingQuotaExceededException rejected = rejection(() -> admin.createTopics(List.of(new NewTopic("late", 1, (short) 1)), once).all().get());
-            assertEquals(owed / (double) MUTATIONS_PER_SECOND, rejected.throttleTimeMs() / 1e3, 4, "seconds, by what is owed");
+            assertEquals(owed / (double) MUTATIONS_PER_SECOND, rejected.throttleTimeMs() / 1e3, 4, "seconds, by the debt");
             assertTrue(mbean("type=ControllerMutation,user=dave", "tokens") < 0);
             assertTrue(mbean("type=ControllerMutation,user=dave", "mutation-rate") > 0);
             // The controller leaves the waiting to the broker that was asked, which counts it among its requests.
-            LiveBroker.await("for how long it is told to wait", () -> throttleTimeOf("Request", "client-id=topics") > 0);
+            LiveBroker.await("for how long it has to wait", () -> throttleTimeOf("Request", "client-id=topics") > 0);
 
             // A time-out that is too short for the throttle ends in the very error, a longer one in success.
             rejectionOfImpatience();
@@ -278,7 +278,7 @@ class LiveQuotasTest {
         }
     }
 
-    /** By a client of its own: one that has been throttled sends nothing for so long. */
+    /** By a client of its own: one that has been throttled sends nothing until its throttle time is over. */
     private static void rejectionOfImpatience() {
         try (Admin admin = Admin.create(broker.clientSettings("dave", "impatient"))) {
             rejection(() -> admin.createTopics(List.of(new NewTopic("late", 1, (short) 1)), new CreateTopicsOptions().timeoutMs(4000)).all().get());

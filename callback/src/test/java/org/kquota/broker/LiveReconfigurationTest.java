@@ -49,7 +49,7 @@ class LiveReconfigurationTest {
     private static Path directory;
     private static LiveBroker broker;
     private static int clients;
-    /** What was set for all brokers and for this one, to be taken back. */
+    /** The properties set for all brokers and for this one, to be removed again. */
     private final Map<String, List<String>> set = new TreeMap<>();
 
     @BeforeAll
@@ -173,7 +173,7 @@ class LiveReconfigurationTest {
         assertEquals(List.of("team", "night"), broker.awaitApplied("both groups", applied -> applied.clients().groups().size() == 2)
             .clients().groups().stream().map(group -> group.name()).toList());
         alter(ALL_BROKERS, NIGHT + "produce", "80M");
-        // What its members produced while it was held counts for them all.
+        // The bytes that its members produced while it was held count for them all.
         awaitFree("carol", "night");
         alter(ALL_BROKERS, NIGHT + "principals", "User:dave", NIGHT + "produce", "100K");
         awaitHeld("dave", "whatever");

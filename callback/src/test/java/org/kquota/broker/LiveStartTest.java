@@ -56,7 +56,7 @@ class LiveStartTest {
     @Test
     @Tag("C4")
     @Tag("F32")
-    void aMemberThatTwoGroupsClaimKeepsTheBrokerFromStartingAndSaysWhich() throws Exception {
+    void aMemberThatTwoGroupsClaimKeepsTheBrokerFromStartingAndIsNamed() throws Exception {
         try (LiveBroker broker = LiveBroker.refusing(directory, Map.of(
                 "kquota.quota.groups", "one,two",
                 "kquota.quota.group.one.principals", "User:alice", "kquota.quota.group.one.produce", "2M",
@@ -70,7 +70,7 @@ class LiveStartTest {
 
     @Test
     @Tag("F32")
-    void aBadPropertyKeepsTheBrokerFromStartingAndSaysWhich() throws Exception {
+    void aBadPropertyKeepsTheBrokerFromStartingAndIsNamed() throws Exception {
         try (LiveBroker broker = LiveBroker.refusing(directory, Map.of("kquota.exempt.principals", "User:ANONYMOUS"))) {
             assertTrue(broker.process().waitFor(60, TimeUnit.SECONDS), "the broker must exit");
             assertNotEquals(0, broker.process().exitValue());

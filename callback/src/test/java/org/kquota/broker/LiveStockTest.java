@@ -88,7 +88,7 @@ class LiveStockTest {
         }
     }
 
-    /** Each client sends one request; the longest delay each was told, in milliseconds. */
+    /** Each client sends one request; the longest delay in the response to each, in milliseconds. */
     private static Map<String, Double> send(LiveBroker broker, int bytes) throws Exception {
         Map<String, Double> delays = new HashMap<>();
         for (String[] client : CLIENTS) {
@@ -121,7 +121,7 @@ class LiveStockTest {
         assertFalse(hasPlugIn(stock));
         assertFalse(Files.exists(stock.appliedFile()));
         assertFalse(stock.log().contains("kquota is in force"));
-        // The class itself takes a restart: a broker says so rather than to go on without.
+        // Another class needs a restart: a broker refuses the change rather than ignore it.
         try (Admin admin = stock.admin()) {
             AlterConfigOp change = new AlterConfigOp(new ConfigEntry(CALLBACK, "org.kquota.KquotaCallback"), AlterConfigOp.OpType.SET);
             ExecutionException refused = assertThrows(ExecutionException.class,
@@ -157,7 +157,7 @@ class LiveStockTest {
 
         for (LiveBroker broker : List.of(stock, plugged)) {
             quota(broker, "alice", "app", null);
-            assertEquals(0, send(broker, 900_000).get("alice/app"), "the user's own, which nobody reaches, counts again");
+            assertEquals(0, send(broker, 900_000).get("alice/app"), "the user's own, which no client reaches, counts again");
         }
         assertEquals(metered(stock), metered(plugged));
     }

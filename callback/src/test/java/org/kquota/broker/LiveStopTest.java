@@ -40,7 +40,7 @@ import java.util.stream.Stream;
 
 import javax.management.ObjectName;
 
-/** What a real broker with the plug-in leaves in its JVM and on its disk when it stops, and how the next one in this JVM begins. */
+/** The traces of a real broker with the plug-in in its JVM and on its disk after it stops, and how the next one in this JVM begins. */
 class LiveStopTest {
     private static final int QUOTA = 50_000;
     private static final int WINDOW_SECONDS = 3;

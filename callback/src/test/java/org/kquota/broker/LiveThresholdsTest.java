@@ -86,7 +86,7 @@ class LiveThresholdsTest {
         });
     }
 
-    /** A metric of the plug-in, with these tags beside those that Kafka gives it. */
+    /** A metric of the plug-in, with these tags in addition to Kafka's. */
     private double plugIn(String metric, String tags) throws Exception {
         return broker.jmx(connection -> ((Number) connection.getAttribute(
             new ObjectName("kafka.server:type=plugins,config=client.quota.callback.class,class=KquotaCallback,role=broker" + tags), metric)).doubleValue());
@@ -113,7 +113,7 @@ class LiveThresholdsTest {
         write(String.format(Locale.ROOT, "{\"schema_version\": 1, \"total.bytes.in.per.sec.threshold\": %.0f}", total));
     }
 
-    /** Has the broker's meter, as old as the broker and so slow to rise, say more than this threshold, and puts it in force. */
+    /** Waits until the broker's meter, which is slow to rise, is above this threshold, and puts the threshold in force. */
     private void close(double total, double own) throws Exception {
         LiveBroker.await("seen by the broker's meter", () -> rateIsAbove(1.2 * total, ""));
         thresholds(total, own);
@@ -140,7 +140,7 @@ class LiveThresholdsTest {
             LiveBroker.await("rejected", () -> logged("allowed is at most the total"));
             long flowing = System.nanoTime();
             Thread.sleep(1500);
-            assertTrue(over.bytes(flowing, System.nanoTime()) > 0, "what does not add up holds nobody");
+            assertTrue(over.bytes(flowing, System.nanoTime()) > 0, "thresholds that do not add up hold no client");
 
             thresholds(10 * RATE, own);
             LiveBroker.await("in force", () -> logged("thresholds of bytes in are in force"));
@@ -175,7 +175,7 @@ class LiveThresholdsTest {
             assertTrue(logged("topic over takes in again"));
             assertEquals(0, over.failed() + under.failed());
         }
-        broker.awaitApplied("who was refused", applied -> applied.clients().refused().stream()
+        broker.awaitApplied("the refused client", applied -> applied.clients().refused().stream()
             .anyMatch(refused -> refused.principal().equals("User:alice") && refused.clientId().equals("a") && refused.requests() > 0)
             && applied.clients().groups().get(0).refusedRequests() > 0);
         assertTrue(plugIn("client-refusals-total", ",principal=\"User:alice\",client-id=a") > 0);
@@ -188,7 +188,7 @@ class LiveThresholdsTest {
     @Tag("long")
     void itTakesInAgainByItselfWhenTheObservedRateIsDown() throws Exception {
         try (Load over = new Load(broker, "alice", "a", "over", RATE)) {
-            // The broker's meter says at its first look what has come in until then, and is slow to move from then on.
+            // The broker's meter shows at its first look all that has come in until then, and is slow to move from then on.
             LiveBroker.await("seen by the broker's meter", () -> rateIsAbove(0.3 * RATE, ""));
             close(0.8 * meter("BytesInPerSec", "OneMinuteRate"), 0.2 * RATE);
             long closed = System.nanoTime();

@@ -72,12 +72,12 @@ class LiveTieredStorageTest {
     @Test
     @Tag("F33")
     @Tag("long")
-    void aMetadataWriterThatIsNotExemptIsToldOf() throws Exception {
+    void aMetadataWriterThatIsNotExemptIsReported() throws Exception {
         try (LiveBroker broker = new LiveBroker(directory, settings("dave")); Admin admin = broker.admin()) {
             decideOpen(broker);
             fill(broker, admin);
             makeTiered(admin);
-            broker.awaitApplied("it is told", applied -> errors(applied) > 0);
+            broker.awaitApplied("the error is reported", applied -> errors(applied) > 0);
             assertTrue(broker.log().contains("User:dave"), "in the log too");
         }
     }

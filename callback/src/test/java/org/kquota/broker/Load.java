@@ -14,7 +14,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** A producer that sends at a steady rate where it can, and notes when how many bytes were acknowledged. */
 final class Load implements AutoCloseable {
-    /** What one request holds at most, as Kafka's max.request.size is unless configured. */
+    /** The most that one request holds, as Kafka's max.request.size is unless configured. */
     static final long LARGEST_REQUEST_BYTES = 1 << 20;
 
     private static final int RECORD_BYTES = 10_000;
@@ -102,23 +102,23 @@ final class Load implements AutoCloseable {
         failed.incrementAndGet();
     }
 
-    /** What to tell when it does not do what was expected of it. */
+    /** The figures for the message of a failed expectation. */
     String story() {
-        StringBuilder told = new StringBuilder(thread.getName()).append(thread.isAlive() ? "" : " has ended");
-        told.append(", failed ").append(failed.get()).append(", the last by ").append(lastFailure);
+        StringBuilder story = new StringBuilder(thread.getName()).append(thread.isAlive() ? "" : " has ended");
+        story.append(", failed ").append(failed.get()).append(", the last by ").append(lastFailure);
         synchronized (acknowledgedAt) {
             long last = acknowledgedAt.isEmpty() ? 0 : acknowledgedAt.get(acknowledgedAt.size() - 1);
-            told.append(", acknowledged ").append(acknowledgedAt.size()).append(", the last ").append((System.nanoTime() - last) / 1e9).append(" s ago");
+            story.append(", acknowledged ").append(acknowledgedAt.size()).append(", the last ").append((System.nanoTime() - last) / 1e9).append(" s ago");
         }
         producer.metrics().forEach((name, metric) -> {
             if (name.group().equals("producer-metrics") && TOLD.contains(name.name())) {
-                told.append(", ").append(name.name()).append(' ').append(metric.metricValue());
+                story.append(", ").append(name.name()).append(' ').append(metric.metricValue());
             }
         });
         for (StackTraceElement at : thread.getStackTrace()) {
-            told.append("\n    at ").append(at);
+            story.append("\n    at ").append(at);
         }
-        return told.toString();
+        return story.toString();
     }
 
     long failed() {

@@ -8,7 +8,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A producer that sends large requests for a third of a second, then leaves without a word, connects anew, and so on. */
+/** A producer that sends large requests for a third of a second, then drops its connection, connects again, and so on. */
 final class Reconnecting implements AutoCloseable {
     private static final int RECORD_BYTES = 100_000;
     private static final int RECORDS = 20;

@@ -39,7 +39,7 @@ class KquotaConfigTest {
 
     @Test
     @Tag("B3")
-    void theBrokersOwnWindowsCountElevenOfASecondUnlessItIsToldOtherwise() {
+    void theBrokersOwnWindowsCountElevenOfASecondByDefault() {
         Map<String, Object> kafkas = QuotaConfig.CONFIG_DEF.defaultValues();
         assertEquals(List.of(11, 1), List.of(kafkas.get("quota.window.num"), kafkas.get("quota.window.size.seconds")));
         assertEquals(11, new KquotaConfig(properties()).governor().windowSeconds());

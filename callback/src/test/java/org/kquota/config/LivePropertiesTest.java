@@ -39,7 +39,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Broker properties change while the broker runs, as Kafka has the plug-in change them: asked first, then told. */
+/** Broker properties change while the broker runs, as Kafka has the plug-in change them: it first asks, then applies. */
 class LivePropertiesTest {
     private static final ClientQuotaType PRODUCE = ClientQuotaType.PRODUCE;
     private static final KafkaPrincipal ALICE = new KafkaPrincipal("User", "alice");
@@ -50,7 +50,7 @@ class LivePropertiesTest {
     private final KquotaCallback callback = new KquotaCallback();
     /** As in server.properties. */
     private Map<String, Object> file;
-    /** What is stored for the running broker, over that. */
+    /** The properties stored for the running broker, over that. */
     private final Map<String, Object> stored = new HashMap<>();
     private BrokerNode node;
 
@@ -104,7 +104,7 @@ class LivePropertiesTest {
         store(changed);
     }
 
-    /** As Kafka has it taken over that was stored, whoever was asked. */
+    /** As Kafka applies stored properties, whichever broker was asked. */
     private void store(Map<String, Object> changed) throws InterruptedException {
         stored.clear();
         stored.putAll(changed);
@@ -173,7 +173,7 @@ class LivePropertiesTest {
         team().refused();
         assertEquals(4e6, limit("bob", "any"));
         alter(TEAM + "produce.total", "10M", TEAM + "principals", "User:bob;User:alice");
-        assertEquals(5e6, limit("bob", "any"), "the share of what is led here is known");
+        assertEquals(5e6, limit("bob", "any"), "the share of the partitions led here is known");
         assertEquals(5e6, limit("alice", "any"));
         assertEquals(1, team().refusals());
         alter("kquota.quota.groups", "team,night", "kquota.quota.group.night.client.ids", "night-*", "kquota.quota.group.night.produce", "1M");
@@ -185,7 +185,7 @@ class LivePropertiesTest {
         assertEquals(2e6, limit("bob", "any"), "in no group any more; the file still has its properties");
         alter("kquota.quota.groups", null, "kquota.quota.group.night.client.ids", null, "kquota.quota.group.night.produce", null);
         assertEquals(5e6, limit("alice", "night-1"));
-        assertEquals(0, team().refusals(), "a group that was away begins anew");
+        assertEquals(0, team().refusals(), "a group that was away begins at zero");
     }
 
     @Test
@@ -257,7 +257,7 @@ class LivePropertiesTest {
         assertEquals(3e6, limit("alice", "app"));
 
         store(with("kquota.foo", "1", "kquota.topics.file", "/etc/other.json", "kquota.quota.produce.default", "4M", "kquota.mode", "on"));
-        assertEquals(4e6, limit("alice", "app"), "what can be in force is");
+        assertEquals(4e6, limit("alice", "app"), "allowed ones are in force");
         assertEquals(Mode.OBSERVE, node.brokerMode());
         assertEquals(4, left(), "a mode, too");
         assertEquals(directory.resolve("decision/decision.json"), node.config().decisionFile());
@@ -283,7 +283,7 @@ class LivePropertiesTest {
         assertEquals(before, team());
     }
 
-    /** Who is exempt in one of them is in a group in the other; half of each would be neither, or the group of before. */
+    /** A client that is exempt in one of them is in a group in the other; half of each would be neither, or the group of before. */
     @Test
     @Tag("G21")
     void aRequestGoesByWhatWasOrByWhatIs() throws Exception {

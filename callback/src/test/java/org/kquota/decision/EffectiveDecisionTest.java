@@ -37,7 +37,7 @@ class EffectiveDecisionTest {
     }
 
     @Test
-    void whatIsOnlyObservedHoldsNobody() {
+    void anObservedDecisionHoldsNoProducer() {
         EffectiveDecision enforced = decided(State.PAUSE, 0, false, Mode.ENFORCE);
         assertEquals(State.PAUSE, enforced.enforced());
         EffectiveDecision observed = enforced.observed();
@@ -72,7 +72,7 @@ class EffectiveDecisionTest {
     }
 
     @Test
-    void theSentenceOfALostDecisionSaysWhy() {
+    void theSentenceOfALostDecisionHasTheReason() {
         assertEquals("PAUSE: producers are stopped (the decision is lost: it is missing)",
             EffectiveDecision.lost(State.PAUSE, Mode.ENFORCE, "it is missing").sentence());
     }

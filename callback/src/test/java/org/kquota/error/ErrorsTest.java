@@ -61,7 +61,7 @@ class ErrorsTest {
         }
     }
 
-    /** Whoever finds such a thing says it in a sentence of its own. */
+    /** The finder of such an error logs it in a sentence of its own. */
     @Test
     void whatIsNoFaultIsCountedOnly() {
         try (LogLines log = new LogLines(KquotaCallback.class)) {

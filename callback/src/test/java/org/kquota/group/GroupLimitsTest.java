@@ -19,7 +19,7 @@ import org.kquota.share.PartitionShare;
 import java.util.List;
 import java.util.Map;
 
-/** What a group may use, and who may be in it. */
+/** The limits of a group, and its members. */
 class GroupLimitsTest {
     private static final ClientQuotaType PRODUCE = ClientQuotaType.PRODUCE;
     private static final ClientQuotaType FETCH = ClientQuotaType.FETCH;
@@ -46,7 +46,7 @@ class GroupLimitsTest {
     }
 
     @Test
-    void aLimitOnEachBrokerIsTheSameWhoeverLeads() {
+    void aLimitOnEachBrokerIsTheSameWhicheverBrokerLeads() {
         Group group = onEachBroker("g");
         assertTrue(group.limits(PRODUCE));
         assertEquals(5e6, group.limit(PRODUCE));

@@ -14,7 +14,7 @@ import org.kquota.config.KquotaConfig;
 import java.util.HashMap;
 import java.util.Map;
 
-/** What is refused at start-up of groups in broker properties. */
+/** Refused properties of groups at start-up. */
 class GroupPropertiesTest {
     private static Map<String, Object> twoGroups() {
         Map<String, Object> properties = new HashMap<>(Map.of("node.id", "3", KquotaConfig.EXEMPT_PRINCIPALS, "User:admin"));

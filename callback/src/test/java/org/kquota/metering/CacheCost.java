@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntConsumer;
 
 /**
- * What the caches of the request path cost, next to Caffeine's with the same bounds: processor time, so that it may run on a busy machine, and the lock waits
+ * The cost of the request path's caches, next to Caffeine's with the same bounds: processor time, so that it may run on a busy machine, and the lock waits
  * of request threads where each brings a client that is not known. No test; docs/adr/0142 has its figures.
  */
 final class CacheCost {
@@ -103,7 +103,7 @@ final class CacheCost {
         return (double) (THREAD_BEAN.getCurrentThreadCpuTime() - before) / OPERATIONS;
     }
 
-    /** Each request brings a principal that nobody has seen. */
+    /** Each request brings a new principal. */
     private void strangers() throws InterruptedException {
         THREAD_BEAN.setThreadContentionMonitoringEnabled(true);
         PrincipalResolver resolver = new PrincipalResolver(org.kquota.quota.ExemptPrincipals.parse("User:admin"), org.kquota.group.Groups.NONE);

@@ -28,7 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Static quotas and groups on the broker's own quota class, with the plug-in, beside quotas of the standard tools. */
+/** Static quotas and groups on the broker's own quota class, with the plug-in, together with quotas of the standard tools. */
 class ConfiguredQuotasTest {
     private static final double MB = 1e6;
     private static final double UNLIMITED = Long.MAX_VALUE;
@@ -111,7 +111,7 @@ class ConfiguredQuotasTest {
         BrokerQuotas one = broker(QuotaType.PRODUCE, OF_THE_TEXT, 1);
         BrokerQuotas two = broker(QuotaType.PRODUCE, OF_THE_TEXT, 2);
         assertEquals(0, one.record("alice", "clientE", 20 * MB));
-        assertEquals(0, two.record("alice", "clientE", 20 * MB), "what one broker took does not count on the other");
+        assertEquals(0, two.record("alice", "clientE", 20 * MB), "bytes on one broker do not count on the other");
         assertEquals(1000, one.record("alice", "clientE", 2 * MB), 1);
         assertEquals(1000, two.record("alice", "clientE", 2 * MB), 1);
     }

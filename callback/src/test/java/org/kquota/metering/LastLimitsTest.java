@@ -30,7 +30,7 @@ class LastLimitsTest {
         limits.remember(PRODUCE, tags(1), null);
         assertNull(limits.find(PRODUCE, tags(1)), "it has none any more");
         limits.remember(PRODUCE, tags(2), null);
-        assertEquals(2, limits.size(), "there is nothing to remember of who never had one");
+        assertEquals(2, limits.size(), "there is nothing to remember of a client that never had one");
     }
 
     @Test
@@ -39,7 +39,7 @@ class LastLimitsTest {
             limits.remember(PRODUCE, tags(client), (double) client);
             limits.remember(PRODUCE, tags(0), -1.0 * client);
             assertEquals(-1.0 * client, limits.find(PRODUCE, tags(0)));
-            assertEquals(client, limits.find(PRODUCE, tags(client)), "who has just come, however many there were before");
+            assertEquals(client, limits.find(PRODUCE, tags(client)), "a client that has just come, however many there were before");
             assertTrue(limits.size() <= 2 * MAX, "at most twice as many as that: " + limits.size());
         }
         assertNull(limits.find(PRODUCE, tags(1)));

@@ -27,7 +27,7 @@ import org.kquota.quota.Tags;
 import java.util.List;
 import java.util.Map;
 
-/** What request threads are told in THROTTLE and PAUSE. */
+/** The answers to request threads in THROTTLE and PAUSE. */
 class NodeQuotasTest {
     private static final ClientQuotaType PRODUCE = ClientQuotaType.PRODUCE;
     private static final KafkaPrincipal ALICE = new KafkaPrincipal("User", "alice");
@@ -93,7 +93,7 @@ class NodeQuotasTest {
     }
 
     @Test
-    void inPauseEverybodySharesOnePool() {
+    void inPauseAllClientsShareOnePool() {
         quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
         for (String clientId : List.of("known", "idle", "new")) {
             assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, clientId));
@@ -132,7 +132,7 @@ class NodeQuotasTest {
     }
 
     @Test
-    void inPauseNobodyNewGetsATagSet() {
+    void inPauseNoNewClientGetsATagSet() {
         quotas.decision().publish(decided(State.PAUSE, 0, Mode.ENFORCE));
         int before = quotas.tagSetCount();
         quotas.tags(PRODUCE, ALICE, "new");
@@ -140,7 +140,7 @@ class NodeQuotasTest {
     }
 
     @Test
-    void observingHoldsNobody() {
+    void observingHoldsNoProducer() {
         for (State state : List.of(State.THROTTLE, State.PAUSE)) {
             quotas.decision().publish(decided(state, state == State.PAUSE ? 0 : 0.5, Mode.OBSERVE));
             assertEquals(Tags.of("", "new"), quotas.tags(PRODUCE, ALICE, "new"));
@@ -176,7 +176,7 @@ class NodeQuotasTest {
             }
         }
         assertTrue(quotas.tagSetCount() < 500, "tag sets: " + quotas.tagSetCount());
-        assertNotNull(quotas.tagSets(PRODUCE).find("", "known"), "what it produced before is needed as long as THROTTLE lasts");
+        assertNotNull(quotas.tagSets(PRODUCE).find("", "known"), "its earlier rate is needed until THROTTLE ends");
     }
 
     @Test

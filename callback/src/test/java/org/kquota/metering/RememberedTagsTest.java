@@ -32,7 +32,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
-/** The tags and limits that are told to a request never depend on what an earlier one was told. */
+/** The tags and limits of a request never depend on those of an earlier one. */
 class RememberedTagsTest {
     private static final ClientQuotaType PRODUCE = ClientQuotaType.PRODUCE;
     private static final List<String> USERS = List.of("alice", "bob", "carol", "admin", "CN=app1,O=x");
@@ -102,9 +102,9 @@ class RememberedTagsTest {
             script.add(type + " " + user + "/" + clientId + "?");
             forgetful.stock(type).update(OF_NOBODY, 1);
             Map<String, String> expected = forgetful.tags(type, principal, clientId);
-            Map<String, String> told = remembering.tags(type, principal, clientId);
-            assertEquals(expected, told, this::story);
-            assertEquals(forgetful.limit(type, expected), remembering.limit(type, told), this::story);
+            Map<String, String> remembered = remembering.tags(type, principal, clientId);
+            assertEquals(expected, remembered, this::story);
+            assertEquals(forgetful.limit(type, expected), remembering.limit(type, remembered), this::story);
         }
 
         private String story() {
@@ -115,7 +115,7 @@ class RememberedTagsTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
     @Tag("C2")
-    void whatIsRememberedIsWhatWouldBeFoundOutAnew(int seed) {
+    void rememberedTagsEqualThoseOfANewSearch(int seed) {
         Random random = new Random(seed);
         Both both = new Both();
         int seconds = 0;
@@ -195,10 +195,10 @@ class RememberedTagsTest {
         return LedPartitions.of(new Cluster("c", List.of(here, there), partitions, Set.of(), Set.of()), 1);
     }
 
-    /** While others ask, and so remember, who has changed a quota is told of it from the next request on. */
+    /** A change of a quota counts from the next request on, even while other threads ask, and so remember. */
     @Test
     @Tag("C2")
-    void aChangeCountsFromTheNextRequestOnWhoeverAsksMeanwhile() throws InterruptedException {
+    void aChangeCountsFromTheNextRequestOnWhileOthersAsk() throws InterruptedException {
         NodeQuotas quotas = quotas(config(), 2_000);
         KafkaPrincipal alice = new KafkaPrincipal("User", "alice");
         AtomicBoolean over = new AtomicBoolean();

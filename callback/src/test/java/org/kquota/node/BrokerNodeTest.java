@@ -59,7 +59,7 @@ class BrokerNodeTest {
 
     @ParameterizedTest
     @CsvSource({"metadata.log.dir,log.dirs,from-the-metadata", "log.dir,log.dirs,from-a-log-dir", "log.dirs,log.dir,from-the-metadata", "node.id,node.id,"})
-    void theClusterIsKnownBeforeTheBrokerTellsOfIt(String ofMetadata, String ofLogs, String known) throws IOException {
+    void theClusterIsKnownBeforeTheBrokerNamesIt(String ofMetadata, String ofLogs, String known) throws IOException {
         new TestDecision(directory).write("OPEN", 1);
         Map<String, Object> properties = TestProperties.broker(directory);
         properties.put(ofMetadata, formatted("metadata", "from-the-metadata") + "");
@@ -75,7 +75,7 @@ class BrokerNodeTest {
     }
 
     @Test
-    void aBrokerWhoseFilesSayNoClusterWaitsUntilItIsTold() throws IOException {
+    void aBrokerWhoseFilesNameNoClusterWaitsForItsMetadata() throws IOException {
         new TestDecision(directory).write("OPEN", 1);
         Map<String, Object> properties = TestProperties.broker(directory);
         Path logDir = formatted("logs", "");

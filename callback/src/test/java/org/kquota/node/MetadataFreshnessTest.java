@@ -27,7 +27,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What is noticed of a broker that does not tell who leads what (KAFKA-20746). */
+/** The warnings of a broker that does not pass on the leaders of partitions (KAFKA-20746). */
 class MetadataFreshnessTest {
     private final Metrics metrics = BrokerMetrics.reported();
     private final AtomicLong failures = new AtomicLong(3);
@@ -45,14 +45,14 @@ class MetadataFreshnessTest {
     }
 
     @Test
-    void itIsOldOnceTheBrokerFailedToApplyMoreSinceItLastTold() {
+    void itIsOldOnceTheBrokerFailedToApplyMoreSinceItsLastUpdate() {
         countFailures();
         MetadataFreshness metadata = new MetadataFreshness();
         metadata.updated();
         assertNull(metadata.whyOld());
         failures.incrementAndGet();
         assertTrue(metadata.whyOld().contains("KAFKA-20746"));
-        assertNull(metadata.whyOld(), "told once");
+        assertNull(metadata.whyOld(), "reported once");
         metadata.updated();
         assertNull(metadata.whyOld());
         failures.incrementAndGet();
@@ -60,10 +60,10 @@ class MetadataFreshnessTest {
     }
 
     @Test
-    void itIsMissingUntilTheBrokerTellsForTheFirstTime() {
+    void itIsMissingUntilTheBrokersFirstUpdate() {
         MetadataFreshness metadata = new MetadataFreshness();
         assertTrue(metadata.whyOld().contains("KAFKA-20746"));
-        assertNull(metadata.whyOld(), "told once");
+        assertNull(metadata.whyOld(), "reported once");
         metadata.updated();
         assertNull(metadata.whyOld());
     }
@@ -77,7 +77,7 @@ class MetadataFreshnessTest {
         assertNull(metadata.whyOld(), "it is not known how many there were before");
     }
 
-    /** Who divides nothing by the leaders need not be told. */
+    /** A node that divides nothing by the leaders does not warn. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aNodeWarnsWhereSharesDependOnIt(boolean hasTotal) throws Exception {

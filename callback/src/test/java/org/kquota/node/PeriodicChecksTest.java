@@ -23,7 +23,7 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import java.util.Set;
 
-/** When it is said that the governor does not see the rates of producers. */
+/** The warning that the governor does not see the rates of producers. */
 class PeriodicChecksTest {
     private static final ClientQuotaType PRODUCE = ClientQuotaType.PRODUCE;
     private static final KafkaPrincipal ALICE = new KafkaPrincipal("User", "alice");

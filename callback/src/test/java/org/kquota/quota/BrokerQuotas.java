@@ -12,7 +12,7 @@ public interface BrokerQuotas extends AutoCloseable {
     /** Sets a quota, or removes it where bound is null, as the broker does when the metadata changes. */
     void update(String user, String clientId, Double bound);
 
-    /** Appends so many bytes for a client now; the throttle time in milliseconds. */
+    /** Appends this many bytes for a client now; returns the throttle time in milliseconds. */
     int record(String user, String clientId, double bytes);
 
     /** The tags of a client's sensor, creating it if need be. */

@@ -20,7 +20,7 @@ class ByteRateTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "M", "-2M", "2m", "2MB", "2 M", "2,5M", "0", "0M", "999", "1001T", "1e6", "0x10", "NaN", "∞", "99999999999999999"})
-    void anythingElseIsRefusedAndSaysWhatIsAllowed(String text) {
+    void anythingElseIsRefusedWithTheAllowedForms(String text) {
         String message = assertThrows(IllegalArgumentException.class, () -> ByteRate.parse(text)).getMessage();
         assertTrue(message.contains("'" + text + "'") && message.contains(ByteRate.ALLOWED), message);
     }

@@ -72,7 +72,7 @@ class ControllerMutationTest {
         assertEquals(0, quotas.mutate("alice", "app", BURST), "500 tokens are there, and they may go negative");
         assertEquals(-60, metric("tokens"));
         assertEquals(12_000, quotas.mutate("alice", "app", 1));
-        assertEquals(-60, metric("tokens"), "what is rejected costs nothing");
+        assertEquals(-60, metric("tokens"), "a rejected request costs nothing");
     }
 
     @Test

@@ -41,7 +41,7 @@ class ExemptionTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", " ", ";", "admin", ":admin", "User:", "User:admin;User:ANONYMOUS"})
-    void whatExemptsNobodyOrEverybodyIsRefused(String text) {
+    void aListThatExemptsNoneOrAllIsRefused(String text) {
         assertThrows(IllegalArgumentException.class, () -> ExemptPrincipals.parse(text));
     }
 

@@ -4,7 +4,7 @@ import org.apache.kafka.common.utils.Time;
 
 import java.util.function.Supplier;
 
-/** A clock that moves when the test says so. */
+/** A clock that moves only when the test moves it. */
 public final class ManualTime implements Time {
     private long milliseconds = 1_700_000_000_000L;
 

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.Map;
 
-/** What is refused at start-up of quotas in broker properties. */
+/** Refused properties of quotas at start-up. */
 class QuotaPropertiesTest {
     private static final ConfigDef DEFINITION = QuotaProperties.define(new ConfigDef());
 

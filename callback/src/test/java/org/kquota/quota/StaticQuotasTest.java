@@ -24,7 +24,7 @@ class StaticQuotasTest {
 
     @ParameterizedTest
     @CsvSource({"app, has no rate", "'app:4M,', has no rate", "app:4, is no such rate", "'app:4M,app:5M', client id 'app' is there twice"})
-    void anEntryThatSaysNoRateOrSaysTwoIsRefused(String text, String because) {
+    void anEntryWithoutARateOrWithTwoIsRefused(String text, String because) {
         String message = assertThrows(IllegalArgumentException.class, () -> StaticQuotas.parseOverrides(text)).getMessage();
         assertTrue(message.contains(because), message);
     }

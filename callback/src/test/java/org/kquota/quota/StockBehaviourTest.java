@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
-/** The broker's own quota class with and without the plug-in, on the same script: in OPEN nobody can tell them apart. */
+/** The broker's own quota class with and without the plug-in, on the same script: in OPEN they behave alike. */
 class StockBehaviourTest {
     private static final String DEFAULT = BrokerQuotas.DEFAULT;
     private static final int WINDOWS = 11;
@@ -156,7 +156,7 @@ class StockBehaviourTest {
 
     @Test
     @Tag("C2")
-    void randomScriptsOfQuotaChangesAndRequestsCannotTellThemApart() {
+    void randomScriptsOfQuotaChangesAndRequestsShowNoDifference() {
         String[] users = {"alice", "bob", "ü ser", "CN=x,O=y"};
         String[] clientIds = {"app", "other", "", "a:b%2F"};
         int throttled = 0;
@@ -210,7 +210,7 @@ class StockBehaviourTest {
         double bound = (windows - 1) * 5 * MB;
         try (Pair pair = new Pair(QuotaType.PRODUCE, windows)) {
             pair.update(null, "app", 5 * MB);
-            assertEquals(0, pair.record("alice", "app", bound), "what the windows hold");
+            assertEquals(0, pair.record("alice", "app", bound), "as much as the windows hold");
             assertEquals(2000, pair.record("alice", "app", 10 * MB), "and two seconds of the quota more");
         }
     }

@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
 /** The order of Kafka's eight levels of quotas, against the rule in its plainest form. */
 class StockQuotasTest {
     private static final String DEFAULT = "<default>";
-    /** Who the quota is for and how its clients are metered, in the order of KIP-257. */
+    /** The entity of a quota and how its clients are metered, in the order of KIP-257. */
     private static final List<Level> MOST_SPECIFIC_FIRST = List.of(
         new Level("alice", "app"), new Level("alice", DEFAULT), new Level("alice", null), new Level(DEFAULT, "app"),
         new Level(DEFAULT, DEFAULT), new Level(DEFAULT, null), new Level(null, "app"), new Level(null, DEFAULT));

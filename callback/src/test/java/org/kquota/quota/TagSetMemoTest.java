@@ -86,7 +86,7 @@ class TagSetMemoTest {
 
     /** With 64 places 32 have room enough. */
     @Test
-    void thereIsRoomForTwiceAsManyAsAreRememberedAndNobodyIsLostWhenItGrows() {
+    void thereIsRoomForTwiceAsManyAsAreRememberedAndNoneIsLostWhenItGrows() {
         Map<String, TagSet> remembered = new HashMap<>();
         for (int i = 1; i <= 50; i++) {
             assertEquals(i <= 33 ? 64 : 128, memo.places(), "before the client " + i);
@@ -96,13 +96,13 @@ class TagSetMemoTest {
         remembered.forEach((id, tagSet) -> assertSame(tagSet, find(ALICE, id)));
     }
 
-    /** Client ids are whatever clients send. */
+    /** Clients can send any client id. */
     @Test
     @Tag("C8")
     void inventedClientIdsAreBoundedInNumberAndLength() {
         for (int i = 0; i < 4 * TagSetMemo.MAX_PLACES; i++) {
             TagSet tagSet = remember(ALICE, "invented-" + i);
-            assertSame(tagSet, find(ALICE, "invented-" + i), "the last one is there, whom it displaces or not");
+            assertSame(tagSet, find(ALICE, "invented-" + i), "the last one is there, whether it displaces another or not");
         }
         assertTrue(memo.size() <= TagSetMemo.MAX_PLACES, memo.size() + " are remembered");
         assertEquals(TagSetMemo.MAX_PLACES, memo.places());

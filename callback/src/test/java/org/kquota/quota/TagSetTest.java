@@ -31,13 +31,13 @@ class TagSetTest {
     }
 
     @Test
-    void withoutAGovernorNobodyIsHeld() {
+    void withoutAGovernorNoClientIsHeld() {
         assertEquals(TagSet.NO_LIMIT, tagSet.limit());
         assertFalse(tagSet.hasBaseline() || tagSet.heldApart() || tagSet.pooled() || tagSet.forgotten());
     }
 
     @Test
-    void whatTheGovernorSaysIsKept() {
+    void theGovernorsFiguresAreKept() {
         tagSet.limit(5_000);
         assertEquals(5_000, tagSet.limit());
         tagSet.hasBaseline(true);

@@ -53,7 +53,7 @@ class TagSetsTest {
         assertNull(sets.knownOrOverflow(new StockQuotas.Pair("", "app")), "there is room for a new one");
         TagSet app = sets.of("alice", "app");
         assertSame(app, sets.find("", "app"));
-        assertSame(app, sets.of("bob", "app"), "nobody has a quota by user");
+        assertSame(app, sets.of("bob", "app"), "no client has a quota by user");
         assertSame(sets.overflow(), sets.find(Tags.OVERFLOW.get(Tags.USER), ""));
         assertEquals(List.of(app), List.copyOf(sets.all()));
     }
@@ -100,7 +100,7 @@ class TagSetsTest {
     }
 
     @Test
-    void whatNobodyUsesIsForgotten() {
+    void unusedTagSetsAreForgotten() {
         TagSets sets = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 100);
         TagSet old = sets.of("alice", "old");
         old.touch(10);

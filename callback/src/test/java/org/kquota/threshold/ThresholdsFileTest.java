@@ -59,7 +59,7 @@ class ThresholdsFileTest {
     void whatDoesNotAddUpIsRejectedOnceAndWhatWasThereStays() throws IOException {
         write(100, 40);
         assertEquals(Change.REFUSED, write(100, 101));
-        assertEquals(Change.NONE, file.look(), "said once");
+        assertEquals(Change.NONE, file.look(), "reported once");
         assertTrue(file.refused().contains(path.toString()) && file.refused().contains("at most the total of 100"), file.refused());
         assertEquals(40, file.inForce().explicit().get("A"));
         assertEquals(Change.IN_FORCE, write(100, 40));

@@ -103,7 +103,7 @@ class TopicGateTest {
 
     /** Where nearly all of a broker is over, and by turns: a line for each of them would fill a disk sooner than they do. */
     @Test
-    void ofManyTopicsItTellsOfSome() {
+    void ofManyTopicsItLogsSome() {
         List<String> topics = IntStream.range(0, 1_000).mapToObj(i -> "topic-" + i).toList();
         topics.forEach(topic -> rates.topics.put(topic, 2.0));
         try (LogLines log = new LogLines(TopicGate.class)) {
@@ -112,7 +112,7 @@ class TopicGateTest {
             assertEquals(1_000, gate.over().size());
             topics.forEach(gate::refused);
             rates.total = 0;
-            gate.judge(THRESHOLDS, topics, TopicGate.TELL_NANOS, null);
+            gate.judge(THRESHOLDS, topics, TopicGate.LOG_NANOS, null);
             assertEquals(List.of(), log.lines().stream().filter(line -> !line.contains("topic")).toList());
             assertTrue(log.lines().size() < 50, log.lines().size() + " lines");
             assertTrue(log.lines().contains("980 more topics take nothing in from now on"), log.lines().toString());
@@ -120,7 +120,7 @@ class TopicGateTest {
         }
     }
 
-    private List<String> told(long nanos, String whyNot, double ofA) {
+    private List<String> logged(long nanos, String whyNot, double ofA) {
         rates.total = 101;
         rates.topics.put("A", ofA);
         try (LogLines log = new LogLines(TopicGate.class, Level.INFO)) {
@@ -132,25 +132,25 @@ class TopicGateTest {
     @Test
     void eachChangeIsLoggedOnce() {
         String over = "41 B/s come in, above its threshold of 40, and 101 in all, above the threshold of 100";
-        assertEquals(List.of("topic A takes nothing in from now on: " + over), told(0, null, 41));
-        assertEquals(List.of(), told(1, null, 41));
-        assertEquals(List.of("topic A takes in again"), told(2, null, 39));
-        assertEquals(List.of(), told(3, null, 39));
+        assertEquals(List.of("topic A takes nothing in from now on: " + over), logged(0, null, 41));
+        assertEquals(List.of(), logged(1, null, 41));
+        assertEquals(List.of("topic A takes in again"), logged(2, null, 39));
+        assertEquals(List.of(), logged(3, null, 39));
     }
 
     @Test
     void whileItDoesNotActTheLinesSayWhy() {
         String over = "41 B/s come in, above its threshold of 40, and 101 in all, above the threshold of 100";
-        assertEquals(List.of("topic A would take nothing in from now on, but kquota.mode is observe: " + over), told(0, "kquota.mode is observe", 41));
-        assertEquals(List.of(), told(1, "kquota.mode is observe", 41));
-        assertEquals(List.of("topic A would take in again"), told(2, "kquota.mode is observe", 39));
+        assertEquals(List.of("topic A would take nothing in from now on, but kquota.mode is observe: " + over), logged(0, "kquota.mode is observe", 41));
+        assertEquals(List.of(), logged(1, "kquota.mode is observe", 41));
+        assertEquals(List.of("topic A would take in again"), logged(2, "kquota.mode is observe", 39));
     }
 
     @Test
-    void whenItBeginsToActItSaysOfEachTopicThatItTakesNothingIn() {
-        told(0, "kquota.mode is observe", 41);
-        assertEquals(1, told(1, null, 41).stream().filter(line -> line.startsWith("topic A takes nothing in")).count());
-        assertEquals(1, told(2, "kquota.mode is observe", 41).stream().filter(line -> line.startsWith("topic A would take nothing in")).count());
+    void whenItBeginsToActItLogsEachTopicThatTakesNothingIn() {
+        logged(0, "kquota.mode is observe", 41);
+        assertEquals(1, logged(1, null, 41).stream().filter(line -> line.startsWith("topic A takes nothing in")).count());
+        assertEquals(1, logged(2, "kquota.mode is observe", 41).stream().filter(line -> line.startsWith("topic A would take nothing in")).count());
     }
 
     @Test
@@ -159,15 +159,15 @@ class TopicGateTest {
         for (String topic : List.of("c", "A", "c", "b", "A", "c")) {
             gate.refused(topic);
         }
-        assertEquals(List.of(), refusalsTold(TopicGate.TELL_NANOS - 1));
+        assertEquals(List.of(), refusalsLogged(TopicGate.LOG_NANOS - 1));
         assertEquals(List.of("3 produce requests to topic c", "2 produce requests to topic A", "1 produce requests to topic b"),
-            refusalsTold(TopicGate.TELL_NANOS));
+            refusalsLogged(TopicGate.LOG_NANOS));
         gate.refused("b");
-        assertEquals(List.of(), refusalsTold(2 * TopicGate.TELL_NANOS - 1));
-        assertEquals(List.of("1 produce requests to topic b"), refusalsTold(2 * TopicGate.TELL_NANOS));
+        assertEquals(List.of(), refusalsLogged(2 * TopicGate.LOG_NANOS - 1));
+        assertEquals(List.of("1 produce requests to topic b"), refusalsLogged(2 * TopicGate.LOG_NANOS));
     }
 
-    private List<String> refusalsTold(long nanos) {
+    private List<String> refusalsLogged(long nanos) {
         try (LogLines log = new LogLines(TopicGate.class)) {
             gate.judge(THRESHOLDS, List.of("A", "b", "c"), nanos, null);
             return log.lines().stream().filter(line -> line.contains(" were refused: ")).map(line -> line.substring(0, line.indexOf(" were"))).toList();

@@ -149,7 +149,7 @@ class TopicThresholdsInForceTest {
     /** As from a start while another broker is down, see KAFKA-20746. */
     @Test
     @Tag("D6")
-    void aTopicsOwnThresholdHoldsThoughTheBrokerDoesNotTellWhatItLeads() throws Exception {
+    void aTopicsOwnThresholdHoldsThoughTheBrokerDoesNotPassOnItsLeaders() throws Exception {
         for (String topic : List.of("over", "own")) {
             append(topic, MARKED);
         }

@@ -31,7 +31,7 @@ public final class InQuotaManagers implements BeforeAllCallback, AfterEachCallba
     private static boolean asked;
     private static Plugin<ClientQuotaCallback> plugin;
 
-    /** What goes before the code of the constructor. */
+    /** Code that goes before that of the constructor. */
     public static final class Constructor {
         private Constructor() {
         }
@@ -44,7 +44,7 @@ public final class InQuotaManagers implements BeforeAllCallback, AfterEachCallba
         }
     }
 
-    /** What the test has given, or else the plug-in. */
+    /** The callback that the test has given, or else the plug-in. */
     public static synchronized Optional<Plugin<ClientQuotaCallback>> given(Optional<Plugin<ClientQuotaCallback>> callback, Metrics metrics) {
         asked = true;
         if (callback.isPresent()) {

@@ -36,7 +36,7 @@ final class PluggedIn {
         }
     }
 
-    /** Adds it to a node's properties. Nothing is decided in these tests, so nobody is held. */
+    /** Adds it to a node's properties. There is no decision in these tests, so no client is held. */
     static void into(Properties node) {
         node.setProperty("client.quota.callback.class", KquotaCallback.class.getName());
         node.setProperty(KquotaConfig.EXEMPT_PRINCIPALS, "User:nobody-in-these-tests");
