@@ -124,7 +124,7 @@ lint-python: deps
 
 # Pages, and the comments and messages of code; tools/prose/vale.ini has the exceptions.
 PROSE = README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs schemas monitoring packaging agent spark testbed \
-  tests callback/README.md callback/src roles playbooks inventories extensions
+  bench tools tests callback/README.md callback/src roles playbooks inventories extensions
 .PHONY: lint-prose
 lint-prose: deps ## The words and patterns of docs/STYLE.md, by Vale
 	tools/prose/vale.sh --config tools/prose/vale.ini --output line $(PROSE)

@@ -74,7 +74,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the last whole run of a fault's tests measured; seconds are None where no test measures them."""
+    """The figures of the last whole run of a fault's tests; seconds are None where no test measures them."""
 
     date: str
     tests: int
@@ -211,7 +211,7 @@ def run(marks: Collection[Mark], minutes: float = math.inf, repository: Path = R
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the tests of a fault showed in a run."""
+    """The result of a fault's tests in a run."""
 
     survived: bool
     seen: str

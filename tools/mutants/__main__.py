@@ -57,8 +57,8 @@ names one that does not survive.
 | `make mutants-page` | no campaign: judges the last ones, and writes this page |
 
 The score is the killed mutants divided by all that are not equivalent. A mutant that runs into its time limit
-counts as killed. A mutant is equivalent if no input can tell it from the code. The lists in `tests/mutants`
-say why. All other survivors are listed as what they are: no test has noticed them yet.
+counts as killed. A mutant is equivalent if no input can distinguish it from the code. The lists in
+`tests/mutants` give the reasons. No test has noticed the other survivors yet.
 """
 COLUMNS = ("killed", "timed_out", "survived", "no_coverage", "equivalent")
 
