@@ -22,15 +22,15 @@ import java.util.Map;
 
 /**
  * The fence: <code>authorizer.class.name=org.kquota.KquotaAuthorizer</code>. It leaves every question to the cluster's own
- * authorizer, and in PAUSE refuses what producers send with an error that they retry without telling anybody, before
+ * authorizer, and in PAUSE refuses produce requests with an error that clients retry without reporting it, before
  * anything is appended.
  *
- * <p>The only exception of its own is that refusal. A fault inside is counted, the request goes the way the cluster's
- * authorizer says, and the governor holds it.
+ * <p>The only exception of its own is that refusal. A fault inside is counted, the cluster's authorizer
+ * decides, and the governor holds the request.
  */
 public class KquotaAuthorizer extends DelegatingAuthorizer {
     /**
-     * Set on a request thread while Kafka handles a refusal: logging can tell by it the line that Kafka writes for each one
+     * Set on a request thread while Kafka handles a refusal: logging can distinguish by it the line that Kafka writes for each one
      * from an error.
      */
     static final String LOG_CONTEXT_KEY = "kquota";
@@ -91,7 +91,7 @@ public class KquotaAuthorizer extends DelegatingAuthorizer {
         return asked.refusal(context, actions, results);
     }
 
-    /** What this thread handled last was perhaps refused; now it is at another request. */
+    /** This thread may have refused its last request; now it handles another one. */
     private static void forgetRefusal() {
         try {
             if (MDC.get(LOG_CONTEXT_KEY) != null) {

@@ -39,7 +39,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 
-/** What the fence refuses, and what it leaves alone. */
+/** The requests that the fence refuses, and those that it leaves alone. */
 class KquotaAuthorizerTest {
     private static final List<Action> WRITE = List.of(TestRequest.writeTo("orders"));
 
@@ -186,7 +186,7 @@ class KquotaAuthorizerTest {
     }
 
     @Test
-    void whoIsDeniedIsToldSoInAPauseToo() throws IOException {
+    void aDeniedClientGetsThatAnswerInAPauseToo() throws IOException {
         start("PAUSE", 0);
         List<Action> denied = List.of(TestRequest.writeTo("denied"));
         assertEquals(List.of(AuthorizationResult.DENIED), ask(ApiKeys.PRODUCE, "alice", denied));
@@ -195,7 +195,7 @@ class KquotaAuthorizerTest {
     }
 
     @Test
-    void observingRefusesNobody() throws IOException {
+    void observingRefusesNoRequest() throws IOException {
         decision.write("PAUSE", 0, "observe", 60_000);
         start(new KquotaAuthorizer());
         assertFalse(refused("alice", WRITE));
@@ -219,7 +219,7 @@ class KquotaAuthorizerTest {
     }
 
     @Test
-    void theEndOfTheLeaseNeedsNobodyToLook() throws Exception {
+    void theEndOfTheLeaseNeedsNoLook() throws Exception {
         decision.write("OPEN", 1, "enforce", 400);
         start(new KquotaAuthorizer());
         assertFalse(refused("alice", WRITE));
@@ -284,9 +284,9 @@ class KquotaAuthorizerTest {
             assertTrue(node.fence().reliable());
             TestRequest poisoned = new TestRequest(ApiKeys.PRODUCE.id, TestRequest.of(ApiKeys.PRODUCE, "alice").principal(), "poison");
             assertEquals(List.of(AuthorizationResult.ALLOWED), authorizer.authorize(poisoned, WRITE));
-            assertFalse(node.fence().reliable(), "so that the governor holds, and the report says so");
+            assertFalse(node.fence().reliable(), "so that the governor holds, and the report shows it");
             assertEquals(1, node.errors().tally(Errors.Kind.FENCE).count());
-            assertTrue(refused("alice", WRITE), "what it can refuse, it still does");
+            assertTrue(refused("alice", WRITE), "it still refuses all that it can");
             assertEquals(State.PAUSE, node.now().enforced());
             assertEquals(1, node.fence().refusals());
         } finally {
@@ -323,7 +323,7 @@ class KquotaAuthorizerTest {
     }
 
     @Test
-    void onlyTheWordNoneAllowsEverythingToEverybody() throws IOException {
+    void onlyTheWordNoneAllowsEverything() throws IOException {
         for (String absent : new String[] {"", "  ", null}) {
             properties.put(KquotaConfig.FENCE_AUTHORIZER_CLASS, absent);
             ConfigException refused = assertThrows(ConfigException.class, () -> start("PAUSE", 0));

@@ -22,7 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 
-/** What a broker without an authorizer does: everything is allowed, and there are no ACLs to read or to change. */
+/** As a broker without an authorizer: everything is allowed, and there are no ACLs to read or to change. */
 public final class AllowAll implements Authorizer {
     private static final String NO_AUTHORIZER = "No Authorizer is configured.";
 

@@ -38,7 +38,7 @@ public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfig
     /** The same object as far as it is one, or null. */
     private ClusterMetadataAuthorizer metadataDelegate;
 
-    /** Sets whom to leave everything to; before anything else is called. */
+    /** Sets the authorizer to leave everything to; before anything else is called. */
     protected final void delegateTo(Authorizer authorizer) {
         delegate = authorizer;
         metadataDelegate = authorizer instanceof ClusterMetadataAuthorizer loadsAcls ? loadsAcls : null;
@@ -51,7 +51,7 @@ public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfig
      * @throws ConfigException if there is no such class, it is no authorizer, or it cannot be made
      */
     protected static Authorizer newInstance(String key, String className) {
-        String allowed = "allowed is the name of a class that implements " + Authorizer.class.getName() + ", or none where everything is to be allowed to everybody";
+        String allowed = "allowed is the name of a class that implements " + Authorizer.class.getName() + ", or none to let every client do everything";
         ClassLoader context = Thread.currentThread().getContextClassLoader();
         try {
             Class<?> type = Class.forName(className, true, context != null ? context : DelegatingAuthorizer.class.getClassLoader());
@@ -167,7 +167,7 @@ public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfig
         }
     }
 
-    // ---- what an authorizer may be besides
+    // ---- other interfaces that an authorizer may have
 
     @Override
     public Set<String> reconfigurableConfigs() {

@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.LongAdder;
  * does I/O.
  */
 public final class Fence {
-    /** For so long after a fault of the fence, the governor holds producers as if there were none. */
+    /** For this long after a fault of the fence, the governor holds producers as if there were none. */
     private static final long MISTRUST_NANOS = 60_000_000_000L;
     private static final String PAUSED = "kquota: producers are paused, because a disk of the cluster is too full";
 
@@ -65,7 +65,7 @@ public final class Fence {
         return refusals.sum();
     }
 
-    /** Who was refused how often, for whatever reason. */
+    /** How often each client was refused, for any reason. */
     public Refusals refused() {
         return refused;
     }
@@ -81,7 +81,7 @@ public final class Fence {
      * Why this request must not be appended now, for the refusal, or null: a produce request of a principal that is not
      * exempt, which would write to a topic of clients while PAUSE is enforced, or to one that is over its threshold.
      *
-     * @param results what the cluster's own authorizer says to each action: who is denied is told so, in a pause too
+     * @param results the answers of the cluster's own authorizer: a client that it denies gets that answer, in a pause too
      */
     public String refusal(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
         if (context.requestType() != ApiKeys.PRODUCE.id) {

@@ -24,7 +24,7 @@ final class FactorHistory {
         weightedFactor = 0;
     }
 
-    /** This factor held for so long, until now. */
+    /** This factor held for this long, until now. */
     void add(double factor, double seconds) {
         pieces.addLast(new Piece(factor, seconds));
         double excess = covered() - windowSeconds;
@@ -41,7 +41,7 @@ final class FactorHistory {
     }
 
     /**
-     * The share of what was produced before OPEN was left that is still in the window, in [0, 1].
+     * The share of the bytes produced before OPEN was left that is still in the window, in [0, 1].
      *
      * @param filledSeconds how much of the window it filled then
      */

@@ -1,12 +1,12 @@
 package org.kquota.govern;
 
 /**
- * What the governor reports.
+ * The governor's report.
  *
  * @param tagSets         produce tag sets it looks at
- * @param observedRate    what all held or holdable producers produce now, bytes per second
- * @param baselineRate    what they produced before OPEN was left, or lately while OPEN, bytes per second
- * @param poolObservedRate what the shared pool in force produces now (PAUSE: all clients, THROTTLE: newcomers), bytes per second
+ * @param observedRate    total rate of all held or holdable producers now, bytes per second
+ * @param baselineRate    their total rate before OPEN was left, or lately while OPEN, bytes per second
+ * @param poolObservedRate rate of the shared pool in force now (PAUSE: all clients, THROTTLE: newcomers), bytes per second
  * @param poolLimit       the limit of that pool, bytes per second, or null while there is none
  * @param muteSeconds     D of that pool, seconds, or null while there is none
  */

@@ -89,7 +89,7 @@ public final class Governor {
         strategy().enter();
     }
 
-    /** What to report after a step. */
+    /** The figures to report after a step. */
     public Figures figures() {
         boolean held = state != State.OPEN;
         Meter pool = state == State.PAUSE ? seen.paused() : seen.newcomers();

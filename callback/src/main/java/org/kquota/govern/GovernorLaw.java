@@ -8,7 +8,7 @@ package org.kquota.govern;
  * mute is (max(B, T·W) + S) / T − W. So a limit of at least (B + S) / (W + D) and of at least S / D keeps it at D: a smaller
  * one would mute for longer, and one near zero for longer than any pause.
  *
- * <p>What S is decides how exact mutes are: there is none at all until B is W/D times as much as S. So S is what has lately
+ * <p>S decides how exact mutes are: there is none at all until B is W/D times as much as S. So S is the amount that has lately
  * been seen to arrive, and the larger amount that might surprise us is only kept from muting for longer than the longest
  * mute ever wanted.
  */
@@ -17,11 +17,11 @@ public final class GovernorLaw {
     }
 
     /**
-     * What bounds the mutes of a tag set.
+     * The bounds of the mutes of a tag set.
      *
-     * @param arrivalBytes        what is expected to arrive until the limit is looked at again, from what was seen lately
+     * @param arrivalBytes        bytes expected to arrive until the next look at the limit, by recent looks
      * @param muteSeconds         D, the longest mute wanted as long as no more arrives
-     * @param surpriseBytes       what may arrive although it was not expected
+     * @param surpriseBytes       bytes that may arrive unexpectedly
      * @param surpriseMuteSeconds the longest mute then; not less than D
      */
     public record Bounds(double arrivalBytes, double muteSeconds, double surpriseBytes, double surpriseMuteSeconds) {
@@ -57,7 +57,7 @@ public final class GovernorLaw {
      * @param targetAverage the target averaged over the last W seconds, bytes per second
      * @param observed      O, the rate observed now, bytes per second
      * @param windowSeconds W
-     * @param bounds        what mutes must keep to
+     * @param bounds        the bounds of mutes
      */
     public static double limit(double targetAverage, double observed, double windowSeconds, Bounds bounds) {
         return Math.max(targetAverage, bounds.smallestLimit(observed * windowSeconds, windowSeconds));
@@ -66,18 +66,18 @@ public final class GovernorLaw {
     /**
      * The mute that the broker gives a connection, in seconds: (O − T) / T · W of KIP-13, none below the limit.
      *
-     * @param bytesInWindow what was produced in the window, the request just appended included
+     * @param bytesInWindow bytes produced in the window, the request just appended included
      */
     public static double mute(double bytesInWindow, double limit, double windowSeconds) {
         return Math.max(0, bytesInWindow / limit - windowSeconds);
     }
 
     /**
-     * D in THROTTLE: a rate below arrival / D cannot be had with mutes of D, so small targets need longer ones. Clients who share a
+     * D in THROTTLE: mutes of D cannot give a rate below arrival / D, so small targets need longer ones. Clients that share a
      * limit do not come all at once: for a round of them to fit, D is half as long again as it takes at the target.
      *
-     * @param arrivalBytes what was lately seen to arrive between two looks
-     * @param roundBytes   what lands in one round of mutes, or 0 for a client alone
+     * @param arrivalBytes bytes lately seen to arrive between two looks
+     * @param roundBytes   bytes that land in one round of mutes, or 0 for a client alone
      * @param target       bytes per second
      */
     public static double throttleMuteSeconds(double arrivalBytes, double roundBytes, double target, double minSeconds, double maxSeconds) {
@@ -86,10 +86,10 @@ public final class GovernorLaw {
     }
 
     /**
-     * The limit at which clients come to the target who land so much in each round of mutes: at the target itself they would have
-     * to be muted for round / target, and with a limit of the target nobody is muted there.
+     * The limit at which clients that land this much in each round of mutes come to the target: at the target itself they would have
+     * to be muted for round / target, and with a limit of the target no client is muted there.
      *
-     * @param roundBytes what lands in one round of mutes
+     * @param roundBytes bytes that land in one round of mutes
      * @param maxSeconds the longest mute
      */
     public static double limitForMutes(double target, double roundBytes, double windowSeconds, double maxSeconds) {
@@ -97,7 +97,7 @@ public final class GovernorLaw {
         return target * windowSeconds / (windowSeconds + muteSeconds);
     }
 
-    /** D in PAUSE: half of what the pause has lasted, so that coming back takes at most half as long as the pause did. */
+    /** D in PAUSE: half of the pause's length until now, so that clients come back within half of its length. */
     public static double pauseMuteSeconds(double elapsedSeconds, double minSeconds, double maxSeconds) {
         return Math.min(Math.max(elapsedSeconds / 2, minSeconds), Math.max(minSeconds, maxSeconds));
     }
@@ -108,11 +108,11 @@ public final class GovernorLaw {
     }
 
     /**
-     * The target of the pool: what is left of the throttled total, and at least what its known members have a right to, and
+     * The target of the pool: the rest of the throttled total, and at least the shares of its known members, and
      * a share for those that are new.
      *
-     * @param total          what all producers produced before OPEN was left, bytes per second
-     * @param observedApart  what clients with a limit of their own produce now, bytes per second
+     * @param total          total rate of all producers before OPEN was left, bytes per second
+     * @param observedApart  total rate of clients with a limit of their own now, bytes per second
      * @param pooledBaseline what the known members of the pool produced before, bytes per second
      * @param minRatio       the smallest share of the throttled total
      */

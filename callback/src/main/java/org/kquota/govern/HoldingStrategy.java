@@ -2,7 +2,7 @@ package org.kquota.govern;
 
 /** How producers are held in one state. It is entered, steps until another state is entered, and is left. Used by the governor's thread. */
 interface HoldingStrategy {
-    /** The state begins; nobody is held alone yet. */
+    /** The state begins; no client is held alone yet. */
     void enter();
 
     /**
@@ -27,7 +27,7 @@ interface HoldingStrategy {
     default void beforeTurn(Meter meter) {
     }
 
-    /** Returns the number of looks after which each of this many meters has had its turn. */
+    /** Returns the number of looks until each of this many meters has had its turn. */
     int looksOfAll(int meters);
 
     /** Whether requests are metered by the tags of clients that are not held alone. */

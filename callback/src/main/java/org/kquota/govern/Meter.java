@@ -2,19 +2,19 @@ package org.kquota.govern;
 
 import org.kquota.quota.TagSet;
 
-/** What the governor knows of one tag set. Used by its thread only. */
+/** The governor's figures of one tag set. Used by its thread only. */
 final class Meter {
     /**
-     * Looks are a tenth of a second apart; one that comes later than this is late. What came in meanwhile is a rate and not
+     * Looks are a tenth of a second apart; one that comes later than this is late. The bytes that came in meanwhile are a rate and not
      * an arrival: taken for one, a stall of a second before a pause would leave no room for mutes in it.
      */
     private static final double LATE_SECONDS = 0.2;
     /**
      * Requests grow while a client waits; one that is larger than usual by more than this counts as a surprise. In a pool
-     * there is no usual request: who is new there weighs as much as the others.
+     * there is no usual request: a new client there weighs as much as the others.
      */
     private static final double REQUEST_GROWTH = 8;
-    /** A client is not taken for a large producer for what it brought in the first moments of its life. */
+    /** The bytes of a client's first moments do not make it a large producer. */
     private static final double YOUNG_MIN_SECONDS = 2;
 
     private final TagSet tagSet;
@@ -41,10 +41,10 @@ final class Meter {
     private int place;
 
     /**
-     * @param rate            what the broker keeps of it
+     * @param rate            the broker's rate of it
      * @param sinceSeconds    since when it is looked at, on the governor's clock
      * @param windowSeconds   W
-     * @param requestMaxBytes what one request brings at most, as a rule
+     * @param requestMaxBytes the most that one request brings, as a rule
      * @param isPool          whether clients come and go in it as they are held
      */
     Meter(TagSet tagSet, ProduceRates.Rate rate, double sinceSeconds, double windowSeconds, double requestMaxBytes, boolean isPool) {
@@ -58,7 +58,7 @@ final class Meter {
         this.requests = new RequestCounts(windowSeconds);
     }
 
-    /** What one request brings at most, as a rule, from now on. */
+    /** The most that one request brings, as a rule, from now on. */
     void requestMaxBytes(double bytes) {
         requestMaxBytes = bytes;
     }
@@ -90,18 +90,18 @@ final class Meter {
         return observed;
     }
 
-    /** What is produced, in a window that need not be full yet, bytes per second. */
+    /** The rate, in a window that need not be full yet, bytes per second. */
     private double produced() {
         return observed * windowSeconds / Math.max(filledSeconds, Math.min(YOUNG_MIN_SECONDS, windowSeconds));
     }
 
-    /** The moving average of what was produced while OPEN, bytes per second. */
+    /** The moving average of the rate while OPEN, bytes per second. */
     double baseline() {
         return baselineWeight > 0 ? baselineSum / baselineWeight : 0;
     }
 
     /**
-     * What of min(baseline, O) when OPEN was left is still in the window, bytes per second.
+     * The part of min(baseline, O) when OPEN was left that is still in the window, bytes per second.
      *
      * @param history the factor since then
      */
@@ -116,7 +116,7 @@ final class Meter {
 
     /**
      * A pause begins. Until then a connection brought as many requests between two looks as it liked; from its first mute on it
-     * brings one at a time. So what is expected now is what comes at the usual rate, and the bursts of before are a surprise.
+     * brings one at a time. So the expected arrivals are now those of the usual rate, and the bursts of before are a surprise.
      */
     void pauseBegins() {
         burst = arrivals.get();
@@ -169,7 +169,7 @@ final class Meter {
         return filledSeconds < windowSeconds ? usual : arrived;
     }
 
-    /** What one request of it usually brings, bytes. */
+    /** The usual size of its requests, bytes. */
     double requestBytes() {
         return usualRequestBytes(observed);
     }
@@ -188,7 +188,7 @@ final class Meter {
         return requests.inWindow() == 0 ? 0 : rate * windowSeconds / requests.inWindow();
     }
 
-    /** OPEN begins: what is produced from then on is learnt. */
+    /** OPEN begins: the meter learns the rate from then on. */
     void learnsFrom(double sinceSeconds) {
         learntAtSeconds = sinceSeconds;
     }

@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.stream.Stream;
 
 /**
- * The meters of all tag sets, in an array in which a look passes over a part, those whose turn it is. What is summed over all
- * of them in each look lies apart: ten thousand numbers side by side are read in no time, ten thousand objects are not.
+ * The meters of all tag sets, in an array in which a look passes over a part, those whose turn it is. The figures summed over all
+ * of them in each look lie apart: ten thousand numbers side by side are read in no time, ten thousand objects are not.
  * Used by one thread.
  */
 final class Meters {
@@ -32,7 +32,7 @@ final class Meters {
         keep(meter);
     }
 
-    /** Takes over what is summed. To be called whenever a meter has seen or learnt something. */
+    /** Takes over the figures for the sums. To be called whenever a meter has seen or learnt something. */
     void keep(Meter meter) {
         observed[meter.place()] = meter.observed();
         baselines[meter.place()] = meter.baseline();
@@ -42,7 +42,7 @@ final class Meters {
         return size;
     }
 
-    /** How many are passed over in a look, if all are to be in so many looks. */
+    /** How many are passed over in a look, if all are to be in this many looks. */
     int turn(int looks) {
         return (size + looks - 1) / looks;
     }
@@ -66,7 +66,7 @@ final class Meters {
         return Arrays.stream(meters, 0, size);
     }
 
-    /** What they are seen to produce together, each at its last look, bytes per second. */
+    /** Their observed rates together, each at its last look, bytes per second. */
     double observed() {
         return sum(observed);
     }

@@ -1,11 +1,11 @@
 package org.kquota.govern;
 
 /**
- * What lands in a pool in one round of mutes, seen over the last seconds. Each connection lands a request per mute, so
+ * The bytes that land in a pool in one round of mutes, seen over the last seconds. Each connection lands a request per mute, so
  * clients that are muted for m produce O = round / m; and since m is (O − T) / T · W, that O is above T.
  */
 final class MuteRounds {
-    /** So long that the steps in which Kafka's window moves on do not show, and short beside a window that has to empty. */
+    /** Long enough that the steps of Kafka's window do not show, and short compared with a window that has to empty. */
     private static final double AVERAGED_SECONDS = 3;
 
     private final double windowSeconds;
@@ -18,7 +18,7 @@ final class MuteRounds {
         this.windowSeconds = windowSeconds;
     }
 
-    /** Takes in the rate of the pool and its limit, both in bytes per second, which held for so long. */
+    /** Takes in the rate of the pool and its limit, both in bytes per second, which held for this long. */
     void add(double observedNow, double limitNow, double seconds) {
         double share = seen ? 1 - Math.exp(-seconds / AVERAGED_SECONDS) : 1;
         observed += (observedNow - observed) * share;

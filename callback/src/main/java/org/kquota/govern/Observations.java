@@ -8,7 +8,7 @@ import java.util.Queue;
 import java.util.stream.Stream;
 
 /**
- * What the governor sees of the broker's producers: in each look the pools and those that are held alone, of the others those whose turn it is. Used by one
+ * The governor's view of the broker's producers: in each look the pools and those that are held alone, of the others those whose turn it is. Used by one
  * thread.
  */
 final class Observations {
@@ -17,7 +17,7 @@ final class Observations {
     private final Queue<TagSet> made;
     private final Meter paused;
     private final Meter newcomers;
-    /** What arrives from all of them together, which is what the pool of a pause has to expect. */
+    /** The arrivals from all of them together, which the pool of a pause has to expect. */
     private final RecentMaximum arrivals = new RecentMaximum();
     private GovernorSettings settings;
     private List<Meter> alone = List.of();
@@ -103,7 +103,7 @@ final class Observations {
         return arrivals;
     }
 
-    /** Those whose own rate decides on their limit now: in THROTTLE by their share, in PAUSE by what they produced before. */
+    /** Those whose own rate decides on their limit now: in THROTTLE by their share, in PAUSE by their earlier rate. */
     List<Meter> alone() {
         return alone;
     }
@@ -117,7 +117,7 @@ final class Observations {
         return lastSeconds;
     }
 
-    /** What all producers produce, each at its last look, bytes per second. */
+    /** Total rate of all producers, each at its last look, bytes per second. */
     double observedTotal() {
         return observedTotal;
     }
@@ -127,7 +127,7 @@ final class Observations {
         baselineKnown = bytesPerSecond;
     }
 
-    /** What all of them are taken to have produced before OPEN was left, bytes per second. */
+    /** The assumed total rate of all of them before OPEN was left, bytes per second. */
     double baselineTotal() {
         return Math.max(baselineKnown, settings.baselineMinBytes());
     }

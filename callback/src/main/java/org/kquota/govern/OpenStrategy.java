@@ -2,7 +2,7 @@ package org.kquota.govern;
 
 import org.kquota.quota.TagSet;
 
-/** OPEN: nobody is held, and what each client produces is learnt as its baseline. */
+/** OPEN: no client is held, and the governor learns each client's rate as its baseline. */
 final class OpenStrategy implements HoldingStrategy {
     /** A client that produced less than this had nothing to throttle: it counts as a newcomer. Bytes per second. */
     private static final double BASELINE_FROM = 1024;

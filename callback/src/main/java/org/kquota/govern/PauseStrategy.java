@@ -5,7 +5,7 @@ import org.kquota.quota.Quotas;
 import java.util.Comparator;
 import java.util.List;
 
-/** PAUSE: clients are held by what they produced before, while that is in the window, and share one pool from then on. */
+/** PAUSE: clients are held by their earlier bytes while those are in the window, and share one pool from then on. */
 final class PauseStrategy implements HoldingStrategy {
     /** This many clients at most keep their own tags when a pause begins: Kafka looks at each limit that changes. */
     private static final int MAX_APART = 100;
@@ -55,7 +55,7 @@ final class PauseStrategy implements HoldingStrategy {
         // any pause, so that nothing is left of it at the end. A fence that fails begins the pause again.
         unfencedSeconds = fenced ? 0 : unfencedSeconds + seconds;
         holdApart();
-        // Whoever is in the pool next, nothing arrives there that everyone together does not bring.
+        // Whichever clients are in the pool next, no more arrives there than from all clients together.
         Meter pool = seen.paused();
         double arrivalBytes = Math.max(pool.arrivalBytes(), seen.arrivals().get());
         limits.set(pool.tagSet(), GovernorLaw.limit(0, pool.observed(), seen.settings().windowSeconds(), bounds(arrivalBytes, poolBurst)), changeMinRatio());
@@ -94,7 +94,7 @@ final class PauseStrategy implements HoldingStrategy {
 
     /**
      * A client with a history of its own is muted in any case, by half of D at least: were more expected of it than it produces in
-     * that time, nothing would hold it at all. What is beyond is a surprise.
+     * that time, nothing would hold it at all. More than that is a surprise.
      */
     private GovernorLaw.Bounds bounds(Meter meter) {
         double expectedBytes = Math.min(meter.arrivalBytes(), muteSeconds() / 2 * meter.observed());
@@ -126,7 +126,7 @@ final class PauseStrategy implements HoldingStrategy {
         return false;
     }
 
-    /** A client that is muted for D comes back once each D, so what arrived in the last 2·D tells. */
+    /** A client that is muted for D comes back once each D, so the last 2·D show all of them. */
     @Override
     public double arrivalsRememberedSeconds() {
         return 2 * muteSeconds();

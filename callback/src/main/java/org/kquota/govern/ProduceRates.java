@@ -8,7 +8,7 @@ public interface ProduceRates {
     /** The observed rate of these tags in bytes per second, or nothing if the broker keeps none. */
     OptionalDouble bytesPerSecond(Map<String, String> tags);
 
-    /** The rate of these tags, for who asks for it again and again. */
+    /** The rate of these tags, for a caller that asks for it again and again. */
     default Rate of(Map<String, String> tags) {
         return () -> bytesPerSecond(tags);
     }

@@ -3,7 +3,7 @@ package org.kquota.govern;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** The largest of the values of the last so many seconds. */
+/** The largest value of the last seconds. */
 final class RecentMaximum {
     /** From the largest to the latest: a value that is followed by a larger one can never be the maximum again. */
     private final Deque<Value> candidates = new ArrayDeque<>();

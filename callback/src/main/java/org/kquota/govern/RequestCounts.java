@@ -3,8 +3,8 @@ package org.kquota.govern;
 /**
  * How many requests came in the last W seconds.
  *
- * <p>The broker's rate says badly what came in just now: until its window has filled for the first time, and whenever what
- * leaves it is not what comes in, it jumps once a second though nothing has arrived. Requests are counted as they come.
+ * <p>The broker's rate is a poor measure of the last moments: until its window has filled for the first time, and whenever the
+ * bytes that leave it differ from those that come in, it jumps once a second though nothing has arrived. So requests are counted as they come.
  */
 final class RequestCounts {
     /** There is one of these for each tag set, so a window of a day must not take more than one of a minute. */
@@ -22,7 +22,7 @@ final class RequestCounts {
         partSeconds = Math.max(1, windowSeconds / MAX_PARTS);
     }
 
-    /** Takes in what came since the last look, so many seconds ago. */
+    /** Takes in the requests since the last look, this many seconds ago. */
     void add(long count, double seconds) {
         secondsInto += seconds;
         for (int passed = 0; secondsInto >= partSeconds && passed < byPart.length; passed++) {

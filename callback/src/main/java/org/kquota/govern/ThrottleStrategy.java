@@ -19,7 +19,7 @@ final class ThrottleStrategy implements HoldingStrategy {
     private final MuteRounds rounds;
     /** Of whom it has to be found out in this look whether they are to be held alone. */
     private final List<Meter> candidates = new ArrayList<>();
-    /** What those who were put into the pool produced before, bytes per second. */
+    /** Earlier total rate of the clients that were put into the pool, bytes per second. */
     private double pooledBaseline;
 
     ThrottleStrategy(Observations seen, Limits limits, FactorHistory history, Quotas quotas) {

@@ -192,7 +192,7 @@ class DelegatingAuthorizerTest {
     }
 
     @Test
-    void whyTheWrappedOneCannotBeMadeIsSaid() {
+    void theErrorHasTheReasonWhyTheWrappedOneCannotBeMade() {
         ConfigException refused = assertThrows(ConfigException.class, () -> Wrapper.make(Incomplete.class.getName()));
         assertTrue(refused.getMessage().contains("there is no directory service"), refused.getMessage());
     }

@@ -30,7 +30,7 @@ class GovernorLawTest {
             double surprise = 1024 + any(0, 9);
             double limit = GovernorLaw.limit(any(0, 11), inWindow / windowSeconds, windowSeconds,
                 new GovernorLaw.Bounds(expected, muteSeconds, surprise, surpriseMuteSeconds));
-            // What there is room for may be used up before the last request comes.
+            // The room may be used up before the last request comes.
             double before = Math.max(inWindow, limit * windowSeconds);
             double mute = GovernorLaw.mute(before + expected * random.nextDouble(), limit, windowSeconds);
             assertTrue(mute <= muteSeconds * (1 + 1e-9), "mute " + mute + " > D " + muteSeconds);
@@ -97,7 +97,7 @@ class GovernorLawTest {
             double limit = GovernorLaw.limitForMutes(target, round, windowSeconds, maxSeconds);
             double mute = GovernorLaw.mute(target * windowSeconds, limit, windowSeconds);
             assertTrue(limit <= target * (1 + 1e-9) && mute <= maxSeconds * (1 + 1e-6), "mute " + mute);
-            assertEquals(Math.min(round, maxSeconds * target), mute * target, 1e-6 * (round + target * windowSeconds), "what lands in a round");
+            assertEquals(Math.min(round, maxSeconds * target), mute * target, 1e-6 * (round + target * windowSeconds), "the bytes of a round");
             assertTrue(GovernorLaw.limitForMutes(target * random.nextDouble(), round, windowSeconds, maxSeconds) <= limit * (1 + 1e-9));
         }
     }

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
 
-/** The limits that single steps set, in figures that can be checked by hand. What comes of many of them on a broker is in {@link GovernorTest}. */
+/** The limits that single steps set, in figures that can be checked by hand. {@link GovernorTest} shows many of them on a broker. */
 class GovernorStepsTest {
     /** A window of 10 s; 1,000 bytes as a surprise; mutes of 1 s, of at most 5 s in THROTTLE and 10 s in PAUSE. */
     private static final GovernorSettings SETTINGS = new GovernorSettings(10, 1, 5, 10, 1_000, 0.01, 10, 1_000, 0.05);
@@ -105,7 +105,7 @@ class GovernorStepsTest {
         TagSet app = client("app", 5_000);
         steps(60, State.OPEN, 1, app);
         steps(0.1, State.THROTTLE, 0.5);
-        assertEquals(3_000, app.limit(), "what was produced before would allow more");
+        assertEquals(3_000, app.limit(), "its earlier rate would allow more");
         client("app", 1_500);
         steps(30, State.THROTTLE, 0.5);
         assertEquals(1_500, app.limit(), 15);
@@ -119,7 +119,7 @@ class GovernorStepsTest {
         client("app", others);
         rates.put(Tags.NEWCOMERS, 70.0);
         steps(30, State.THROTTLE, 0.5);
-        assertEquals(limit, newcomers.limit(), 0.01 * limit, "at least what keeps the mute after a surprise at five seconds");
+        assertEquals(limit, newcomers.limit(), 0.01 * limit, "at least the limit that keeps the mute after a surprise at five seconds");
         assertEquals(newcomers.limit(), governor.figures().poolLimit());
         assertEquals(70, governor.figures().poolObservedRate());
         assertEquals(others + 70, governor.figures().observedRate());
@@ -258,7 +258,7 @@ class GovernorStepsTest {
         client("app", 0);
         steps(20, State.PAUSE, 0);
         steps(0.1, State.THROTTLE, 0.5);
-        assertEquals(200, app.limit(), 10, "no more than what keeps the mute after a surprise at five seconds");
+        assertEquals(200, app.limit(), 10, "no more than the limit that keeps the mute after a surprise at five seconds");
     }
 
     @Test

@@ -57,7 +57,7 @@ class GovernorTest {
             broker.decide(State.PAUSE, 0);
             broker.fenced(true, false);
             broker.run(0.2);
-            assertTrue(broker.longestMuteSeconds() <= 1 + 1, "mute of what was under way: " + broker.longestMuteSeconds());
+            assertTrue(broker.longestMuteSeconds() <= 1 + 1, "mute of requests under way: " + broker.longestMuteSeconds());
             broker.fenced(true, true);
             broker.run(300);
             assertEquals(0, broker.rate(1));
@@ -71,7 +71,7 @@ class GovernorTest {
     }
 
     /**
-     * What a pause lets in: one request of each connection for each mute D, and D is half of what the pause has lasted, 1 to
+     * The leak of a pause: one request of each connection for each mute D, and D is half of the pause's length until then, 1 to
      * 10 s; together at least a MiB, and a MiB more where the shared pool begins. Bytes.
      */
     private static double leakBytes(double pauseSeconds, int connections, double requestBytes) {
@@ -290,7 +290,7 @@ class GovernorTest {
     }
 
     @Test
-    void afterARestartEverybodyIsANewcomerAndTheRememberedTotalIsShared() {
+    void afterARestartAllAreNewcomersAndShareTheRememberedTotal() {
         StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
         TagSet newcomers = new TagSet(Tags.NEWCOMERS);
         Governor governor = new Governor(settings(11), quotas, new TagSets(quotas, 10), new TagSet(Tags.PAUSED), newcomers,

@@ -31,7 +31,7 @@ class GovernorTurnsTest {
         return () -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, clientId));
     }
 
-    /** A governor on rates that the test says, with tag sets of its own. */
+    /** A governor on rates that the test sets, with tag sets of its own. */
     private static final class Told {
         private final StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
         private final TagSets tagSets = new TagSets(quotas, 20_000);
@@ -79,7 +79,7 @@ class GovernorTurnsTest {
         assertTrue(told.reads <= 100 * 4, "the pools, those that share one for want of room, and the busy one: " + told.reads);
         told.client(7, 3 * MB).touch(0);
         told.looks(12, State.OPEN, 1);
-        assertEquals(23 * MB, told.governor.figures().observedRate(), 1, "who comes back is seen at once");
+        assertEquals(23 * MB, told.governor.figures().observedRate(), 1, "a client that comes back is seen at once");
     }
 
     @Test
@@ -122,7 +122,7 @@ class GovernorTurnsTest {
         assertTrue(isNew.limit() <= 2 * MB, "limit: " + isNew.limit());
         told.looks(10, State.THROTTLE, 0.5);
         assertTrue(told.client(7, 0).limit() <= 2 * MB);
-        assertEquals(TagSet.NO_LIMIT, told.client(8, 0).limit(), "who has none is in the pool");
+        assertEquals(TagSet.NO_LIMIT, told.client(8, 0).limit(), "a client without one is in the pool");
         told.looks(1, State.OPEN, 1);
         assertEquals(TagSet.NO_LIMIT, isNew.limit());
     }

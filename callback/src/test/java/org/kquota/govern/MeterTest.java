@@ -13,13 +13,13 @@ import org.kquota.quota.Tags;
 
 import java.util.OptionalDouble;
 
-/** What is learnt of one client from its rate and its requests, in figures that can be checked by hand. */
+/** The meter learns of one client from its rate and its requests, in figures that can be checked by hand. */
 class MeterTest {
     private static final double WINDOW = 10;
     private static final double REMEMBERED = 60;
     private static final double REQUEST_MAX = 1_000_000;
     private static final double EXACT = 1e-9;
-    /** After so long the moving average has taken over half of what is new. */
+    /** After this long the moving average has taken over half of a new rate. */
     private static final double HALF_LIFE_OF_A_SECOND = 1 / Math.log(2);
 
     private final TagSet tagSet = new TagSet(Tags.of("", "app"));
@@ -109,7 +109,7 @@ class MeterTest {
 
     @Test
     void withoutALimitWhatArrivesIsItsRequestsOfTheUsualSize() {
-        assertEquals(0, observe(1, 3, 1_000), "of the first look it is not known what came since");
+        assertEquals(0, observe(1, 3, 1_000), "at the first look the arrivals before it are not known");
         assertEquals(2 * 1_000 * WINDOW / 5, observe(0.1, 2, 1_000), EXACT);
         assertEquals(4_000, meter.arrivalBytes(), EXACT);
         assertEquals(2_000, meter.requestBytes(), EXACT);
@@ -137,7 +137,7 @@ class MeterTest {
         assertEquals(arrived, meter.arrivalBytes(), EXACT);
     }
 
-    /** A request of eight times the usual size is a surprise; who was there for a whole window is still said to have brought it. */
+    /** A request of eight times the usual size is a surprise; a client that was there for a whole window still counts as having brought it. */
     @Test
     void aRequestGrowsByEightTimesAtMost() {
         tagSet.limit(1);
@@ -210,14 +210,14 @@ class MeterTest {
     }
 
     @Test
-    void aRateThatIsNothingStaysSoWhileNobodyIsMeteredByItsTags() {
+    void aRateThatIsNothingStaysSoWhileNoClientIsMeteredByItsTags() {
         meter.observe(1, false, REMEMBERED);
         assertEquals(0, reads);
         observe(1, 1, 500);
         assertEquals(1, reads);
         rate = 400;
         meter.observe(3, false, REMEMBERED);
-        assertEquals(2, reads, "what is left of it is followed");
+        assertEquals(2, reads, "the rest of it is followed");
         assertEquals(400, meter.observed());
     }
 

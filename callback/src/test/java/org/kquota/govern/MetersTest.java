@@ -135,9 +135,9 @@ class MetersTest {
         rounds.add(200, 100, 0.1);
         assertEquals(200 * 10, rounds.bytes(), EXACT, "they are muted for ten seconds, (O - T) / T times the window");
         rounds.add(300, 100, 3 * Math.log(2));
-        assertEquals(250 * 15, rounds.bytes(), EXACT, "after two seconds half of it is what is new");
+        assertEquals(250 * 15, rounds.bytes(), EXACT, "after two seconds half of it is new");
         rounds.add(250, 400, 3 * Math.log(2));
-        assertEquals(0, rounds.bytes(), EXACT, "at the limit nobody is muted");
+        assertEquals(0, rounds.bytes(), EXACT, "at the limit no client is muted");
         rounds.clear();
         assertEquals(0, rounds.bytes());
         rounds.add(200, 100, 0.1);

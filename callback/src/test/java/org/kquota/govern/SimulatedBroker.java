@@ -76,7 +76,7 @@ final class SimulatedBroker implements AutoCloseable {
         this(settings, 2000);
     }
 
-    /** @param maxTagSets so many clients without a quota are kept apart */
+    /** @param maxTagSets the number of clients without a quota that are kept apart */
     SimulatedBroker(GovernorSettings settings, int maxTagSets) {
         tagSets = new TagSets(stock, maxTagSets);
         governor = new Governor(settings, stock, tagSets, paused, newcomers, this::rate);
@@ -127,7 +127,7 @@ final class SimulatedBroker implements AutoCloseable {
         fenceKeepsOut = keepsOut;
     }
 
-    /** Lets time pass; the figures of the connections begin anew. */
+    /** Lets time pass; the figures of the connections begin again. */
     void run(double seconds) {
         for (Connection connection : connections) {
             connection.landed = 0;
@@ -152,12 +152,12 @@ final class SimulatedBroker implements AutoCloseable {
         return (time.milliseconds() - beganMs) / 1e3;
     }
 
-    /** The governor does not look for so long, as on a machine that is busy with something else. */
+    /** The governor does not look for this long, as on a machine that is busy with something else. */
     void looksLate(double seconds) {
         nextLookMs = time.milliseconds() + (long) (seconds * 1000);
     }
 
-    /** What all connections landed in the last run, bytes per second. */
+    /** Rate of all connections in the last run, bytes per second. */
     double rate(double seconds) {
         return connections.stream().mapToDouble(connection -> connection.landed).sum() / seconds;
     }
