@@ -110,7 +110,7 @@ class NodeQuotasTest {
         assertEquals(5000, limitOf("known"));
         assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "new"));
         quotas.governed(System.nanoTime() - 3_000_000_000L);
-        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "known"), "its limit is not looked after any more");
+        assertEquals(Tags.PAUSED, quotas.tags(PRODUCE, ALICE, "known"), "the governor no longer keeps its limit");
     }
 
     /** The governor holds those beyond the bound as one client, so they must not be elsewhere. */

@@ -18,8 +18,8 @@ class NodeThreadsTest {
         Errors errors = new Errors();
         try (NodeThreads heartbeat = new NodeThreads(1, () -> fail(looks), () -> fail(reports), errors)) {
             heartbeat.start();
-            await("a look after one that failed", () -> looks.get() > 1);
-            await("a report after one that failed", () -> reports.get() > 1);
+            await("another look, although one failed", () -> looks.get() > 1);
+            await("another report, although one failed", () -> reports.get() > 1);
             assertTrue(errors.tally(Errors.Kind.GOVERNOR).count() > 0);
             assertTrue(errors.tally(Errors.Kind.APPLIED_FILE).count() > 0);
         }
