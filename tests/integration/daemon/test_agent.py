@@ -161,7 +161,7 @@ def test_history_that_is_lost_is_counted_and_a_denial_is_told(
     tally.failed(KafkaFailure(Kind.UNREACHABLE, "no broker answers"))
     tally.dropped(3)
     _, entries = agent.run_cycle()
-    assert "no broker answers" not in [entry.sentence for entry in entries], "others tell what ails all"
+    assert "no broker answers" not in [entry.sentence for entry in entries], "other parts log it once for all"
     tally.failed(KafkaFailure(Kind.ACL_DENIED, "WRITE is denied on topic __kquota_history"))
     tally.dropped()
     _, entries = agent.run_cycle()
@@ -232,7 +232,7 @@ def test_a_state_file_that_can_not_be_written_is_told(
     (directory / "state").rename(directory / "gone")
     eventually(
         lambda: any("state.json can't be written" in entry.sentence for entry in agent.run_cycle()[1]),
-        "it is told",
+        "it is logged",
     )
 
 
@@ -286,7 +286,7 @@ def test_rotated_credentials_that_can_not_be_used_are_told_while_the_old_client_
     try:
         agent.run_cycle()
         identity.key.write_bytes(b"-----BEGIN PRIVATE KEY-----\nonly a beg")
-        eventually(lambda: tells("The credential files cannot be used"), "it is told")
+        eventually(lambda: tells("The credential files cannot be used"), "it is logged")
         # An agent without a client would give this for the reason why it can't be reached.
         tells("")
         assert len([sentence for sentence in told if "credential files" in sentence]) == 1

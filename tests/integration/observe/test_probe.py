@@ -128,7 +128,7 @@ def test_each_line_is_for_its_log_dir(say: Say) -> None:
 def test_the_probe_is_told_the_interval_and_the_log_dirs(say: Say, sampler: LogDirSampler) -> None:
     process = Path(f"/proc/{sampler.process_id}")
     words = [b"-I", b"-S", probe_process.__file__.encode(), b"0.1", b"/data/1"]
-    eventually(lambda: process.joinpath("cmdline").read_bytes().split(b"\0")[1:-1] == words, "it is told")
+    eventually(lambda: process.joinpath("cmdline").read_bytes().split(b"\0")[1:-1] == words, "it gets them")
     assert process.joinpath("cwd").readlink() == Path("/")
     assert os.getsid(sampler.process_id or 0) == sampler.process_id
 
@@ -164,7 +164,7 @@ def test_silence_is_told_when_it_has_lasted_and_was_looked_at_often_enough(say: 
         sampler.latest()
         sampler.latest()
         assert sampler.silence is None, "two looks without an answer are no silence"
-        eventually(lambda: sampler.latest() and sampler.silence, "the silence is told")
+        eventually(lambda: sampler.latest() and sampler.silence, "the silence is reported")
         assert sampler.silence == "the probe process has not answered for 0.5 s"
         assert json.dumps(sampler.latest()["/data/1"].capacity_bytes) == "1000", "the last figures stay"
         eventually(lambda: sampler.latest() and sampler.silence is None, "another process answers")

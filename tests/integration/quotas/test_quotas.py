@@ -62,7 +62,7 @@ def test_static_quotas_hold_on_each_broker_and_a_group_shares_its_own(
             )
         ]
         both, one, free, *_ = producers
-        eventually(lambda: one.throttle_max_ms and both.throttle_max_ms, "clients are told of delays")
+        eventually(lambda: one.throttle_max_ms and both.throttle_max_ms, "responses have delays")
         of_both, of_one, of_free, of_first, of_second = rates(producers, 10)
         of_group = of_first + of_second
         print(f"both {of_both:.0f}, one {of_one:.0f}, free {of_free:.0f}, group {of_group:.0f} B/s")
@@ -70,7 +70,7 @@ def test_static_quotas_hold_on_each_broker_and_a_group_shares_its_own(
         assert of_one / of_free < 0.85, "the default holds the one and the override not the other"
         assert 0.5 < of_group / of_one < 1.6, "two clients of a group have what one client has"
         assert one.throttle_max_ms >= one.throttle_average_ms > 0
-        assert free.throttle_max_ms == free.throttle_average_ms == 0, "who is not delayed is told 0"
+        assert free.throttle_max_ms == free.throttle_average_ms == 0, "a client that is not delayed sees 0"
     assert [producer.failed for producer in producers] == [0] * 5
     landed = sum(offsets_by_partition(admin, topic_name).values()) * RECORD_BYTES
     assert landed == sum(producer.delivered_bytes for producer in producers), "all of it is in the log, once"
@@ -175,7 +175,7 @@ def test_a_topic_over_its_threshold_is_refused_in_silence_until_there_is_room(
         time.sleep(3)
         assert end() == held
         why = rf"[1-9]\d* produce requests to topic {topic_name} were refused: .* above its threshold of 9000"
-        eventually(told(why), "each refusal is told, with topic and reason")
+        eventually(told(why), "each refusal is logged, with topic and reason")
         assert kquota("topics", "total", "1G", "--file", file).code == 0
         eventually(lambda: end() > held, "there is room, and no broker was restarted")
     assert not producer.failed

@@ -29,7 +29,7 @@ _LINE = re.compile(r"\S+Z (?P<level>[A-Z]+) (?P<sentence>.*)")
 _WATCHDOG_SECONDS = 30
 _UNIT = Path(__file__).resolve().parents[3] / "packaging" / "systemd" / "kquota-agent.service"
 UNIT_ENVIRONMENT = dict(re.findall(r"^Environment=(\w+)=(\S+)$", _UNIT.read_text("utf-8"), re.MULTILINE))
-"""What the unit adds to the environment."""
+"""The environment that the unit sets."""
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -90,7 +90,7 @@ class AgentProcess:
         self.decision_path.parent.mkdir(mode=0o755, exist_ok=True)
         self.log_path = self.directory / "agent.log"
         self.launcher: tuple[str, ...] = ()
-        """What starts it, if it is not to run where the test does."""
+        """The command that starts it elsewhere than the test runs; empty to run there."""
         self.metrics_port = metrics_port
         self.settings: dict[str, Any] = {
             "broker": {"server_properties": str(self.layout.server_properties)},

@@ -52,8 +52,8 @@ def test_a_rolling_restart_of_every_broker_neither_pauses_nor_flaps(mortal: Flee
         assert agent.decision is not None
         assert agent.decision["undetermined"] == []
         assert agent.applied_state == "OPEN"
-        told = agent.told("mode: ", since=marks[broker_id])
-        assert len(told) <= 4, f"told once, not at every cycle: {told}"
+        modes = agent.told("mode: ", since=marks[broker_id])
+        assert len(modes) <= 4, f"logged once, not at every cycle: {modes}"
 
 
 @pytest.mark.long
@@ -121,7 +121,7 @@ def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
             "failed publications are counted",
         )
         eventually(
-            lambda agent=agent: agent.told("cannot be reached", since=marks[agent.broker_id]), "it is told"
+            lambda agent=agent: agent.told("cannot be reached", since=marks[agent.broker_id]), "it is logged"
         )
     written = [agent.decision["sequence"] for agent in agents]
     eventually(
@@ -182,5 +182,5 @@ def test_a_log_dir_that_the_broker_has_taken_offline_has_no_vote(mortal: Fleet) 
     labels = {"volume": device, "mount_point": str(volume.mount_point), "role": "data", "status": "offline"}
     agent.await_metric(1, "kquota_volume_status", **labels)
     sentence = f"volume {device} is offline: the broker has taken all its log dirs offline"
-    told = eventually(lambda: agent.told(sentence, since=mark), "it is told")
+    told = eventually(lambda: agent.told(sentence, since=mark), "it is logged")
     assert [level for level, _ in told] == ["WARNING"]

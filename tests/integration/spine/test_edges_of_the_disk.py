@@ -75,7 +75,7 @@ def test_without_space_for_the_decision_the_old_one_stays_and_its_lease_ends(
             with contextlib.suppress(OSError):
                 ballast.write(bytes(4096))
     eventually(lambda: agent.metric("kquota_decision_write_errors_total"), "a metric counts it")
-    [(level, sentence)] = eventually(lambda: agent.told("decision.json", since=marks[2]), "it is told")
+    [(level, sentence)] = eventually(lambda: agent.told("decision.json", since=marks[2]), "it is logged")
     assert level == "WARNING"
     assert "No space left on device" in sentence
     last, begun = agent.decision, time.monotonic()
@@ -87,7 +87,7 @@ def test_without_space_for_the_decision_the_old_one_stays_and_its_lease_ends(
 
     (small_run / "ballast").unlink()
     eventually(lambda: agent.applied["lost"] is None and agent.applied["state"] == "OPEN", "heard again")
-    eventually(lambda: agent.told("over: ", since=marks[2]), "the end is told, too")
+    eventually(lambda: agent.told("over: ", since=marks[2]), "the end is logged, too")
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_an_agent_goes_on_beside_a_disk_that_hangs_and_says_which(fleet: Fleet, 
     for other in fleet.of():
         assert other.decision["undetermined"] == [{"broker_id": 2, "cause": "failed"}]
     sentence = f"{hanging.mount_point}: no answer from the file system"
-    told = eventually(lambda: agent.told(sentence, since=marks[2]), "it is told")
+    told = eventually(lambda: agent.told(sentence, since=marks[2]), "it is logged")
     assert {level for level, _ in told} == {"WARNING"}
     sequence, pets = agent.decision["sequence"], len(agent.notifications.heard)
     reported = fleet.usage_of(2)[-1][1]

@@ -43,7 +43,7 @@ def test_a_report_from_the_future_neither_holds_nor_releases(stranger: Fleet) ->
     fleet.put(STRANGER, report(fleet, age_seconds=-HOUR_SECONDS, full=True))
     eventually(lambda: counted(fleet, "future") == before + 1, "it is counted")
     for broker_id, agent in fleet.agents.items():
-        assert set(agent.states_told(marks[broker_id])) <= {"OPEN"}, "a breach from the future holds nobody"
+        assert set(agent.states_told(marks[broker_id])) <= {"OPEN"}, "a breach from the future holds none"
 
     fleet.put(STRANGER, report(fleet, age_seconds=0, full=True))
     fleet.await_enforced("PAUSE")
@@ -51,10 +51,10 @@ def test_a_report_from_the_future_neither_holds_nor_releases(stranger: Fleet) ->
     fleet.put(STRANGER, report(fleet, age_seconds=-HOUR_SECONDS, full=False))
     eventually(lambda: counted(fleet, "future") == before + 2, "it is counted")
     fleet.put(STRANGER, b"not a report")  # later records have been read, too, by the time this is counted
-    eventually(lambda: fleet.agents[2].told(f"key {STRANGER}", since=marks[2]), "the next one is told")
+    eventually(lambda: fleet.agents[2].told(f"key {STRANGER}", since=marks[2]), "the next one is logged")
     for broker_id, agent in fleet.agents.items():
         assert set(agent.states_told(marks[broker_id])) <= {"PAUSE"}, (
-            "a relief from the future releases nobody"
+            "a relief from the future releases no producer"
         )
         assert agent.applied_state == "PAUSE"
 

@@ -11,7 +11,7 @@ from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 
 LARGEST_REQUEST_BYTES = 1_000_000
-"""What librdkafka puts into one request for one partition (batch.size); each broker leads one."""
+"""The most that librdkafka puts into one request for one partition (batch.size); each broker leads one."""
 LATE_INTERVALS = 5
 """A report that is later than that was held up, by more than a busy machine."""
 
@@ -34,7 +34,7 @@ def test_one_full_volume_of_one_broker_pauses_producers_on_every_broker(fleet: F
             and found[0] == found[1] == found[2]
             and found
         ),
-        "every decision file says the same",
+        "every decision file has the same decision",
     )
     print(said[0])
     state, factor, reasons, undetermined, mode = said[0]

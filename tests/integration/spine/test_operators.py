@@ -15,7 +15,7 @@ from tests.integration.spine.terminal import Terminal
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
 
-NOBODY = 99
+STRANGER = 99
 
 
 def hold_in_force(fleet: Fleet) -> list[Any]:
@@ -40,7 +40,7 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
     sentence = f"PAUSE: held at pause by alice until {until} (moving racks) [enforcing]"
     for other in fleet.of():
         eventually(
-            lambda other=other: ("WARNING", sentence) in other.journal(marks[other.broker_id]), "it is told"
+            lambda other=other: ("WARNING", sentence) in other.journal(marks[other.broker_id]), "it is logged"
         )
         other.await_metric(1, "kquota_hold_active", action="pause")
     check = agent.cli("check")
@@ -68,8 +68,8 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
 
 def test_an_order_is_history_though_the_agent_of_the_lowest_broker_is_down(fleet: Fleet) -> None:
     fleet.agents[1].stop()
-    fleet.agents[2].order("hold", "release", "--reason", "nobody of 1 reads it", "--actor", "bob")
-    body = {"Key": "hold", "Order": None, "Actor": "bob", "Reason": "nobody of 1 reads it"}
+    fleet.agents[2].order("hold", "release", "--reason", "no agent of 1 reads it", "--actor", "bob")
+    body = {"Key": "hold", "Order": None, "Actor": "bob", "Reason": "no agent of 1 reads it"}
     eventually(
         lambda: [r["BrokerId"] for r in history(fleet, "operator") if r["Body"] == body] == [2],
         "the next one writes it",
@@ -143,7 +143,7 @@ def test_in_maintenance_a_report_stays_fresh_and_the_lease_runs_on(fleet: Fleet)
     assert agent.applied_state == "OPEN", "the decision holds without the agent"
     for other in fleet.of([1, 3]):
         assert other.state == "OPEN"
-        assert set(other.states_told(marks[other.broker_id])) <= {"OPEN"}, "nobody has fallen back"
+        assert set(other.states_told(marks[other.broker_id])) <= {"OPEN"}, "no agent has fallen back"
     fleet.agents[1].order("maintenance", "--broker", "2", "--end")
     fleet.await_enforced("PAUSE", [1, 3])
     agent.start()
@@ -156,32 +156,32 @@ def test_a_dead_broker_s_verdict_stays_until_it_is_decommissioned(fleet: Fleet) 
     record = fleet.usage_of(3)[-1][1]
     capacity = record["Volumes"][0]["Capacity"]
     gone = {"VolumeName": "/dev/gone", "Capacity": capacity, "Consumed": capacity}
-    fleet.put(str(NOBODY), record | {"Volumes": [gone], "SnapshotAt": "2026-01-01T00:00:00Z"})
+    fleet.put(str(STRANGER), record | {"Volumes": [gone], "SnapshotAt": "2026-01-01T00:00:00Z"})
     fleet.await_enforced("PAUSE")
-    assert [a.decision["reasons"][0]["broker_id"] for a in fleet.of()] == [NOBODY] * 3
+    assert [a.decision["reasons"][0]["broker_id"] for a in fleet.of()] == [STRANGER] * 3
     assert [a.decision["undetermined"] for a in fleet.of()] == [[]] * 3
 
     marks = fleet.marks()
     arguments = ("--reason", "host sold", "--actor", "alice")
-    assert agent.order("decommission", str(NOBODY), *arguments) == f"broker {NOBODY} is decommissioned\n"
+    assert agent.order("decommission", str(STRANGER), *arguments) == f"broker {STRANGER} is decommissioned\n"
     fleet.await_enforced("OPEN")
-    sentence = f"broker {NOBODY} was decommissioned by alice (host sold)"
+    sentence = f"broker {STRANGER} was decommissioned by alice (host sold)"
     for other in fleet.of():
         other.await_entry("WARNING", sentence, since=marks[other.broker_id])
-    tombstone = next(m for m in reversed(fleet.records()) if m.key() == str(NOBODY).encode())
+    tombstone = next(m for m in reversed(fleet.records()) if m.key() == str(STRANGER).encode())
     assert tombstone.value() is None
     headers = dict(tombstone.headers() or [])
     assert headers["actor"] == b"alice"
     assert headers["reason"] == b"host sold"
     assert headers["at"].endswith(b"Z")
     noted = eventually(
-        lambda: [r for r in history(fleet, "operator") if r["Body"]["Key"] == str(NOBODY)], "it is history"
+        lambda: [r for r in history(fleet, "operator") if r["Body"]["Key"] == str(STRANGER)], "it is history"
     )
     assert [r["BrokerId"] for r in noted] == [1], "one of the agents writes it down"
     status = json.loads(agent.cli("status", "--json").stdout)
     assert [broker["broker_id"] for broker in status["brokers"]] == [1, 2, 3]
-    again = agent.cli("decommission", str(NOBODY), "--reason", "twice")
-    assert (again.returncode, again.stderr) == (2, f"kquota: broker {NOBODY} has no report to forget\n")
+    again = agent.cli("decommission", str(STRANGER), "--reason", "twice")
+    assert (again.returncode, again.stderr) == (2, f"kquota: broker {STRANGER} has no report to forget\n")
 
 
 def test_an_active_broker_is_not_decommissioned_by_mistake(fleet: Fleet) -> None:

@@ -98,7 +98,7 @@ def test_a_refused_login_is_told_and_another_password_is_taken_at_the_next_start
     set_password(admin_client(fleet.cluster.client_configuration()), SECOND)
     mark = agent.journal_mark()
     agent.start()
-    (told, *_) = eventually(lambda: agent.told("refused the login", since=mark), "the refused login is told")
+    (told, *_) = eventually(lambda: agent.told("refused the login", since=mark), "the refusal is logged")
     assert told[0] in ("WARNING", "ERROR")
     assert "credentials of the kafka section" in told[1]
     eventually(lambda: agent.metric("kquota_kafka_errors_total", kind="authentication"), "it is counted")

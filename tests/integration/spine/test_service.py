@@ -127,7 +127,7 @@ def test_an_agent_that_reaches_no_cluster_is_ready_with_a_fallback(fleet: Fleet)
             dict(labels)["cause"] for (name, labels) in agent.metrics() if name == "kquota_undetermined"
         }
         assert undetermined == {"not-read", "no-broker-list"}
-        eventually(lambda: agent.told("127.0.0.1:1"), "the address is told")
+        eventually(lambda: agent.told("127.0.0.1:1"), "the address is logged")
     finally:
         agent.kill()
 
@@ -233,11 +233,11 @@ def test_an_agent_that_is_not_exempt_is_refused_enforce_and_holds_nobody(
     with fleet.produce(topic_name, 4e6) as load:
         eventually(lambda: load.latest and load.latest.bytes > 12e6, "producers flow")
         rate = load.rate_bytes_per_second(2.0)
-    assert rate > 0.5 * 4e6, "nobody is held on that broker"
+    assert rate > 0.5 * 4e6, "no producer is held on that broker"
     refusal = (
         "mode: observing, enforce is refused: the broker's plug-in has not seen a client kquota-3-… as exempt"
     )
-    assert [level for level, _ in agent.told(refusal, since=mark)] == ["WARNING"], "it is told, once"
+    assert [level for level, _ in agent.told(refusal, since=mark)] == ["WARNING"], "it is logged, once"
     fleet.await_enforced("PAUSE", [1, 2])
 
 

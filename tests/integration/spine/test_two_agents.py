@@ -37,9 +37,9 @@ def test_both_alert_and_everybody_obeys_the_worse(fleet: Fleet, clone: AgentProc
         eventually(lambda agent=agent: agent.metric("kquota_rival_agent") == 1, "a metric says so")
         since = marks[1] if agent is owner else 0
         told = eventually(
-            lambda agent=agent, since=since: agent.told("also reports as broker 1", since), "it is told"
+            lambda agent=agent, since=since: agent.told("also reports as broker 1", since), "it is logged"
         )
-        assert [level for level, _ in told] == ["WARNING"], "told once"
+        assert [level for level, _ in told] == ["WARNING"], "logged once"
 
     fleet.await_enforced("PAUSE")
     marks[2] = reader.journal_mark()
@@ -54,4 +54,4 @@ def test_both_alert_and_everybody_obeys_the_worse(fleet: Fleet, clone: AgentProc
     clone.kill()
     fleet.await_enforced("OPEN")
     owner.await_metric(0, "kquota_rival_agent")
-    eventually(lambda: owner.told("over: another agent", since=marks[1]), "the end is told, too")
+    eventually(lambda: owner.told("over: another agent", since=marks[1]), "the end is logged, too")

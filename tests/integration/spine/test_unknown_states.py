@@ -61,7 +61,7 @@ def test_a_new_agent_rebuilds_the_state_from_the_topic_alone(fleet: Fleet) -> No
         lambda: (found := agent.decision) and [found[key] for key in keys] == [expected[key] for key in keys],
         "it has decided the same",
     )
-    eventually(lambda: agent.states_told(mark), "it has told its first decision")
+    eventually(lambda: agent.states_told(mark), "it has logged its first decision")
     assert agent.states_told(mark) == ["PAUSE"], "it was never anything else"
     fleet.await_enforced("PAUSE", [1])
 
@@ -200,7 +200,7 @@ def test_a_malformed_record_is_skipped_counted_and_told(fleet: Fleet) -> None:
     )
     sentence = "the record of key 2 can't be used: "
     told = eventually(
-        lambda: len(found := agent.told(sentence, since=marks[3])) >= 3 and found, "all three are told"
+        lambda: len(found := agent.told(sentence, since=marks[3])) >= 3 and found, "all three are logged"
     )
     assert {level for level, _ in told} == {"WARNING"}
     assert len(told) == 3

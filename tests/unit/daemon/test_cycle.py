@@ -252,7 +252,7 @@ def test_a_lasting_contradiction_suspends_enforcing() -> None:
     bench.settle()
     assert bench.ports.written[-1]["mode"] == "enforce", "the grant outlives a restart"
     bench.ports.plug_in = (applied_state(exempt=()), CONTRADICTED)
-    assert bench.run(after=1).enforcement.mode is Mode.ENFORCE, "a broker that just started knows nobody yet"
+    assert bench.run(after=1).enforcement.mode is Mode.ENFORCE, "a new broker knows no principal yet"
     assert bench.run(after=CONTRADICTION_SECONDS - 1).enforcement.mode is Mode.ENFORCE
     bench.news = replace(NEWS, asked_own_broker=False)
     assert bench.run(after=2).enforcement.mode is Mode.ENFORCE, "it was not asked: that proves nothing"

@@ -17,7 +17,7 @@ def test_an_agent_that_starts_after_a_broker_joined_grants_it_the_grace_that_the
     bench.run(arrival(2, bench.usage(50, Joined={"3": format_utc(START)})))
     assert state(bench.settle()) == "OPEN"
     report = bench.run(arrival(2, bench.usage(50)), after=61)
-    assert state(report) == "PAUSE", "the grace is over for everybody, and 3 has never reported"
+    assert state(report) == "PAUSE", "the grace is over for all, and 3 has never reported"
 
 
 @pytest.mark.accepts("A31")

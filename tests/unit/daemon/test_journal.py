@@ -86,7 +86,7 @@ def test_closing_gives_logging_back(open_journal: Callable[..., tuple[Journal, i
     journal, stream = open_journal()
     journal.close()
     assert logging.getLogger().handlers == before
-    logging.getLogger("kquota").error("nobody listens")
+    logging.getLogger("kquota").error("no one listens")
     assert stream.getvalue() == ""
 
 

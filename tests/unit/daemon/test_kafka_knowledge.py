@@ -73,7 +73,7 @@ def test_a_refused_topic_stays_refused_while_it_can_not_be_looked_at(knowledge: 
     refused = TopicVerdict(TOPIC, Verdict.REFUSED, "its cleanup.policy is delete")
     knowledge.take(refused)
     assert knowledge.news(0).topic_refused == "its cleanup.policy is delete"
-    knowledge.take(TopicVerdict(TOPIC, Verdict.UNKNOWN, "nobody knows", failure=DOWN))
+    knowledge.take(TopicVerdict(TOPIC, Verdict.UNKNOWN, "no answer", failure=DOWN))
     assert knowledge.news(0).topic_refused == "its cleanup.policy is delete"
     assert [(trouble.kind, trouble.message_id) for trouble in knowledge.standing()] == [
         ("refused", MessageId.TOPIC_REFUSED),

@@ -26,7 +26,7 @@ def test_another_agent_for_our_broker_is_a_rival_as_long_as_it_reports() -> None
     bench.run(after=4 * SETTINGS.interval_seconds)
     bench.run()
     assert bench.ports.published[-1]["Replaces"] == {"Instance": "other", "Sequence": 7}
-    assert state(bench.run()) == "OPEN", "until the other is gone, and everybody knows it"
+    assert state(bench.run()) == "OPEN", "until the other is gone, and all agents know it"
     again = bench.usage(5, InstanceId="other", Sequence=8)
     assert state(bench.run(arrival(1, again))) == "PAUSE", "and when it is heard again"
 

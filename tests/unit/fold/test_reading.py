@@ -117,13 +117,13 @@ def test_where_a_partition_ends_is_asked_for_and_enough(script: Script, seen: li
 def test_a_failure_to_read_is_told_and_so_is_its_end(script: Script, seen: list[Any], good: Message) -> None:
     begun(script)
     script.say(Message(0, KafkaError.TOPIC_AUTHORIZATION_FAILED))
-    (failed,) = eventually(lambda: of(seen, ReadingFailed), "the failure is told")
+    (failed,) = eventually(lambda: of(seen, ReadingFailed), "the failure is reported")
     failure = failed.failure
     assert (failure.kind, failure.operation, failure.topic) == (Kind.ACL_DENIED, Operation.READ, "t")
     assert script.explained == 1
     assert of(seen, ReadingRecovered) == []
     script.say(good)
-    eventually(lambda: of(seen, ReadingRecovered) == [ReadingRecovered()], "its end is told")
+    eventually(lambda: of(seen, ReadingRecovered) == [ReadingRecovered()], "its end is reported")
 
 
 def test_the_group_that_is_not_used_needs_no_permission(script: Script, seen: list[Any]) -> None:
@@ -136,12 +136,12 @@ def test_the_group_that_is_not_used_needs_no_permission(script: Script, seen: li
 def test_a_failure_to_describe_the_topic_ends_by_itself(script: Script, seen: list[Any]) -> None:
     begun(script)
     script.facts = DENIED
-    eventually(lambda: of(seen, ReadingFailed)[:1] == [ReadingFailed(DENIED)], "the failure is told")
+    eventually(lambda: of(seen, ReadingFailed)[:1] == [ReadingFailed(DENIED)], "the failure is reported")
     script.say(Message(0))
     eventually(lambda: offsets(seen) == [0], "it reads on")
     assert of(seen, ReadingRecovered) == [], "a record says nothing about the description"
     script.facts = facts("an id", {0})
-    eventually(lambda: of(seen, ReadingRecovered), "its end is told")
+    eventually(lambda: of(seen, ReadingRecovered), "its end is reported")
 
 
 def test_without_a_connection_the_problem_is_told(script: Script, seen: list[Any]) -> None:
@@ -149,10 +149,10 @@ def test_without_a_connection_the_problem_is_told(script: Script, seen: list[Any
     time.sleep(0.3)
     assert of(seen, ReadingFailed) == [], "it has not even been tried"
     script.problem = DENIED
-    eventually(lambda: of(seen, ReadingFailed)[:1] == [ReadingFailed(DENIED)], "the problem is told")
+    eventually(lambda: of(seen, ReadingFailed)[:1] == [ReadingFailed(DENIED)], "the problem is reported")
     script.connected = True
     script.say(Message(0))
-    eventually(lambda: of(seen, ReadingRecovered), "its end is told")
+    eventually(lambda: of(seen, ReadingRecovered), "its end is reported")
 
 
 def test_partitions_that_come_later_are_read_from_their_beginning(script: Script, seen: list[Any]) -> None:

@@ -150,4 +150,4 @@ def test_a_connection_that_fails_all_the_time_is_told_once_a_second() -> None:
         now[0] += 0.125
     assert len(told) == 4
     watch.on_error(KafkaError(KafkaError._TRANSPORT, "10.0.0.1:9093/1: Connection refused"))
-    assert len(told) == 5, "another failure is told at once"
+    assert len(told) == 5, "another failure is reported at once"

@@ -339,7 +339,5 @@ def test_figures_stay_in_bounds() -> None:
 
 
 def test_a_silent_probe_fails_every_volume() -> None:
-    found = resolved(
-        "/data/1/k,/data/2/k", look("/data/1/k", 11), look("/data/2/k", 12), silence="nobody there"
-    )
-    assert [volume.reason for volume in found.observation.volumes] == ["nobody there", "nobody there"]
+    found = resolved("/data/1/k,/data/2/k", look("/data/1/k", 11), look("/data/2/k", 12), silence="no answer")
+    assert [volume.reason for volume in found.observation.volumes] == ["no answer", "no answer"]
