@@ -31,8 +31,8 @@ HEAD = """\
 In THROTTLE and PAUSE there is one Kafka broker for each system, and all systems of a case run at the same
 time with the same producers, so that the machine's noise is the same for all; in a PAUSE at more than 5
 MB/s, or of 100 connections, one after the other. Nothing absolute is promised: claims are
-ratios within one run, compare within a case. The
-landed bytes are read from the log end offsets ten times a second, one topic for each connection. Producers
+ratios within one run, compare within a case. What
+has landed is read from the log end offsets ten times a second, one topic for each connection. Producers
 offer 5 MB/s together, in records of 10 kB, and are as their client has it by default (Java: idempotent;
 librdkafka: acks=all) where nothing else is said. Each connection has a client id of its own, and appears 6
 to 20 s before it is held.
@@ -131,7 +131,7 @@ def _pauses(pauses: Sequence[Paused]) -> Iterator[Table]:
             ("errors", lambda pause: f"{pause.failed_records} {', '.join(pause.errors)}".strip()),
         ),
         "Landed counts from the order to pause. `!`: more than half of what would have landed anyway, so "
-        "no producer was held. `?`: nothing flowed before. Back: a connection lands at half its rate again, "
+        "nobody was held. `?`: nothing flowed before. Back: a connection lands at half its rate again, "
         "counted from the order to go on; `>` where one did not in the time watched. For the peer both "
         "orders include its look at the disk, up to 2 s. Errors: records that a producer gave up. A "
         "transaction's marker counts as a record.",
@@ -201,7 +201,7 @@ def _costs(figures: Figures) -> Iterator[Table]:
         [entry for entry in of(RequestCost, figures) if entry.path == "request path"],
         "JMH: the processor time of one thread in the broker's own quota code "
         "(`maybeRecordAndGetThrottleTimeMs`), the median of the iterations and half of how far they lie "
-        "apart; clients in turn, each with a user and a client id of its own. Stock meters nothing where no "
+        "apart; clients in turn, each with a user and a client id of its own. Stock meters nobody where no "
         "quota is set; a callback always meters. Without quotas the plug-in keeps 2,000 tag sets apart; the "
         "other clients share one.",
     )

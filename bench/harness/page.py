@@ -90,7 +90,7 @@ def claims_table(claims: Iterable[Claim], command: str = "") -> Table:
         ordered,
         (("statement", lambda c: c.name), ("measured", lambda c: c.measured), ("", lambda c: c.outcome)),
         f"`{command}` fails where an asserted claim does not hold. An aim that is missed fails nothing.",
-        below and f"The missed aims, the probable causes, and possible remedies:\n\n{below}",
+        below and f"What is missed, what we take for the cause, and what could come nearer:\n\n{below}",
     )
 
 

@@ -39,7 +39,7 @@ _REGRESSION = (
     "divisions; what is left is the hashing"
 )
 _TWO_CORES = (
-    "compiling and garbage collection have a core to themselves where the work has one, "
+    "what Java compiles and collects beside the work has a core to itself where the work has one, "
     "and none where it has two; and cores of a virtual machine may be one core's threads"
 )
 _INTERVAL = (
@@ -130,7 +130,7 @@ def claims(figures: Figures) -> Iterator[Claim]:
             if cost := ours[work]:
                 name = f"{cost}: ≥ {least:g} M samples per CPU second"
                 yield Claim(name, cost.speed, ">=", least, f"{cost.speed:.1f} M", cause=causes[work])
-        yield from _ratio(ours[MANY_POLICIES], ours[REPLAY], "32 policies: CPU compared with one", 1.3)
+        yield from _ratio(ours[MANY_POLICIES], ours[REPLAY], "32 policies: CPU beside one", 1.3)
     for work in (REPLAY, REGRESSION):
         two = costs.get(("spark", work, 2, usual))
         twice = costs.get(("spark", work, 2, 2 * usual))
@@ -158,7 +158,7 @@ def _beside_duckdb(ours: Cost | None, theirs: Cost | None, cause: str) -> Iterat
         not math.isclose(value, theirs.answer[name], rel_tol=1e-6, abs_tol=1e-9)
         for name, value in ours.answer.items()
     )
-    yield from _ratio(ours, theirs, f"{ours}: CPU compared with DuckDB's", 2.5, cause)
+    yield from _ratio(ours, theirs, f"{ours}: CPU beside DuckDB's", 2.5, cause)
     told = "another" if different else "the same"
     yield Claim(f"{ours}: the same answer as DuckDB", different, "==", 0, told, asserted=True)
     if "paused" in ours.answer:

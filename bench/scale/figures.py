@@ -12,7 +12,7 @@ from bench.harness.results import Figures, of
 HEAD = """\
 # Large clusters, and whole fleets over days
 
-The cost of an agent in a cluster of a thousand brokers, and a week of a fleet. The first is measured, the
+What an agent costs beside a thousand brokers, and what a fleet does in a week. The first is measured, the
 second is simulated with the agent's own policy and latch. Other work on the machine makes processor time
 dearer.
 """
@@ -24,7 +24,7 @@ Processor time and memory are those of the agent with its probe process; bytes a
 broker leads all partitions costs bytes: each answer to the reader repeats the heads of all of them. It
 spares answers: in a real cluster each leader is asked for itself, up to ten times a second."""
 _CLIENTS_NOTE = """\
-The agent's four Kafka clients in a process of their own, idle, next to librdkafka's mock of that
+The agent's four Kafka clients in a process of their own, with nothing to do, beside librdkafka's mock of so
 many brokers. librdkafka gives each broker that it has heard of a thread, which looks around once a second,
 and a pipe, for each client. This comes on top of what the table above shows. The units allow for twice as
 much, since a reload has the old clients and the new ones at the same time."""
@@ -32,7 +32,7 @@ _FLEET_NOTE = """\
 Four brokers with three volumes of 4 TB each, limits at 20 % and 8 % free, retention of twelve hours by
 segments. One step is 20 s: reports, decision and producers lag by one, more than the agents take.
 Producers are held as the governor holds them: to a share of what they sent before, with a leak in PAUSE.
-"Unprotected" is the same load with no producer held; a full disk there drops what comes, where a real broker
+"Unprotected" is the same load with nobody held; a full disk there drops what comes, where a real broker
 stops."""
 _CAUSE = "the load of the machine, which is named above"
 
@@ -125,7 +125,7 @@ def claims(figures: Figures) -> Iterator[Claim]:
     )
     for name, agent_figure, bound, unit in agents:
         yield from each(
-            f"an agent in a large cluster {name}",
+            f"an agent beside a large cluster {name}",
             of(AgentCost, figures),
             agent_figure,
             bound,
@@ -150,7 +150,7 @@ def tables(figures: Figures) -> Iterator[Table]:
     """All of them; one of which nothing was measured has no rows."""
     agents = of(AgentCost, figures)
     yield Table.of(
-        "An agent in a large cluster",
+        "An agent beside a large cluster",
         agents,
         (
             ("", str),

@@ -56,7 +56,7 @@ def test_a_hard_limit_that_was_not_reached_is_no_overshoot():
 
 
 def test_missed_aims_are_listed_with_their_cause_and_met_ones_are_not():
-    missed = written().split("The missed aims", 1)[1].split("## ", 1)[0]
+    missed = written().split("What is missed", 1)[1].split("## ", 1)[0]
     assert "no client is silent for longer than D + poll: 0 of 1; worst 12.5 s" in missed
     assert "Next: smaller requests" in missed
     assert "every client is back within 1.5 s" not in missed

@@ -61,7 +61,7 @@ KEYS = (
     "kquota.core.votes.x_plain__mutmut_1",
 )
 FILE = "agent/kquota/core/votes.py"
-ENTRY = Equivalent(FILE, "Vote.of", "return n >= 1", "return n > 1", "no caller asks with one")
+ENTRY = Equivalent(FILE, "Vote.of", "return n >= 1", "return n > 1", "nobody asks with one")
 
 
 @pytest.fixture
