@@ -8,24 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kquota.core.decision import Decision
-from kquota.core.latch import latch_volumes
 from kquota.core.limits import LimitPair
-from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import TombstoneEvent, UsageEvent
-from kquota.core.usage import UsageRecord, Volume, VolumeStatus
-from kquota.core.view import ClusterView
+from kquota.core.usage import Volume, VolumeStatus
+from kquota_pipeline.backtest.agents import Agents
 from kquota_pipeline.backtest.flows import Flows, retention_ticks
-from kquota_pipeline.backtest.policy import Policy
+from kquota_pipeline.backtest.policy import NOT_JUDGED, Policy
 
 REGAINED_SHARE = 0.8
 CATCH_UP_RATIO = 0.5
-_TOLERANCE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ class Outcome:
 def simulate(scene: Scene, flows: Flows, policy: Policy) -> Outcome:
     """Let a policy rule over a history."""
     count = len(scene.ticks)
-    agents = _Agents(scene, flows, policy)
+    brokers = _Brokers(scene, flows, policy)
     disks = _Disks(flows)
     factors, undetermined = np.ones(count), np.zeros(count, dtype=np.int64)
     consumed = np.empty((count, len(scene.volumes)))
@@ -92,7 +88,7 @@ def simulate(scene: Scene, flows: Flows, policy: Policy) -> Outcome:
         lost += (1 - REGAINED_SHARE) * held
         backlog += REGAINED_SHARE * held - max(0.0, accepted - offered)
         consumed[tick] = disks.take(tick, accepted)
-        decision = agents.decide(tick, consumed[tick])
+        decision = brokers.decide(tick, consumed[tick])
         undetermined[tick] = len(decision.undetermined)
         factor = factors[tick] = float(decision.headroom)
     return Outcome(factors, undetermined, held_bytes, consumed, lost + backlog)
@@ -123,20 +119,14 @@ class _Disks:
         return np.asarray(np.clip(holds, 0.0, flows.capacity_bytes[tick]))
 
 
-class _Agents:
-    """The agents of all brokers under one policy: latches, records, the view, and the decision."""
+class _Brokers:
+    """The brokers of the scene, whose agents publish the simulated content of their disks."""
 
     def __init__(self, scene: Scene, flows: Flows, policy: Policy) -> None:
         self._scene = scene
         self._flows = flows
         self._pairs = [policy.pair(v.broker_id, v.mount_point) or v.recorded for v in scene.volumes]
-        self._margin = policy.release_margin
-        # Within a tick there is no finer resolution.
-        self._staleness = timedelta(seconds=max(policy.staleness_seconds, float(scene.tick_seconds)))
-        self._settings = PolicySettings(policy.fallback_action, self._staleness)
-        self._view = ClusterView(_TOLERANCE)
-        self._published: dict[int, tuple[Volume, ...]] = {}
-        self._seen_at: dict[int, datetime] = {}
+        self._agents = Agents(policy, scene.tick_seconds)
         self._of_broker: dict[int, list[int]] = {}
         for column, volume in enumerate(scene.volumes):
             self._of_broker.setdefault(volume.broker_id, []).append(column)
@@ -146,24 +136,13 @@ class _Agents:
         now = datetime.fromtimestamp(int(self._scene.ticks[tick]), UTC)
         for broker_id, ended in self._scene.decommissioned.items():
             if ended == tick:
-                self._view.fold(TombstoneEvent(broker_id), now)
-                self._seen_at.pop(broker_id, None)
+                self._agents.decommission(broker_id, now)
         for broker_id, columns in self._of_broker.items():
             there = [column for column in columns if self._flows.present[tick, column]]
             if there:
-                self._publish(broker_id, there, tick, consumed_bytes, now)
-        fresh = {broker for broker, seen_at in self._seen_at.items() if now - seen_at <= self._staleness}
-        active = frozenset(fresh | self._scene.unknown.get(tick, frozenset()))
-        return decide(self._view, Situation(active), self._settings, now)
-
-    def _publish(
-        self, broker_id: int, columns: list[int], tick: int, consumed: NDArray[np.float64], now: datetime
-    ) -> None:
-        seen = [self._volume(column, tick, consumed) for column in columns]
-        volumes = latch_volumes(self._published.get(broker_id, ()), seen, self._margin)
-        self._published[broker_id] = volumes
-        self._seen_at[broker_id] = now
-        self._view.fold(UsageEvent(broker_id, UsageRecord(now, volumes, None, None)), now)
+                volumes = [self._volume(column, tick, consumed_bytes) for column in there]
+                self._agents.publish(broker_id, volumes, now)
+        return self._agents.decide(now, self._scene.unknown.get(tick, frozenset()))
 
     def _volume(self, column: int, tick: int, consumed: NDArray[np.float64]) -> Volume:
         capacity = int(self._flows.capacity_bytes[tick, column])
@@ -174,7 +153,7 @@ class _Agents:
             capacity_bytes=capacity,
             consumed_bytes=min(capacity, int(consumed[column])),
             limits=pair,
-            limits_problem=None if pair is not None else "the recorded limits can't be judged",
+            limits_problem=None if pair is not None else NOT_JUDGED,
             volume_id=volume_id if isinstance(volume_id, str) else None,
             status=VolumeStatus.FAILED if self._scene.failed[tick, column] else VolumeStatus.OK,
         )

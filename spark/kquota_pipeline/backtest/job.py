@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,10 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kquota.core.limits import InvalidLimit, Limit, LimitPair
-from kquota_pipeline.backtest.bounds import records
 from kquota_pipeline.backtest.closed_loop import Scene, VolumePlace, simulate
+from kquota_pipeline.backtest.events import DECOMMISSION, UNKNOWN, broker_events, for_each, tick_of
 from kquota_pipeline.backtest.flows import Observed, flows_of
-from kquota_pipeline.backtest.policy import Policy
+from kquota_pipeline.backtest.policy import LIMITS, Policy, recorded_limits
 
 CLOSED_LOOP = StructType(
     [
@@ -66,9 +65,8 @@ def closed_loop(
         course.insert(0, "policy", policy)
         return course
 
-    # Each side has an array of its own: one frame of names on both sides would make the column ambiguous.
-    rows = _rows(usage, clients, tick_seconds).withColumn("policy", _each(by_name))
-    events = _events(decisions, operators, tick_seconds).withColumn("policy", _each(by_name))
+    rows = for_each(policies, _rows(usage, clients, tick_seconds))
+    events = for_each(policies, broker_events(decisions, operators, tick_seconds))
     group = ("policy", "cluster_id")
     return rows.groupBy(*group).cogroup(events.groupBy(*group)).applyInPandas(run, CLOSED_LOOP)
 
@@ -98,23 +96,10 @@ def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
     )
 
 
-def tick_of(at: str, tick_seconds: int) -> Column:
-    """Return the end of the tick that a time is in, in epoch seconds."""
-    return (F.ceil(F.unix_micros(at) / (tick_seconds * 1_000_000)) * tick_seconds).cast("long")
-
-
-def _each(names: Iterable[str]) -> Column:
-    """Repeat a row for each name."""
-    return F.explode(F.array(*[F.lit(name) for name in names]))
-
-
 def _rows(usage: DataFrame, clients: DataFrame, tick_seconds: int) -> DataFrame:
     """One row per data volume and tick, as it last was, with what producers sent in that tick."""
     votes = usage.where((F.col("role") == "data") & (F.col("status") != "offline"))
-    last = (
-        "consumed_bytes", "capacity_bytes", "volume_id", "mount_point", "status", "hard_limit_type",
-        "hard_limit_level", "soft_limit_type", "soft_limit_level",
-    )  # fmt: skip
+    last = ("consumed_bytes", "capacity_bytes", "volume_id", "mount_point", "status", *LIMITS)
     volumes = votes.groupBy(
         "cluster_id", "broker_id", "volume_name", tick_of("at", tick_seconds).alias("tick")
     ).agg(*[F.max_by(name, "at").alias(name) for name in last])
@@ -135,22 +120,6 @@ def _production(clients: DataFrame, tick_seconds: int) -> DataFrame:
         F.sum(F.col("observed") * F.col("seconds")).alias("produced_bytes"),
         F.sum(F.col("wanted") * F.col("seconds")).alias("offered_bytes"),
     )
-
-
-def _events(decisions: DataFrame, operators: DataFrame, tick_seconds: int) -> DataFrame:
-    unknown = decisions.select(
-        "cluster_id",
-        F.lit("unknown").alias("event"),
-        F.explode("undetermined.broker_id").alias("broker_id"),
-        tick_of("at", tick_seconds).alias("tick"),
-    ).where("broker_id IS NOT NULL")
-    ended = operators.where("order_kind = 'decommission'").select(
-        "cluster_id",
-        F.lit("decommission").alias("event"),
-        F.col("subject_broker_id").alias("broker_id"),
-        tick_of("at", tick_seconds).alias("tick"),
-    )
-    return unknown.union(ended).distinct()
 
 
 def _course(
@@ -182,11 +151,11 @@ def _course(
     )
     scene = Scene(
         ticks=ticks,
-        volumes=[_place(one) for one in records(volumes)],
+        volumes=[_place(row) for row in volumes.to_dict("records")],
         volume_ids=grid("volume_id", None, object),
         failed=grid("status", "ok", object) == "failed",
         unknown=_unknown(events, index),
-        decommissioned={broker: tick for tick, broker in _events_at(events, "decommission", index)},
+        decommissioned={broker: tick for tick, broker in _events_at(events, DECOMMISSION, index)},
     )
     outcome = simulate(scene, flows, policy)
     ratio = outcome.consumed_bytes / np.maximum(flows.capacity_bytes, 1.0)
@@ -216,27 +185,14 @@ def _of_cluster(rows: pd.DataFrame, ticks: NDArray[Any]) -> tuple[NDArray[Any], 
     return filled["produced_bytes"].to_numpy(float), filled["offered_bytes"].to_numpy(float)
 
 
-def _place(row: dict[str, object]) -> VolumePlace:
-    try:
-        recorded = LimitPair(soft=_recorded(row, "soft"), hard=_recorded(row, "hard"))
-    except InvalidLimit:
-        recorded = None
-    mount_point = row["mount_point"]
-    return VolumePlace(
-        broker_id=int(str(row["broker_id"])),
-        name=str(row["volume_name"]),
-        mount_point=mount_point if isinstance(mount_point, str) else None,
-        recorded=recorded,
-    )
-
-
-def _recorded(row: dict[str, object], kind: str) -> Limit:
-    return Limit.parse({"type": row[f"{kind}_limit_type"], "level": row[f"{kind}_limit_level"]})
+def _place(row: Mapping[Any, Any]) -> VolumePlace:
+    limits = recorded_limits(*[row[name] for name in LIMITS])
+    return VolumePlace(row["broker_id"], row["volume_name"], row["mount_point"], limits)
 
 
 def _unknown(events: pd.DataFrame, index: dict[int, int]) -> dict[int, frozenset[int]]:
     found: dict[int, set[int]] = {}
-    for tick, broker in _events_at(events, "unknown", index):
+    for tick, broker in _events_at(events, UNKNOWN, index):
         found.setdefault(tick, set()).add(broker)
     return {tick: frozenset(brokers) for tick, brokers in found.items()}
 

@@ -1,31 +1,71 @@
-"""Open loop: the decisions of policies, tick by tick, over the recorded past. Column expressions only.
+"""Open loop: the decisions of policies, tick by tick, over the recorded past. Held data lands all the same.
 
 At the end of every tick each broker's last record counts. It is fresh up to the policy's staleness. A broker
 without a fresh record is undetermined if the decisions of the time name it as active and unknown;
-otherwise it was away, and its last verdict stands until it is back or decommissioned. Operators' holds and
-quarantines are left out: they answered another policy.
+otherwise it was inactive, and its last verdict stands until it is back or decommissioned. Operators' holds
+and quarantines are left out: they answered another policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DoubleType, StringType, StructField, StructType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
-from kquota.core.decision import FallbackAction
-from kquota_pipeline.backtest.bounds import with_bounds
-from kquota_pipeline.backtest.policy import Policy
+from kquota.core.decision import Decision
+from kquota.core.usage import Volume, VolumeRole, VolumeStatus
+from kquota_pipeline.backtest.agents import Agents
+from kquota_pipeline.backtest.events import DECOMMISSION, UNKNOWN, broker_events, for_each, tick_of
+from kquota_pipeline.backtest.policy import NOT_JUDGED, Policy, recorded_limits
 
-BROKER = ("cluster_id", "broker_id")
-_SETTINGS = StructType(
+REPLAY = StructType(
     [
         StructField("policy", StringType()),
-        StructField("staleness_seconds", DoubleType()),
-        StructField("fallback_pauses", BooleanType()),
+        StructField("cluster_id", StringType()),
+        StructField("tick", LongType()),  # epoch seconds of its end
+        StructField("headroom", DoubleType()),
+        StructField("state", StringType()),
+        StructField("undetermined", IntegerType()),  # how many brokers
     ]
 )
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Row(NamedTuple):
+    """A row of the stream that is replayed: an observed volume if `event` is None, else a broker's event."""
+
+    policy: str
+    cluster_id: str
+    tick: int
+    at_micros: int | None
+    broker_id: int
+    sequence: int | None
+    event: str | None
+    volume_name: str
+    volume_id: str | None
+    mount_point: str | None
+    status: str
+    role: str
+    capacity_bytes: int
+    consumed_bytes: int
+    hard_limit_type: str | None
+    hard_limit_level: float | None
+    soft_limit_type: str | None
+    soft_limit_level: float | None
+
+
+# In this order a broker's record is a run of rows, and its decommission follows the records that it ends.
+_ORDER = ("policy", "cluster_id", "tick", "at_micros", "event", "broker_id", "sequence")
+_RECORD = attrgetter("event", "at_micros", "broker_id", "sequence")
+_BATCH = 10_000
 
 
 def replay(
@@ -35,182 +75,95 @@ def replay(
     policies: Sequence[Policy],
     tick_seconds: int = 30,
 ) -> DataFrame:
-    """Return what each policy would have decided at the end of every tick.
+    """Return what each policy would have decided at the end of every tick (REPLAY).
 
     A record of the history stands for the time until the next sample of an unbroken history, so a staleness
     below two samples has the same result: choose `tick_seconds` no shorter than the history's samples.
-
-    Columns: policy, cluster_id, tick (epoch seconds of its end), headroom (0 to 1), state, undetermined
-    (how many brokers), worst_broker_id (the one with the smallest headroom; null in OPEN or by fallback).
     """
-    spark = usage.sparkSession
-    verdicts = broker_verdicts(with_latches(with_bounds(usage, policies)), tick_seconds)
-    present = _at_ticks(
-        verdicts, _settings(spark, policies, tick_seconds), decisions, operators, tick_seconds
+    by_name = {policy.name: policy for policy in policies}
+    samples = usage.withColumn("at_micros", F.unix_micros("at")).withColumn(
+        "tick", tick_of("at", tick_seconds)
     )
-    return _decide(present)
+    events = broker_events(decisions, operators, tick_seconds)
+    stream = for_each(
+        policies, samples.unionByName(events, allowMissingColumns=True).select(*Row._fields[1:])
+    )
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _decided(batches, by_name, tick_seconds)
+
+    ordered = stream.select(*Row._fields).repartition("policy", "cluster_id").sortWithinPartitions(*_ORDER)
+    return ordered.mapInArrow(run, REPLAY)
 
 
-def with_latches(rows: DataFrame) -> DataFrame:
-    """Add `is_latched`: the hard breach that holds on until there is room again, as the volume's owner
-    keeps it.
+def decisions_of(rows: Iterable[Row], policy: Policy, tick_seconds: int) -> Iterator[tuple[int, Decision]]:
+    """Yield a policy's decision at the end of every tick of one cluster, up to that of the last record.
 
-    A latch belongs to a volume id (a name where there is none) and to a pair of limits. A volume that can't
-    be read proves nothing, so its latch stays.
+    `rows` are in the order of `_ORDER`. There is no decision while every broker is decommissioned.
     """
-    event = (
-        F.when(F.col("invalid") | (F.col("status") != "ok"), F.lit(None))
-        .when(F.col("consumed_bytes") >= F.col("hard_min_bytes"), True)
-        .when(F.col("consumed_bytes") <= F.col("release_max_bytes"), False)
-    )
-    volume = F.coalesce(F.concat(F.lit("id:"), "volume_id"), F.concat(F.lit("name:"), "volume_name"))
-    past = (
-        Window.partitionBy("policy", *BROKER, volume, "limits")
-        .orderBy("at", "sequence")
-        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    )
-    return rows.withColumn("is_latched", F.coalesce(F.last(event, ignorenulls=True).over(past), F.lit(False)))
+    agents = Agents(policy, tick_seconds)
+    waiting: list[tuple[int, Decision]] = []  # for a further record: none of them is after the last one
+    before = None
+    for tick, group in groupby(rows, attrgetter("tick")):
+        for quiet in range(tick if before is None else before + tick_seconds, tick, tick_seconds):
+            waiting += _decide(agents, quiet, frozenset())
+        of_tick = list(group)
+        unknown = {row.broker_id for row in of_tick if row.event == UNKNOWN}
+        published = False
+        for (event, at_micros, broker_id, _), record in groupby(of_tick, _RECORD):
+            if event is None:
+                at = _EPOCH + timedelta(microseconds=at_micros)
+                agents.publish(broker_id, [_volume(row, policy) for row in record], at)
+                published = True
+            elif event == DECOMMISSION:
+                agents.decommission(broker_id, _at(tick))
+                unknown.discard(broker_id)
+        waiting += _decide(agents, tick, unknown)
+        if published:
+            yield from waiting
+            waiting.clear()
+        before = tick
 
 
-def headroom() -> Column:
-    """Return the headroom of a row with bounds by its figures alone: 0 from hard on, 1 where OPEN."""
-    consumed = F.col("consumed_bytes")
-    between = (F.col("hard_bytes") - consumed) / F.nullif(F.col("zone_bytes"), F.lit(0.0))
-    # Where it ends is decided by whole numbers; rounding must not reach the ends from inside.
-    inside = F.least(F.greatest(between, F.lit(1e-9)), F.lit(1 - 1e-9))
-    return (
-        F.when(F.col("invalid"), F.lit(None))
-        .when(consumed >= F.col("hard_min_bytes"), 0.0)
-        .when(consumed <= F.col("open_max_bytes"), 1.0)
-        .otherwise(inside)
-    )
+def _decide(agents: Agents, tick: int, unknown: Set[int]) -> Iterator[tuple[int, Decision]]:
+    if agents.any_known:
+        yield tick, agents.decide(_at(tick), unknown)
 
 
-def broker_verdicts(rows: DataFrame, tick_seconds: int) -> DataFrame:
-    """Return the verdicts of the last record of each broker in each tick (input: with_latches).
+def _at(tick: int) -> datetime:
+    return datetime.fromtimestamp(tick, UTC)
 
-    Columns: policy, cluster_id, broker_id, at, tick (epoch seconds), smallest (headroom of the volumes that
-    vote), breached (whether one of them stands at 0), unreadable (whether the broker is undetermined).
-    """
-    votes = (F.col("role") == "data") & (F.col("status") != "offline")
-    counted = F.when(F.col("is_latched"), 0.0).otherwise(headroom())
-    failed = F.col("status") == "failed"
-    # Old figures of an unreadable volume must not count, except as a breach.
-    of_failed = F.when((counted == 0) & (F.col("is_latched") | (F.col("capacity_bytes") > 0)), 0.0)
-    vote = F.when(votes & failed, of_failed).when(votes, counted)
-    at_once = rows.groupBy("policy", *BROKER, "at", "sequence").agg(
-        F.coalesce(F.min(vote), F.lit(1.0)).alias("smallest"),
-        F.max(F.coalesce(vote == 0, F.lit(False))).alias("breached"),
-        F.max((failed & (F.col("role") == "data")) | F.col("invalid")).alias("unreadable"),
+
+def _volume(row: Row, policy: Policy) -> Volume:
+    pair = policy.pair(row.broker_id, row.mount_point) or recorded_limits(
+        row.hard_limit_type, row.hard_limit_level, row.soft_limit_type, row.soft_limit_level
     )
-    tick = (F.ceil(F.unix_micros("at") / (tick_seconds * 1_000_000)) * tick_seconds).cast("long")
-    newest = Window.partitionBy("policy", *BROKER, "tick").orderBy(
-        F.col("at").desc(), F.col("sequence").desc()
-    )
-    return (
-        at_once.withColumn("tick", tick)
-        .withColumn("_rank", F.row_number().over(newest))
-        .where("_rank = 1")
-        .drop("_rank", "sequence")
+    return Volume(
+        name=row.volume_name,
+        capacity_bytes=row.capacity_bytes,
+        consumed_bytes=row.consumed_bytes,
+        limits=pair,
+        limits_problem=None if pair is not None else NOT_JUDGED,
+        volume_id=row.volume_id,
+        status=VolumeStatus(row.status),
+        role=VolumeRole(row.role),
     )
 
 
-def _settings(spark: SparkSession, policies: Sequence[Policy], tick_seconds: int) -> DataFrame:
-    rows = [
-        (p.name, max(p.staleness_seconds, float(tick_seconds)), p.fallback_action is FallbackAction.PAUSE)
-        for p in policies
-    ]
-    return F.broadcast(spark.createDataFrame(rows, _SETTINGS))
-
-
-def _at_ticks(
-    verdicts: DataFrame, settings: DataFrame, decisions: DataFrame, operators: DataFrame, tick_seconds: int
-) -> DataFrame:
-    """Repeat each broker's verdict at every tick until its next one, and add its weight there."""
-    following = Window.partitionBy("policy", *BROKER).orderBy("tick")
-    end = F.max("tick").over(Window.partitionBy("policy", "cluster_id"))
-    until = F.coalesce(F.lead("tick").over(following), end + tick_seconds)
-    ticks = F.sequence(F.col("tick"), F.col("until") - tick_seconds, F.lit(tick_seconds).cast("long"))
-    repeated = (
-        verdicts.withColumn("until", until)
-        .withColumn("now", F.explode(ticks))
-        .join(settings, "policy")
-        .withColumn("age_seconds", F.col("now") - F.unix_micros("at") / 1_000_000)
-        .withColumn("fresh", F.col("age_seconds") <= F.col("staleness_seconds"))
+def _decided(
+    batches: Iterable[pa.RecordBatch], policies: Mapping[str, Policy], tick_seconds: int
+) -> Iterator[pa.RecordBatch]:
+    """Replay sorted batches of rows, and return batches of REPLAY; at most a tick of records is in memory."""
+    rows = (Row(*row) for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
+    decided = (
+        (name, cluster_id, tick, float(decision.headroom), decision.state.value, len(decision.undetermined))
+        for (name, cluster_id), own in groupby(rows, attrgetter("policy", "cluster_id"))
+        for tick, decision in decisions_of(own, policies[name], tick_seconds)
     )
-    gone = _decommissions(operators)
-    unknown = _unknown(decisions, tick_seconds)
-    return (
-        repeated.alias("r")
-        .join(
-            F.broadcast(gone).alias("g"),
-            (F.col("r.cluster_id") == F.col("g.cluster_id"))
-            & (F.col("r.broker_id") == F.col("g.broker_id"))
-            & (F.col("r.at") <= F.col("g.gone_at"))
-            & (F.unix_micros("g.gone_at") <= F.col("r.now") * 1_000_000),
-            "left_anti",
+    while some := list(islice(decided, _BATCH)):
+        yield pa.RecordBatch.from_pydict(
+            dict(zip(REPLAY.names, zip(*some, strict=True), strict=True)), to_arrow_schema(REPLAY)
         )
-        .join(
-            unknown.alias("k"),
-            ~F.col("r.fresh")
-            & (F.col("r.cluster_id") == F.col("k.cluster_id"))
-            & (F.col("r.broker_id") == F.col("k.broker_id"))
-            & (F.col("r.now") == F.col("k.unknown_tick")),
-            "left",
-        )
-        .select("r.*", F.col("k.unknown_tick").isNotNull().alias("stale"))
-    )
-
-
-def _decommissions(operators: DataFrame) -> DataFrame:
-    return operators.where("order_kind = 'decommission'").select(
-        "cluster_id", F.col("subject_broker_id").alias("broker_id"), F.col("at").alias("gone_at")
-    )
-
-
-def _unknown(decisions: DataFrame, tick_seconds: int) -> DataFrame:
-    """Return the ticks in which a decision named a broker that it could not determine."""
-    by_reporter = Window.partitionBy(*BROKER).orderBy("at", "sequence")
-    until = F.coalesce(F.lead("at").over(by_reporter), F.col("at") + F.expr("INTERVAL 1 SECOND"))
-    named = decisions.withColumn("until", until).where(F.size("undetermined") > 0)
-    first = F.ceil(F.unix_micros("at") / (tick_seconds * 1_000_000)) * tick_seconds
-    last = F.ceil(F.unix_micros("until") / (tick_seconds * 1_000_000)) * tick_seconds
-    ticks = F.sequence(
-        first.cast("long"),
-        F.greatest(first, last - tick_seconds).cast("long"),
-        F.lit(tick_seconds).cast("long"),
-    )
-    return (
-        named.select("cluster_id", F.explode("undetermined").alias("entry"), ticks.alias("ticks"))
-        .where(F.col("entry.broker_id").isNotNull())
-        .select(
-            "cluster_id",
-            F.col("entry.broker_id").alias("broker_id"),
-            F.explode("ticks").alias("unknown_tick"),
-        )
-        .distinct()
-    )
-
-
-def _decide(present: DataFrame) -> DataFrame:
-    """Return the cluster's decision at each tick: the worst known state and the fallback."""
-    must_be_known = F.col("fresh") | F.col("stale")
-    undetermined = must_be_known & (F.col("stale") | F.col("unreadable"))
-    # Silence never releases: of a stale record only what stood at 0 goes on counting.
-    vote = F.when(F.col("stale"), F.when(F.col("breached"), 0.0)).otherwise(F.col("smallest"))
-    known = F.least(F.coalesce(F.min(vote), F.lit(1.0)), F.lit(1.0))
-    fallback = F.when((F.sum(undetermined.cast("int")) > 0) & F.first("fallback_pauses"), 0.0).otherwise(1.0)
-    decided = present.groupBy("policy", "cluster_id", F.col("now").alias("tick")).agg(
-        F.least(known, fallback).alias("headroom"),
-        F.sum(undetermined.cast("int")).alias("undetermined"),
-        F.min_by(F.when(vote < 1, F.col("broker_id")), F.coalesce(vote, F.lit(2.0))).alias("worst_broker_id"),
-    )
-    return decided.withColumn("state", state(F.col("headroom")))
-
-
-def state(headroom_column: Column) -> Column:
-    """Return the state's name for a headroom."""
-    return F.when(headroom_column >= 1, "OPEN").when(headroom_column > 0, "THROTTLE").otherwise("PAUSE")
 
 
 def summary(ticks: DataFrame, tick_seconds: int) -> DataFrame:

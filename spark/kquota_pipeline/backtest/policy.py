@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
@@ -18,6 +19,9 @@ _DEFAULT_HARD = Limit.parse({"type": "MinFreePercentage", "level": 5})
 _DEFAULT_SOFT = Limit.parse({"type": "MinFreePercentage", "level": 15})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._%+-]{0,62}")
 _RECORDED = "recorded"
+LIMITS = ("hard_limit_type", "hard_limit_level", "soft_limit_type", "soft_limit_level")
+"""The columns of the table usage that `recorded_limits` reads."""
+NOT_JUDGED = "the recorded limits can't be judged"
 _POLICY_KEYS = ("name", "limits", "brokers", "release_margin_ratio", "fallback_action", "staleness_seconds")
 
 
@@ -66,6 +70,20 @@ class Policy:
         """Return the limits of a volume under this policy; None where the recorded ones hold."""
         limits = self.brokers.get(broker_id, self.limits)
         return None if limits is None else limits.pair(mount_point)
+
+
+@lru_cache(maxsize=10_000)
+def recorded_limits(
+    hard_type: str | None, hard_level: float | None, soft_type: str | None, soft_level: float | None
+) -> LimitPair | None:
+    """Return the limits that a record carries; None if they can't be judged."""
+    try:
+        return LimitPair(
+            soft=Limit.parse({"type": soft_type, "level": soft_level}),
+            hard=Limit.parse({"type": hard_type, "level": hard_level}),
+        )
+    except InvalidLimit:
+        return None
 
 
 def read_policies(path: Path) -> tuple[Policy, ...]:

@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from kquota.core.limits import LimitType
-from kquota_pipeline.backtest.open_loop import state
 from kquota_pipeline.backtest.policy import Policy
 
 # The figure that each type of limit is compared with: how little of it is left, in the type's own unit.
@@ -80,8 +79,9 @@ def decide_all(extremes: DataFrame, policies: Sequence[Policy]) -> DataFrame:
     headroom = (
         F.when(sign * left <= sign * hard, 0.0).when(sign * left >= sign * soft, 1.0).otherwise(between)
     )
+    state = F.when(headroom >= 1, "OPEN").when(headroom > 0, "THROTTLE").otherwise("PAUSE")
     return extremes.crossJoin(F.broadcast(frame)).select(
-        "policy", "cluster_id", "tick", headroom.alias("headroom"), state(headroom).alias("state")
+        "policy", "cluster_id", "tick", headroom.alias("headroom"), state.alias("state")
     )
 
 

@@ -261,3 +261,30 @@ def operator_rows(cluster: Cluster) -> list[dict[str, object]]:
         }
         for broker, tick in cluster.decommissioned.items()
     ]
+
+
+def _rare() -> list[Cluster]:
+    """Return cases that random clusters hardly ever contain."""
+    kind = LimitType.MIN_FREE_PERCENTAGE
+    hard = Limit.of(kind, 5)
+    recorded = LimitPair(soft=Limit.of(kind, 15), hard=hard)
+
+    def volume(consumed_bytes: int, status: VolumeStatus = VolumeStatus.OK) -> Volume:
+        return Volume(
+            "/dev/sda", 100, consumed_bytes, recorded, volume_id="x", mount_point="/a", status=status
+        )
+
+    healthy = {tick: (volume(10),) for tick in range(10)}
+    breached, below = volume(96), volume(94)
+    offline = Cluster("offline-when-last-seen", 10)
+    offline.reports = {0: {0: (breached,), 1: (volume(96, VolumeStatus.OFFLINE),)}, 1: healthy}
+    limits = Cluster("other-limits-in-between", 4)
+    others = below._replace(limits=LimitPair(soft=Limit.of(kind, 30), hard=hard))
+    limits.reports = {0: {0: (breached,), 1: (others,), 2: (below,), 3: (below,)}}
+    silent = Cluster("active-without-a-record", 10)
+    silent.reports = {0: {}, 1: healthy}
+    silent.unknown = {tick: {0} for tick in range(10)}
+    return [offline, limits, silent]
+
+
+RARE = _rare()
