@@ -19,16 +19,15 @@ from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.open_loop import replay, summary
 from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
 from kquota_pipeline.backtest.statistics import NotOneType, first_look
-from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say, spark_settings
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say
 from kquota_pipeline.cli.results import JsonOption, show, to_json
+from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable, read
 from kquota_pipeline.forecast.job import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
-from kquota_pipeline.jars import JarsUnavailable
 from kquota_pipeline.recommend.write import write_limits
 from kquota_pipeline.report.model import Analysis, History, analyse
 from kquota_pipeline.report.page import page
-from kquota_pipeline.session import start_session
 from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSALS, USAGE, Table, Tables
 
 SinceOption = Annotated[
@@ -297,14 +296,6 @@ def write_recommendations(analysis: Analysis, folder: Path) -> list[str]:
     return commands
 
 
-def started(action: Callable[[], SparkSession]) -> SparkSession:
-    """Return the session that an action starts; ends the command where its jars can't be had."""
-    try:
-        return action()
-    except JarsUnavailable as error:
-        fail(str(error))
-
-
 def _analysed(
     history: History,
     policies: tuple[Policy, ...],
@@ -345,7 +336,7 @@ def _reader(
 ) -> tuple[SparkSession, Callable[[Table], DataFrame]]:
     """Start Spark; also return a reader of tables, which ends the command if a table can't be used."""
     first = None if since is None else first_day(since, datetime.now(UTC).date())
-    session = started(lambda: start_session("kquota-pipeline analysis", spark_settings(spark), say))
+    session = command_session("analysis", spark)
 
     def of(table: Table) -> DataFrame:
         try:

@@ -9,15 +9,15 @@ from typing import Annotated
 
 import typer
 
-from kquota_pipeline.cli.analysis import example_policies, started, write_recommendations
-from kquota_pipeline.cli.options import SparkOption, fail, say, spark_settings
+from kquota_pipeline.cli.analysis import example_policies, write_recommendations
+from kquota_pipeline.cli.options import SparkOption, fail, say
 from kquota_pipeline.cli.results import to_json
+from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import append, create, read
 from kquota_pipeline.generator.fleet import FleetSize, InvalidFleet
 from kquota_pipeline.generator.history import generate
 from kquota_pipeline.report.model import History, analyse
 from kquota_pipeline.report.page import page
-from kquota_pipeline.session import start_session
 from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSALS, USAGE, Tables
 
 _GROUPS = {"web": ["CN=web", "CN=app"], "observability": ["CN=telegraf", "CN=shipper", "CN=legacy"]}
@@ -45,7 +45,7 @@ def demo(
     except InvalidFleet as error:
         fail(str(error))
     progress("starting Spark")
-    session = started(lambda: start_session("kquota-pipeline demo", spark_settings(spark), say))
+    session = command_session("demo", spark)
     progress(f"making {days} days of {brokers} brokers: {size.samples:,} samples of volumes")
     made = generate(session, size)
     to.mkdir(parents=True)

@@ -8,12 +8,11 @@ from typing import Annotated
 import javaproperties
 import typer
 
-from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say, spark_settings
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say
+from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable
 from kquota_pipeline.ingest.lineage import ForeignCheckpoint
 from kquota_pipeline.ingest.stream import IngestFailed, Source, ingest
-from kquota_pipeline.jars import JarsUnavailable
-from kquota_pipeline.session import start_session
 from kquota_pipeline.tables import Tables
 
 # Spark sets these itself: which records are read, and when, is the checkpoint's business.
@@ -70,10 +69,7 @@ def ingest_command(
         max_records_per_batch=max_records_per_batch,
         accept_gaps=accept_gaps,
     )
-    try:
-        session = start_session("kquota-pipeline ingest", spark_settings(spark), say)
-    except JarsUnavailable as error:
-        fail(str(error))
+    session = command_session("ingest", spark)
     try:
         progress = ingest(session, source, Tables(tables), checkpoint, say, adopt)
     except (ForeignCheckpoint, NotATable, IngestFailed) as error:

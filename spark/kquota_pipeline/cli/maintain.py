@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say, spark_settings
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say
+from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable
-from kquota_pipeline.jars import JarsUnavailable
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.session import start_session
 from kquota_pipeline.tables import Tables
 
 _DEFAULT = Upkeep()
@@ -29,10 +28,7 @@ def maintain_command(
 ) -> None:
     """Remove duplicates of closed days, derive the cluster's state per tick, compact, and drop old days."""
     settings = Upkeep(retention_days=retention_days, closed_after=timedelta(hours=closed_after_hours))
-    try:
-        session = start_session("kquota-pipeline maintain", spark_settings(spark), say)
-    except JarsUnavailable as error:
-        fail(str(error))
+    session = command_session("maintain", spark)
     try:
         done = maintain(session, Tables(tables), datetime.now(UTC), settings, say)
     except NotATable as error:
