@@ -1,4 +1,4 @@
-"""Closed loop: a policy decides with the very core, and its decisions change what the disks hold. Pure.
+"""Closed loop: a policy decides with the core, and its decisions change what the disks hold. Pure.
 
 Producers send what they would have sent, less what the policy holds back; four fifths of that they keep and
 send later, up to half as fast again as usual. The decision of one tick holds for the next.
@@ -26,7 +26,7 @@ CATCH_UP_RATIO = 0.5
 
 @dataclass(frozen=True, slots=True)
 class VolumePlace:
-    """One volume of the cluster: whose it is, and the limits that its records carried."""
+    """One volume of the cluster, with its broker and the limits that its records carried."""
 
     broker_id: int
     name: str
@@ -71,7 +71,7 @@ class Outcome:
 
 
 def simulate(scene: Scene, flows: Flows, policy: Policy) -> Outcome:
-    """Let a policy rule over a history."""
+    """Return the outcome of a policy for a history."""
     count = len(scene.ticks)
     brokers = _Brokers(scene, flows, policy)
     disks = _Disks(flows)

@@ -72,7 +72,7 @@ def closed_loop(
 
 
 def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
-    """Return what each policy came to (input: closed_loop).
+    """Return the sums of each policy (input: closed_loop).
 
     Columns: policy, cluster_id, open_seconds, throttle_seconds, pause_seconds, mean_factor, delayed_bytes,
     lost_bytes, fullest_ratio, fullest_broker_id, fullest_volume, first_filled_tick (null: no disk filled).

@@ -1,4 +1,4 @@
-"""`demo`: a month of a cluster that never was, all jobs over it, and the report."""
+"""`demo`: a generated month of a cluster, all jobs on it, and the report."""
 
 from __future__ import annotations
 

@@ -61,22 +61,22 @@ def analyse(
     """Run all jobs over a history and gather their results; `progress` is called with each step."""
     progress("forecasting every volume")
     forecasts = forecast(history.usage).collect()
-    progress("comparing such forecasts with what came")
+    progress("comparing earlier forecasts with the history")
     methods = accuracy(forecast_errors(history.usage)).orderBy("mean_error_ratio").collect()
-    progress("adding up who produced how much")
+    progress("adding up bytes by client")
     client_rows = by_client(history.clients).cache()
     clients = client_rows.orderBy(F.col("bytes").desc()).collect()
     group_rows = by_group(client_rows, groups).orderBy(F.col("bytes").desc()).collect()
     quota_rows = quotas(client_rows).collect()
     topics = [] if history.topics is None else topic_thresholds(history.topics).collect()
-    progress("looking how evenly the disks are filled")
+    progress("comparing how full the disks are")
     volumes = volumes_now(history.usage).orderBy("cluster_id", "broker_id", "volume_name").collect()
     moves = {row.cluster_id: row for row in best_moves(volumes_now(history.usage)).collect()}
     clusters, recommended = [], {}
     for cluster_id in sorted({row.cluster_id for row in forecasts}):
         own = _of_cluster(history, cluster_id)
         wanted = candidates(read_needs(needs(own.usage).collect()))
-        progress(f"letting {len(policies) + len(wanted)} policies rule over {cluster_id} in closed loop")
+        progress(f"simulating {len(policies) + len(wanted)} policies for {cluster_id} in closed loop")
         course = closed_loop(
             own.usage,
             own.decisions,
