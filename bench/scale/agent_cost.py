@@ -19,7 +19,7 @@ from bench.harness.processor import processor_seconds
 from bench.scale.figures import AgentCost
 from bench.scale.reports import USUAL_FREE_RATIO, Reporters
 from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota.publish.topics import partitions_for, usage_topic
+from kquota.kafka.topics import partitions_for, usage_topic
 from testbed.demo.loopback_stage import agent_configuration
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from kquota.apply.applied_state import AppliedState
+from kquota.applied.state import AppliedState
 from kquota.core.decision import Decision, Mode, State
 from kquota.core.sentences import decision_sentence
 from kquota.display.bar import usage_bar

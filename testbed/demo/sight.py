@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from kquota.apply.applied_state import AppliedState, read_applied_state
+from kquota.applied.state import AppliedState, read_applied_state
 from kquota.core.decision import Decision, Mode, State
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.limits import LimitPair

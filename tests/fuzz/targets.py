@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
-from kquota.apply.applied_state import parse_applied_state
+from kquota.applied.state import parse_applied_state
 from kquota.core.decision import decision_document
 from kquota.core.decision_reading import read_decision_document
 from kquota.core.policy import PolicySettings, Situation, decide

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kquota.apply.applied_state import AppliedState, read_applied_state
-from kquota.apply.clients import ClientFigures, ClientUse, GroupUse
+from kquota.applied.clients import ClientFigures, ClientUse, GroupUse
+from kquota.applied.state import AppliedState, read_applied_state
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
 from kquota.cli.output import fail, print_json
 from kquota.display.figures import size_text

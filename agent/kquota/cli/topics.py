@@ -18,7 +18,7 @@ from kquota.core.topic_thresholds import (
     parse_thresholds,
     thresholds_to_document,
 )
-from kquota.write.atomic import replace_file
+from kquota.host.atomic import replace_file
 
 topics_app = typer.Typer(
     help="Thresholds of bytes in, for this broker and for single topics.", no_args_is_help=True

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from kquota.apply.applied_state import AppliedState, AppliedUnknown
-from kquota.apply.verification import Verification
+from kquota.applied.state import AppliedState, AppliedUnknown
+from kquota.applied.verification import Verification
 from kquota.core.backlog import read_backlog
 from kquota.core.decision import (
     MAX_MAINTENANCE_LEASE,

@@ -21,9 +21,9 @@ from kquota.daemon.metrics_server import MetricsServer
 from kquota.daemon.notify import Notifier
 from kquota.kafka.config import ConfigurationError
 from kquota.observe.server_properties import BrokerPropertiesError, read_broker_properties
+from kquota.settings.last_good import ConfigurationFile
 from kquota.settings.model import Settings
 from kquota.settings.problems import SettingsError
-from kquota.write.last_good import ConfigurationFile
 
 EXIT_OK = 0
 EXIT_FAILED = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from kquota.apply.applied_state import AppliedState
+from kquota.applied.state import AppliedState
 from kquota.core.decision import Mode, State
 from kquota.daemon.journal import MessageId
 from kquota.daemon.report import CycleReport

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kquota.apply.applied_state import AppliedState
-from kquota.apply.clients import clients_body
+from kquota.applied.clients import clients_body
+from kquota.applied.state import AppliedState
 from kquota.core.decision import MAX_LISTED, Decision, Mode, State
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import usage_to_document

@@ -31,10 +31,10 @@ from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, OwnB
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.credentials import ClientCertificate
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.kafka.topic_check import TopicCheck, TopicWatch
+from kquota.kafka.topics import TopicVerdict, Verdict, topics_as_configured
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.publisher import UsagePublisher
-from kquota.publish.topic_check import TopicCheck, TopicWatch
-from kquota.publish.topics import TopicVerdict, Verdict, topics_as_configured
 from kquota.settings.model import Settings
 
 # Records of a long backlog are folded in portions, so that decisions and the watchdog go on between.

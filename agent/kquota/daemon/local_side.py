@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from kquota.apply.applied_state import AppliedState, AppliedUnknown, read_applied_state
-from kquota.apply.verification import Verification, verify
+from kquota.applied.state import AppliedState, AppliedUnknown, read_applied_state
+from kquota.applied.verification import Verification, verify
 from kquota.core.records import broker_key
 from kquota.core.usage import UsageRecord, Volume, usage_to_document
 from kquota.daemon.clocks import Moment

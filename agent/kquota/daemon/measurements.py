@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kquota.apply.applied_state import AppliedState
+from kquota.applied.state import AppliedState
 from kquota.core.decision import Mode, State, written_factor
 from kquota.core.usage import Volume
 from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, VolumeSample

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from kquota.apply.applied_state import AppliedState, AppliedUnknown
-from kquota.apply.verification import Verification
+from kquota.applied.state import AppliedState, AppliedUnknown
+from kquota.applied.verification import Verification
 from kquota.core.usage import UsageRecord, Volume
 from kquota.daemon.clocks import Moment
 from kquota.daemon.orders import Headers

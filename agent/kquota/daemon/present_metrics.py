@@ -9,7 +9,7 @@ from typing import Any, Literal
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kquota.apply.applied_state import Mechanism
+from kquota.applied.state import Mechanism
 from kquota.core.decision import Mode, State
 from kquota.core.records import HoldAction
 from kquota.core.usage import VolumeStatus

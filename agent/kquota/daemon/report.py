@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.decision import Decision
 from kquota.core.usage import UsageRecord
 from kquota.daemon.clocks import Moment

@@ -1,1 +1,1 @@
-"""This machine, as several stages see it: its boot clock, and files of others read with distrust."""
+"""This machine: its boot clock, files of others read with distrust, and files replaced atomically."""

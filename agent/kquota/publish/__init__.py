@@ -1,1 +1,1 @@
-"""Publishing: the topics and their settings, usage snapshots, history records and operators' records."""
+"""Publishing: usage snapshots, history records and operators' records."""

@@ -10,8 +10,8 @@ from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
 from kquota.kafka.threads import going_on
+from kquota.kafka.topics import MAX_RECORD_BYTES
 from kquota.publish.delivery import DeliveryTally, Headers
-from kquota.publish.topics import MAX_RECORD_BYTES
 
 # Purged records are reported at once; this time is for a busy machine.
 _RETIRE_SECONDS = 1.0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
-from kquota.write.atomic import remove_leftovers, replace_file
+from kquota.host.atomic import remove_leftovers, replace_file
 
 FILE_NAME = "state.json"
 """Its name in the state directory."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from kquota.host.atomic import remove_leftovers, replace_file
 from kquota.host.safe_read import MAX_FILE_BYTES, Refusal, read_json_object
-from kquota.write.atomic import remove_leftovers, replace_file
 
 __all__ = ["MAX_FILE_BYTES", "DecisionFile", "read"]
 

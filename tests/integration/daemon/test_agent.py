@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from kquota.apply.applied_state import AppliedState
+from kquota.applied.state import AppliedState
 from kquota.daemon.agent import Agent
 from kquota.daemon.journal import MessageId
 from kquota.daemon.kafka_side import KafkaSide
@@ -22,11 +22,11 @@ from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ConfigurationError
 from kquota.kafka.credentials import ClientCertificate
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topics import TopicVerdict, Verdict
 from kquota.observe.server_properties import read_broker_properties
 from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
-from kquota.publish.topic_check import TopicCheck
-from kquota.publish.topics import TopicVerdict, Verdict
 from kquota.write.agent_state import FILE_NAME, AgentState, AgentStateFile
 from testbed.loopback.certificates import CertificateAuthority
 from tests.integration.waiting import eventually

@@ -15,10 +15,10 @@ from kquota.fold.records import ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection, ClusterFacts
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topics import usage_topic
 from kquota.publish.operator import Published, publish_operator_record
 from kquota.publish.publisher import UsagePublisher
-from kquota.publish.topic_check import TopicCheck
-from kquota.publish.topics import usage_topic
 from testbed.loopback.certificates import CertificateAuthority
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, properties_of, read_all

@@ -20,7 +20,7 @@ from kquota.core.view import ClusterView
 from kquota.fold.records import TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
-from kquota.publish.topics import usage_topic
+from kquota.kafka.topics import usage_topic
 from testbed.loopback.clients import create_topic
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, read_all

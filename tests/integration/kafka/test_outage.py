@@ -14,11 +14,11 @@ from kquota.fold.records import ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch
 from kquota.kafka.errors import KafkaFailure, Kind
+from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topics import Verdict, history_topic, usage_topic
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.operator import publish_operator_record
 from kquota.publish.publisher import UsagePublisher
-from kquota.publish.topic_check import TopicCheck
-from kquota.publish.topics import Verdict, history_topic, usage_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, properties_of, read_all

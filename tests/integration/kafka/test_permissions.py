@@ -12,9 +12,9 @@ from kquota.fold.reader import TopicReader
 from kquota.fold.records import ReadingFailed
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
+from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topics import Verdict, usage_topic
 from kquota.publish.publisher import UsagePublisher
-from kquota.publish.topic_check import TopicCheck
-from kquota.publish.topics import Verdict, usage_topic
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, allow, properties_of
 from tests.integration.waiting import eventually

@@ -16,10 +16,10 @@ from kquota.fold.records import CaughtUp, PartitionsChanged, TopicRecord, TopicR
 from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import Kind
+from kquota.kafka.topic_check import TopicCheck
+from kquota.kafka.topics import Verdict, usage_topic
 from kquota.publish.operator import Published, publish_operator_record
 from kquota.publish.publisher import UsagePublisher
-from kquota.publish.topic_check import TopicCheck
-from kquota.publish.topics import Verdict, usage_topic
 from testbed.loopback.clients import create_topic, delete_topic
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, read_all

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind
-from kquota.publish.topic_check import TopicCheck, TopicWatch
-from kquota.publish.topics import TopicContract, TopicVerdict, Verdict, history_topic, usage_topic
+from kquota.kafka.topic_check import TopicCheck, TopicWatch
+from kquota.kafka.topics import TopicContract, TopicVerdict, Verdict, history_topic, usage_topic
 from testbed.loopback.clients import create_topic, delete_topic
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen
 from tests.integration.waiting import eventually

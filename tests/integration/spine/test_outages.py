@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from kquota.publish.topics import usage_topic
+from kquota.kafka.topics import usage_topic
 from testbed.loopback.clients import admin_client, create_topic, visible_brokers
 from testbed.loopback.node import KafkaNode
 from testbed.loopback.plug_in import agent_name

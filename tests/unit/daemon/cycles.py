@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from kquota.apply.applied_state import (
+from kquota.applied.state import (
     AppliedState,
     AppliedUnknown,
     ExemptSeen,
     Mechanism,
     UnknownCause,
 )
-from kquota.apply.verification import Verification
+from kquota.applied.verification import Verification
 from kquota.core.decision import FallbackAction, Mode, State
 from kquota.core.limits import Limit, LimitType
 from kquota.core.policy import PolicySettings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kquota.apply.applied_state import Mechanism
+from kquota.applied.state import Mechanism
 from kquota.core.decision import Mode, State, UndeterminedCause
 from kquota.daemon.cycle import CONTRADICTION_SECONDS, REWRITE_SECONDS, START_PATIENCE_SECONDS
 from kquota.daemon.report import CycleReport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from kquota.apply.applied_state import parse_applied_state
+from kquota.applied.state import parse_applied_state
 from kquota.core.strict_json import parse_json
 from kquota.daemon.history import HistoryRecorder
 from tests.unit.core.golden import SAMPLES, complaints

@@ -19,7 +19,7 @@ from kquota.fold.records import (
 from kquota.kafka.brokers import BrokerList, BrokerListFailed, OwnBroker, OwnBrokerFailed
 from kquota.kafka.client import ErrorWatch
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
-from kquota.publish.topics import TopicVerdict, Verdict
+from kquota.kafka.topics import TopicVerdict, Verdict
 
 TOPIC = "usage"
 DOWN = KafkaFailure(Kind.UNREACHABLE, "broker x can't be reached")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from kquota.apply.applied_state import AppliedUnknown, UnknownCause
-from kquota.apply.verification import Verification
+from kquota.applied.state import AppliedUnknown, UnknownCause
+from kquota.applied.verification import Verification
 from kquota.core.decision import Mode
 from kquota.core.limits import Limit, LimitType
 from kquota.daemon.journal import Entry, MessageId

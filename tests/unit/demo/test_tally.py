@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kquota.apply.applied_state import AppliedState, Mechanism
+from kquota.applied.state import AppliedState, Mechanism
 from kquota.core.decision import Mode, State
 from testbed.demo.sight import BrokerSight, Sight, VolumeSight
 from testbed.demo.tally import Tally

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import kquota
-from kquota.publish.topics import BROKERS_PER_PARTITION, DESIRED_REPLICAS, history_topic, usage_topic
+from kquota.kafka.topics import BROKERS_PER_PARTITION, DESIRED_REPLICAS, history_topic, usage_topic
 from kquota.settings.kafka_options import is_secret
 from kquota.settings.model import Settings
 from tests.unit.repository.tree import REPOSITORY

@@ -11,10 +11,10 @@ import pytest
 
 from kquota.kafka.brokers import BrokerWatch
 from kquota.kafka.config import ClientProperties
+from kquota.kafka.topic_check import TopicWatch
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.producer import TopicProducer
 from kquota.publish.publisher import UsagePublisher
-from kquota.publish.topic_check import TopicWatch
 
 NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 

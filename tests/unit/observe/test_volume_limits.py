@@ -117,7 +117,7 @@ def test_a_configuration_is_refused_with_every_problem(tmp_path: Any) -> None:
         "broker: {server_properties: /etc/kafka/server.properties}\n"
         "kafka: {bootstrap.servers: 'localhost:9093'}\nlimits: {volumes: {/a: {}, /b: {}}}\n"
     )
-    from kquota.write.last_good import ConfigurationFile
+    from kquota.settings.last_good import ConfigurationFile
 
     settings: Settings = ConfigurationFile(file, {}).load()
     refuse_limits(settings, [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.host.boot_clock import BootMoment
 
 # The agent asks its own broker for something far more often than this.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.write.atomic import remove_leftovers, replace_file
+from kquota.host.atomic import remove_leftovers, replace_file
 
 
 def test_a_reader_beside_the_writer_never_sees_half(tmp_path: Path) -> None:

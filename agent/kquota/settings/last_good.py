@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kquota.core.strict_json import InvalidJson, parse_json
+from kquota.host.atomic import replace_file
 from kquota.settings.kafka_options import is_secret
 from kquota.settings.layers import ENV_PREFIX, RESERVED_VARIABLES, read_text
 from kquota.settings.load import load_text
 from kquota.settings.model import Settings
 from kquota.settings.problems import SettingsError
-from kquota.write.atomic import replace_file
 
 FILE_NAME = "last-good-agent.json"
 _MODE = 0o600

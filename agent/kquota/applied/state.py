@@ -8,8 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
-from kquota.apply.clients import ClientFigures, parse_client_figures
-from kquota.apply.fields import Fields, MalformedAppliedState
+from kquota.applied.clients import ClientFigures, parse_client_figures
+from kquota.applied.fields import Fields, MalformedAppliedState
 from kquota.core.decision import Mode, State
 from kquota.core.strict_json import printable
 from kquota.host.boot_clock import BootMoment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from kquota.apply.clients import (
+from kquota.applied.clients import (
     ClientFigures,
     ClientUse,
     RefusedClient,

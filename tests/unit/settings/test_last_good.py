@@ -9,7 +9,7 @@ import pytest
 
 from kquota.core.decision import Mode
 from kquota.settings import Settings, SettingsError
-from kquota.write.last_good import FILE_NAME, ConfigurationFile
+from kquota.settings.last_good import FILE_NAME, ConfigurationFile
 
 pytestmark = pytest.mark.accepts("F34")
 

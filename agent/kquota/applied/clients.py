@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kquota.apply.fields import Fields
+from kquota.applied.fields import Fields
 from kquota.core.strict_json import printable
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kquota.kafka.admin import TopicFacts
 from kquota.kafka.errors import Kind
-from kquota.publish.topics import (
+from kquota.kafka.topics import (
     TopicContract,
     Verdict,
     history_topic,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from kquota.apply.applied_state import (
+from kquota.applied.state import (
     AppliedState,
     AppliedUnknown,
     MalformedAppliedState,
@@ -18,7 +18,7 @@ from kquota.apply.applied_state import (
     parse_applied_state,
     read_applied_state,
 )
-from kquota.apply.verification import verify
+from kquota.applied.verification import verify
 from kquota.core.decision import Mode, State
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.host.boot_clock import BootMoment

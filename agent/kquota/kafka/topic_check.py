@@ -8,7 +8,7 @@ from typing import TypeVar
 from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.kafka.threads import going_on
-from kquota.publish.topics import TopicContract, TopicVerdict, Verdict, judge
+from kquota.kafka.topics import TopicContract, TopicVerdict, Verdict, judge
 
 T = TypeVar("T")
 

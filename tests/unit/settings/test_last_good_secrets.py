@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kquota.write.last_good import FILE_NAME, ConfigurationFile
+from kquota.settings.last_good import FILE_NAME, ConfigurationFile
 
 SECRET = "hunter2-very-secret"
 

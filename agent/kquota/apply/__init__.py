@@ -1,1 +1,0 @@
-"""Apply: the report of the plug-in inside the broker about what it does with the decision."""
