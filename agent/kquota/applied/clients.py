@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
-from kquota.applied.fields import Fields
-from kquota.core.strict_json import printable
+from pydantic import Field
+
+from kquota.applied.fields import Count, Number, Positive, Shown, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,22 +17,24 @@ class Use:
     ``produced_bytes`` and ``held_seconds`` (above the limit) count since the plug-in knows them.
     """
 
-    produced_bytes: int
-    held_seconds: float
-    produce_bytes_per_second: float
-    produce_throttle_ms: float
-    produce_limit_bytes_per_second: float | None
-    fetch_bytes_per_second: float
-    fetch_throttle_ms: float
-    fetch_limit_bytes_per_second: float | None
+    produced_bytes: Count
+    held_seconds: Number
+    produce_bytes_per_second: Annotated[Number, Field(validation_alias="produce_byte_rate")]
+    produce_throttle_ms: Number
+    produce_limit_bytes_per_second: Annotated[
+        Number | None, Field(validation_alias="produce_limit_byte_rate")
+    ]
+    fetch_bytes_per_second: Annotated[Number, Field(validation_alias="fetch_byte_rate")]
+    fetch_throttle_ms: Number
+    fetch_limit_bytes_per_second: Annotated[Number | None, Field(validation_alias="fetch_limit_byte_rate")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientUse(Use):
     """Clients with one set of metric tags."""
 
-    user: str
-    client_id: str
+    user: Shown
+    client_id: Shown
 
     @property
     def name(self) -> str:
@@ -46,45 +48,30 @@ class ClientUse(Use):
 class RefusedClient:
     """A client, and its produce requests refused since the broker started."""
 
-    principal: str
-    client_id: str
-    requests: int
+    principal: Shown
+    client_id: Shown
+    requests: Positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupUse(Use):
     """The joint usage of the members of a quota group; its totals are shared by the partitions."""
 
-    name: str
-    request_percentage: float | None
-    partitions: int | None
-    partitions_led: int | None
-    refused_requests: int
+    name: Text
+    request_percentage: Annotated[Number | None, Field(validation_alias="request_limit_percentage")]
+    partitions: Count | None
+    partitions_led: Count | None
+    refused_requests: Count
 
 
 @dataclass(frozen=True, slots=True)
 class ClientFigures:
     """The clients of this broker: the most important of all ``known``, the largest producer first."""
 
-    known: int
+    known: Count
     top: tuple[ClientUse, ...]
     refused: tuple[RefusedClient, ...]
     groups: tuple[GroupUse, ...]
-
-
-def parse_client_figures(document: Mapping[str, object]) -> ClientFigures:
-    """Read the field ``clients`` of an applied state.
-
-    Raises:
-        MalformedAppliedState: a field is missing or of the wrong type.
-    """
-    fields = Fields(document)
-    return ClientFigures(
-        known=fields.integer("known"),
-        top=tuple(_client(Fields.of(entry, "clients.top")) for entry in fields.entries("top")),
-        refused=tuple(_refused(Fields.of(entry, "clients.refused")) for entry in fields.entries("refused")),
-        groups=tuple(_group(Fields.of(entry, "clients.groups")) for entry in fields.entries("groups")),
-    )
 
 
 def clients_body(before: ClientFigures, now: ClientFigures, window_seconds: float) -> dict[str, object]:
@@ -149,43 +136,3 @@ def _refused_in_window(before: ClientFigures, now: ClientFigures) -> list[dict[s
         {"Principal": client.principal, "ClientId": client.client_id, "Requests": requests}
         for requests, client in found
     ]
-
-
-def _client(fields: Fields) -> ClientUse:
-    return ClientUse(
-        user=printable(fields.any_text("user")),
-        client_id=printable(fields.any_text("client_id")),
-        **_use(fields),
-    )
-
-
-def _refused(fields: Fields) -> RefusedClient:
-    return RefusedClient(
-        principal=printable(fields.any_text("principal")),
-        client_id=printable(fields.any_text("client_id")),
-        requests=fields.integer("requests", minimum=1),
-    )
-
-
-def _group(fields: Fields) -> GroupUse:
-    return GroupUse(
-        name=fields.text("name"),
-        request_percentage=fields.number_or_null("request_limit_percentage"),
-        partitions=None if fields.is_null("partitions") else fields.integer("partitions"),
-        partitions_led=None if fields.is_null("partitions_led") else fields.integer("partitions_led"),
-        refused_requests=fields.integer("refused_requests"),
-        **_use(fields),
-    )
-
-
-def _use(fields: Fields) -> dict[str, Any]:
-    return {
-        "produced_bytes": fields.integer("produced_bytes"),
-        "held_seconds": fields.number("held_seconds"),
-        "produce_bytes_per_second": fields.number("produce_byte_rate"),
-        "produce_throttle_ms": fields.number("produce_throttle_ms"),
-        "produce_limit_bytes_per_second": fields.number_or_null("produce_limit_byte_rate"),
-        "fetch_bytes_per_second": fields.number("fetch_byte_rate"),
-        "fetch_throttle_ms": fields.number("fetch_throttle_ms"),
-        "fetch_limit_bytes_per_second": fields.number_or_null("fetch_limit_byte_rate"),
-    }

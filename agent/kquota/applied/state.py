@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
+from typing import Annotated
 
-from kquota.applied.clients import ClientFigures, parse_client_figures
-from kquota.applied.fields import Fields, MalformedAppliedState
+from pydantic import BeforeValidator, Field, TypeAdapter
+
+from kquota.applied.clients import ClientFigures
+from kquota.applied.fields import Count, Positive, Ratio, Shown, Text
 from kquota.core.decision import Mode, State
 from kquota.core.strict_json import printable
 from kquota.host.boot_clock import BootMoment
+from kquota.host.documents import MalformedDocument, read_as
 from kquota.host.safe_read import Refusal, Refused, read_json_object
 
 # The plug-in writes it once a second; a broker in a long garbage collection is not lost at once.
@@ -51,9 +55,16 @@ class AppliedUnknown:
 class ExemptSeen:
     """An exempt principal that the plug-in has seen lately, with the client ids it used."""
 
-    principal: str
+    principal: Annotated[Shown, Field(pattern=":")]
     client_ids: tuple[str, ...]
-    last_seen_uptime_ms: int
+    last_seen_uptime_ms: Count
+
+
+def _by_kind(entries: object) -> object:
+    try:
+        return {entry["kind"]: entry["count"] for entry in entries}  # type: ignore[attr-defined]
+    except (TypeError, KeyError):
+        raise ValueError("each entry must be an object with kind and count") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +77,24 @@ class AppliedState:
     is None where it does not report them.
     """
 
-    schema_version: int
-    plugin_version: str
-    decision_schema_versions: tuple[int, ...]
-    boot_id: str
-    written_uptime_ms: int
-    started_uptime_ms: int
-    cluster_id: str | None
-    broker_id: int
-    sequence: int | None
-    lost: str | None
+    schema_version: Positive
+    plugin_version: Text
+    decision_schema_versions: tuple[Positive, ...]
+    boot_id: Text
+    written_uptime_ms: Count
+    started_uptime_ms: Count
+    cluster_id: Text | None
+    broker_id: Count
+    sequence: Count | None
+    lost: Annotated[Shown | None, Field(min_length=1)]
     mode: Mode
     broker_mode: Mode
     state: State
-    factor: float
+    factor: Ratio
     mechanism: Mechanism
     exempt: tuple[ExemptSeen, ...]
-    offline_log_dirs: tuple[str, ...]
-    errors: Mapping[str, int]
+    offline_log_dirs: tuple[Text, ...]
+    errors: Annotated[Mapping[Text, Count], BeforeValidator(_by_kind)]
     clients: ClientFigures | None = None
 
     def age_seconds(self, now: BootMoment) -> float:
@@ -99,6 +110,17 @@ class AppliedState:
             "Mechanism": self.mechanism.value,
             "Mode": self.mode.value,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written(AppliedState):
+    """The fields of the file that only the plug-in's operators use, too."""
+
+    pid: Positive
+    governor: Mapping[str, object]
+
+
+_WRITTEN = TypeAdapter(_Written)
 
 
 def read_applied_state(
@@ -120,7 +142,7 @@ def read_applied_state(
         return AppliedUnknown(causes.get(document.cause, UnknownCause.REFUSED), document.reason)
     try:
         applied = parse_applied_state(document)
-    except MalformedAppliedState as error:
+    except MalformedDocument as error:
         return AppliedUnknown(UnknownCause.MALFORMED, f"the {_WHAT} {path} is refused: {error}")
     if applied.boot_id != now.boot_id:
         return AppliedUnknown(
@@ -141,69 +163,24 @@ def parse_applied_state(document: Mapping[str, object]) -> AppliedState:
     """Read the content of the file; unknown fields are ignored.
 
     Raises:
-        MalformedAppliedState: a field is missing, of the wrong type, or contradicts another.
+        MalformedDocument: a field is missing, of the wrong type, or contradicts another.
     """
-    fields = Fields(document)
-    fields.integer("pid", minimum=1)
-    fields.mapping("governor")
-    applied = AppliedState(
-        schema_version=fields.integer("schema_version", minimum=1),
-        plugin_version=fields.text("plugin_version"),
-        decision_schema_versions=tuple(
-            Fields({"version": version}).integer("version", minimum=1)
-            for version in fields.entries("decision_schema_versions")
-        ),
-        boot_id=fields.text("boot_id"),
-        written_uptime_ms=fields.integer("written_uptime_ms"),
-        started_uptime_ms=fields.integer("started_uptime_ms"),
-        cluster_id=None if fields.is_null("cluster_id") else fields.text("cluster_id"),
-        broker_id=fields.integer("broker_id"),
-        sequence=None if fields.is_null("sequence") else fields.integer("sequence"),
-        lost=None if fields.is_null("lost") else printable(fields.text("lost")),
-        mode=Mode(fields.one_of("mode", Mode)),
-        broker_mode=Mode(fields.one_of("broker_mode", Mode)),
-        state=State(fields.one_of("state", State)),
-        factor=fields.ratio("factor"),
-        mechanism=Mechanism(fields.one_of("mechanism", Mechanism)),
-        exempt=tuple(_exempt(Fields.of(entry, "exempt")) for entry in fields.entries("exempt")),
-        offline_log_dirs=tuple(
-            Fields({"offline_log_dirs": log_dir}).text("offline_log_dirs")
-            for log_dir in fields.entries("offline_log_dirs")
-        ),
-        errors={
-            error.text("kind"): error.integer("count")
-            for error in (Fields.of(entry, "errors") for entry in fields.entries("errors"))
-        },
-        clients=None if fields.is_absent("clients") else parse_client_figures(fields.mapping("clients")),
-    )
+    applied = read_as(_WRITTEN, document)
     _check_consistency(applied)
     return applied
 
 
 def _check_consistency(applied: AppliedState) -> None:
     if (applied.lost is None) != (applied.sequence is not None):
-        raise MalformedAppliedState("either sequence or lost must be null")
+        raise MalformedDocument("either sequence or lost must be null")
     if applied.lost is not None and applied.state is State.THROTTLE:
-        raise MalformedAppliedState("a lost decision can't throttle")
+        raise MalformedDocument("a lost decision can't throttle")
     if State.of_headroom(Fraction(applied.factor)) is not applied.state:
-        raise MalformedAppliedState(f"factor {applied.factor:g} is not {applied.state}")
+        raise MalformedDocument(f"factor {applied.factor:g} is not {applied.state}")
     held = applied.mechanism is not Mechanism.NONE
     if held and (applied.state is State.OPEN or applied.mode is Mode.OBSERVE):
-        raise MalformedAppliedState(
+        raise MalformedDocument(
             f"mechanism {applied.mechanism} in state {applied.state}, mode {applied.mode}"
         )
     if applied.mode is Mode.ENFORCE and applied.broker_mode is Mode.OBSERVE:
-        raise MalformedAppliedState("mode is enforce although broker_mode is observe")
-
-
-def _exempt(fields: Fields) -> ExemptSeen:
-    principal = fields.text("principal")
-    if ":" not in principal:
-        raise MalformedAppliedState("exempt.principal is not Type:name")
-    return ExemptSeen(
-        principal=printable(principal),
-        client_ids=tuple(
-            client_id for client_id in fields.entries("client_ids") if isinstance(client_id, str)
-        ),
-        last_seen_uptime_ms=fields.integer("last_seen_uptime_ms"),
-    )
+        raise MalformedDocument("mode is enforce although broker_mode is observe")

@@ -11,10 +11,14 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.host.atomic import replace_file
+from kquota.host.documents import read_as
 from kquota.settings.kafka_options import is_secret
 from kquota.settings.layers import ENV_PREFIX, RESERVED_VARIABLES, read_text
 from kquota.settings.load import load_text
@@ -26,6 +30,18 @@ _MODE = 0o600
 _MAX_BYTES = 4 * 1024 * 1024
 _STATE_DIR_LINE = re.compile(r"""^state_dir:[ \t]*["']?(/[^"'#\s]*)""", re.MULTILINE)
 
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """The content of the file: a configuration that was good, and the variables that were set then."""
+
+    path: str
+    sha256: str
+    text: str
+    environment: dict[str, str]
+
+
+_MEMORY = TypeAdapter(_Memory)
 _log = logging.getLogger(__name__)
 
 
@@ -90,21 +106,14 @@ def _state_dirs(text: str, environ: Mapping[str, str]) -> list[Path]:
 
 
 def _remember(state_dir: Path, path: Path, text: str, environ: Mapping[str, str]) -> None:
-    document = {
-        "schema_version": 1,
-        "path": str(path),
-        "sha256": _digest(text),
-        "text": text,
-        "environment": {
-            name: value
-            for name, value in environ.items()
-            if name.startswith(ENV_PREFIX)
-            and name not in RESERVED_VARIABLES
-            and not _holds_secret(name, value)
-        },
+    variables = {
+        name: value
+        for name, value in environ.items()
+        if name.startswith(ENV_PREFIX) and name not in RESERVED_VARIABLES and not _holds_secret(name, value)
     }
+    memory = _Memory(str(path), _digest(text), text, variables)
     file = state_dir / FILE_NAME
-    data = json.dumps(document, indent=1).encode() + b"\n"
+    data = json.dumps({"schema_version": 1} | asdict(memory), indent=1).encode() + b"\n"
     try:
         if file.is_file() and file.read_bytes() == data:
             return
@@ -115,24 +124,17 @@ def _remember(state_dir: Path, path: Path, text: str, environ: Mapping[str, str]
 
 def _recall(state_dir: Path, path: Path, environ: Mapping[str, str]) -> Settings | None:
     """Return the last good configuration, under today's environment or else under that of its own day."""
-    document = _memory(state_dir / FILE_NAME)
-    if document is None:
+    memory = _memory(state_dir / FILE_NAME)
+    if memory is None or memory.path != str(path) or memory.sha256 != _digest(memory.text):
         return None
-    text, variables = document.get("text"), document.get("environment")
-    if (
-        not isinstance(text, str)
-        or document.get("path") != str(path)
-        or document.get("sha256") != _digest(text)
-    ):
-        return None
-    own_day = {
+    today = {
         name: value
         for name, value in environ.items()
         if not name.startswith(ENV_PREFIX) or _holds_secret(name, value)
-    } | {str(name): str(value) for name, value in (variables.items() if isinstance(variables, dict) else ())}
-    for day in (environ, own_day):
+    }
+    for day in (environ, today | memory.environment):
         try:
-            return load_text(text, path, day)
+            return load_text(memory.text, path, day)
         except SettingsError:
             continue
     return None
@@ -144,17 +146,16 @@ def _has_memory(state_dir: Path, path: Path) -> bool:
         file.lstat()
     except OSError:
         return False
-    document = _memory(file)
+    memory = _memory(file)
     # The owner of a damaged file is unknown: it may well have belonged to this configuration.
-    return document is None or document.get("path") == str(path)
+    return memory is None or memory.path == str(path)
 
 
-def _memory(file: Path) -> Mapping[str, object] | None:
+def _memory(file: Path) -> _Memory | None:
     try:
-        document = parse_json(file.read_bytes(), _MAX_BYTES)
+        return read_as(_MEMORY, parse_json(file.read_bytes(), _MAX_BYTES))
     except (OSError, InvalidJson):
         return None
-    return document if isinstance(document, dict) else None
 
 
 def _holds_secret(name: str, value: str) -> bool:

@@ -12,10 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
 from kquota.core.strict_json import InvalidJson, parse_json
-from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
+from kquota.core.timestamps import format_utc, parse_utc
 from kquota.host.atomic import remove_leftovers, replace_file
+from kquota.host.documents import read_as
 
 FILE_NAME = "state.json"
 """Its name in the state directory."""
@@ -24,14 +28,17 @@ _MODE = 0o600
 _MAX_BYTES = 1024 * 1024
 _SCHEMA_VERSION = 1
 
+Time = Annotated[datetime, PlainValidator(parse_utc), PlainSerializer(format_utc)]
+BrokerId = Annotated[int, Field(strict=True, ge=0)]
+
 
 @dataclass(frozen=True, slots=True)
 class EnforceGrant:
     """That this agent was once verified to be exempt on its broker, and may start enforcing."""
 
-    granted_at: datetime
+    granted_at: Time
     cluster_id: str
-    broker_id: int
+    broker_id: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +46,8 @@ class ActiveBrokers:
     """The active brokers by the last answer of the cluster."""
 
     cluster_id: str
-    broker_ids: tuple[int, ...]
-    seen_at: datetime
+    broker_ids: tuple[BrokerId, ...]
+    seen_at: Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,9 @@ class AgentState:
     def with_grant(self, cluster_id: str, broker_id: int, now: datetime) -> AgentState:
         """Return this state with enforcing granted for a broker."""
         return replace(self, enforce_grant=EnforceGrant(now, cluster_id, broker_id))
+
+
+_STATE = TypeAdapter(AgentState)
 
 
 class AgentStateFile:
@@ -95,8 +105,8 @@ class AgentStateFile:
         except OSError as error:
             return AgentState(), f"the state file {self.path} can't be read: {error.strerror}"
         try:
-            return _from_document(parse_json(raw, _MAX_BYTES)), None
-        except (InvalidJson, _WrongShape) as error:
+            return read_as(_STATE, parse_json(raw, _MAX_BYTES)), None
+        except InvalidJson as error:
             if not self._owned:
                 return AgentState(), f"the state file {self.path} is broken ({error})"
             return AgentState(), self._set_aside(str(error))
@@ -108,7 +118,8 @@ class AgentStateFile:
         Raises:
             OSError: with the path; the old file is still there.
         """
-        data = json.dumps(_to_document(state), indent=1).encode() + b"\n"
+        document = {"schema_version": _SCHEMA_VERSION} | _STATE.dump_python(state)
+        data = json.dumps(document, indent=1).encode() + b"\n"
         replace_file(self.path, data, _MODE, keep_owner=not self._owned)
 
     def _set_aside(self, reason: str) -> str:
@@ -118,88 +129,3 @@ class AgentStateFile:
         except OSError as error:
             return f"the state file {self.path} is broken ({reason}) and can't be set aside: {error.strerror}"
         return f"the state file {self.path} is broken ({reason}); set aside as {corrupt}, starting afresh"
-
-
-class _WrongShape(ValueError):
-    """JSON that is no agent state."""
-
-
-def _to_document(state: AgentState) -> dict[str, object]:
-    grant, active = state.enforce_grant, state.active_brokers
-    return {
-        "schema_version": _SCHEMA_VERSION,
-        "remembered_volumes": dict(state.remembered_volumes),
-        "bound_limits": dict(state.bound_limits),
-        "enforce_grant": None
-        if grant is None
-        else {
-            "granted_at": format_utc(grant.granted_at),
-            "cluster_id": grant.cluster_id,
-            "broker_id": grant.broker_id,
-        },
-        "active_brokers": None
-        if active is None
-        else {
-            "cluster_id": active.cluster_id,
-            "broker_ids": list(active.broker_ids),
-            "seen_at": format_utc(active.seen_at),
-        },
-    }
-
-
-def _from_document(document: object) -> AgentState:
-    top = _mapping(document, "the document")
-    grant, active = top.get("enforce_grant"), top.get("active_brokers")
-    return AgentState(
-        remembered_volumes=_mapping(top.get("remembered_volumes", {}), "remembered_volumes"),
-        enforce_grant=None if grant is None else _grant(_mapping(grant, "enforce_grant")),
-        active_brokers=None if active is None else _active(_mapping(active, "active_brokers")),
-        bound_limits=_mapping(top.get("bound_limits", {}), "bound_limits"),
-    )
-
-
-def _grant(grant: Mapping[str, object]) -> EnforceGrant:
-    key = "enforce_grant"
-    return EnforceGrant(
-        _time(grant, "granted_at", key),
-        _text(grant, "cluster_id", key),
-        _broker_id(grant.get("broker_id"), key),
-    )
-
-
-def _active(active: Mapping[str, object]) -> ActiveBrokers:
-    key = "active_brokers"
-    broker_ids = active.get("broker_ids")
-    if not isinstance(broker_ids, list):
-        raise _WrongShape(f"{key}.broker_ids is no list")
-    return ActiveBrokers(
-        _text(active, "cluster_id", key),
-        tuple(_broker_id(broker_id, key) for broker_id in broker_ids),
-        _time(active, "seen_at", key),
-    )
-
-
-def _mapping(value: object, key: str) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise _WrongShape(f"{key} is no object")
-    return value
-
-
-def _text(mapping: Mapping[str, object], name: str, key: str) -> str:
-    value = mapping.get(name)
-    if not isinstance(value, str):
-        raise _WrongShape(f"{key}.{name} is no text")
-    return value
-
-
-def _broker_id(value: object, key: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise _WrongShape(f"{key} holds {value!r}, which is no broker id")
-    return value
-
-
-def _time(mapping: Mapping[str, object], name: str, key: str) -> datetime:
-    try:
-        return parse_utc(mapping.get(name))
-    except InvalidTimestamp as error:
-        raise _WrongShape(f"{key}.{name}: {error}") from None

@@ -10,14 +10,15 @@ from kquota.applied.clients import (
     ClientUse,
     RefusedClient,
     clients_body,
-    parse_client_figures,
 )
+from kquota.applied.state import parse_applied_state
 from kquota.core.strict_json import parse_json
 from tests.unit.core.golden import SAMPLES, complaints
 
 APPLIED = parse_json((SAMPLES / "applied" / "valid" / "clients.json").read_bytes())
 assert isinstance(APPLIED, dict)
-SAMPLE = APPLIED["clients"]
+SAMPLE = parse_applied_state(APPLIED).clients
+assert SAMPLE is not None
 APP = ClientUse(
     user="",
     client_id="app",
@@ -37,17 +38,16 @@ def figures(*clients: ClientUse, known: int = 2) -> ClientFigures:
 
 
 def test_the_golden_sample_is_read_whole() -> None:
-    read = parse_client_figures(SAMPLE)
-    assert read.known == 3
-    assert [client.user for client in read.top] == ["<group>ingest", ""]
-    assert (read.top[0].produce_limit_bytes_per_second, read.top[0].fetch_limit_bytes_per_second) == (
+    assert SAMPLE.known == 3
+    assert [client.user for client in SAMPLE.top] == ["<group>ingest", ""]
+    assert (SAMPLE.top[0].produce_limit_bytes_per_second, SAMPLE.top[0].fetch_limit_bytes_per_second) == (
         900_000.0,
         None,
     )
-    assert read.refused[0].requests == 7
-    assert (read.groups[0].partitions_led, read.groups[0].partitions) == (2, 8)
-    assert read.groups[1].partitions is None
-    assert (read.groups[0].produced_bytes, read.groups[0].refused_requests) == (5_000_000, 7)
+    assert SAMPLE.refused[0].requests == 7
+    assert (SAMPLE.groups[0].partitions_led, SAMPLE.groups[0].partitions) == (2, 8)
+    assert SAMPLE.groups[1].partitions is None
+    assert (SAMPLE.groups[0].produced_bytes, SAMPLE.groups[0].refused_requests) == (5_000_000, 7)
 
 
 def test_a_window_is_the_difference_of_two_reports() -> None:
@@ -82,12 +82,11 @@ def test_who_is_new_or_was_forgotten_meanwhile_is_told_by_its_rate() -> None:
 
 
 def test_groups_and_refusals_are_told_for_the_window_too() -> None:
-    before = parse_client_figures(SAMPLE)
-    group, other = before.groups
+    group, other = SAMPLE.groups
     later = replace(group, produced_bytes=8_000_000, held_seconds=20.0, refused_requests=12)
     refused = (RefusedClient("User:alice", "loader", 11), RefusedClient("User:bob", "", 3))
-    now = replace(before, groups=(later, other), refused=refused)
-    body = clients_body(before, now, window_seconds=30.0)
+    now = replace(SAMPLE, groups=(later, other), refused=refused)
+    body = clients_body(SAMPLE, now, window_seconds=30.0)
     assert body["Groups"] == [
         {
             "Name": "ingest",
@@ -101,7 +100,7 @@ def test_groups_and_refusals_are_told_for_the_window_too() -> None:
     # Bob may have been refused long before he got into the list of the worst.
     assert body["Refused"] == [{"Principal": "User:alice", "ClientId": "loader", "Requests": 4}]
     assert "Refused" not in clients_body(now, now, window_seconds=30.0)
-    first = clients_body(replace(before, refused=()), now, window_seconds=30.0)["Refused"]
+    first = clients_body(replace(SAMPLE, refused=()), now, window_seconds=30.0)["Refused"]
     assert first == [
         {"Principal": "User:alice", "ClientId": "loader", "Requests": 11},
         {"Principal": "User:bob", "ClientId": "", "Requests": 3},
@@ -112,5 +111,5 @@ def test_groups_and_refusals_are_told_for_the_window_too() -> None:
 
 def test_the_body_is_one_of_the_history() -> None:
     record = json.loads((SAMPLES / "history" / "valid" / "clients.json").read_text("utf-8"))
-    record["Body"] = clients_body(parse_client_figures(SAMPLE), parse_client_figures(SAMPLE), 30.0)
+    record["Body"] = clients_body(SAMPLE, SAMPLE, 30.0)
     assert complaints("history", record) == []

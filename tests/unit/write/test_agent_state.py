@@ -186,20 +186,21 @@ AT = '"2026-11-20T10:15:30Z"'
         ('{"bound_limits": 7}', "bound_limits is no object"),
         ('{"enforce_grant": 7}', "enforce_grant is no object"),
         ('{"active_brokers": true}', "active_brokers is no object"),
-        (f'{{"enforce_grant": {{"granted_at": {AT}}}}}', "enforce_grant.cluster_id is no text"),
+        (f'{{"enforce_grant": {{"granted_at": {AT}}}}}', "enforce_grant.cluster_id is missing"),
         (
             f'{{"enforce_grant": {{"granted_at": {AT}, "cluster_id": "c", "broker_id": -1}}}}',
-            "enforce_grant holds -1, which is no broker id",
+            "enforce_grant.broker_id: Input should be greater than or equal to 0",
         ),
         (
             '{"enforce_grant": {"granted_at": "then"}}',
             "enforce_grant.granted_at: 'then' is not an ISO 8601 time in UTC",
         ),
-        ('{"active_brokers": {}}', "active_brokers.broker_ids is no list"),
-        ('{"active_brokers": {"broker_ids": []}}', "active_brokers.cluster_id is no text"),
+        ('{"active_brokers": {}}', "active_brokers.cluster_id is missing"),
+        ('{"active_brokers": {"cluster_id": 1}}', "active_brokers.cluster_id is no text"),
+        ('{"active_brokers": {"cluster_id": "c", "broker_ids": 7}}', "active_brokers.broker_ids is no list"),
         (
             '{"active_brokers": {"broker_ids": ["1"], "cluster_id": "c"}}',
-            "active_brokers holds '1', which is no broker id",
+            "active_brokers.broker_ids.0 is no integer",
         ),
         (
             '{"active_brokers": {"broker_ids": [], "cluster_id": "c", "seen_at": "then"}}',
