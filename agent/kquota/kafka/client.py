@@ -143,7 +143,7 @@ class RotatingClient(Generic[C]):
         on_failure: Callable[[KafkaFailure], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._files = CredentialFiles(properties)
+        self._files = CredentialFiles(properties.properties)
         self.errors = ErrorWatch(self._files.client_certificate, on_failure, clock)
         self._build = build
         self._retire = retire

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from kquota.kafka.config import ClientProperties
-
 FILE_PROPERTIES = (
     "ssl.ca.location",
     "ssl.certificate.location",
@@ -57,11 +55,11 @@ class FileStamp:
 class CredentialFiles:
     """The credential files that the operator's properties name."""
 
-    def __init__(self, properties: ClientProperties) -> None:
-        named = ((name, properties.value(name)) for name in FILE_PROPERTIES)
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        named = ((name, properties.get(name)) for name in FILE_PROPERTIES)
         self._paths = {name: path for name, path in named if path and path != "probe"}
-        self._inline = properties.value("ssl.certificate.pem")
-        self._keystore_password = properties.value("ssl.keystore.password")
+        self._inline = properties.get("ssl.certificate.pem")
+        self._keystore_password = properties.get("ssl.keystore.password")
         self._read: tuple[tuple[FileStamp, ...], ClientCertificate | None] | None = None
 
     def stamps(self) -> tuple[FileStamp, ...]:

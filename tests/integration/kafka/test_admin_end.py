@@ -12,13 +12,13 @@ from kquota.kafka.client import end_admin_client
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import KafkaFailure
 
-NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, 1)
+NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}, 1)
 # librdkafka answers on a thread of its own. There the collector finds the last reference to the client.
 COLLECTED_BY_LIBRDKAFKA = """
 import gc, time
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
-nowhere = ClientProperties({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, 1)
+nowhere = ClientProperties({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}, 1)
 gc.disable()
 for _ in range(3):
     connection = AdminConnection(nowhere, request_timeout_seconds=0.2)

@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
-from kquota.kafka.config import ClientProperties
 from kquota.kafka.credentials import CredentialFiles
 from testbed.loopback.certificates import CertificateAuthority, Identity
 
@@ -26,7 +25,7 @@ def identity(tmp_path: Path) -> Identity:
 
 def credentials(**properties: str) -> CredentialFiles:
     named = {name.replace("_", "."): value for name, value in properties.items()}
-    return CredentialFiles(ClientProperties({"bootstrap.servers": "127.0.0.1:1", **named}, node=1))
+    return CredentialFiles(named)
 
 
 def test_a_pem_file_is_described(identity: Identity, tmp_path: Path) -> None:
