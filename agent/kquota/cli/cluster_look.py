@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,19 +17,11 @@ from kquota.core.reading import Reading
 from kquota.core.records import read_event
 from kquota.core.status import status_document
 from kquota.core.view import ClusterView
-from kquota.fold.misplaced import MisplacedRecords
+from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge
 from kquota.fold.reader import TopicReader
-from kquota.fold.records import (
-    CaughtUp,
-    PartitionsChanged,
-    ReaderEvent,
-    ReadingFailed,
-    ReadingRecovered,
-    TopicRecord,
-    TopicRestarted,
-)
+from kquota.fold.records import CaughtUp, TopicRecord, TopicRestarted
 from kquota.kafka.admin import AdminConnection
-from kquota.kafka.brokers import BrokerList, BrokerListFailed, BrokerWatch, ClusterEvent
+from kquota.kafka.brokers import BrokerList, BrokerWatch
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.settings import Settings
 
@@ -58,7 +49,7 @@ class ClusterLook:
             OSError: no client can be started.
         """
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
-        self._events: SimpleQueue[TopicRecord | ReaderEvent | ClusterEvent] = SimpleQueue()
+        self._events: SimpleQueue[KafkaEvent] = SimpleQueue()
         self._admin = AdminConnection(properties)
         self._reader = TopicReader(properties, settings.topics.usage.name, self._admin, self.put)
         self._brokers = BrokerWatch(self._admin, self.put)
@@ -66,11 +57,8 @@ class ClusterLook:
         self._release_margin = settings.release_margin_ratio
         self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds))
         self.membership = Membership(timedelta(seconds=settings.join_grace_seconds))
-        self.cluster_id: str | None = None
-        self._caught_up = False
-        self._misplaced = MisplacedRecords(settings.topics.usage.name)
-        self._problems: dict[str, str] = {}
-        self._closed = threading.Event()
+        self._knowledge = KafkaKnowledge(settings.topics.usage.name)
+        self._read_once = False
 
     def __enter__(self) -> Self:
         self._reader.start()
@@ -94,12 +82,13 @@ class ClusterLook:
     @property
     def complete(self) -> bool:
         """Whether the topic was read to its end, and the brokers are known."""
-        return self._caught_up and self.membership.active is not None
+        return self._read_once and self.membership.active is not None
 
     @property
     def problems(self) -> Sequence[str]:
-        """The obstacles that keep the look from being complete, in sentences."""
-        return tuple(dict.fromkeys(filter(None, [self._misplaced.sentence, *self._problems.values()])))
+        """The obstacles that keep the look from being complete: a sentence of each subject."""
+        last = {trouble.subject: trouble.sentence for trouble in self._knowledge.standing()}
+        return tuple(dict.fromkeys(last.values()))
 
     def wait(self, timeout_seconds: float) -> bool:
         """Wait until the look is complete; return whether it is."""
@@ -108,7 +97,7 @@ class ClusterLook:
             self.take(0.2)
         return self.complete
 
-    def put(self, event: TopicRecord | ReaderEvent | ClusterEvent) -> None:
+    def put(self, event: KafkaEvent) -> None:
         """Hand over an event, from any thread; `take` takes it in."""
         self._events.put(event)
 
@@ -136,41 +125,30 @@ class ClusterLook:
             decision,
             now,
             release_margin=self._release_margin,
-            cluster_id=self.cluster_id,
+            cluster_id=self._knowledge.cluster_id,
         )
         document["problems"] = list(self.problems)
         return document
 
     def _causes(self) -> Iterator[UndeterminedCause]:
-        if self._misplaced.sentence is not None:
+        if self._knowledge.misplaced.sentence is not None:
             yield UndeterminedCause.TOPIC_REFUSED
-        elif not self._caught_up:
+        elif not self._read_once:
             yield UndeterminedCause.NOT_READ
 
-    def _take(self, event: TopicRecord | ReaderEvent | ClusterEvent) -> None:
+    def _take(self, event: KafkaEvent) -> None:
+        self._knowledge.take(event)
+        now = datetime.now(UTC)
         match event:
             case TopicRecord():
-                self._misplaced.take(event)
-                self._reading.fold(read_event(event.key, event.value, event.timestamp_ms), datetime.now(UTC))
-            case PartitionsChanged():
-                self._misplaced.partitions_are(event.partitions)
+                self._reading.fold(read_event(event.key, event.value, event.timestamp_ms), now)
             case TopicRestarted():
-                self._misplaced.forget()
                 self._reading.begin_again(same_topic=event.same_topic)
             case CaughtUp():
-                self._reading.reached_end(datetime.now(UTC))
-                self._caught_up = True
-            case ReadingFailed():
-                self._problems["reader"] = event.failure.sentence
-            case ReadingRecovered():
-                self._problems.pop("reader", None)
+                self._reading.reached_end(now)
+                self._read_once = True
             case BrokerList():
-                now = datetime.now(UTC)
                 self.membership.update(event.ids, now, self.view.joined(now))
-                self.cluster_id = event.cluster_id
                 self._reading.know(event.cluster_id, self.membership.active)
-                self._problems.pop("brokers", None)
-            case BrokerListFailed():
-                self._problems["brokers"] = event.failure.sentence
             case _:
                 pass
