@@ -6,13 +6,16 @@ secrets in anything that is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+import stat
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import PlainValidator, ValidationInfo
 
-from kquota.settings.problems import REDACTED, Allowed, Finding, refuse, show
+from kquota.settings.problems import REDACTED, Allowed, Finding, Value, refuse, show
 
 _OWNED: Mapping[str, str] = {
     "usage records are acknowledged by all in-sync replicas and never queued past their interval": """
@@ -41,6 +44,7 @@ OWNED_NAMES: Mapping[str, str] = {name: why for why, names in _OWNED.items() for
 
 _SECRET_PARTS = ("password", "passphrase", "secret", "private.key", "key.pem")
 SECRET_REFERENCE = "the absolute path of a file, or the name of a systemd credential (LoadCredential=)"
+_MAX_SECRET_BYTES = 64 * 1024
 # paths and file names that only sound like secrets
 _HARMLESS_ENDS = (".location", ".file", ".path", ".url")
 
@@ -53,33 +57,19 @@ def is_secret(name: str) -> bool:
     return any(part in name for part in _SECRET_PARTS) and not name.endswith(_HARMLESS_ENDS)
 
 
-class KafkaOptions(Mapping[str, str]):
+class KafkaOptions(dict[str, str]):
     """librdkafka settings by name; their text form hides secrets."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, str]) -> None:
-        self._values = dict(values)
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def __repr__(self) -> str:
         return f"KafkaOptions({self.redacted()!r})"
 
     def redacted(self) -> dict[str, str]:
         """Return the settings with the values of secrets replaced."""
-        return {name: REDACTED if is_secret(name) else value for name, value in self._values.items()}
+        return {name: REDACTED if is_secret(name) else value for name, value in self.items()}
 
     def secret_values(self) -> frozenset[str]:
         """Return the values that must never be shown."""
-        return frozenset(value for name, value in self._values.items() if is_secret(name))
+        return frozenset(value for name, value in self.items() if is_secret(name))
 
 
 def _read_options(value: object) -> KafkaOptions:
@@ -126,35 +116,64 @@ def _scalar_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read_references(value: object) -> dict[str, str]:
+def _read_references(value: object, info: ValidationInfo) -> dict[str, str]:
+    """Check the references, and put the secrets behind them into the context, if it has a place for them."""
     if not isinstance(value, Mapping):
         raise ValueError
     findings: list[Finding] = []
+    secrets: dict[str, str] = {}
     for name, reference in value.items():
-        owned = _owned(str(name))
-        if owned is not None:
-            findings.append(owned)
-        elif not isinstance(reference, str) or not _is_reference(reference):
-            # not quoted: it may be the secret itself, put in the wrong place
-            wrong = "is neither a path nor the name of a credential"
-            findings.append(Finding((str(name),), wrong, SECRET_REFERENCE, REDACTED))
+        found = _owned(str(name)) or _secret_behind(str(name), reference, info.context or {})
+        if isinstance(found, Finding):
+            findings.append(found)
+        else:
+            secrets[str(name)] = found
     if findings:
         refuse(findings)
-    return {str(name): reference for name, reference in value.items()}
+    if info.context:
+        info.context["secrets"].update(secrets)
+    return dict(value)
 
 
-def _is_reference(reference: str) -> bool:
-    if "\0" in reference:
-        return False
-    is_credential = reference not in ("", ".", "..") and "/" not in reference
-    return is_credential or reference.startswith("/")
+def _secret_behind(name: str, reference: object, context: Mapping[str, Any]) -> str | Finding:
+    """Return the secret, or the problem with it. A name is not quoted: it may be the secret itself."""
+
+    def refused(wrong: str) -> Finding:
+        return Finding((name,), wrong, SECRET_REFERENCE)
+
+    is_path = isinstance(reference, str) and reference.startswith("/")
+    if not isinstance(reference, str) or "\0" in reference or not (is_path or _is_credential(reference)):
+        return refused("is neither a path nor the name of a credential")
+    if not context:
+        return ""
+    what = reference if is_path else f"a credential in {context['credentials']}"
+    try:
+        with Path(context["credentials"], reference).open("rb") as stream:
+            mode = os.fstat(stream.fileno()).st_mode
+            if mode & stat.S_IROTH:
+                return refused(f"names {what}, which every user may read (mode {stat.S_IMODE(mode):04o})")
+            raw = stream.read(_MAX_SECRET_BYTES + 1)
+        secret = raw.decode("utf-8").rstrip("\r\n")
+    except OSError as error:
+        return refused(f"names {what}, which can't be read: {error.strerror}")
+    except UnicodeDecodeError:
+        return refused(f"names {what}, which is not UTF-8 text")
+    if not secret or len(raw) > _MAX_SECRET_BYTES:
+        return refused(f"names {what}, which is {'empty' if not secret else 'too large for a secret'}")
+    return secret
+
+
+def _is_credential(reference: str) -> bool:
+    return reference not in ("", ".", "..") and "/" not in reference
 
 
 KafkaSection = Annotated[
     KafkaOptions,
-    PlainValidator(_read_options),
-    PlainSerializer(KafkaOptions.redacted, return_type=dict[str, str]),
-    Allowed("a mapping of librdkafka's names to texts, numbers, true or false"),
+    Value(
+        "a mapping of librdkafka's names to texts, numbers, true or false",
+        _read_options,
+        KafkaOptions.redacted,
+    ),
 ]
 KafkaSecretsSection = Annotated[
     dict[str, str],

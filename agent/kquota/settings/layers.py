@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import yaml
 from pydantic.fields import FieldInfo
-from pydantic_settings import EnvSettingsSource
+from pydantic_settings import BaseSettings, EnvSettingsSource
 from pydantic_settings.exceptions import SettingsError as MalformedVariable
 
 from kquota.settings.model import Settings
@@ -69,27 +69,15 @@ class FileLayer:
         try:
             loader = _ExactLoader(text)
             self._root: Any = loader.get_single_node()
+            _keep_as_written(self._root, "kafka")
             document: object = {} if self._root is None else loader.construct_document(self._root)
         except (yaml.YAMLError, RecursionError, ValueError) as error:
-            raise SettingsError([_no_yaml(path, error)]) from None
+            raise _no_yaml(path, error) from None
         if document is None:
             document = {}
         if not isinstance(document, dict):
-            raise SettingsError(
-                [Problem(str(path), "", None, "holds no mapping", "keys with values, in YAML")]
-            )
+            raise SettingsError.of(path, "holds no mapping", "keys with values, in YAML")
         self.document: dict[str, Any] = {str(key): value for key, value in document.items()}
-        if isinstance(self.document.get("kafka"), dict):
-            self.document["kafka"] |= self._kafka_as_written()
-
-    def _kafka_as_written(self) -> dict[str, str]:
-        """Return librdkafka's settings that YAML takes for numbers or dates, as text: 010 is a password."""
-        sections = [value for key, value in self._root.value if key.value == "kafka"]
-        return {
-            key.value: value.value
-            for key, value in sections[0].value
-            if value.tag.rpartition(":")[2] in ("int", "float", "timestamp")
-        }
 
     def source_of(self, location: Sequence[str]) -> str:
         """Return the file, with the line of the key or else of the nearest section around it."""
@@ -104,6 +92,15 @@ class FileLayer:
         return str(self._path) if line is None else f"{self._path} line {line}"
 
 
+def _keep_as_written(root: yaml.Node | None, section: str) -> None:
+    """Let what YAML takes for numbers or dates below this key be text: 010 is a password."""
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        if key.value == section and isinstance(value, yaml.MappingNode):
+            for _, node in value.value:
+                if node.tag.rpartition(":")[2] in ("int", "float", "timestamp"):
+                    node.tag = "tag:yaml.org,2002:str"
+
+
 def read_text(path: Path) -> str:
     """Read the configuration file.
 
@@ -114,30 +111,33 @@ def read_text(path: Path) -> str:
         with path.open("rb") as stream:
             raw = stream.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
-        wrong = f"can't be read: {error.strerror}"
-        raise SettingsError([Problem(str(path), "", None, wrong, "a YAML file the agent may read")]) from None
+        raise SettingsError.of(
+            path, f"can't be read: {error.strerror}", "a YAML file the agent may read"
+        ) from None
     if len(raw) > _MAX_FILE_BYTES:
-        raise SettingsError([Problem(str(path), "", None, "is too large", f"{_MAX_FILE_BYTES} bytes")])
+        raise SettingsError.of(path, "is too large", f"{_MAX_FILE_BYTES} bytes")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        wrong = f"is not UTF-8 text (byte {error.start})"
-        raise SettingsError([Problem(str(path), "", None, wrong, "YAML in UTF-8")]) from None
+        raise SettingsError.of(path, f"is not UTF-8 text (byte {error.start})", "YAML in UTF-8") from None
 
 
-def _no_yaml(path: Path, error: Exception) -> Problem:
+def _no_yaml(path: Path, error: Exception) -> SettingsError:
     mark = getattr(error, "problem_mark", None)
     where = str(path) if mark is None else f"{path} line {mark.line + 1} column {mark.column + 1}"
-    what = (
-        getattr(error, "problem", None) or "it is nested too deeply or holds characters YAML does not allow"
-    )
-    return Problem(where, "", None, f"is not usable YAML: {what}", "YAML")
+    what = getattr(error, "problem", None) or "it is nested too deeply or has characters YAML does not allow"
+    return SettingsError.of(where, f"is not usable YAML: {what}", "YAML")
 
 
 class _EnvironmentSource(EnvSettingsSource):
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        super().__init__(Settings)
+        super().__init__(
+            cast("type[BaseSettings]", Settings),  # it asks the model for its fields alone
+            env_prefix=ENV_PREFIX,
+            env_nested_delimiter=_DELIMITER,
+            env_parse_none_str="null",
+        )
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
         return {name.lower(): None if text == "null" else text for name, text in self._environ.items()}
@@ -172,33 +172,19 @@ class EnvironmentLayer:
             if name.startswith(ENV_PREFIX) and name not in RESERVED_VARIABLES
         }
         known = [name.upper() for name in Settings.model_fields]
-        self.problems = tuple(
-            Problem(
-                f"environment variable {name}",
-                "",
-                None,
-                "is for no key",
-                f"{ENV_PREFIX} and one of {', '.join(known)}",
-            )
+        allowed = f"{ENV_PREFIX} and one of {', '.join(known)}"
+        self.problems = [
+            Problem(f"environment variable {name}", "", None, "is for no key", allowed)
             for name in self.variables
             if name.removeprefix(ENV_PREFIX).split(_DELIMITER)[0] not in known
-        )
+        ]
         try:
             self.document: dict[str, Any] = _EnvironmentSource(self.variables)()
         except MalformedVariable as error:
             key = str(error).split('"')[1] if '"' in str(error) else ""
             wrong = "is set in the environment to something that is no JSON"
-            raise SettingsError(
-                [
-                    Problem(
-                        "the environment",
-                        key,
-                        None,
-                        wrong,
-                        'JSON, such as {"type": "MinFreePercentage", "level": 5}',
-                    )
-                ]
-            ) from None
+            example = 'JSON, such as {"type": "MinFreePercentage", "level": 5}'
+            raise SettingsError.of("the environment", wrong, example, key) from None
 
     def source_of(self, location: Sequence[str]) -> str | None:
         """Return the variable that gave this key, or None where it is not from the environment."""
@@ -217,9 +203,9 @@ class EnvironmentLayer:
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``below`` with the values of ``above``; mappings in both are merged key by key."""
-    result = dict(below)
-    for key, value in above.items():
-        under = result.get(key)
-        both = isinstance(value, Mapping) and isinstance(under, Mapping)
-        result[key] = merged(cast("Mapping[str, Any]", under), value) if both else value
-    return result
+    both = {
+        key: merged(below[key], value)
+        for key, value in above.items()
+        if isinstance(value, Mapping) and isinstance(below.get(key), Mapping)
+    }
+    return {**below, **above, **both}

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from kquota.core.decision import FallbackAction, Mode
 from kquota.core.limits import InvalidLimit, Limit, LimitPair, check_pair
@@ -157,20 +156,14 @@ class Sources:
     of: SourceOf = field(compare=False)
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """The whole configuration, valid and frozen.
 
     Building one by hand takes the keys of ``agent.yml`` and asks neither file nor environment; see
     :func:`kquota.settings.load` for those.
     """
 
-    model_config = SettingsConfigDict(
-        extra="forbid",
-        frozen=True,
-        env_prefix="KQUOTA_",
-        env_nested_delimiter="__",
-        env_parse_none_str="null",
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     broker: BrokerSection
     kafka: KafkaSection
@@ -197,17 +190,6 @@ class Settings(BaseSettings):
 
     _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
     _sources: Sources = PrivateAttr(default_factory=lambda: Sources(lambda _key: "the configuration"))
-
-    @classmethod
-    def settings_customise_sources(  # noqa: D102 - pydantic-settings' hook
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)
 
     @model_validator(mode="after")
     def _keys_fit_together(self) -> Self:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Never
+from typing import Any, Never
 
-from pydantic_core import PydanticCustomError
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 REDACTED = "[redacted]"
 _MAX_SHOWN = 200
@@ -17,6 +18,22 @@ class Allowed:
     """Mark of a field: in words, which values it takes."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value(Allowed):
+    """Mark of a field whose value ``read`` makes of what YAML, JSON or a variable gives.
+
+    ``read`` raises ValueError for a value that is not allowed; ``shown`` gives its form in JSON.
+    """
+
+    read: Callable[[Any], object]
+    shown: Callable[[Any], object] | None = None
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return a schema of ``read`` and ``shown`` alone, whatever the field's type."""
+        form = self.shown and core_schema.plain_serializer_function_ser_schema(self.shown)
+        return core_schema.no_info_plain_validator_function(self.read, serialization=form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +62,11 @@ class SettingsError(Exception):
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    @staticmethod
+    def of(source: object, wrong: str, allowed: str, key: str = "") -> SettingsError:
+        """Return the error of one problem; without a key it is about the whole source."""
+        return SettingsError([Problem(str(source), key, None, wrong, allowed)])
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -70,11 +92,9 @@ def refuse(findings: Iterable[Finding]) -> Never:
     raise PydanticCustomError(_FINDINGS, "refused", {"findings": list(findings)})
 
 
-def findings_of(error: object) -> list[Finding]:
+def findings_of(error: Mapping[str, Any]) -> list[Finding]:
     """Return what :func:`refuse` was given, from one entry of a ValidationError; else nothing."""
-    if not isinstance(error, dict) or error.get("type") != _FINDINGS:
-        return []
-    return list(error["ctx"]["findings"])
+    return list(error["ctx"]["findings"]) if error["type"] == _FINDINGS else []
 
 
 def show(value: object) -> str:

@@ -13,13 +13,13 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path, PurePosixPath
-from typing import Annotated
-
-from pydantic import PlainSerializer, PlainValidator
+from typing import Annotated, TypeVar
 
 from kquota.core.decision import FallbackAction, Mode
-from kquota.core.limits import InvalidLimit, Limit, exact_number, json_number
-from kquota.settings.problems import Allowed, Finding, refuse, show
+from kquota.core.limits import InvalidLimit, Limit, LimitType, exact_number, json_number
+from kquota.settings.problems import Finding, Value, refuse, show
+
+T = TypeVar("T")
 
 _DECIMAL = re.compile(r"-?[0-9]{1,19}(\.[0-9]{1,20})?", re.ASCII)
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -58,28 +58,24 @@ def exact(value: object) -> Fraction:
     return number
 
 
-def _seconds(minimum: Fraction, maximum: int) -> Callable[[object], float]:
-    def read(value: object) -> float:
+def _number(minimum: Fraction | int, maximum: int, to: Callable[[Fraction], T]) -> Callable[[object], T]:
+    def read(value: object) -> T:
         number = exact(value)
         if not minimum <= number <= maximum:
             raise ValueError
-        return float(number)
+        return to(number)
 
     return read
 
 
-def _integer(minimum: int, maximum: int) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        number = exact(value)
-        if number.denominator != 1 or not minimum <= number <= maximum:
-            raise ValueError
-        return int(number)
-
-    return read
+def _whole(number: Fraction) -> int:
+    if number.denominator != 1:
+        raise ValueError
+    return int(number)
 
 
-def _optional(read: Callable[[object], int]) -> Callable[[object], int | None]:
-    return lambda value: None if value is None else read(value)
+def _or_none(convert: Callable[[T], object]) -> Callable[[T | None], object]:
+    return lambda value: None if value is None else convert(value)
 
 
 def _one_of(choices: type[StrEnum], *, any_case: bool = False) -> Callable[[object], StrEnum]:
@@ -88,13 +84,6 @@ def _one_of(choices: type[StrEnum], *, any_case: bool = False) -> Callable[[obje
         return choices(text.upper() if any_case else text)
 
     return read
-
-
-def _ratio(value: object) -> Fraction:
-    number = exact(value)
-    if not 0 <= number <= 1:
-        raise ValueError
-    return number
 
 
 def _boolean(value: object) -> bool:
@@ -152,34 +141,27 @@ def _limit(value: object) -> Limit:
         return value
     if not isinstance(value, Mapping):
         raise ValueError
+    known = {"type": _LIMIT_TYPES, "level": _LEVEL}
     findings = [
-        Finding((str(key),), "is no known key", "type, level")
-        for key in value
-        if key not in ("type", "level")
+        Finding((str(key),), "is no known key", ", ".join(known)) for key in value if key not in known
     ]
-    findings += [
-        Finding((key,), "is missing", allowed)
-        for key, allowed in (("type", _LIMIT_TYPES), ("level", _LEVEL))
-        if key not in value
-    ]
-    if "type" in value:
-        try:
-            Limit.parse({"type": value["type"], "level": 0})
-        except InvalidLimit:
-            findings.append(Finding.of_value(("type",), value["type"], _LIMIT_TYPES))
+    findings += [Finding((key,), "is missing", allowed) for key, allowed in known.items() if key not in value]
+    type_name = value.get("type")
+    if "type" in value and type_name not in list(LimitType):
+        findings.append(Finding.of_value(("type",), type_name, _LIMIT_TYPES))
+    if type_name not in list(LimitType):
+        type_name = LimitType.MIN_FREE_BYTES  # it is reported above; the level is then judged as bytes
     if "level" in value:
         try:
             level = exact(value["level"])
-            # an unknown type is reported above; the level is then judged as bytes
-            known = not any(finding.key == ("type",) for finding in findings)
-            Limit.parse({"type": value["type"] if known else "MinFreeBytes", "level": level})
+            limit = Limit.parse({"type": type_name, "level": level})
         except (InvalidLimit, ValueError):
             findings.append(Finding.of_value(("level",), value["level"], _LEVEL))
         else:
             findings += _inexact(value["level"], level)
     if findings:
         refuse(findings)
-    return Limit.parse({"type": value["type"], "level": level})
+    return limit
 
 
 def _inexact(value: object, level: Fraction) -> list[Finding]:
@@ -193,103 +175,70 @@ def _inexact(value: object, level: Fraction) -> list[Finding]:
     return [Finding(("level",), wrong, _EXACT_LEVEL, shown)]
 
 
-def _limit_or_none(value: object) -> Limit | None:
-    return None if value is None else _limit(value)
-
-
-def _limit_document(limit: Limit | None) -> dict[str, object] | None:
-    return None if limit is None else limit.to_document()
-
-
-_text = PlainSerializer(str, return_type=str)
 _DAY_SECONDS = 86_400
-
-Seconds = Annotated[
-    float,
-    PlainValidator(_seconds(Fraction(1, 1000), _DAY_SECONDS)),
-    Allowed(f"a number of seconds between 0.001 and {_DAY_SECONDS}"),
-]
-SecondsOrZero = Annotated[
-    float,
-    PlainValidator(_seconds(Fraction(0), _DAY_SECONDS)),
-    Allowed(f"a number of seconds between 0 and {_DAY_SECONDS}"),
-]
-Ratio = Annotated[
-    Fraction,
-    PlainValidator(_ratio),
-    PlainSerializer(json_number),
-    Allowed("a number between 0 and 1"),
-]
-Boolean = Annotated[bool, PlainValidator(_boolean), Allowed("true or false")]
-AbsolutePath = Annotated[
-    Path, PlainValidator(_absolute_path), _text, Allowed("an absolute path without '..' in it")
-]
-AbsolutePathOrNone = Annotated[
-    Path | None,
-    PlainValidator(lambda value: None if value is None else _absolute_path(value)),
-    PlainSerializer(lambda path: None if path is None else str(path)),
-    Allowed("an absolute path without '..' in it; or null, for plain HTTP without users"),
-]
+_SECONDS = f"a number of seconds between {{}} and {_DAY_SECONDS}"
+_PATH = "an absolute path without '..' in it"
+_LIMIT = f"a mapping with type ({_LIMIT_TYPES}) and level"
 VOLUME_PATH = (
     "a path on the volume, its mount point or a log dir: an absolute path without a slash at its end, such as"
     " /var/lib/kafka"
 )
-VolumePath = Annotated[str, PlainValidator(_volume_path), Allowed(VOLUME_PATH)]
-TopicName = Annotated[
-    str,
-    PlainValidator(_topic_name),
-    Allowed("1 to 249 letters, digits, dots, underscores and hyphens"),
+
+Seconds = Annotated[float, Value(_SECONDS.format(0.001), _number(Fraction(1, 1000), _DAY_SECONDS, float))]
+SecondsOrZero = Annotated[float, Value(_SECONDS.format(0), _number(0, _DAY_SECONDS, float))]
+Ratio = Annotated[Fraction, Value("a number between 0 and 1", _number(0, 1, Fraction), json_number)]
+Boolean = Annotated[bool, Value("true or false", _boolean)]
+AbsolutePath = Annotated[Path, Value(_PATH, _absolute_path, str)]
+AbsolutePathOrNone = Annotated[
+    Path | None,
+    Value(f"{_PATH}; or null, for plain HTTP without users", _or_none(_absolute_path), _or_none(str)),
 ]
+VolumePath = Annotated[str, Value(VOLUME_PATH, _volume_path)]
+TopicName = Annotated[str, Value("1 to 249 letters, digits, dots, underscores and hyphens", _topic_name)]
 Listen = Annotated[
     ListenAddress,
-    PlainValidator(_listen_address),
-    _text,
-    Allowed(
-        "host:port with a port between 0 (take a free one) and 65535, such as 127.0.0.1:9464 or [::1]:9464"
+    Value(
+        "host:port with a port between 0 (take a free one) and 65535, such as 127.0.0.1:9464 or [::1]:9464",
+        _listen_address,
+        str,
     ),
 ]
-LimitValue = Annotated[
-    Limit,
-    PlainValidator(_limit),
-    PlainSerializer(_limit_document),
-    Allowed(f"a mapping with type ({_LIMIT_TYPES}) and level"),
-]
+LimitValue = Annotated[Limit, Value(_LIMIT, _limit, Limit.to_document)]
 LimitOrNone = Annotated[
     Limit | None,
-    PlainValidator(_limit_or_none),
-    PlainSerializer(_limit_document),
-    Allowed(f"a mapping with type ({_LIMIT_TYPES}) and level; or null, for the broker's"),
+    Value(f"{_LIMIT}; or null, for the broker's", _or_none(_limit), _or_none(Limit.to_document)),
 ]
-ModeValue = Annotated[Mode, PlainValidator(_one_of(Mode)), _text, Allowed("observe or enforce")]
-FallbackValue = Annotated[
-    FallbackAction, PlainValidator(_one_of(FallbackAction)), _text, Allowed("pause or open")
-]
+ModeValue = Annotated[Mode, Value("observe or enforce", _one_of(Mode), str)]
+FallbackValue = Annotated[FallbackAction, Value("pause or open", _one_of(FallbackAction), str)]
 LogLevelValue = Annotated[
-    LogLevel,
-    PlainValidator(_one_of(LogLevel, any_case=True)),
-    _text,
-    Allowed("DEBUG, INFO, WARNING or ERROR"),
+    LogLevel, Value("DEBUG, INFO, WARNING or ERROR", _one_of(LogLevel, any_case=True), str)
 ]
 NodeId = Annotated[
     int | None,
-    PlainValidator(_optional(_integer(0, 2**31 - 1))),
-    Allowed("a node id: an integer between 0 and 2147483647; or null, to read it from server.properties"),
+    Value(
+        "a node id: an integer between 0 and 2147483647; or null, to read it from server.properties",
+        _or_none(_number(0, 2**31 - 1, _whole)),
+    ),
 ]
 Partitions = Annotated[
     int | None,
-    PlainValidator(_optional(_integer(1, 10_000))),
-    Allowed("an integer between 1 and 10000; or null, for one per 50 brokers"),
+    Value(
+        "an integer between 1 and 10000; or null, for one per 50 brokers",
+        _or_none(_number(1, 10_000, _whole)),
+    ),
 ]
 ReplicationFactor = Annotated[
     int | None,
-    PlainValidator(_optional(_integer(1, 32_767))),
-    Allowed("an integer between 1 and 32767; or null, for 3 or the number of brokers where that is less"),
+    Value(
+        "an integer between 1 and 32767; or null, for 3 or the number of brokers where that is less",
+        _or_none(_number(1, 32_767, _whole)),
+    ),
 ]
-Hours = Annotated[
-    int, PlainValidator(_integer(1, 1_000_000)), Allowed("an integer of hours between 1 and 1000000")
-]
+Hours = Annotated[int, Value("an integer of hours between 1 and 1000000", _number(1, 1_000_000, _whole))]
 Bytes = Annotated[
     int,
-    PlainValidator(_integer(1_048_576, 2**63 - 1)),
-    Allowed("an integer of bytes between 1048576 and 9223372036854775807"),
+    Value(
+        "an integer of bytes between 1048576 and 9223372036854775807",
+        _number(1_048_576, 2**63 - 1, _whole),
+    ),
 ]

@@ -7,20 +7,23 @@ we do not offer are refused: an option that protects must not be ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from kquota.settings.layers import FileLayer, read_text
-from kquota.settings.problems import Finding, Problem, SettingsError, findings_of, refuse
+from kquota.settings.load import problems_of
+from kquota.settings.problems import Allowed, Finding, SettingsError, Value, refuse
 
 # Each step doubles what a check takes; 14 is about a second.
 _MAX_COST = 14
 _HASH = re.compile(r"\$2[abxy]\$([0-9]{2})\$[./A-Za-z0-9]{53}", re.ASCII)
 _ALLOWED_HASH = f"a bcrypt hash of cost {_MAX_COST} at most, such as htpasswd -nBC 10 makes"
-ClientAuth = Literal["NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"]
+ClientAuth = Annotated[
+    Literal["NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"],
+    Allowed("NoClientCert, VerifyClientCertIfGiven or RequireAndVerifyClientCert"),
+]
 
 
 class _Section(BaseModel):
@@ -40,7 +43,7 @@ def _hash(value: object) -> str:
     return found[0]
 
 
-_File = Annotated[Path, PlainValidator(_file)]
+_File = Annotated[Path, Value("a file", _file)]
 
 
 class TlsSection(_Section):
@@ -49,8 +52,8 @@ class TlsSection(_Section):
     cert_file: _File
     key_file: _File
     client_auth_type: ClientAuth = "NoClientCert"
-    client_ca_file: _File | None = None
-    min_version: Literal["TLS12", "TLS13"] = "TLS12"
+    client_ca_file: Annotated[_File | None, Allowed("a file")] = None
+    min_version: Annotated[Literal["TLS12", "TLS13"], Allowed("TLS12 or TLS13")] = "TLS12"
 
     @model_validator(mode="after")
     def _clients_are_asked_with_an_authority(self) -> Self:
@@ -64,14 +67,10 @@ class WebConfig(_Section):
     """TLS and users; without the former the endpoint speaks plain HTTP, without the latter to all clients."""
 
     tls_server_config: TlsSection | None = None
-    basic_auth_users: dict[str, Annotated[str, PlainValidator(_hash)]] = {}
-
-
-_ALLOWED: Mapping[str, str] = {
-    "basic_auth_users": _ALLOWED_HASH,
-    "client_auth_type": ", ".join(ClientAuth.__args__),  # type: ignore[attr-defined]  # Literal has them
-    "min_version": "TLS12 or TLS13",
-}
+    basic_auth_users: Annotated[
+        dict[str, Annotated[str, Value(_ALLOWED_HASH, _hash)]],
+        Allowed(f"a mapping of names to, each, {_ALLOWED_HASH}"),
+    ] = {}
 
 
 def read_web_config(path: Path) -> WebConfig:
@@ -84,23 +83,4 @@ def read_web_config(path: Path) -> WebConfig:
     try:
         return WebConfig.model_validate(layer.document)
     except ValidationError as error:
-        raise SettingsError(
-            Problem(layer.source_of(key), ".".join(key), None, wrong, allowed)
-            for entry in error.errors(include_url=False, include_input=False)
-            for key, wrong, allowed in _wrong(dict(entry))
-        ) from None
-
-
-def _wrong(entry: Mapping[str, object]) -> list[tuple[tuple[str, ...], str, str]]:
-    location = entry["loc"]
-    assert isinstance(location, tuple)
-    key = tuple(str(part) for part in location if not str(part).startswith("function-"))
-    if findings := findings_of(entry):
-        return [((*key, *finding.key), finding.wrong, finding.allowed) for finding in findings]
-    section = TlsSection if key[:1] == ("tls_server_config",) else WebConfig
-    known = ", ".join(section.model_fields)
-    if entry["type"] == "extra_forbidden":
-        return [(key, "is no key that is offered", known)]
-    allowed = _ALLOWED.get(key[0]) if key[0] == "basic_auth_users" else _ALLOWED.get(key[-1])
-    wrong = "is missing" if entry["type"] == "missing" else "has a value that is not allowed"
-    return [(key, wrong, allowed or (f"a mapping with {known}" if len(key) == 1 else "a file"))]
+        raise SettingsError(problems_of(error, WebConfig, layer.source_of)) from None

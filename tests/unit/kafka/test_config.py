@@ -15,7 +15,7 @@ def test_the_operators_properties_pass_untouched_and_win_over_the_defaults() -> 
     given = {
         **SERVERS,
         "ssl.cipher.suites": "A:B",
-        "reconnect.backoff.ms": 700,
+        "reconnect.backoff.ms": "700",
         "socket.nagle.disable": "true",
     }
     made = ClientProperties(given, node=7).for_role(Role.READER)

@@ -31,8 +31,12 @@ def test_what_exporters_take_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "key", "said"),
     [
-        ("rate_limit: {}", "rate_limit", "is no key that is offered"),
-        (f"tls_server_config: {{{TLS}, cipher_suites: []}}", "tls_server_config.cipher_suites", "is no key"),
+        ("rate_limit: {}", "rate_limit", "is no known key"),
+        (
+            f"tls_server_config: {{{TLS}, cipher_suites: []}}",
+            "tls_server_config.cipher_suites",
+            "is no known key",
+        ),
         ("tls_server_config: {cert_file: c.pem}", "tls_server_config.key_file", "is missing"),
         (f"tls_server_config: {{{TLS}, min_version: TLS10}}", "tls_server_config.min_version", "TLS12"),
         (
