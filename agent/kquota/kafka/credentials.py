@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 FILE_PROPERTIES = (
@@ -39,17 +40,8 @@ class ClientCertificate:
         return now > self.not_after
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
-    """Identity of a file's content, and of its readers, as far as the file system shows it; `mtime_ns` is
-    None for an absent file.
-    """
-
-    path: str
-    mtime_ns: int | None
-    ctime_ns: int
-    size_bytes: int
-    inode: int
+Stamp = tuple[str | int, ...]
+"""A file's path, with the identity of its content and of its readers as far as the file system shows it."""
 
 
 class CredentialFiles:
@@ -60,9 +52,8 @@ class CredentialFiles:
         self._paths = {name: path for name, path in named if path and path != "probe"}
         self._inline = properties.get("ssl.certificate.pem")
         self._keystore_password = properties.get("ssl.keystore.password")
-        self._read: tuple[tuple[FileStamp, ...], ClientCertificate | None] | None = None
 
-    def stamps(self) -> tuple[FileStamp, ...]:
+    def stamps(self) -> tuple[Stamp, ...]:
         """The present state of all files; it differs from an earlier one when a file was replaced or
         rewritten, or its permissions were changed.
         """
@@ -70,10 +61,11 @@ class CredentialFiles:
 
     def client_certificate(self) -> ClientCertificate | None:
         """Our own certificate, or None without one or if it cannot be read (the client has the reason)."""
-        stamps = self.stamps()
-        if self._read is None or self._read[0] != stamps:
-            self._read = (stamps, _certificates.read(stamps, self._order()))
-        return self._read[1]
+        order = self._order()
+        if order is None:
+            return None
+        with _reading:
+            return _read(self.stamps(), tuple(order.items()))
 
     def _order(self) -> dict[str, str | None] | None:
         if self._inline is not None:
@@ -85,30 +77,14 @@ class CredentialFiles:
         return None if path is None else {"file": path, "form": "pkcs12", "password": self._keystore_password}
 
 
-class _Certificates:
-    """Reads certificates in a process of its own, see `certificate_process`; clients share the results."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._last: tuple[object, ClientCertificate | None] | None = None
-
-    def read(
-        self, stamps: tuple[FileStamp, ...], order: Mapping[str, str | None] | None
-    ) -> ClientCertificate | None:
-        """The certificate, or None without one or when it cannot be read."""
-        if order is None:
-            return None
-        with self._lock:
-            what = (stamps, dict(order))
-            if self._last is None or self._last[0] != what:
-                self._last = (what, _read(order))
-            return self._last[1]
+# All clients have the same files: the first one that asks reads, and the others wait for its answer.
+_reading = threading.Lock()
 
 
-_certificates = _Certificates()
-
-
-def _read(order: Mapping[str, str | None]) -> ClientCertificate | None:
+@lru_cache(maxsize=1)
+def _read(_stamps: tuple[Stamp, ...], items: tuple[tuple[str, str | None], ...]) -> ClientCertificate | None:
+    """Read the certificate in a process of its own, see `certificate_process`; None if that fails."""
+    order = dict(items)
     command = [sys.executable, "-I", "-m", "kquota.kafka.certificate_process"]
     try:
         # Passwords go by the pipe: command line and environment can be seen by others.
@@ -135,10 +111,10 @@ def _read(order: Mapping[str, str | None]) -> ClientCertificate | None:
     )
 
 
-def _stamp(path: str) -> FileStamp:
+def _stamp(path: str) -> Stamp:
     try:
         # Rotation by a symbolic link is seen too: stat follows it.
         found = Path(path).stat()
     except OSError:
-        return FileStamp(path, None, 0, 0, 0)
-    return FileStamp(path, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+        return (path,)
+    return path, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
