@@ -2,14 +2,13 @@
 settings.
 """
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure
-from kquota.kafka.threads import going_on
+from kquota.kafka.threads import Watch, going_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class OwnBrokerFailed:
 ClusterEvent = BrokerList | BrokerListFailed | OwnBroker | OwnBrokerFailed
 
 
-class BrokerWatch:
+class BrokerWatch(Watch):
     """Asks in a thread of its own and hands every answer and every failure to `sink`.
 
     The two questions do not wait for each other: a broker that hangs does not delay the list.
@@ -76,20 +75,9 @@ class BrokerWatch:
         self._brokers_interval_seconds = brokers_interval_seconds
         self._own_broker_interval_seconds = own_broker_interval_seconds
         self._clock = clock
-        self._stop = threading.Event()
         self._own: Pending[Mapping[str, str]] | None = None
         self._own_due = clock()
-        self._thread = threading.Thread(target=self._run, name="kquota-brokers", daemon=True)
-
-    def start(self) -> None:
-        """Begin to ask."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop asking; waits two seconds at most for an answer under way."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(2.0)
+        super().__init__("kquota-brokers")
 
     def _run(self) -> None:
         due = self._clock()

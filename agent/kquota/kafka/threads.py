@@ -12,6 +12,28 @@ from contextlib import contextmanager
 _LOG = logging.getLogger(__name__)
 
 
+class Watch:
+    """A thread that looks at something again and again, from start() until close()."""
+
+    def __init__(self, thread: str) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=thread, daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking; waits two seconds at most for an answer under way."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(2.0)
+
+    def _run(self) -> None:
+        """Look until `_stop` is set."""
+        raise NotImplementedError
+
+
 def repeat(step: Callable[[], None], what: str, *, until: threading.Event, pause_seconds: float) -> None:
     """Call ``step`` again and again; after one that failed unexpectedly, wait for ``pause_seconds``.
 

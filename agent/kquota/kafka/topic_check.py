@@ -1,13 +1,12 @@
 """Looking at our topics on the cluster, again and again, and creating them where they are absent."""
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
-from kquota.kafka.threads import going_on
+from kquota.kafka.threads import Watch, going_on
 from kquota.kafka.topics import TopicContract, TopicVerdict, Verdict, judge
 
 T = TypeVar("T")
@@ -118,7 +117,7 @@ class TopicCheck:
         )
 
 
-class TopicWatch:
+class TopicWatch(Watch):
     """Looks at topics regularly in a thread of its own, so that a deletion, a new creation or a changed
     cleanup.policy is seen. Every verdict goes to `sink`. An absent or unknown topic is looked at every
     second. `also` is called after each look, for other rare checks that may take their time.
@@ -138,18 +137,7 @@ class TopicWatch:
         self._also = also
         self._interval_seconds = interval_seconds
         self._retry_seconds = retry_seconds
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kquota-topics", daemon=True)
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop looking; waits two seconds at most for a request under way."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(2.0)
+        super().__init__("kquota-topics")
 
     def _run(self) -> None:
         while not self._stop.is_set():

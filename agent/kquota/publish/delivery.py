@@ -1,9 +1,8 @@
 """The fate of published records: counters, the last error, and whether the connection stands."""
 
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from kquota.kafka.errors import KafkaFailure, Kind
 
@@ -19,12 +18,12 @@ class PublicationState:
     before they were sent. `dropped`: records given up for lack of room.
     """
 
-    connected: bool
-    delivered: int
-    errors: Mapping[Kind, int]
-    replaced: int
-    dropped: int
-    last_failure: KafkaFailure | None
+    connected: bool = False
+    delivered: int = 0
+    errors: Mapping[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    replaced: int = 0
+    dropped: int = 0
+    last_failure: KafkaFailure | None = None
 
     @property
     def trouble(self) -> KafkaFailure | None:
@@ -37,50 +36,34 @@ class DeliveryTally:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._connected = False
-        self._delivered = 0
-        self._errors: Counter[Kind] = Counter(dict.fromkeys(Kind, 0))
-        self._replaced = 0
-        self._dropped = 0
-        self._last_failure: KafkaFailure | None = None
+        self._state = PublicationState()
 
     def delivered(self) -> None:
         """A record is in the log."""
         with self._lock:
-            self._delivered += 1
-            self._connected = True
+            self._state = replace(self._state, delivered=self._state.delivered + 1, connected=True)
 
     def failed(self, failure: KafkaFailure) -> None:
         """A record could not be delivered."""
         with self._lock:
-            self._errors[failure.kind] += 1
-            self._last_failure = failure
-            self._connected = False
+            errors = {**self._state.errors, failure.kind: self._state.errors[failure.kind] + 1}
+            self._state = replace(self._state, errors=errors, last_failure=failure, connected=False)
 
     def disconnected(self, failure: KafkaFailure) -> None:
         """The connection failed; the fate of the records is not known yet."""
         with self._lock:
-            self._last_failure = failure
-            self._connected = False
+            self._state = replace(self._state, last_failure=failure, connected=False)
 
-    def replaced(self, count: int = 1) -> None:
-        """Records gave way to newer ones."""
+    def replaced(self) -> None:
+        """A record gave way to a newer one."""
         with self._lock:
-            self._replaced += count
+            self._state = replace(self._state, replaced=self._state.replaced + 1)
 
     def dropped(self, count: int = 1) -> None:
         """Records were given up for lack of room."""
         with self._lock:
-            self._dropped += count
+            self._state = replace(self._state, dropped=self._state.dropped + count)
 
     def state(self) -> PublicationState:
         """The tally as it stands."""
-        with self._lock:
-            return PublicationState(
-                self._connected,
-                self._delivered,
-                dict(self._errors),
-                self._replaced,
-                self._dropped,
-                self._last_failure,
-            )
+        return self._state

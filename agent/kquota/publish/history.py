@@ -1,6 +1,5 @@
 """Publishing history records: in order, within bounds while the cluster is away, delaying nothing else."""
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -11,9 +10,7 @@ from confluent_kafka import KafkaError, Message
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
-from kquota.kafka.threads import repeat
-from kquota.publish.delivery import PublicationState
-from kquota.publish.producer import TopicProducer
+from kquota.publish.producer import Publisher, TopicProducer
 
 _UNDER_WAY_RECORDS = 200
 _RECORD_TIMEOUT_MS = 20_000
@@ -28,7 +25,7 @@ class _HistoryRecord:
     value: bytes
 
 
-class HistoryPublisher:
+class HistoryPublisher(Publisher):
     """Publishes history records from a buffer of at most `max_buffered_bytes` (keys and values).
 
     When it is full the oldest records are dropped and counted: present events matter more than events
@@ -48,7 +45,6 @@ class HistoryPublisher:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_buffered_bytes = max_buffered_bytes
-        self._clock = clock
         own = {
             # History is not urgent: a second of records goes in one compressed batch. lz4 is part of every
             # librdkafka and of every Kafka client that reads it.
@@ -57,18 +53,20 @@ class HistoryPublisher:
             "message.timeout.ms": str(_RECORD_TIMEOUT_MS),
             "request.timeout.ms": str(_RECORD_TIMEOUT_MS // 2),
         }
-        self._producer = TopicProducer(properties, Role.HISTORY, topic, own, on_failure, clock)
-        self._generation = self._producer.generation
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        producer = TopicProducer(properties, Role.HISTORY, topic, own, on_failure, clock)
+        self._generation = producer.generation
         self._buffer: deque[_HistoryRecord] = deque()
         self._under_way: dict[int, _HistoryRecord] = {}
         self._bytes = 0
         self._number = 0
         self._hold_until = clock()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kquota-history", daemon=True)
-        self._thread.start()
+        super().__init__(
+            producer,
+            "kquota-history",
+            "publishing history",
+            pause_seconds=_PAUSE_AFTER_FAILURE_SECONDS,
+            clock=clock,
+        )
 
     def publish(self, key: bytes, value: bytes) -> None:
         """Take a record for publication. Returns at once; drops the oldest records when there is no room."""
@@ -81,48 +79,19 @@ class HistoryPublisher:
             self._make_room()
             self._changed.notify_all()
 
-    def flush(self, timeout_seconds: float) -> bool:
-        """Wait until all records are delivered; False when the time was not enough."""
-        deadline = self._clock() + timeout_seconds
-        with self._changed:
-            while self._buffer or self._under_way:
-                left = deadline - self._clock()
-                if left <= 0:
-                    return False
-                self._changed.wait(min(left, 0.1))
-        return True
-
-    def state(self) -> PublicationState:
-        """Connection status, counters and the last error."""
-        return self._producer.tally.state()
-
     def buffered(self) -> int:
         """How many records are not delivered yet."""
         with self._lock:
             return len(self._buffer) + len(self._under_way)
 
-    def close(self) -> None:
-        """Give up undelivered records and end the connection, within two seconds."""
-        self._stopped.set()
-        with self._changed:
-            self._changed.notify_all()
-        if threading.current_thread() is not self._thread:
-            self._thread.join(2.0)
-        self._producer.close()
+    def _pending(self) -> bool:
+        return bool(self._buffer or self._under_way)
 
     def _make_room(self) -> None:
         while self._bytes > self._max_buffered_bytes and self._buffer:
             oldest = self._buffer.popleft()
             self._bytes -= len(oldest.key) + len(oldest.value)
             self._producer.tally.dropped()
-
-    def _run(self) -> None:
-        repeat(
-            self._step,
-            "publishing history",
-            until=self._stopped,
-            pause_seconds=_PAUSE_AFTER_FAILURE_SECONDS,
-        )
 
     def _step(self) -> None:
         with self._changed:

@@ -1,5 +1,8 @@
-"""The common part of the publishers: a producer for one topic that reports the fate of its records."""
+"""The common part of the publishers: a producer for one topic that reports the fate of its records, and the
+thread that uses it.
+"""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,9 +12,9 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
-from kquota.kafka.threads import going_on
+from kquota.kafka.threads import going_on, repeat
 from kquota.kafka.topics import MAX_RECORD_BYTES
-from kquota.publish.delivery import DeliveryTally, Headers
+from kquota.publish.delivery import DeliveryTally, Headers, PublicationState
 
 # Purged records are reported at once; this time is for a busy machine.
 _RETIRE_SECONDS = 1.0
@@ -153,3 +156,61 @@ def _retire(client: Producer) -> None:
     """
     client.purge(in_queue=True, in_flight=True, blocking=False)
     client.flush(_RETIRE_SECONDS)
+
+
+class Publisher:
+    """A thread that hands records to a producer until it is closed, step by step."""
+
+    def __init__(
+        self,
+        producer: TopicProducer,
+        thread: str,
+        doing: str,
+        *,
+        pause_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        """Begin. `doing` is the step's work in a log message, `pause_seconds` follow a step that failed."""
+        self._producer = producer
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._stopped = threading.Event()
+
+        def run() -> None:
+            repeat(self._step, doing, until=self._stopped, pause_seconds=pause_seconds)
+
+        self._thread = threading.Thread(target=run, name=thread, daemon=True)
+        self._thread.start()
+
+    def _step(self) -> None:
+        """Do what is due; wait for it half a second at most."""
+        raise NotImplementedError
+
+    def _pending(self) -> bool:
+        """Whether there are records whose fate is open; the caller holds the lock."""
+        raise NotImplementedError
+
+    def flush(self, timeout_seconds: float) -> bool:
+        """Wait until the fate of every record is known; False when the time was not enough."""
+        deadline = self._clock() + timeout_seconds
+        with self._changed:
+            while self._pending():
+                left = deadline - self._clock()
+                if left <= 0:
+                    return False
+                self._changed.wait(min(left, 0.1))
+        return True
+
+    def state(self) -> PublicationState:
+        """Connection status, counters and the last error."""
+        return self._producer.tally.state()
+
+    def close(self) -> None:
+        """Give up undelivered records and end the connection, within two seconds; flush() delivers them."""
+        self._stopped.set()
+        with self._changed:
+            self._changed.notify_all()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(2.0)
+        self._producer.close()

@@ -1,6 +1,5 @@
 """Publishing usage snapshots: the newest of each key, never a queue of old ones."""
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +9,8 @@ from confluent_kafka import KafkaError, Message
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
-from kquota.kafka.threads import repeat
-from kquota.publish.delivery import Headers, PublicationState
-from kquota.publish.producer import TopicProducer
+from kquota.publish.delivery import Headers
+from kquota.publish.producer import Publisher, TopicProducer
 
 _POLL_SECONDS = 0.5
 _POLL_WHILE_WAITING_SECONDS = 0.1
@@ -28,7 +26,7 @@ class _Snapshot:
     reported: bool = False
 
 
-class UsagePublisher:
+class UsagePublisher(Publisher):
     """Publishes snapshots without ever blocking; of each key at most one is under way and at most one waits.
 
     A snapshot lives for `interval_seconds`: then the next one is due, and an old one is not worth sending.
@@ -47,7 +45,6 @@ class UsagePublisher:
         on_failure: Callable[[KafkaFailure], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clock = clock
         self._interval_seconds = interval_seconds
         timeout_ms = str(max(1000, int(interval_seconds * 1000)))
         own = {
@@ -57,14 +54,12 @@ class UsagePublisher:
             "message.timeout.ms": timeout_ms,
             "request.timeout.ms": timeout_ms,
         }
-        self._producer = TopicProducer(properties, Role.USAGE, topic, own, on_failure, clock)
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
         self._under_way: dict[bytes, _Snapshot] = {}
         self._waiting: dict[bytes, _Snapshot] = {}
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="kquota-publish", daemon=True)
-        self._thread.start()
+        producer = TopicProducer(properties, Role.USAGE, topic, own, on_failure, clock)
+        super().__init__(
+            producer, "kquota-publish", "publishing snapshots", pause_seconds=_POLL_SECONDS, clock=clock
+        )
 
     def publish(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
         """Send a snapshot, in place of any of the same key that has not left yet. Returns at once."""
@@ -86,36 +81,12 @@ class UsagePublisher:
         if failure is not None:
             self._producer.report(failure)
 
-    def flush(self, timeout_seconds: float) -> bool:
-        """Wait until every snapshot has been delivered or given up; False when the time was not enough."""
-        deadline = self._clock() + timeout_seconds
-        with self._changed:
-            while self._under_way or self._waiting:
-                left = deadline - self._clock()
-                if left <= 0:
-                    return False
-                self._changed.wait(left)
-        return True
-
-    def state(self) -> PublicationState:
-        """Connection status, counters and the last error."""
-        return self._producer.tally.state()
-
     def credentials_problem(self) -> KafkaFailure | None:
         """Why the credential files on disk cannot be used (an earlier client may still work), or None."""
         return self._producer.credentials_problem
 
-    def close(self) -> None:
-        """Give up requests in flight and end the connection, within two seconds. Call flush() first to
-        deliver it.
-        """
-        self._stopped.set()
-        if threading.current_thread() is not self._thread:
-            self._thread.join(2.0)
-        self._producer.close()
-
-    def _run(self) -> None:
-        repeat(self._step, "publishing snapshots", until=self._stopped, pause_seconds=_POLL_SECONDS)
+    def _pending(self) -> bool:
+        return bool(self._under_way or self._waiting)
 
     def _step(self) -> None:
         self._producer.poll(_POLL_WHILE_WAITING_SECONDS if self._waiting else _POLL_SECONDS)
