@@ -6,6 +6,7 @@ import getpass
 import os
 import re
 import socket
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -53,26 +54,26 @@ EndOption = Annotated[bool, typer.Option("--end", help="End it now.")]
 BrokerArgument = Annotated[int, typer.Argument(help="The broker's id.", min=0, max=MAX_BROKER_ID)]
 
 
-@hold_app.command("pause")
-def hold_pause(
-    duration: DurationOption,
-    reason: ReasonOption,
-    config: ConfigOption = DEFAULT_CONFIG,
-    actor: ActorOption = None,
-) -> None:
-    """Stop all producers that are not exempt."""
-    _hold(HoldAction.PAUSE, duration, reason, config, actor)
+def _holds(action: HoldAction) -> Callable[[str, str, Path, str | None], None]:
+    def hold(
+        duration: DurationOption,
+        reason: ReasonOption,
+        config: ConfigOption = DEFAULT_CONFIG,
+        actor: ActorOption = None,
+    ) -> None:
+        settings = settings_of(config)
+        note = _note(duration, reason, actor)
+        _publish(settings, HOLD_KEY, Hold(action, note).to_document(), note.actor, reason)
+        typer.echo(f"the cluster is held at {action.value} until {format_utc(note.until)}")
+
+    return hold
 
 
-@hold_app.command("open")
-def hold_open(
-    duration: DurationOption,
-    reason: ReasonOption,
-    config: ConfigOption = DEFAULT_CONFIG,
-    actor: ActorOption = None,
-) -> None:
-    """Release producers whatever the volumes report; a broker over its own hard limit still pauses."""
-    _hold(HoldAction.OPEN, duration, reason, config, actor)
+hold_app.command("pause", help="Stop all producers that are not exempt.")(_holds(HoldAction.PAUSE))
+hold_app.command(
+    "open",
+    help="Release producers whatever the volumes report; a broker over its own hard limit still pauses.",
+)(_holds(HoldAction.OPEN))
 
 
 @hold_app.command("release")
@@ -143,13 +144,6 @@ def decommission(
         _refuse_alive(settings, broker_id)
     _withdraw(settings, broker_key(broker_id), reason, actor)
     typer.echo(f"broker {broker_id} is decommissioned")
-
-
-def _hold(action: HoldAction, duration: str, reason: str, config: Path, actor: str | None) -> None:
-    settings = settings_of(config)
-    note = _note(duration, reason, actor)
-    _publish(settings, HOLD_KEY, Hold(action, note).to_document(), note.actor, reason)
-    typer.echo(f"the cluster is held at {action.value} until {format_utc(note.until)}")
 
 
 def _order(

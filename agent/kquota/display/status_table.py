@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -72,7 +72,6 @@ def status_rows(
         rows = [row for row in rows if _troubled(row)]
     if order is Order.BROKER:
         return list(_with_names(rows))
-    rows = [Row(row.broker, row.volume, True, row.decides, row.text) for row in rows]
     return sorted(rows, key=lambda row: _rank(row, order))
 
 
@@ -83,14 +82,14 @@ def status_table(
     apply, None where they need not.
     """
     fixed = [
-        _Column("%", 6, _percent),
-        _Column("SIZE", 5, lambda row: _size(row, "capacity_bytes"), 136),
-        _Column("SOFT", 5, lambda row: _size(row, "soft_bytes"), 136),
-        _Column("HARD", 5, lambda row: _size(row, "hard_bytes"), 136),
-        _Column("LEFT", 5, _left, 80),
-        _Column("FILL/s", 6, _fill, 92),
-        _Column("TO SOFT", 7, lambda row: _until(row, "seconds_to_soft"), 108),
-        _Column("TO HARD", 7, lambda row: _until(row, "seconds_to_hard")),
+        _Column("%", 6, _of_volume(_percent)),
+        _Column("SIZE", 5, _of_volume(lambda volume: _size(volume["capacity_bytes"])), 136),
+        _Column("SOFT", 5, _of_volume(lambda volume: _size(volume["soft_bytes"])), 136),
+        _Column("HARD", 5, _of_volume(lambda volume: _size(volume["hard_bytes"])), 136),
+        _Column("LEFT", 5, _of_volume(_left), 80),
+        _Column("FILL/s", 6, _of_volume(_fill), 92),
+        _Column("TO SOFT", 7, _of_volume(lambda volume: until_text(volume["seconds_to_soft"])), 108),
+        _Column("TO HARD", 7, _of_volume(lambda volume: until_text(volume["seconds_to_hard"]))),
         _Column("MODE", 7, lambda row: _mode(row, decided), right=False),
         _Column(
             "APPLIED",
@@ -192,7 +191,7 @@ def _with_names(rows: Iterable[Row]) -> Iterable[Row]:
     before = None
     for row in rows:
         broker_id = row.broker["broker_id"]
-        yield Row(row.broker, row.volume, broker_id != before, row.decides, row.text)
+        yield replace(row, names_broker=broker_id != before)
         before = broker_id
 
 
@@ -261,16 +260,17 @@ def _split(text: str, width: int) -> tuple[str, str]:
     return first, text[len(first) :].strip()
 
 
-def _percent(row: Row) -> str:
-    if row.volume is None or not row.volume["capacity_bytes"]:
-        return ""
-    return f"{100 * row.volume['consumed_bytes'] / row.volume['capacity_bytes']:.1f}%"
+def _of_volume(cell: Callable[[Mapping[str, Any]], Text | str]) -> Callable[[Row], Text | str]:
+    return lambda row: "" if row.volume is None else cell(row.volume)
 
 
-def _left(row: Row) -> Text:
-    if row.volume is None:
-        return Text()
-    headroom = row.volume["headroom"]
+def _percent(volume: Mapping[str, Any]) -> str:
+    capacity_bytes = volume["capacity_bytes"]
+    return f"{100 * volume['consumed_bytes'] / capacity_bytes:.1f}%" if capacity_bytes else ""
+
+
+def _left(volume: Mapping[str, Any]) -> Text:
+    headroom = volume["headroom"]
     if headroom is None:
         return Text("-", style=headroom_style(None))
     percent = 100 * headroom
@@ -279,20 +279,13 @@ def _left(row: Row) -> Text:
     return Text(f"{percent:.0f}%", style=headroom_style(headroom))
 
 
-def _size(row: Row, key: str) -> str:
-    size_bytes = None if row.volume is None else row.volume[key]
-    return "" if row.volume is None else "-" if size_bytes is None else size_text(size_bytes)
+def _size(size_bytes: float | None) -> str:
+    return "-" if size_bytes is None else size_text(size_bytes)
 
 
-def _fill(row: Row) -> str:
-    if row.volume is None:
-        return ""
-    rate = row.volume["fill_bytes_per_second"]
+def _fill(volume: Mapping[str, Any]) -> str:
+    rate = volume["fill_bytes_per_second"]
     return "-" if rate is None else f"{'+' if rate > 0 else ''}{size_text(rate)}"
-
-
-def _until(row: Row, key: str) -> str:
-    return "" if row.volume is None else until_text(row.volume[key])
 
 
 def _mode(row: Row, decided: str | None) -> Text:

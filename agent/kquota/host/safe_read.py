@@ -37,6 +37,11 @@ class Refusal:
     def __str__(self) -> str:
         return self.reason
 
+    @staticmethod
+    def of(cause: Refused, file: str, why: str) -> Refusal:
+        """Return the refusal of a file for a reason that is in its content or its permissions."""
+        return Refusal(cause, f"{file} is refused: {why}")
+
 
 def read_json_object(path: Path, what: str, max_bytes: int = MAX_FILE_BYTES) -> dict[str, object] | Refusal:
     """Read ``path`` as one strict JSON object, or return why not; ``what`` names it in the sentence.

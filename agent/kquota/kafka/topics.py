@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from types import MappingProxyType
 
 from kquota.kafka.admin import TopicFacts
@@ -20,6 +21,16 @@ MAX_RECORD_BYTES = 1_048_576
 _MINUTE_MS = 60_000
 _DAY_MS = 86_400_000
 _UNLIMITED = "-1"
+_OF_BOTH = {
+    "min.insync.replicas": "1",
+    "max.message.bytes": str(MAX_RECORD_BYTES),
+    # The broker's clock, not the agent's: a record of an agent whose clock is wrong must not be refused
+    # (message.timestamp.after.max.ms) nor keep a segment open. Freshness is judged by SnapshotAt.
+    "message.timestamp.type": "LogAppendTime",
+    # Losing the newest records to an unclean leader would bring back verdicts that were taken back.
+    "unclean.leader.election.enable": "false",
+    "compression.type": "producer",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +82,8 @@ def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
         "compact",
         MappingProxyType(
             {
+                **_OF_BOTH,
                 "cleanup.policy": "compact",
-                "min.insync.replicas": "1",
                 # 50 brokers write about 20 kB/s to a partition: a segment closes after some minutes; a
                 # small cluster's by time. So at most a few MiB lie before a starting agent.
                 "segment.bytes": str(4 * 1_048_576),
@@ -81,15 +92,6 @@ def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
                 # How long a tombstone can be read: longer than any agent takes from the first record to the
                 # last.
                 "delete.retention.ms": str(_DAY_MS),
-                "max.message.bytes": str(MAX_RECORD_BYTES),
-                # The broker's clock, not the agent's: a record of an agent whose clock is wrong must not be
-                # refused (message.timestamp.after.max.ms) nor keep a segment open. Freshness is judged by
-                # SnapshotAt.
-                "message.timestamp.type": "LogAppendTime",
-                # Losing the newest records to an unclean leader would bring back verdicts that were taken
-                # back.
-                "unclean.leader.election.enable": "false",
-                "compression.type": "producer",
             }
         ),
     )
@@ -107,18 +109,14 @@ def history_topic(
         "delete",
         MappingProxyType(
             {
+                **_OF_BOTH,
                 "cleanup.policy": "delete",
-                "min.insync.replicas": "1",
                 "retention.ms": str(retention_seconds * 1000),
                 "retention.bytes": str(retention_bytes),
                 # Retention removes whole segments: an eighth of the bound is the most that it can be
                 # overdrawn by.
                 "segment.bytes": str(max(1_048_576, min(64 * 1_048_576, retention_bytes // 8))),
                 "segment.ms": str(_DAY_MS),
-                "max.message.bytes": str(MAX_RECORD_BYTES),
-                "message.timestamp.type": "LogAppendTime",
-                "unclean.leader.election.enable": "false",
-                "compression.type": "producer",
             }
         ),
     )
@@ -175,6 +173,13 @@ def judge(
     created: bool = False,
 ) -> TopicVerdict:
     """Compare a topic with its contract; `brokers` is the number of active brokers."""
+    verdict = partial(
+        TopicVerdict,
+        contract.name,
+        topic_id=facts.topic_id,
+        partitions=len(facts.partitions),
+        replication_factor=facts.replication_factor,
+    )
     policy = settings.get("cleanup.policy", "")
     if {part.strip() for part in policy.split(",")} != {contract.cleanup_policy}:
         sentence = (
@@ -182,17 +187,9 @@ def judge(
             f"and must be exactly {contract.cleanup_policy}; "
             "set it, or delete the topic and let it be created again."
         )
-        return TopicVerdict(
-            contract.name,
-            Verdict.REFUSED,
-            sentence,
-            topic_id=facts.topic_id,
-            partitions=len(facts.partitions),
-            replication_factor=facts.replication_factor,
-            failure=KafkaFailure(Kind.TOPIC_REFUSED, sentence, topic=contract.name),
-        )
+        failure = KafkaFailure(Kind.TOPIC_REFUSED, sentence, topic=contract.name)
+        return verdict(Verdict.REFUSED, sentence, failure=failure)
     problems = dict(_problems(contract, facts, settings, brokers))
-    status = Verdict.CREATED if created else Verdict.OK
     if problems:
         sentence = f"Topic {contract.name} is used, but: {' '.join(problems.values())}"
     else:
@@ -200,15 +197,7 @@ def judge(
             f"Topic {contract.name} {'was created' if created else 'is as it should be'} "
             f"({len(facts.partitions)} partitions, {facts.replication_factor} replicas)."
         )
-    return TopicVerdict(
-        contract.name,
-        status,
-        sentence,
-        problems,
-        facts.topic_id,
-        len(facts.partitions),
-        facts.replication_factor,
-    )
+    return verdict(Verdict.CREATED if created else Verdict.OK, sentence, problems)
 
 
 def _problems(
