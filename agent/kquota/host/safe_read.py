@@ -37,11 +37,6 @@ class Refusal:
     def __str__(self) -> str:
         return self.reason
 
-    @staticmethod
-    def of(cause: Refused, file: str, why: str) -> Refusal:
-        """Return the refusal of a file for a reason that is in its content or its permissions."""
-        return Refusal(cause, f"{file} is refused: {why}")
-
 
 def read_json_object(path: Path, what: str, max_bytes: int = MAX_FILE_BYTES) -> dict[str, object] | Refusal:
     """Read ``path`` as one strict JSON object, or return why not; ``what`` names it in the sentence.
@@ -50,75 +45,53 @@ def read_json_object(path: Path, what: str, max_bytes: int = MAX_FILE_BYTES) -> 
     others can't write, owned by root or by the owner of its directory, which group and others can't
     write either: the rules by which the broker's plug-in accepts the decision file.
     """
+    name = f"the {what} {path}"
     try:
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        return _unopened(path, what, error)
-    try:
-        home = os.fstat(directory)
-        if home.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return Refusal(
-                Refused.DIRECTORY,
-                f"the {what} {path} is refused: its directory can be written by others than its owner"
-                f" (mode {stat.S_IMODE(home.st_mode):04o}; allowed: 0755 or stricter)",
-            )
-        # O_NONBLOCK: opening a fifo must not wait for a writer
-        file = os.open(
-            path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory
-        )
-    except OSError as error:
-        return _unopened(path, what, error)
-    finally:
-        os.close(directory)
-    with os.fdopen(file, "rb") as stream:
-        refusal = _distrust(path, what, os.fstat(file), home, max_bytes)
-        if refusal is not None:
-            return refusal
         try:
-            raw = stream.read(max_bytes + 1)
+            home = os.fstat(directory)
+            if home.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return Refusal(
+                    Refused.DIRECTORY,
+                    f"{name} is refused: its directory can be written by others than its owner"
+                    f" (mode {stat.S_IMODE(home.st_mode):04o}; allowed: 0755 or stricter)",
+                )
+            # O_NONBLOCK: opening a fifo must not wait for a writer
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            file = os.open(path.name, flags, dir_fd=directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            return Refusal(Refused.MISSING, f"there is no {what} at {path}")
+        if error.errno == errno.ELOOP:
+            return Refusal(Refused.NOT_REGULAR, f"{name} is refused: it is a symbolic link")
+        return Refusal(Refused.UNREADABLE, f"{name} can't be opened: {error.strerror}")
+    with os.fdopen(file, "rb") as stream:
+        distrusted = _distrust(os.fstat(file), home, max_bytes)
+        if distrusted is not None:
+            cause, why = distrusted
+            return Refusal(cause, f"{name} is refused: {why}")
+        try:
+            document = parse_json(stream.read(max_bytes + 1), max_bytes)
         except OSError as error:
-            return Refusal(Refused.UNREADABLE, f"the {what} {path} can't be read: {error.strerror}")
-    return _parse(path, what, raw, max_bytes)
-
-
-def _unopened(path: Path, what: str, error: OSError) -> Refusal:
-    if error.errno == errno.ENOENT:
-        return Refusal(Refused.MISSING, f"there is no {what} at {path}")
-    if error.errno == errno.ELOOP:
-        return Refusal(Refused.NOT_REGULAR, f"the {what} {path} is refused: it is a symbolic link")
-    return Refusal(Refused.UNREADABLE, f"the {what} {path} can't be opened: {error.strerror}")
-
-
-def _distrust(
-    path: Path, what: str, file: os.stat_result, home: os.stat_result, max_bytes: int
-) -> Refusal | None:
-    if not stat.S_ISREG(file.st_mode):
-        return Refusal(Refused.NOT_REGULAR, f"the {what} {path} is refused: it is not a regular file")
-    if file.st_uid not in (0, home.st_uid):
-        return Refusal(
-            Refused.OWNER,
-            f"the {what} {path} is refused: it is owned by user {file.st_uid}"
-            f" (allowed: root or the directory's owner, user {home.st_uid})",
-        )
-    if file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return Refusal(
-            Refused.MODE,
-            f"the {what} {path} is refused: others than its owner can write it"
-            f" (mode {stat.S_IMODE(file.st_mode):04o}; allowed: 0644 or stricter)",
-        )
-    if file.st_size > max_bytes:
-        return Refusal(
-            Refused.SIZE,
-            f"the {what} {path} is refused: it holds {file.st_size} bytes (allowed: {max_bytes})",
-        )
-    return None
-
-
-def _parse(path: Path, what: str, raw: bytes, max_bytes: int) -> dict[str, object] | Refusal:
-    try:
-        document = parse_json(raw, max_bytes)
-    except InvalidJson as error:
-        return Refusal(Refused.MALFORMED, f"the {what} {path} is refused: {error}")
+            return Refusal(Refused.UNREADABLE, f"{name} can't be read: {error.strerror}")
+        except InvalidJson as error:
+            return Refusal(Refused.MALFORMED, f"{name} is refused: {error}")
     if not isinstance(document, dict):
-        return Refusal(Refused.MALFORMED, f"the {what} {path} is refused: it is no JSON object")
+        return Refusal(Refused.MALFORMED, f"{name} is refused: it is no JSON object")
     return document
+
+
+def _distrust(file: os.stat_result, home: os.stat_result, max_bytes: int) -> tuple[Refused, str] | None:
+    if not stat.S_ISREG(file.st_mode):
+        return Refused.NOT_REGULAR, "it is not a regular file"
+    if file.st_uid not in (0, home.st_uid):
+        allowed = f"root or the directory's owner, user {home.st_uid}"
+        return Refused.OWNER, f"it is owned by user {file.st_uid} (allowed: {allowed})"
+    if file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = f"mode {stat.S_IMODE(file.st_mode):04o}; allowed: 0644 or stricter"
+        return Refused.MODE, f"others than its owner can write it ({mode})"
+    if file.st_size > max_bytes:
+        return Refused.SIZE, f"it holds {file.st_size} bytes (allowed: {max_bytes})"
+    return None
