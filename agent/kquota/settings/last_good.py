@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -67,15 +68,41 @@ class ConfigurationFile:
 
     def remember(self) -> None:
         """Store the last configuration read as good, in its ``state_dir``; a failure is only logged."""
-        if self._settings is not None:
-            _remember(self._settings.state_dir, self._path, self._text, self._environ)
+        if self._settings is None:
+            return
+        variables = {
+            name: value
+            for name, value in self._environ.items()
+            if name.startswith(ENV_PREFIX)
+            and name not in RESERVED_VARIABLES
+            and not _holds_secret(name, value)
+        }
+        memory = _Memory(str(self._path), _digest(self._text), self._text, variables)
+        file = self._settings.state_dir / FILE_NAME
+        data = json.dumps({"schema_version": 1} | asdict(memory), indent=1).encode() + b"\n"
+        try:
+            if not file.is_file() or file.read_bytes() != data:
+                replace_file(file, data, _MODE)
+        except OSError as error:
+            _log.warning("the good configuration can't be remembered in %s: %s", file, error.strerror)
 
     def last_good(self) -> Settings | None:
-        """Return the configuration that was remembered last, or None at a first start."""
-        for state_dir in self._places():
-            found = _recall(state_dir, self._path, self._environ)
-            if found is not None:
-                return found
+        """Return the configuration that was remembered last, or None at a first start.
+
+        It is read under today's environment, or else under that of its own day.
+        """
+        today = {
+            name: value
+            for name, value in self._environ.items()
+            if not name.startswith(ENV_PREFIX) or _holds_secret(name, value)
+        }
+        for file in self._files():
+            memory = _memory(file)
+            if memory is None or memory.path != str(self._path) or memory.sha256 != _digest(memory.text):
+                continue
+            for environ in (self._environ, today | memory.environment):
+                with suppress(SettingsError):
+                    return load_text(memory.text, self._path, environ)
         return None
 
     def was_good(self) -> bool:
@@ -83,72 +110,30 @@ class ConfigurationFile:
 
         The configuration of then may be of no use today, or damaged: still, this is no first start.
         """
-        return any(_has_memory(state_dir, self._path) for state_dir in self._places())
+        memories = [_memory(file) for file in self._files() if _exists(file)]
+        # The owner of a damaged file is unknown: it may well have belonged to this configuration.
+        return any(memory is None or memory.path == str(self._path) for memory in memories)
 
-    def _places(self) -> Iterable[Path]:
-        named = [] if self._settings is None else [self._settings.state_dir]
-        return dict.fromkeys([*named, *_state_dirs(self._text, self._environ)])
+    def _files(self) -> Iterable[Path]:
+        """Return where the last good configuration may be, the likeliest first, although this one is bad.
 
-
-def _state_dirs(text: str, environ: Mapping[str, str]) -> list[Path]:
-    """Return where the last good configuration may be, the likeliest first, although this one is bad.
-
-    The change that made it bad may have named another directory, too.
-    """
-    line = _STATE_DIR_LINE.search(text)
-    named = (
-        environ.get(f"{ENV_PREFIX}STATE_DIR"),
-        line[1] if line else None,
-        environ.get("STATE_DIRECTORY", "").split(":")[0],  # set by systemd's StateDirectory=
-        str(Settings.model_fields["state_dir"].default),
-    )
-    return [Path(name) for name in named if name]
+        The change that made it bad may have named another directory, too.
+        """
+        line = _STATE_DIR_LINE.search(self._text)
+        named = (
+            None if self._settings is None else self._settings.state_dir,
+            self._environ.get(f"{ENV_PREFIX}STATE_DIR"),
+            line[1] if line else None,
+            self._environ.get("STATE_DIRECTORY", "").split(":")[0],  # set by systemd's StateDirectory=
+            Settings.model_fields["state_dir"].default,
+        )
+        return dict.fromkeys(Path(directory, FILE_NAME) for directory in named if directory)
 
 
-def _remember(state_dir: Path, path: Path, text: str, environ: Mapping[str, str]) -> None:
-    variables = {
-        name: value
-        for name, value in environ.items()
-        if name.startswith(ENV_PREFIX) and name not in RESERVED_VARIABLES and not _holds_secret(name, value)
-    }
-    memory = _Memory(str(path), _digest(text), text, variables)
-    file = state_dir / FILE_NAME
-    data = json.dumps({"schema_version": 1} | asdict(memory), indent=1).encode() + b"\n"
-    try:
-        if file.is_file() and file.read_bytes() == data:
-            return
-        replace_file(file, data, _MODE)
-    except OSError as error:
-        _log.warning("the good configuration can't be remembered in %s: %s", file, error.strerror)
-
-
-def _recall(state_dir: Path, path: Path, environ: Mapping[str, str]) -> Settings | None:
-    """Return the last good configuration, under today's environment or else under that of its own day."""
-    memory = _memory(state_dir / FILE_NAME)
-    if memory is None or memory.path != str(path) or memory.sha256 != _digest(memory.text):
-        return None
-    today = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(ENV_PREFIX) or _holds_secret(name, value)
-    }
-    for day in (environ, today | memory.environment):
-        try:
-            return load_text(memory.text, path, day)
-        except SettingsError:
-            continue
-    return None
-
-
-def _has_memory(state_dir: Path, path: Path) -> bool:
-    file = state_dir / FILE_NAME
-    try:
-        file.lstat()
-    except OSError:
-        return False
-    memory = _memory(file)
-    # The owner of a damaged file is unknown: it may well have belonged to this configuration.
-    return memory is None or memory.path == str(path)
+def _exists(file: Path) -> bool:
+    with suppress(OSError):
+        return bool(file.lstat())
+    return False
 
 
 def _memory(file: Path) -> _Memory | None:

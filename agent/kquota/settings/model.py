@@ -11,32 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from kquota.core.decision import FallbackAction, Mode
 from kquota.core.limits import InvalidLimit, Limit, LimitPair, check_pair
+from kquota.settings import values
 from kquota.settings.kafka_options import KafkaOptions, KafkaSecretsSection, KafkaSection, is_secret
 from kquota.settings.problems import REDACTED, Allowed, Finding, Problem, refuse
-from kquota.settings.values import (
-    AbsolutePath,
-    AbsolutePathOrNone,
-    Boolean,
-    Bytes,
-    FallbackValue,
-    Hours,
-    LimitOrNone,
-    LimitValue,
-    Listen,
-    ListenAddress,
-    LogLevel,
-    LogLevelValue,
-    ModeValue,
-    NodeId,
-    Partitions,
-    Ratio,
-    ReplicationFactor,
-    Seconds,
-    SecondsOrZero,
-    TopicName,
-    VolumePath,
-    exact,
-)
 
 # Two of Kafka's times must pass well before silence counts as "undetermined" and holds the whole cluster:
 # broker.session.timeout.ms (default 9 s), until a dead host is fenced, and replica.lag.time.max.ms (default
@@ -61,32 +38,32 @@ class _Section(BaseModel):
 class BrokerSection(_Section):
     """The broker on the agent's host."""
 
-    server_properties: AbsolutePath
-    node_id: NodeId = None
+    server_properties: values.AbsolutePath
+    node_id: values.NodeId = None
 
 
 class UsageTopicSection(_Section):
     """The compacted topic of usage records."""
 
-    name: TopicName = "__kquota_volume_usage"
-    partitions: Partitions = None
-    replication_factor: ReplicationFactor = None
+    name: values.TopicName = "__kquota_volume_usage"
+    partitions: values.Partitions = None
+    replication_factor: values.ReplicationFactor = None
 
 
 class HistoryTopicSection(_Section):
     """The bounded topic of history records."""
 
-    name: TopicName = "__kquota_history"
-    partitions: Partitions = None
-    replication_factor: ReplicationFactor = None
-    retention_hours: Hours = 720
-    retention_bytes: Bytes = 1_073_741_824
+    name: values.TopicName = "__kquota_history"
+    partitions: values.Partitions = None
+    replication_factor: values.ReplicationFactor = None
+    retention_hours: values.Hours = 720
+    retention_bytes: values.Bytes = 1_073_741_824
 
 
 class TopicsSection(_Section):
     """The agent's topics; ``create`` decides whether a missing one is created."""
 
-    create: Boolean = True
+    create: values.Boolean = True
     usage: UsageTopicSection = UsageTopicSection()
     history: HistoryTopicSection = HistoryTopicSection()
 
@@ -94,17 +71,17 @@ class TopicsSection(_Section):
 class VolumeLimitsSection(_Section):
     """Limits of one volume; a missing limit is the broker's."""
 
-    hard: LimitOrNone = None
-    soft: LimitOrNone = None
+    hard: values.LimitOrNone = None
+    soft: values.LimitOrNone = None
 
 
 class LimitsSection(_Section):
     """Limits of this broker, and per volume (by a path on it) where they differ."""
 
-    hard: LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 5})
-    soft: LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 15})
+    hard: values.LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 5})
+    soft: values.LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 15})
     volumes: Annotated[
-        dict[VolumePath, VolumeLimitsSection],
+        dict[values.VolumePath, VolumeLimitsSection],
         Allowed("a mapping of paths, one of each volume (its mount point or a log dir), to hard and soft"),
     ] = {}
 
@@ -139,14 +116,14 @@ class LimitsSection(_Section):
 class MetricsSection(_Section):
     """Where the agent's Prometheus endpoint listens."""
 
-    listen: Listen = ListenAddress("127.0.0.1", 9464)
-    web_config_file: AbsolutePathOrNone = None
+    listen: values.Listen = values.ListenAddress("127.0.0.1", 9464)
+    web_config_file: values.AbsolutePathOrNone = None
 
 
 class LogSection(_Section):
     """The settings of logging."""
 
-    level: LogLevelValue = LogLevel.INFO
+    level: values.LogLevelValue = values.LogLevel.INFO
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +147,21 @@ class Settings(BaseModel):
     kafka_secrets: KafkaSecretsSection = {}
     topics: TopicsSection = TopicsSection()
     limits: LimitsSection = LimitsSection()
-    release_margin_ratio: Ratio = Field(default_factory=lambda: exact("0.1"))
-    mode: ModeValue = Mode.OBSERVE
-    fallback_action: FallbackValue = FallbackAction.PAUSE
-    interval_seconds: Seconds = 5.0
-    sample_interval_seconds: Seconds = 0.2
-    staleness_seconds: Seconds = 60.0
-    join_grace_seconds: SecondsOrZero = 60.0
-    future_tolerance_seconds: SecondsOrZero = 30.0
-    lease_seconds: Seconds = 30.0
-    hang_seconds: Seconds = 5.0
-    brokers_interval_seconds: Seconds = 1.0
-    history_interval_seconds: Seconds = 30.0
-    decision_file: AbsolutePath = Path("/run/kquota/decision.json")
-    applied_file: AbsolutePath = Path("/run/kquota-broker/applied.json")
-    state_dir: AbsolutePath = Path("/var/lib/kquota")
+    release_margin_ratio: values.Ratio = Field(default_factory=lambda: values.exact("0.1"))
+    mode: values.ModeValue = Mode.OBSERVE
+    fallback_action: values.FallbackValue = FallbackAction.PAUSE
+    interval_seconds: values.Seconds = 5.0
+    sample_interval_seconds: values.Seconds = 0.2
+    staleness_seconds: values.Seconds = 60.0
+    join_grace_seconds: values.SecondsOrZero = 60.0
+    future_tolerance_seconds: values.SecondsOrZero = 30.0
+    lease_seconds: values.Seconds = 30.0
+    hang_seconds: values.Seconds = 5.0
+    brokers_interval_seconds: values.Seconds = 1.0
+    history_interval_seconds: values.Seconds = 30.0
+    decision_file: values.AbsolutePath = Path("/run/kquota/decision.json")
+    applied_file: values.AbsolutePath = Path("/run/kquota-broker/applied.json")
+    state_dir: values.AbsolutePath = Path("/var/lib/kquota")
     metrics: MetricsSection = MetricsSection()
     log: LogSection = LogSection()
 
