@@ -19,7 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
 from kquota.kafka.client import RotatingClient, end_admin_client
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.credentials import ClientCertificate
-from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
+from kquota.kafka.errors import KafkaFailure, Kind, Operation
 
 T = TypeVar("T")
 
@@ -48,21 +48,18 @@ class TopicFacts:
 
 
 class Pending(Generic[T]):
-    """A request in flight. Its outcome is a value: the answer, or a KafkaFailure; it never raises."""
+    """A request in flight. Its outcome is a value: the answer, or a KafkaFailure; it never raises.
 
-    def __init__(
-        self, future: Future[Any] | KafkaFailure, finish: Callable[[Future[Any]], T | KafkaFailure]
-    ) -> None:
+    `result` waits for it, no longer than the connection's request timeout and a second.
+    """
+
+    def __init__(self, result: Callable[[], T | KafkaFailure], future: Future[Any] | None = None) -> None:
         self._future = future
-        self._finish = finish
+        self.result = result
 
     def done(self) -> bool:
         """Whether result() would return at once."""
-        return isinstance(self._future, KafkaFailure) or self._future.done()
-
-    def result(self) -> T | KafkaFailure:
-        """Wait for the outcome, no longer than the connection's request timeout and a second."""
-        return self._future if isinstance(self._future, KafkaFailure) else self._finish(self._future)
+        return self._future is None or self._future.done()
 
 
 class AdminConnection:
@@ -185,49 +182,39 @@ class AdminConnection:
     ) -> Pending[Any]:
         self._client.refresh()
         client = self._client.current()
+        closed = KafkaFailure(Kind.OTHER, "The connection to the cluster is closed.", operation, topic)
         if client is None:
-            return Pending(self._client.problem or _closed(operation, topic), _never)
+            problem = self._client.problem or closed
+            return Pending(lambda: problem)
 
-        def finish(future: Future[Any]) -> Any:
+        def failed(cause: KafkaError) -> KafkaFailure:
+            _poll(client)
+            return self._client.failure(cause, operation, topic)
+
+        def result() -> Any:
             try:
                 answer = future.result(self._timeout_seconds + 1.0)
-            except (FutureTimeoutError, KafkaException) as error:
-                _poll(client)
-                if isinstance(error, KafkaException):
-                    cause = error.args[0]
-                else:
-                    cause = KafkaError(KafkaError._TIMED_OUT, "no answer")
-                if accept is not None and cause.code() == accept:
-                    return None
-                return self._failure(cause, operation, topic)
+            except FutureTimeoutError:
+                return failed(KafkaError(KafkaError._TIMED_OUT, "no answer"))
+            except KafkaException as error:
+                cause = error.args[0]
+                return None if accept is not None and cause.code() == accept else failed(cause)
             self._client.errors.contact()
             return read(answer)
 
         try:
-            return Pending(start(client), finish)
+            future = start(client)
         except KafkaException as error:
-            _poll(client)
-            return Pending(self._failure(error.args[0], operation, topic), _never)
+            failure = failed(error.args[0])
+            return Pending(lambda: failure)
         except RuntimeError:  # another thread has ended this client meanwhile
-            return Pending(_closed(operation, topic), _never)
-
-    def _failure(self, error: KafkaError, operation: Operation, topic: str | None) -> KafkaFailure:
-        certificate = self._client.client_certificate()
-        failure = classify(error, operation=operation, topic=topic, certificate=certificate)
-        return self._client.errors.explain(failure)
+            return Pending(lambda: closed)
+        return Pending(result, future)
 
 
 def _poll(client: AdminClient) -> None:
     with suppress(RuntimeError):  # another thread has ended this client meanwhile
         client.poll(0)
-
-
-def _never(_future: Future[Any]) -> KafkaFailure:
-    raise AssertionError("a request that was never sent has no answer")
-
-
-def _closed(operation: Operation, topic: str | None) -> KafkaFailure:
-    return KafkaFailure(Kind.OTHER, "The connection to the cluster is closed.", operation, topic)
 
 
 def _at_once(answer: Any) -> Future[Any]:

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from kquota.kafka.config import ClientProperties, ConfigurationError, Role
 from kquota.kafka.credentials import FILE_PROPERTIES, ClientCertificate, CredentialFiles
-from kquota.kafka.errors import KafkaFailure, Kind, classify
+from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
 
 _LIBRDKAFKA = logging.getLogger("kquota.kafka.librdkafka")
 
@@ -182,6 +182,11 @@ class RotatingClient(Generic[C]):
     def client_certificate(self) -> ClientCertificate | None:
         """Our own certificate as it is on disk now."""
         return self._files.client_certificate()
+
+    def failure(self, error: KafkaError, operation: Operation, topic: str | None) -> KafkaFailure:
+        """The reason why a request failed: `error`, or the broken connection behind it where there is one."""
+        failure = classify(error, operation=operation, topic=topic, certificate=self.client_certificate())
+        return self.errors.explain(failure)
 
     def current(self) -> C | None:
         """The client to use now; None when none could be built yet (see `problem`), or after close()."""

@@ -119,9 +119,7 @@ class TopicProducer:
 
     def failure(self, error: KafkaError) -> KafkaFailure:
         """`error` in plain words, with the broken connection behind it where there is one."""
-        certificate = self._client.client_certificate()
-        failure = classify(error, operation=Operation.WRITE, topic=self._topic, certificate=certificate)
-        return self._client.errors.explain(failure)
+        return self._client.failure(error, Operation.WRITE, self._topic)
 
     def _refusal(self, error: KafkaError) -> KafkaFailure:
         """Why librdkafka does not take a record.

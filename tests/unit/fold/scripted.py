@@ -151,4 +151,4 @@ def facts(topic_id: str, partitions: set[int]) -> TopicFacts:
 def _done(value: Any) -> Pending[Any]:
     future: Future[Any] = Future()
     future.set_result(value)
-    return Pending(future, lambda answered: answered.result())
+    return Pending(future.result, future)

@@ -34,7 +34,7 @@ class Admin:
 
     def _ask(self, about: object) -> Pending[Any]:
         self.open[about] = Future()
-        return Pending(self.open[about], lambda answered: answered.result())
+        return Pending(self.open[about].result, self.open[about])
 
     def answer(self, about: object, value: object) -> None:
         self.open.pop(about).set_result(value)

@@ -104,7 +104,7 @@ class Log:
 def _done(value: Any) -> Pending[Any]:
     future: Future[Any] = Future()
     future.set_result(value)
-    return Pending(future, lambda answered: answered.result())
+    return Pending(future.result, future)
 
 
 @pytest.fixture
