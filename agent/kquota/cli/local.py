@@ -35,6 +35,10 @@ from kquota.write.agent_state import FILE_NAME, AgentStateFile
 
 config_app = typer.Typer(help="Check or show the agent's configuration.", no_args_is_help=True)
 _LOOK_SECONDS = 6.0
+_SHOWN = (
+    *("volume_id", "mount_point", "fs_type", "log_dirs", "limits_path", "role", "status", "reason"),
+    *("capacity_bytes", "consumed_bytes"),
+)
 
 
 def decision(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
@@ -155,18 +159,9 @@ def _volume_document(volume: VolumeObservation, settings: Settings) -> dict[str,
     bounds = None
     if volume.capacity_bytes is not None:
         bounds = settings.limits.pair(volume.limits_path).bounds(volume.capacity_bytes)
-    return {
-        "volume": volume.name,
-        "volume_id": volume.volume_id,
-        "mount_point": volume.mount_point,
-        "fs_type": volume.fs_type,
-        "log_dirs": list(volume.log_dirs),
-        "limits_path": volume.limits_path,
-        "role": volume.role,
-        "status": volume.status,
-        "reason": volume.reason,
-        "capacity_bytes": volume.capacity_bytes,
-        "consumed_bytes": volume.consumed_bytes,
+    document: dict[str, Any] = {"volume": volume.name}
+    document |= {name: getattr(volume, name) for name in _SHOWN}
+    return document | {
         "soft_bytes": None if bounds is None else int(bounds.soft_bytes),
         "hard_bytes": None if bounds is None else int(bounds.hard_bytes),
     }
