@@ -59,12 +59,7 @@ def show(
 @topics_app.command("total")
 def total(rate: RateArgument, file: FileOption = DEFAULT_FILE) -> None:
     """Set the broker's threshold, of all topics together."""
-
-    def change(present: TopicThresholds | None) -> TopicThresholds:
-        bytes_per_second = parse_rate(rate)
-        return TopicThresholds(bytes_per_second) if present is None else present.with_total(bytes_per_second)
-
-    _change(file, change)
+    _change(file, lambda present: (present or TopicThresholds(0)).with_total(parse_rate(rate)))
 
 
 @topics_app.command("set")

@@ -7,7 +7,6 @@ that kquota itself depends on. `settings.kafka_options` refuses the last in the 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
 
 class Role(StrEnum):
@@ -26,33 +25,23 @@ class ConfigurationError(ValueError):
 # A broker's restart must be felt for a second at most, so connections are tried again at least once a second.
 # Timeouts are well below the staleness threshold: a broker that hangs is given up while its last record is
 # fresh.
-DEFAULT_PROPERTIES: Mapping[str, str] = MappingProxyType(
-    {
-        "reconnect.backoff.ms": "250",
-        "reconnect.backoff.max.ms": "1000",
-        "retry.backoff.ms": "100",
-        "retry.backoff.max.ms": "1000",
-        "socket.connection.setup.timeout.ms": "5000",
-        "socket.timeout.ms": "10000",
-        "socket.keepalive.enable": "true",
-        "topic.metadata.refresh.interval.ms": "30000",
-        "topic.metadata.refresh.fast.interval.ms": "100",
-        # A topic that was deleted is reported as missing within two seconds; it is created by us, not by
-        # waiting.
-        "topic.metadata.propagation.max.ms": "2000",
-        "metadata.recovery.rebootstrap.trigger.ms": "30000",
-        # Client telemetry (KIP-714) belongs to applications; the agent has metrics of its own.
-        "enable.metrics.push": "false",
-    }
-)
-
-ALWAYS_SET: Mapping[str, str] = MappingProxyType(
-    {
-        # A producer asks for missing topics to be created by default, with the broker's default cleanup
-        # policy.
-        "allow.auto.create.topics": "false",
-    }
-)
+DEFAULT_PROPERTIES: Mapping[str, str] = {
+    "reconnect.backoff.ms": "250",
+    "reconnect.backoff.max.ms": "1000",
+    "retry.backoff.ms": "100",
+    "retry.backoff.max.ms": "1000",
+    "socket.connection.setup.timeout.ms": "5000",
+    "socket.timeout.ms": "10000",
+    "socket.keepalive.enable": "true",
+    "topic.metadata.refresh.interval.ms": "30000",
+    "topic.metadata.refresh.fast.interval.ms": "100",
+    # A topic that was deleted is reported as missing within two seconds; it is created by us, not by
+    # waiting.
+    "topic.metadata.propagation.max.ms": "2000",
+    "metadata.recovery.rebootstrap.trigger.ms": "30000",
+    # Client telemetry (KIP-714) belongs to applications; the agent has metrics of its own.
+    "enable.metrics.push": "false",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +55,8 @@ class ClientProperties:
 
     def for_role(self, role: Role, own: Mapping[str, str] | None = None) -> dict[str, str]:
         """All properties of the client for `role`; `own` are those that the role's code depends on."""
-        ours = {**ALWAYS_SET, **(own or {}), "client.id": self.client_id(role)}
+        # A producer asks for missing topics to be created by default, with the default cleanup policy.
+        ours = {"allow.auto.create.topics": "false", **(own or {}), "client.id": self.client_id(role)}
         return {**DEFAULT_PROPERTIES, **self.properties, **ours}
 
     def client_id(self, role: Role) -> str:

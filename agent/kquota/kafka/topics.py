@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from types import MappingProxyType
 
 from kquota.kafka.admin import TopicFacts
 from kquota.kafka.errors import KafkaFailure, Kind
-from kquota.settings.model import HistoryTopicSection, TopicsSection, UsageTopicSection
+from kquota.settings.model import TopicsSection
 
 USAGE_TOPIC = "__kquota_volume_usage"
 HISTORY_TOPIC = "__kquota_history"
@@ -35,14 +34,13 @@ _OF_BOTH = {
 
 @dataclass(frozen=True, slots=True)
 class TopicContract:
-    """The settings that a topic must have. `cleanup_policy` decides whether it is accepted, the rest is for
+    """The settings that a topic must have. Its cleanup.policy decides whether it is accepted, the rest is for
     its creation.
 
     `partitions` and `replication_factor` are None where they follow from the number of brokers.
     """
 
     name: str
-    cleanup_policy: str
     settings: Mapping[str, str]
     partitions: int | None = None
     replication_factor: int | None = None
@@ -56,7 +54,7 @@ class TopicContract:
         return replicas_for(brokers) if self.replication_factor is None else self.replication_factor
 
 
-def topics_as_configured(topics: TopicsSection) -> tuple[TopicContract, TopicContract]:
+def topics_as_configured(topics: TopicsSection) -> tuple[TopicContract, ...]:
     """The usage and the history topic as the configuration has them."""
     usage, history = topics.usage, topics.history
     bounded = history_topic(
@@ -64,11 +62,10 @@ def topics_as_configured(topics: TopicsSection) -> tuple[TopicContract, TopicCon
         retention_seconds=history.retention_hours * 3600,
         retention_bytes=history.retention_bytes,
     )
-    return _sized(usage_topic(usage.name), usage), _sized(bounded, history)
-
-
-def _sized(contract: TopicContract, section: UsageTopicSection | HistoryTopicSection) -> TopicContract:
-    return replace(contract, partitions=section.partitions, replication_factor=section.replication_factor)
+    return tuple(
+        replace(contract, partitions=section.partitions, replication_factor=section.replication_factor)
+        for contract, section in ((usage_topic(usage.name), usage), (bounded, history))
+    )
 
 
 def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
@@ -77,24 +74,19 @@ def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
     A new agent reads all of it before it decides, so it is kept as small as its live keys: segments are
     short (only a closed segment is compacted) and compacted as soon as a tenth of the log is dirty.
     """
-    return TopicContract(
-        name,
-        "compact",
-        MappingProxyType(
-            {
-                **_OF_BOTH,
-                "cleanup.policy": "compact",
-                # 50 brokers write about 20 kB/s to a partition: a segment closes after some minutes; a
-                # small cluster's by time. So at most a few MiB lie before a starting agent.
-                "segment.bytes": str(4 * 1_048_576),
-                "segment.ms": str(30 * _MINUTE_MS),
-                "min.cleanable.dirty.ratio": "0.1",
-                # How long a tombstone can be read: longer than any agent takes from the first record to the
-                # last.
-                "delete.retention.ms": str(_DAY_MS),
-            }
-        ),
-    )
+    settings = {
+        **_OF_BOTH,
+        "cleanup.policy": "compact",
+        # 50 brokers write about 20 kB/s to a partition: a segment closes after some minutes; a
+        # small cluster's by time. So at most a few MiB lie before a starting agent.
+        "segment.bytes": str(4 * 1_048_576),
+        "segment.ms": str(30 * _MINUTE_MS),
+        "min.cleanable.dirty.ratio": "0.1",
+        # How long a tombstone can be read: longer than any agent takes from the first record to the
+        # last.
+        "delete.retention.ms": str(_DAY_MS),
+    }
+    return TopicContract(name, settings)
 
 
 def history_topic(
@@ -104,22 +96,17 @@ def history_topic(
 
     It lies on the very disks that kquota guards; to keep more, read it away.
     """
-    return TopicContract(
-        name,
-        "delete",
-        MappingProxyType(
-            {
-                **_OF_BOTH,
-                "cleanup.policy": "delete",
-                "retention.ms": str(retention_seconds * 1000),
-                "retention.bytes": str(retention_bytes),
-                # Retention removes whole segments: an eighth of the bound is the most that it can be
-                # overdrawn by.
-                "segment.bytes": str(max(1_048_576, min(64 * 1_048_576, retention_bytes // 8))),
-                "segment.ms": str(_DAY_MS),
-            }
-        ),
-    )
+    settings = {
+        **_OF_BOTH,
+        "cleanup.policy": "delete",
+        "retention.ms": str(retention_seconds * 1000),
+        "retention.bytes": str(retention_bytes),
+        # Retention removes whole segments: an eighth of the bound is the most that it can be
+        # overdrawn by.
+        "segment.bytes": str(max(1_048_576, min(64 * 1_048_576, retention_bytes // 8))),
+        "segment.ms": str(_DAY_MS),
+    }
+    return TopicContract(name, settings)
 
 
 class Verdict(StrEnum):
@@ -180,11 +167,11 @@ def judge(
         partitions=len(facts.partitions),
         replication_factor=facts.replication_factor,
     )
-    policy = settings.get("cleanup.policy", "")
-    if {part.strip() for part in policy.split(",")} != {contract.cleanup_policy}:
+    policy, wanted = settings.get("cleanup.policy", ""), contract.settings["cleanup.policy"]
+    if {part.strip() for part in policy.split(",")} != {wanted}:
         sentence = (
             f"Topic {contract.name} is refused: its cleanup.policy is {policy or 'unknown'}, "
-            f"and must be exactly {contract.cleanup_policy}; "
+            f"and must be exactly {wanted}; "
             "set it, or delete the topic and let it be created again."
         )
         failure = KafkaFailure(Kind.TOPIC_REFUSED, sentence, topic=contract.name)
@@ -228,8 +215,8 @@ def _problems(
             f"max.message.bytes is {largest}: every agent must hold such a record in memory; "
             f"set {MAX_RECORD_BYTES}.",
         )
-    for name in ("retention.ms", "retention.bytes") if contract.cleanup_policy == "delete" else ():
-        if settings.get(name) == _UNLIMITED:
+    for name in ("retention.ms", "retention.bytes"):
+        if name in contract.settings and settings.get(name) == _UNLIMITED:
             yield name, f"{name} is unlimited: it fills the disks it reports on."
     if facts.leaderless:
         yield "leaders", f"{len(facts.leaderless)} of its partitions have no leader."

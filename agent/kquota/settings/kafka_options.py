@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import PlainValidator, ValidationInfo
 
@@ -44,6 +44,7 @@ OWNED_NAMES: Mapping[str, str] = {name: why for why, names in _OWNED.items() for
 
 _SECRET_PARTS = ("password", "passphrase", "secret", "private.key", "key.pem")
 SECRET_REFERENCE = "the absolute path of a file, or the name of a systemd credential (LoadCredential=)"
+_SERVERS = "host:port of one or more brokers, separated by commas: the listener for internal clients"
 _MAX_SECRET_BYTES = 64 * 1024
 # paths and file names that only sound like secrets
 _HARMLESS_ENDS = (".location", ".file", ".path", ".url")
@@ -75,27 +76,23 @@ class KafkaOptions(dict[str, str]):
 def _read_options(value: object) -> KafkaOptions:
     if isinstance(value, KafkaOptions):
         return value
-    if not isinstance(value, Mapping):
-        raise ValueError
-    findings: list[Finding] = []
-    options: dict[str, str] = {}
-    for name, setting in value.items():
-        finding = _owned(str(name)) or _no_scalar(str(name), setting)
-        if finding is None:
-            options[str(name)] = _scalar_text(setting)
-        else:
-            findings.append(finding)
+    options, findings = _read_each(value, _option)
     if not any(options.get(name) for name in ("bootstrap.servers", "metadata.broker.list")):
-        findings.append(
-            Finding(
-                ("bootstrap.servers",),
-                "is missing",
-                "host:port of one or more brokers, separated by commas: the listener for internal clients",
-            )
-        )
+        findings.append(Finding(("bootstrap.servers",), "is missing", _SERVERS))
     if findings:
         refuse(findings)
     return KafkaOptions(options)
+
+
+def _read_each(
+    value: object, read: Callable[[str, object], str | Finding]
+) -> tuple[dict[str, str], list[Finding]]:
+    """Return what ``read`` makes of each entry whose name operators may set, and all findings."""
+    if not isinstance(value, Mapping):
+        raise ValueError
+    found = {str(name): _owned(str(name)) or read(str(name), entry) for name, entry in value.items()}
+    findings = [one for one in found.values() if isinstance(one, Finding)]
+    return {name: one for name, one in found.items() if not isinstance(one, Finding)}, findings
 
 
 def _owned(name: str) -> Finding | None:
@@ -105,34 +102,24 @@ def _owned(name: str) -> Finding | None:
     return Finding((name,), f"is set by kquota itself ({reason})", "leave it out")
 
 
-def _no_scalar(name: str, value: object) -> Finding | None:
-    if isinstance(value, str | bool | int | float | Decimal):
-        return None
+def _option(name: str, value: object) -> str | Finding:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float | Decimal):
+        return str(value)
     shown = REDACTED if is_secret(name) else show(value)
     return Finding((name,), f"is {shown}", "a text, a number, true or false", shown)
 
 
-def _scalar_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _read_references(value: object, info: ValidationInfo) -> dict[str, str]:
     """Check the references, and put the secrets behind them into the context, if it has a place for them."""
-    if not isinstance(value, Mapping):
-        raise ValueError
-    findings: list[Finding] = []
-    secrets: dict[str, str] = {}
-    for name, reference in value.items():
-        found = _owned(str(name)) or _secret_behind(str(name), reference, info.context or {})
-        if isinstance(found, Finding):
-            findings.append(found)
-        else:
-            secrets[str(name)] = found
+    context = info.context or {}
+    secrets, findings = _read_each(value, lambda name, reference: _secret_behind(name, reference, context))
     if findings:
         refuse(findings)
-    if info.context:
-        info.context["secrets"].update(secrets)
-    return dict(value)
+    if context:
+        context["secrets"].update(secrets)
+    return dict(cast("Mapping[str, str]", value))
 
 
 def _secret_behind(name: str, reference: object, context: Mapping[str, Any]) -> str | Finding:
