@@ -144,18 +144,16 @@ def read_applied_state(
         applied = parse_applied_state(document)
     except MalformedDocument as error:
         return AppliedUnknown(UnknownCause.MALFORMED, f"the {_WHAT} {path} is refused: {error}")
-    if applied.boot_id != now.boot_id:
-        return AppliedUnknown(
-            UnknownCause.OTHER_BOOT, f"the {_WHAT} {path} is from another boot of this host"
-        )
-    if applied.broker_id != broker_id or (
-        None not in (cluster_id, applied.cluster_id) and applied.cluster_id != cluster_id
-    ):
-        whose = f"broker {applied.broker_id} of cluster {printable(applied.cluster_id or 'unknown')}"
-        return AppliedUnknown(UnknownCause.OTHER_BROKER, f"the {_WHAT} {path} is from {whose}")
+    whose = f"broker {applied.broker_id} of cluster {printable(applied.cluster_id or 'unknown')}"
+    other_cluster = None not in (cluster_id, applied.cluster_id) and applied.cluster_id != cluster_id
     age_seconds = applied.age_seconds(now)
-    if age_seconds > max_age_seconds:
-        return AppliedUnknown(UnknownCause.STALE, f"the {_WHAT} {path} is {age_seconds:.0f} s old")
+    for unfit, cause, why in (
+        (applied.boot_id != now.boot_id, UnknownCause.OTHER_BOOT, "from another boot of this host"),
+        (applied.broker_id != broker_id or other_cluster, UnknownCause.OTHER_BROKER, f"from {whose}"),
+        (age_seconds > max_age_seconds, UnknownCause.STALE, f"{age_seconds:.0f} s old"),
+    ):
+        if unfit:
+            return AppliedUnknown(cause, f"the {_WHAT} {path} is {why}")
     return applied
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from kquota.kafka.admin import AdminConnection, Pending
@@ -31,6 +32,7 @@ class TopicCheck:
     ) -> None:
         self._admin = admin
         self._contract = contract
+        self._verdict = partial(TopicVerdict, contract.name)
         self._create = create
         self._settle_seconds = settle_seconds
         self._clock = clock
@@ -49,15 +51,13 @@ class TopicCheck:
             if facts.kind is not Kind.TOPIC_MISSING:
                 return self._unknown(facts)
             if not self._create:
-                return TopicVerdict(name, Verdict.ABSENT, facts.sentence, failure=facts)
+                return self._verdict(Verdict.ABSENT, facts.sentence, failure=facts)
             if not settled:
-                return TopicVerdict(
-                    name,
-                    Verdict.ABSENT,
+                sentence = (
                     f"Topic {name} does not exist; it is created once the same brokers have been seen "
-                    f"for {self._settle_seconds:g} s.",
-                    failure=facts,
+                    f"for {self._settle_seconds:g} s."
                 )
+                return self._verdict(Verdict.ABSENT, sentence, failure=facts)
             failure = self._create_for(len(cluster.broker_ids))
             if failure is not None:
                 return failure
@@ -87,9 +87,8 @@ class TopicCheck:
         if failure is None:
             return None
         if failure.kind is Kind.TOPIC_REFUSED:
-            return TopicVerdict(self._contract.name, Verdict.ABSENT, failure.sentence, failure=failure)
-        return TopicVerdict(
-            self._contract.name,
+            return self._verdict(Verdict.ABSENT, failure.sentence, failure=failure)
+        return self._verdict(
             Verdict.ABSENT if failure.kind is Kind.ACL_DENIED else Verdict.UNKNOWN,
             f"Topic {self._contract.name} does not exist and could not be created: {failure.sentence}",
             failure=failure,
@@ -108,13 +107,8 @@ class TopicCheck:
 
     def _unknown(self, failure: KafkaFailure, topic_id: str | None = None) -> TopicVerdict:
         asked = "settings" if failure.operation is Operation.DESCRIBE_CONFIGS else "state"
-        return TopicVerdict(
-            self._contract.name,
-            Verdict.UNKNOWN,
-            f"The {asked} of topic {self._contract.name} cannot be learnt: {failure.sentence}",
-            topic_id=topic_id,
-            failure=failure,
-        )
+        sentence = f"The {asked} of topic {self._contract.name} cannot be learnt: {failure.sentence}"
+        return self._verdict(Verdict.UNKNOWN, sentence, topic_id=topic_id, failure=failure)
 
 
 class TopicWatch(Watch):

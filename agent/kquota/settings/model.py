@@ -21,6 +21,12 @@ from kquota.settings.problems import REDACTED, Allowed, Finding, Problem, refuse
 SAFE_STALENESS_SECONDS = 40
 # A third of the unit's WatchdogSec: systemd ends an agent that completes no cycle for this long.
 MAX_SAMPLE_INTERVAL_SECONDS = 10.0
+_LONGER = (
+    ("staleness_seconds", "interval_seconds", "or every record would be stale"),
+    ("lease_seconds", "interval_seconds", "or the lease would run out between two decisions"),
+    ("lease_seconds", "hang_seconds", "or a hung volume would let the lease run out"),
+    ("staleness_seconds", "hang_seconds", "or a hung volume would make records stale"),
+)
 SourceOf = Callable[[Sequence[str]], str]
 """Returns the source of a key: file and line, or the variable."""
 
@@ -170,13 +176,11 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _keys_fit_together(self) -> Self:
+        pairs = [(key, getattr(self, key), than, getattr(self, than), why) for key, than, why in _LONGER]
         findings = [
-            *self._longer("staleness_seconds", "interval_seconds", "or every record would be stale"),
-            *self._longer(
-                "lease_seconds", "interval_seconds", "or the lease would run out between two decisions"
-            ),
-            *self._longer("lease_seconds", "hang_seconds", "or a hung volume would let the lease run out"),
-            *self._longer("staleness_seconds", "hang_seconds", "or a hung volume would make records stale"),
+            Finding((key,), f"is {value:g}", f"more than {than}, {bound:g}: {why}", f"{value:g}")
+            for key, value, than, bound, why in pairs
+            if value <= bound
         ]
         most = MAX_SAMPLE_INTERVAL_SECONDS
         if self.sample_interval_seconds > min(self.interval_seconds, most):
@@ -203,12 +207,6 @@ class Settings(BaseModel):
         if findings:
             refuse(findings)
         return self
-
-    def _longer(self, key: str, than: str, why: str) -> list[Finding]:
-        value, bound = getattr(self, key), getattr(self, than)
-        if value > bound:
-            return []
-        return [Finding((key,), f"is {value:g}", f"more than {than}, {bound:g}: {why}", f"{value:g}")]
 
     def problem(self, key: Sequence[str], wrong: str, allowed: str) -> Problem:
         """Return that a key can't be used on this host, with the place that it is from."""

@@ -78,6 +78,12 @@ def _or_none(convert: Callable[[T], object]) -> Callable[[T | None], object]:
     return lambda value: None if value is None else convert(value)
 
 
+def _integer(minimum: int, maximum: int, what: str = "an integer", *, null: str | None = None) -> Value:
+    """Return the mark of an integer, or, with the meaning of ``null``, of an integer or null."""
+    text, read = f"{what} between {minimum} and {maximum}", _number(minimum, maximum, _whole)
+    return Value(text, read) if null is None else Value(f"{text}; or null, {null}", _or_none(read))
+
+
 def _one_of(choices: type[StrEnum], *, any_case: bool = False) -> Callable[[object], StrEnum]:
     def read(value: object) -> StrEnum:
         text = value if isinstance(value, str) else ""
@@ -214,31 +220,11 @@ LogLevelValue = Annotated[
     LogLevel, Value("DEBUG, INFO, WARNING or ERROR", _one_of(LogLevel, any_case=True), str)
 ]
 NodeId = Annotated[
-    int | None,
-    Value(
-        "a node id: an integer between 0 and 2147483647; or null, to read it from server.properties",
-        _or_none(_number(0, 2**31 - 1, _whole)),
-    ),
+    int | None, _integer(0, 2**31 - 1, "a node id: an integer", null="to read it from server.properties")
 ]
-Partitions = Annotated[
-    int | None,
-    Value(
-        "an integer between 1 and 10000; or null, for one per 50 brokers",
-        _or_none(_number(1, 10_000, _whole)),
-    ),
-]
+Partitions = Annotated[int | None, _integer(1, 10_000, null="for one per 50 brokers")]
 ReplicationFactor = Annotated[
-    int | None,
-    Value(
-        "an integer between 1 and 32767; or null, for 3 or the number of brokers where that is less",
-        _or_none(_number(1, 32_767, _whole)),
-    ),
+    int | None, _integer(1, 32_767, null="for 3 or the number of brokers where that is less")
 ]
-Hours = Annotated[int, Value("an integer of hours between 1 and 1000000", _number(1, 1_000_000, _whole))]
-Bytes = Annotated[
-    int,
-    Value(
-        "an integer of bytes between 1048576 and 9223372036854775807",
-        _number(1_048_576, 2**63 - 1, _whole),
-    ),
-]
+Hours = Annotated[int, _integer(1, 1_000_000, "an integer of hours")]
+Bytes = Annotated[int, _integer(1_048_576, 2**63 - 1, "an integer of bytes")]
