@@ -114,7 +114,7 @@ class AppliedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written(AppliedState):
-    """The fields of the file that only the plug-in's operators use, too."""
+    """The whole file: it must have these fields, too, though the agent does not use them."""
 
     pid: Positive
     governor: Mapping[str, object]

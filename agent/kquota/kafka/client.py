@@ -50,7 +50,8 @@ class ErrorWatch:
     time out.
 
     A request on a connection that cannot be had only times out; the cause is reported
-    here. Safe to use from several threads.
+    here. Safe to use from several threads. `all_brokers_down` is whether librdkafka has lost every broker
+    since the last answer.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class ErrorWatch:
         self._clock = clock
         self._lock = threading.Lock()
         self._connection: tuple[float, KafkaFailure] | None = None
-        self._all_down = False
+        self.all_brokers_down = False
         self._handed_over: dict[tuple[Kind, str | None, bool], float] = {}
 
     def on_error(self, error: KafkaError) -> None:
@@ -72,7 +73,7 @@ class ErrorWatch:
         failure = classify(error, certificate=self._certificate())
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             with self._lock:
-                self._all_down = True
+                self.all_brokers_down = True
                 # The broker and the cause were reported just before.
                 failure = self._connection[1] if self._connection is not None else failure
         else:
@@ -86,7 +87,7 @@ class ErrorWatch:
         """Whether to hand over a failure: every attempt at a connection fails, some ten times a second."""
         now = self._clock()
         with self._lock:
-            what = (failure.kind, failure.broker, self._all_down)
+            what = (failure.kind, failure.broker, self.all_brokers_down)
             if now - self._handed_over.get(what, -AGAIN_SECONDS) < AGAIN_SECONDS:
                 return False
             self._handed_over[what] = now
@@ -102,13 +103,7 @@ class ErrorWatch:
         """The cluster has answered: earlier failures explain nothing any more."""
         with self._lock:
             self._connection = None
-            self._all_down = False
-
-    @property
-    def all_brokers_down(self) -> bool:
-        """Whether librdkafka has lost every broker since the last answer."""
-        with self._lock:
-            return self._all_down
+            self.all_brokers_down = False
 
     def explain(self, failure: KafkaFailure) -> KafkaFailure:
         """`failure`, or the recent failure of the connection that is behind it."""
@@ -130,6 +125,9 @@ class RotatingClient(Generic[C]):
     has no thread left for a client OSError. Credential files that cannot be used (absent, half written, key
     and certificate of different pairs) are no reason to give up: the client in use stays, `problem` has the
     reason, and the files are looked at again.
+
+    `generation` counts the clients that have been built; a change means a new client that knows nothing of
+    the earlier one's state. `problem` is why the files as they are now cannot be used, or None.
     """
 
     def __init__(
@@ -158,26 +156,12 @@ class RotatingClient(Generic[C]):
         self._lock = threading.Lock()
         self._client: C | None = None
         self._closed = False
-        self._generation = 0
-        self._problem: KafkaFailure | None = None
+        self.generation = 0
+        self.problem: KafkaFailure | None = None
         self._stamps = self._files.stamps()
         self._looked_at = clock()
         self._built_at = clock()
         self._rebuild(at_start=True)
-
-    @property
-    def generation(self) -> int:
-        """How many clients have been built; a change means a new client that knows nothing of the earlier
-        one's state.
-        """
-        with self._lock:
-            return self._generation
-
-    @property
-    def problem(self) -> KafkaFailure | None:
-        """Why the credential files as they are now cannot be used, or None."""
-        with self._lock:
-            return self._problem
 
     def client_certificate(self) -> ClientCertificate | None:
         """Our own certificate as it is on disk now."""
@@ -225,7 +209,7 @@ class RotatingClient(Generic[C]):
                 return None
             self._looked_at = now
             # The cause may lie elsewhere, as in the permissions of a directory above.
-            retry = self._problem is not None and now - self._built_at >= CREDENTIALS_RETRY_SECONDS
+            retry = self.problem is not None and now - self._built_at >= CREDENTIALS_RETRY_SECONDS
             due = retry or self._client is None
         stamps = self._files.stamps()
         if stamps == self._stamps and not due:
@@ -253,7 +237,7 @@ class RotatingClient(Generic[C]):
                 detail=text,
             )
             with self._lock:
-                self._problem = problem
+                self.problem = problem
                 in_use = self._client
             if in_use is None:  # otherwise it proves nothing about the one in use
                 self.errors.note(problem)
@@ -262,8 +246,8 @@ class RotatingClient(Generic[C]):
             if self._closed:
                 return client
             retired, self._client = self._client, client
-            self._generation += 1
-            self._problem = None
+            self.generation += 1
+            self.problem = None
         return retired
 
 

@@ -143,7 +143,7 @@ def _secret_behind(name: str, reference: object, context: Mapping[str, Any]) -> 
         secret = raw.decode("utf-8").rstrip("\r\n")
     except OSError as error:
         return refused(f"names {what}, which can't be read: {error.strerror}")
-    except UnicodeDecodeError:
+    except UnicodeError:
         return refused(f"names {what}, which is not UTF-8 text")
     if not secret or len(raw) > _MAX_SECRET_BYTES:
         return refused(f"names {what}, which is {'empty' if not secret else 'too large for a secret'}")

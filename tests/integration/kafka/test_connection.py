@@ -40,7 +40,7 @@ def test_everything_goes_over_mutual_tls_to_the_named_listener(
     topic_name: str,
     closing: Close,
 ) -> None:
-    assert properties.value("bootstrap.servers") == secured.internal_bootstrap_servers
+    assert properties.properties["bootstrap.servers"] == secured.internal_bootstrap_servers
     assert TopicCheck(admin, usage_topic(topic_name), settle_seconds=0).look().usable
     publisher = closing(UsagePublisher(properties, topic_name, interval_seconds=PATIENCE_SECONDS))
     publisher.publish(b"1", b"{}")
