@@ -271,7 +271,7 @@ $(addprefix scenario-,$(LONG_SCENARIOS)):
 built-for-campaigns: callback kafka-jars packages-of-all-suites packages-of-previous-version \
   dist/agent-wheels/3.13/wheels.txt build/pipeline-wheels-3.11
 
-PACKAGED = $(shell find agent packaging requirements tools/packages -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml tools/agent_wheels.py
+PACKAGED = $(shell find agent packaging requirements tools/packages docs/command-line.md docs/configuration.md -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml tools/agent_wheels.py
 .PHONY: packages-of-all-suites
 packages-of-all-suites: build/packages-of-all-suites
 

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 tar --create --exclude=callback/target --exclude=__pycache__ \
-  agent callback packaging requirements tools CHANGELOG.md LICENSE README.md pyproject.toml |
+  agent callback docs/command-line.md docs/configuration.md packaging requirements tools CHANGELOG.md LICENSE README.md pyproject.toml |
   tar --extract --directory "$work"
 ln -s "$here/.venv" "$work/.venv"
 cd "$work"
@@ -17,7 +17,7 @@ sed -i "s/^__version__ = .*/__version__ = \"$version\"/" agent/kquota/__init__.p
 # The first version that the file names is the plug-in's own.
 sed -i "0,/<version>.*<\/version>/s//<version>$version<\/version>/" callback/pom.xml
 mvn -q -B -ntp -f callback/pom.xml package -DskipTests
-# Manual pages and completions are made by the sources here, not by those that .venv leads to.
+# Completions are made by the sources here, not by those that .venv leads to.
 PYTHONPATH="$work/agent" KQUOTA_DIST="$work/dist" tools/packages/build.sh "$@"
 .venv/bin/python -m tools.agent_wheels 3.13 "$work/dist/agent-wheels/3.13"
 

@@ -29,8 +29,7 @@ wheel() {
 }
 
 texts() {
-  .venv/bin/python -m tools.manual "$work/man"
-  mandoc -Tlint -Wwarning "$work/man"/*
+  tools/packages/manual.sh "$work/man"
   mkdir -p "$1/usr/share/man/man1" "$1/usr/share/man/man5" "$1/completions"
   gzip -9nc "$work/man/kquota.1" > "$1/usr/share/man/man1/kquota.1.gz"
   gzip -9nc "$work/man/kquota-agent.yml.5" > "$1/usr/share/man/man5/kquota-agent.yml.5.gz"

@@ -16,6 +16,7 @@ need() { missing="$missing $1"; }
 /usr/bin/python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ||
   need python3-dev
 command -v mandoc >/dev/null || need mandoc
+command -v lowdown >/dev/null || need lowdown
 for suite in "$@"; do
   [ "$suite" = "$own" ] || command -v debootstrap >/dev/null || [ -x /usr/sbin/debootstrap ] || need debootstrap
 done

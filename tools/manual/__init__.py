@@ -1,1 +1,0 @@
-"""The manual pages, made from the pages of reference about commands and configuration keys."""
