@@ -9,17 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tools.freshness import asked_only_to_check, kept_fresh
-from tools.mutants.results import Results, score
+from tools.mutants.results import BUILD, LISTS, REPOSITORY, Results, score
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-BUILD = REPOSITORY / "build/mutants"
-LISTS = REPOSITORY / "tests/mutants"
 PAGE = REPOSITORY / "docs/mutants.md"
 COMMAND = "make mutants"
 # The score that each part has to have, in percent.

@@ -17,19 +17,13 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-import yaml
+from tools.mutants.results import ALIVE, BUILD, REPOSITORY, CanNotBeJudged, Mutant, Results, judged, kept
 
-from tools.mutants.results import ALIVE, CanNotBeJudged, Results, alive, keep, summed_up
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-STAGE = REPOSITORY / "build/mutants/python"
-RESULT = REPOSITORY / "build/mutants/python.json"
-EQUIVALENT = REPOSITORY / "tests/mutants/equivalent-python.yml"
+STAGE = BUILD / "python"
 TOOLS = REPOSITORY / ".venv-mutants/bin"
 ENVIRONMENT = {
     "MUTANTS_CHILDREN": str(os.cpu_count() or 1),
@@ -58,44 +52,6 @@ OUTCOMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One change of one function: ``was`` and ``becomes`` are the lines that differ, without indentation."""
-
-    name: str
-    file: str
-    line: int
-    function: str
-    was: str
-    becomes: str
-    outcome: str
-
-    @property
-    def room(self) -> str:
-        """The folder below ``agent/kquota``."""
-        return self.file.split("/")[2]
-
-
-@dataclass(frozen=True, slots=True)
-class Equivalent:
-    """A mutant that no test can distinguish from the code, and why."""
-
-    file: str
-    function: str
-    was: str
-    becomes: str
-    why: str
-
-    def matches(self, mutant: Mutant) -> bool:
-        """Return whether the mutant is the one that the entry describes, wherever its line is now."""
-        return (self.file, self.function, self.was, self.becomes) == (
-            mutant.file,
-            mutant.function,
-            mutant.was,
-            mutant.becomes,
-        )
-
-
 def lines_of_functions(source: str) -> dict[str, int]:
     """Return the line of each function's ``def``, by ``function`` or ``Class.function``."""
     found = {}
@@ -108,8 +64,8 @@ def lines_of_functions(source: str) -> dict[str, int]:
     return found
 
 
-def read_mutants(stage: Path) -> Iterator[Mutant]:
-    """Yield mutmut's mutants of each file, from its notes next to the mutated files."""
+def read_mutants(stage: Path) -> Iterator[tuple[str, Mutant]]:
+    """Yield mutmut's mutants with their names, from its notes next to the mutated files."""
     for meta in sorted((stage / "mutants/src").rglob("*.meta")):
         mutated = meta.with_suffix("")
         file = mutated.relative_to(stage / "mutants")
@@ -139,57 +95,26 @@ def read_mutants(stage: Path) -> Iterator[Mutant]:
                 if change[0] != "equal"
             ]
             first, last = changes[0][1], changes[-1][2]
-            yield Mutant(
-                name=key,
-                file="agent/" + str(file.relative_to("src")),
-                line=defined_at.get(function, 0) + first,
-                function=function,
-                was="\n".join(original[first:last]),
-                becomes="\n".join(mutant[changes[0][3] : changes[-1][4]]),
-                outcome="not_tried" if exit_code is None else outcome(exit_code),
+            path = "agent/" + str(file.relative_to("src"))
+            was, becomes = "\n".join(original[first:last]), "\n".join(mutant[changes[0][3] : changes[-1][4]])
+            fate = "not_tried" if exit_code is None else outcome(exit_code)
+            yield (
+                key,
+                Mutant(
+                    path.split("/")[2],
+                    path,
+                    defined_at.get(function, 0) + first,
+                    "no test reaches it" if fate == "no_coverage" else function,
+                    f"{was} → {becomes}",
+                    fate,
+                    {"file": path, "function": function, "was": was, "becomes": becomes},
+                ),
             )
 
 
 def outcome(exit_code: int) -> str:
     """Return the meaning of an exit code: any other end of pytest has noticed the mutant."""
     return "timed_out" if exit_code < 0 else OUTCOMES.get(exit_code, "killed")
-
-
-def read_equivalents(file: Path) -> list[Equivalent]:
-    """Return the entries of the list of equivalents."""
-    try:
-        return [Equivalent(**entry) for entry in yaml.safe_load(file.read_text("utf-8")) or []]
-    except TypeError as e:
-        raise CanNotBeJudged(f"{file}: {e}") from e
-
-
-def equivalent(mutants: Sequence[Mutant], entries: Iterable[Equivalent]) -> set[Mutant]:
-    """Return the survivors that are listed as equivalent; each entry has to match one."""
-    survivors = alive(mutants)
-    found: set[Mutant] = set()
-    for entry in entries:
-        matched = [mutant for mutant in survivors if entry.matches(mutant)]
-        if not matched:
-            raise CanNotBeJudged(
-                f"{EQUIVALENT.name}: {entry.file}, {entry.function}, {entry.was!r} matches no survivor"
-            )
-        found.update(matched)
-    return found
-
-
-def summary(mutants: Sequence[Mutant], proved: set[Mutant]) -> Results:
-    """Return what goes into the JSON file."""
-    return summed_up(
-        mutants,
-        proved,
-        lambda mutant: mutant.room,
-        lambda mutant: {
-            "file": mutant.file,
-            "line": mutant.line,
-            "mutator": "no test reaches it" if mutant.outcome == "no_coverage" else mutant.function,
-            "text": f"{mutant.was} → {mutant.becomes}",
-        },
-    )
 
 
 def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
@@ -221,10 +146,10 @@ def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
         said = f"{made.stdout[-3000:]}\n{made.stderr[-3000:]}"
         raise CanNotBeJudged(f"the tests have to pass without a mutant:\n{said}")
     names = [
-        mutant.name
-        for mutant in read_mutants(stage)
+        name
+        for name, mutant in read_mutants(stage)
         if mutant.outcome in (*ALIVE, "not_tried")
-        and (not patterns or any(fnmatch(mutant.name, pattern) for pattern in patterns))
+        and (not patterns or any(fnmatch(name, pattern) for pattern in patterns))
     ]
     (stage / "names").write_text("\n".join(names), "utf-8")
     selection = tomllib.loads((stage / "pyproject.toml").read_text("utf-8"))["tool"]["mutmut"]
@@ -240,29 +165,19 @@ def run(stage: Path, *, resume: bool, patterns: Sequence[str]) -> None:
     )
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the campaign, write the JSON file, and print a line for each room."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--resume", action="store_true", help="try only what no test has killed yet")
-    parser.add_argument("--collect", action="store_true", help="try nothing: only write the file again")
-    parser.add_argument(
-        "patterns", nargs="*", help="mutants to try, as kquota.core.votes.*; all of them by default"
-    )
-    options = parser.parse_args(arguments)
-    try:
-        if not options.collect:
-            run(STAGE, resume=options.resume, patterns=options.patterns)
-        mutants = list(read_mutants(STAGE))
-        untried = Counter(mutant.room for mutant in mutants if mutant.outcome == "not_tried")
-        if untried:
-            raise CanNotBeJudged(f"not tried yet: {dict(untried)}; --resume tries them")
-        proved = equivalent(mutants, read_equivalents(EQUIVALENT))
-    except CanNotBeJudged as e:
-        print(e, file=sys.stderr)
-        return 1
-    keep(summary(mutants, proved), RESULT)
-    return 0
+def _campaign(options: argparse.Namespace) -> Results:
+    if not options.collect:
+        run(STAGE, resume=options.resume, patterns=options.patterns)
+    mutants = [mutant for _, mutant in read_mutants(STAGE)]
+    if untried := Counter(mutant.part for mutant in mutants if mutant.outcome == "not_tried"):
+        raise CanNotBeJudged(f"not tried yet: {dict(untried)}; --resume tries them")
+    return judged("python", mutants)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--resume", action="store_true", help="try only what no test has killed yet")
+    parser.add_argument("--collect", action="store_true", help="try nothing: only write the file again")
+    parser.add_argument("patterns", nargs="*", help="mutants to try, as kquota.core.votes.*; by default all")
+    chosen = parser.parse_args()
+    sys.exit(kept("python", lambda: _campaign(chosen)))
