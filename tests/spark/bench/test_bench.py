@@ -8,14 +8,16 @@ from pathlib import Path
 import duckdb
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 from bench.harness.bench import Profile
 from bench.harness.claims import Claim
+from bench.harness.command import judge
 from bench.harness.page import page
 from bench.harness.results import Saved, Store
-from bench.pipeline.__main__ import measurements
+from bench.pipeline.__main__ import BENCH, measurements
 from bench.pipeline.data import Fleet, make
-from bench.pipeline.figures import HEAD, KINDS, Accuracy, Cost, Ingest, claims, tables
+from bench.pipeline.figures import HEAD, Cost, claims, tables
 from bench.pipeline.work import DUCKDB, SPARK, WORKS, folders, spark_usage
 
 FLEET = Fleet(brokers=4, volumes=2)
@@ -32,9 +34,9 @@ def judged(*figures: object) -> dict[str, Claim]:
     return {claim.name: claim for claim in claims(figures)}
 
 
-def written(*figures: object, missing: tuple[str, ...] = ()) -> str:
+def written(*figures: object) -> str:
     saved = Saved("all", "2026-11-21T20:00:00+00:00", 120.0, 0.1, "a machine", figures)
-    return page(HEAD, "make bench-spark", [saved], list(claims(figures)), tables(figures), missing)
+    return page(HEAD, "make bench-spark", [saved], list(claims(figures)), tables(figures))
 
 
 def test_both_engines_come_to_the_same_answer_and_limits_are_really_crossed(
@@ -82,22 +84,12 @@ def test_an_aim_is_judged_by_the_median_and_another_answer_must_not_be() -> None
     ]
 
 
-def test_what_is_saved_is_read_back_and_the_page_shows_what_is_there(tmp_path: Path) -> None:
-    figures = (
-        cost("spark", "regression", 1.5),
-        Ingest(30_000, 30_000_000, 240_000, True, 2.0, 9.0, 12.0, 0.1),
-        Accuracy("trend of crests", 10, 0.01, 0.02, 0.9, (0.9, 0.8)),
-    )
-    saved = Saved("all", "2026-11-21T20:00:00+00:00", 120.0, 0.1, "a machine", figures)
-    path = tmp_path / "results.jsonl"
-    Store(path, KINDS).save(saved)
-    assert Store(path, KINDS).load(["all"]) == [saved]
-    text = written(*figures[:2], missing=("forecast",))
-    assert "| regression | 12.0 M | Spark | 2 | 1.50 | 0.75 | 8.0 | 0.1 |" in text
-    assert "| ingest: ≥ 12,000 records per second | 15,000 | met |" in text
-    assert "| ingest: every record once | so | holds |" in text
-    assert "Not yet measured: `forecast`." in text
-    assert "on 2026-11-21, in 2 minutes" in text
+def test_the_saved_results_give_the_page_of_this_repository_and_every_claim_holds(tmp_path: Path) -> None:
+    names = [entry.name for entry in measurements(Profile.FULL)]
+    saved = Store(BENCH.results, BENCH.kinds).load(names)
+    missing = sorted(set(names) - {entry.name for entry in saved}, key=names.index)
+    assert not judge(replace(BENCH, page=tmp_path / "page.md"), saved, missing, Console(), writes=True)
+    assert (tmp_path / "page.md").read_text("utf-8") == BENCH.page.read_text("utf-8")
 
 
 def test_the_page_says_what_holds_an_aim_that_is_missed_and_nothing_of_others() -> None:
@@ -112,9 +104,3 @@ def test_the_page_says_what_holds_an_aim_that_is_missed_and_nothing_of_others() 
     assert f"Of 6.0 CPU seconds {parts}; without it, 4.0 M samples per CPU second." in text
     quick = written(cost("spark", "tick replay", 0.5), cost("spark", "regression", 0.5))
     assert "What is missed" not in quick
-
-
-def test_a_full_run_has_all_the_measurements_of_a_usual_one() -> None:
-    usual, full = ([entry.name for entry in measurements(p)] for p in (Profile.USUAL, Profile.FULL))
-    assert full[: len(usual)] == usual
-    assert "duckdb-2-cores-30-days" in full

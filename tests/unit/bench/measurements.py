@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bench.figures import (
-    AgentCost,
-    Case,
-    Latency,
-    Overshoot,
-    Paused,
-    Poll,
-    Reaction,
-    RequestCost,
-    Throttled,
-    Throughput,
-)
+from bench.figures import Case, Overshoot, Paused, Throttled, Throughput
 from bench.loads import Client
-
-MACHINE = "2 cores, 8 GiB of memory, Linux 6.1.0, kquota 0.1.0, Kafka 4.3.0, peer 1"
 
 
 def pause(system: str, **changes: object) -> Paused:
@@ -64,23 +51,4 @@ BURST = Overshoot(
     mute_max_seconds=10.0,
     arrival_min_bytes=2**20,
     curve=((-1.0, -50_000_000), (0.0, 0), (10.0, 100_000_000)),
-)
-FIGURES: tuple[object, ...] = (
-    replace(STEP, case=Case("governor W=3", Client.LIBRDKAFKA, 20), longest_silence_seconds=12.5),
-    GOVERNOR,
-    FENCE,
-    PEER,
-    flat_out("stock", 100e6, 120e6),
-    flat_out("fence", 99e6, 121e6),
-    Latency(Case("stock", Client.JAVA, 1), (2.5, 3.5), (10.0, 20.0)),
-    Reaction("kquota", 3, (0.2, 0.3, 0.9), (0.3, 0.3, 0.3)),
-    Reaction("peer", 3, (1.0, 1.5, 2.0), (1.0, 1.5, 2.0)),
-    AgentCost(1, 20.0, 0.012, 50 * 2**20),
-    RequestCost("request path", "stock", "10 clients", 250.0, 5.0),
-    RequestCost("request path", "kquota", "10 clients", 275.0, 5.0),
-    RequestCost("request path", "stock", "1,000 clients", 300.0, 5.0),
-    Poll("OPEN", 10_000, 2.5),
-    Poll("THROTTLE", 10_000, 3.5),
-    BURST,
-    replace(BURST, fence=True, past_hard_bytes=20_000_000),
 )

@@ -9,9 +9,8 @@ import pytest
 from bench.claims import claims
 from bench.figures import Case, Paused, Reaction, RequestCost, megabytes
 from bench.harness.claims import Claim
-from bench.harness.page import claims_table
 from bench.loads import Client
-from tests.unit.bench.measurements import BURST, FENCE, FIGURES, GOVERNOR, PEER, STEP, flat_out
+from tests.unit.bench.measurements import BURST, FENCE, GOVERNOR, PEER, STEP, flat_out
 
 
 def broken(*figures: object) -> list[str]:
@@ -20,12 +19,6 @@ def broken(*figures: object) -> list[str]:
 
 def about(text: str, *figures: object) -> list[Claim]:
     return [claim for claim in claims(figures) if text in claim.name]
-
-
-def test_all_claims_hold_where_they_should_and_come_first():
-    outcomes = [row[-1] for row in claims_table(claims(FIGURES)).rows]
-    assert outcomes[:8] == ["holds"] * 8
-    assert set(outcomes[8:]) == {"met", "missed"}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +67,6 @@ def test_throughput_is_the_median_of_pairs():
 def test_reactions_are_compared_in_the_median_and_aimed_at_by_the_worst():
     slow = Reaction("kquota", 3, (1.6, 1.6, 0.1), (1.0,)), Reaction("peer", 3, (1.5,), (1.0,))
     assert len(broken(*slow)) == 1
-    assert [claim.holds for claim in about("reaction: worst", *FIGURES)] == [True]
     assert [claim.holds for claim in about("reaction: worst", *slow)] == [False]
 
 

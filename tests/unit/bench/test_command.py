@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from bench.harness.bench import Bench, Measurement, Profile
 from bench.harness.claims import Claim
 from bench.harness.command import judge, measure
-from bench.harness.results import Store, of
+from bench.harness.results import Saved, Store, UnreadableResults, of
 from bench.scale.figures import ClientCost
 
 
@@ -53,3 +55,21 @@ def test_a_measurement_that_fails_spares_the_others_and_a_broken_claim_fails(tmp
     assert "| threads | 12 | BROKEN |" in page
     assert "Not yet measured: `broken`." in page
     assert page.startswith("# This\n\n<!-- Written by `make this`. Do not edit. -->\n\nWhat it is.\n")
+
+
+def test_a_repeated_measurement_replaces_the_first_and_a_line_of_another_version_is_named(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "results" / "bench.jsonl"
+    first = Saved(
+        "first", "2026-11-21T10:00:00+00:00", 12.5, 1.5, "a machine", (ClientCost(3, 1, 2, 3, 0.1),)
+    )
+    other, again = replace(first, name="other"), replace(first, figures=())
+    for saved in (first, other, again):
+        Store(path, (ClientCost,)).save(saved)
+    assert Store(path, (ClientCost,)).load(["first", "missing", "other"]) == [again, other]
+    assert list(path.parent.iterdir()) == [path]
+    with path.open("a") as file:
+        file.write('{"name": "pause"}\n')
+    with pytest.raises(UnreadableResults, match=rf"^{path}:3: not results of this version"):
+        Store(path, (ClientCost,))
