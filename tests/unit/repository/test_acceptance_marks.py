@@ -2,66 +2,10 @@
 
 from __future__ import annotations
 
-from textwrap import dedent
-
 import pytest
 
 from tests.unit.repository.tree import REPOSITORY
-from tools.acceptance.marks import Mark, java_marks, python_marks
-
-Read = tuple[list[Mark], list[str]]
-
-
-def python(source: str, path: str = "tests/unit/test_it.py") -> Read:
-    return python_marks(path, dedent(source))
-
-
-def java(source: str) -> Read:
-    return java_marks("ItTest.java", dedent(source))
-
-
-def pairs(read: Read) -> set[tuple[str, str]]:
-    assert read[1] == []
-    return {(mark.test, mark.statement_id) for mark in read[0]}
-
-
-def test_a_mark_on_a_function_names_every_statement_that_it_proves():
-    read = python(
-        """
-        import pytest
-
-        @pytest.mark.accepts("A1", "A2")
-        @pytest.mark.parametrize("x", [1, pytest.param(2, marks=pytest.mark.accepts("A3"))])
-        def test_one(x): ...
-
-        def test_other(): ...
-        """
-    )
-    assert pairs(read) == {("test_one", "A1"), ("test_one", "A2"), ("test_one", "A3")}
-
-
-def test_a_mark_on_a_class_or_module_counts_for_each_of_its_tests():
-    read = python(
-        """
-        from pytest import mark
-
-        pytestmark = [mark.accepts("F1")]
-
-        @mark.accepts("F2")
-        class TestHost:
-            pytestmark = mark.accepts("F3")
-
-            def test_a(self): ...
-
-            async def test_b(self): ...
-
-            def helper(self): ...
-
-        def test_c(): ...
-        """
-    )
-    in_class = {(f"TestHost::{test}", id_) for test in ("test_a", "test_b") for id_ in ("F1", "F2", "F3")}
-    assert pairs(read) == {*in_class, ("test_c", "F1")}
+from tools.acceptance.marks import java_marks, python_marks
 
 
 @pytest.mark.parametrize(
@@ -77,7 +21,7 @@ def test_a_mark_on_a_class_or_module_counts_for_each_of_its_tests():
     ],
 )
 def test_a_mark_where_pytest_finds_no_test_is_reported(path, source):
-    marks, [problem] = python(source, path)
+    marks, [problem] = python_marks(path, source)
     assert marks == []
     assert problem.startswith(f"{path}:")
     assert problem.endswith("the mark stands where pytest finds no test")
@@ -85,64 +29,11 @@ def test_a_mark_where_pytest_finds_no_test_is_reported(path, source):
 
 @pytest.mark.parametrize("arguments", ["", "ID", "'A1', ID", "*IDS", "'A1', id='A2'", "1"])
 def test_a_mark_that_does_not_name_its_statements_literally_is_reported(arguments):
-    marks, problems = python(f"@pytest.mark.accepts({arguments})\ndef test_a(): ...")
+    marks, problems = python_marks(
+        "tests/unit/test_it.py", f"@pytest.mark.accepts({arguments})\ndef test_a(): ..."
+    )
     assert marks == []
     assert problems == ["tests/unit/test_it.py:1: the mark must name its statements as literal texts"]
-
-
-def test_a_tag_belongs_to_the_test_after_it_and_that_of_a_class_to_each_of_its_tests():
-    read = java(
-        """
-        package org.kquota;
-
-        /** Not a class Outer. */
-        @Tag("C8")
-        final class ItTest extends Base {
-            @TempDir Path folder;
-            record Case(String name, int size) {
-            }
-
-            @Test
-            @Tag("A1")
-            @Tag("A2")
-            void first() throws Exception {
-                new Thread(() -> { run(); }).start();
-            }
-
-            @Override
-            public void close() {
-                release();
-            }
-
-            @ParameterizedTest(name = "{0}")
-            @CsvSource({
-                "1, (",
-                "2, }"
-            })
-            @Tag("A3")
-            @Tag("long")
-            void second(
-                String text) {
-            }
-
-            @Nested
-            @Tag("C12")
-            class WhenClosed {
-                @Test
-                void third() {
-                }
-            }
-
-            // not the one before
-            @Test
-            void fourth() {
-            }
-        }
-        """
-    )
-    own = {("first", "A1"), ("first", "A2"), ("second", "A3"), ("WhenClosed::third", "C12")}
-    of_the_class = {(test, "C8") for test in ("first", "second", "WhenClosed::third", "fourth")}
-    assert pairs(read) == {(f"ItTest::{test}", id_) for test, id_ in own | of_the_class}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +55,7 @@ def test_a_tag_belongs_to_the_test_after_it_and_that_of_a_class_to_each_of_its_t
     ],
 )
 def test_a_tag_that_is_unclear_or_proves_nothing_is_reported(source, problem):
-    _, problems = java(f"// a file\nclass ItTest {{\n{source}\n}}\n")
+    _, problems = java_marks("ItTest.java", f"// a file\nclass ItTest {{\n{source}\n}}\n")
     assert [entry for entry in problems if entry.startswith(f"ItTest.java:{problem}")] != []
 
 

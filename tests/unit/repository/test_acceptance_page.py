@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -126,11 +125,3 @@ def test_a_bad_list_of_statements_is_refused_with_its_place(repository, change, 
 def test_the_page_of_this_repository_is_fresh_and_every_mark_known(capsys):
     result = main(["--check"], REPOSITORY)
     assert result == 0, capsys.readouterr().err
-
-
-def test_the_freshness_of_this_repository_is_really_looked_at(tmp_path):
-    for name in ("docs", "tests"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(REPOSITORY / "callback/src/test", tmp_path / "callback/src/test")
-    (tmp_path / "tests/unit/test_added.py").write_text(PROOF)
-    assert main(["--check"], tmp_path) == 1

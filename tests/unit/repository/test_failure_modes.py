@@ -9,15 +9,12 @@ import pytest
 from tools.acceptance.marks import Mark
 from tools.faults import (
     Case,
-    Fault,
     Figures,
-    Row,
     main,
     name_of,
     outcome,
     read_faults,
     read_report,
-    render,
 )
 
 DAY = "2026-11-20"
@@ -61,16 +58,6 @@ def test_results_of_the_plug_in_are_found_by_class_and_method(tmp_path: Path) ->
     assert [(one.name, one.passed, one.seconds) for one in cases] == [
         ("aLeaseEnds(Path)[1]", True, 1.0), ("aLeaseEnds(Path)[2]", False, 2.0)
     ]  # fmt: skip
-
-
-def test_the_page_shows_what_the_last_run_saw() -> None:
-    row = Row(problem="problem", seen="seen", does="does", act="act")
-    faults = [Fault(id_, "expected", row, ()) for id_ in ("F1", "F2", "F3")]
-    page = render(faults, {"F2": Figures(DAY, 3, 0.0, 12.3), "F1": Figures("2026-11-21", 2, None, None)})
-    assert "from 2026-11-20 to 2026-11-21" in page
-    assert "| F1 | problem | seen | does | act | 2 | - | - |" in page
-    assert "| F2 | problem | seen | does | act | 3 | 0 s | 12.3 s |" in page
-    assert "| F3 | problem | seen | does | act | - | - | - |" in page
 
 
 def test_an_unknown_fault_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
