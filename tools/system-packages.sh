@@ -1,7 +1,7 @@
 #!/bin/sh
-# system-packages.sh [fleet] [browser]: installs the Debian packages that the make targets need and that are missing here; reports them and
-# stops where it may not. With fleet, also what the throw-away hosts with systemd are made with; with browser, the one
-# that pages are looked at and photographed in.
+# system-packages.sh [PURPOSE…]: installs the Debian packages that the make targets need and that are missing here; reports them and
+# stops where it may not. Purposes: fleet, for throw-away hosts with systemd; browser, to look at pages and photograph them; packages, to build
+# the .deb of this machine's Debian suite; other-suites, also those of others.
 set -eu
 
 # Tests run in parallel, and apt serves one at a time. Its callers here hold this lock.
@@ -10,6 +10,8 @@ flock 9
 
 missing=""
 need() { missing="$missing $1"; }
+# Of root's commands, whose directories an ordinary user may not have on PATH.
+have() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
 
 # Checked by the needed program, not by package name: a JDK or Python from elsewhere serves as well.
 command -v gcc >/dev/null || need gcc
@@ -21,14 +23,12 @@ python3 -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get
   2>/dev/null || need python3-dev
 command -v javac >/dev/null || need default-jdk-headless
 command -v mvn >/dev/null || need maven
-command -v mkfs.ext4 >/dev/null || [ -x /usr/sbin/mkfs.ext4 ] || need e2fsprogs
-command -v mkfs.xfs >/dev/null || [ -x /usr/sbin/mkfs.xfs ] || need xfsprogs
-command -v losetup >/dev/null || [ -x /usr/sbin/losetup ] || need mount
+have mkfs.ext4 || need e2fsprogs
+have mkfs.xfs || need xfsprogs
+have losetup || need mount
 command -v strace >/dev/null || need strace
 
 need_fleet() {
-  # Of root's commands, whose directories an ordinary user may not have on PATH.
-  have() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
   have debootstrap || need debootstrap
   have systemd-nspawn || need systemd-container
   have ip || need iproute2
@@ -40,11 +40,22 @@ need_fleet() {
   [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || need debian-archive-keyring
 }
 
+need_packages() {
+  # The agent runs on Debian's own Python, whatever else is on PATH.
+  [ -x /usr/bin/python3 ] || need python3
+  /usr/bin/python3 -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
+  /usr/bin/python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || need python3-dev
+  have mandoc || need mandoc
+  have lowdown || need lowdown
+}
+
 for purpose; do
   case $purpose in
     fleet) need_fleet ;;
     browser) command -v chromium >/dev/null || need chromium ;;
-    *) echo "usage: $0 [fleet] [browser]" >&2; exit 2 ;;
+    packages) need_packages ;;
+    other-suites) have debootstrap || need debootstrap ;;
+    *) echo "usage: $0 [fleet] [browser] [packages] [other-suites]" >&2; exit 2 ;;
   esac
 done
 

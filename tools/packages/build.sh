@@ -7,8 +7,10 @@ cd "$(dirname "$0")/../.."
 
 own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 suites=${*:-$own}
-# shellcheck disable=SC2086  # a list of words on purpose
-tools/packages/requirements.sh $suites
+others="" # of another suite than this machine's
+for suite in $suites; do [ "$suite" = "$own" ] || others=other-suites; done
+# shellcheck disable=SC2086  # one word or none
+tools/system-packages.sh packages $others
 nfpm=$(pwd)/.venv/bin/nfpm
 
 KQUOTA_JAR_VERSION=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py)
