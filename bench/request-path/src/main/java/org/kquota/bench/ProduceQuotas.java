@@ -2,6 +2,7 @@ package org.kquota.bench;
 
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.internals.Plugin;
 import org.apache.kafka.common.metrics.JmxReporter;
 import org.apache.kafka.common.metrics.KafkaMetricsContext;
@@ -17,6 +18,8 @@ import org.apache.kafka.server.quota.ClientQuotaManager;
 import org.apache.kafka.server.quota.QuotaType;
 
 import java.net.InetAddress;
+import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -26,72 +29,77 @@ import java.util.Set;
  * A broker's own produce quotas, with some clients: each has a user and a client id of its own. The plug-in, where there
  * is one, is loaded by its name and reads a decision file, as in a broker.
  */
-public final class ProduceQuotas implements AutoCloseable {
+public class ProduceQuotas implements AutoCloseable {
     /** The callback that meters. */
     public enum Kind {
         /** Stock, with no quota set: the broker meters no client. */
-        STOCK_WITHOUT_QUOTAS(false, false),
+        STOCK_WITHOUT_QUOTAS,
         /** Stock, with a quota that no client reaches. */
-        STOCK(false, true),
+        STOCK,
         /** The plug-in, with no quota set: it still meters all clients. */
-        KQUOTA_WITHOUT_QUOTAS(true, false),
+        KQUOTA_WITHOUT_QUOTAS,
         /** The plug-in, with a quota that no client reaches. */
-        KQUOTA(true, true);
-
-        private final boolean pluggedIn;
-        private final boolean quota;
-
-        Kind(boolean pluggedIn, boolean quota) {
-            this.pluggedIn = pluggedIn;
-            this.quota = quota;
-        }
+        KQUOTA
     }
 
     private static final int WINDOWS = 11;
     private static final double UNREACHED_BYTES_PER_SECOND = 1e15;
 
-    private final Metrics metrics;
-    private final ClientQuotaManager quotas;
+    // As a broker has them: the plug-in reads rates over JMX.
+    final Metrics metrics =
+        new Metrics(new MetricConfig(), List.of(new JmxReporter()), Time.SYSTEM, new KafkaMetricsContext("kafka.server"));
     private final ClientQuotaCallback callback;
+    private final ClientQuotaManager quotas;
     private final Session[] sessions;
     private final String[] clientIds;
 
-    /**
-     * @param directory where decision/decision.json is and applied/ is to be written; unused by stock quotas
-     * @param tagSetsMax how many tag sets without a quota the plug-in keeps apart
-     */
-    ProduceQuotas(Kind kind, int clients, String directory, int tagSetsMax) throws ReflectiveOperationException {
-        // As a broker has them: the plug-in reads rates over JMX.
-        metrics = new Metrics(new MetricConfig(), List.of(new JmxReporter()), Time.SYSTEM, new KafkaMetricsContext("kafka.server"));
-        callback = kind.pluggedIn ? plugIn(directory, tagSetsMax) : null;
+    /** @param plugIn the plug-in's properties; empty: the stock quotas */
+    ProduceQuotas(int clients, boolean quota, Map<String, String> plugIn, List<Node> brokers, List<PartitionInfo> partitions)
+        throws ReflectiveOperationException {
+        callback = plugIn.isEmpty() ? null : (ClientQuotaCallback) Class.forName("org.kquota.KquotaCallback").getDeclaredConstructor().newInstance();
+        if (callback != null) {
+            callback.configure(plugIn);
+            callback.updateClusterMetadata(new Cluster("bench", brokers, partitions, Set.of(), Set.of(), brokers.get(0)));
+        }
         quotas = new ClientQuotaManager(new ClientQuotaManagerConfig(WINDOWS, 1), metrics, QuotaType.PRODUCE, Time.SYSTEM, "bench",
             Optional.ofNullable(callback).map(it -> Plugin.wrapInstance(it, metrics, "client.quota.callback.class", "role", "broker")));
-        if (kind.quota) {
+        if (quota) {
             quotas.updateQuota(Optional.of(ClientQuotaManager.DEFAULT_USER_ENTITY), Optional.of(ClientQuotaManager.DEFAULT_USER_CLIENT_ID),
                 Optional.of(new Quota(UNREACHED_BYTES_PER_SECOND, true)));
         }
         sessions = new Session[clients];
         clientIds = new String[clients];
         for (int i = 0; i < clients; i++) {
-            sessions[i] = new Session(new KafkaPrincipal(KafkaPrincipal.USER_TYPE, "user-" + i), InetAddress.getLoopbackAddress());
-            clientIds[i] = "client-" + i;
+            sessions[i] = new Session(new KafkaPrincipal(KafkaPrincipal.USER_TYPE, user(i)), InetAddress.getLoopbackAddress());
+            clientIds[i] = clientId(i);
             record(i, 1);
         }
     }
 
-    private static ClientQuotaCallback plugIn(String directory, int tagSetsMax) throws ReflectiveOperationException {
-        ClientQuotaCallback made = (ClientQuotaCallback) Class.forName("org.kquota.KquotaCallback").getDeclaredConstructor().newInstance();
-        made.configure(Map.of(
-            "node.id", "1",
-            "process.roles", "broker",
-            "kquota.mode", "enforce",
-            "kquota.decision.file", directory + "/decision/decision.json",
-            "kquota.applied.file", directory + "/applied/applied.json",
-            "kquota.exempt.principals", "User:nobody-here",
-            "kquota.tag.sets.max", Integer.toString(tagSetsMax)));
-        Node node = new Node(1, "localhost", 9092);
-        made.updateClusterMetadata(new Cluster("bench", List.of(node), List.of(), Set.of(), Set.of(), node));
-        return made;
+    /** @param tagSetsMax how many tag sets without a quota the plug-in keeps apart */
+    static ProduceQuotas of(Kind kind, int clients, Path directory, int tagSetsMax) throws ReflectiveOperationException {
+        boolean pluggedIn = kind == Kind.KQUOTA || kind == Kind.KQUOTA_WITHOUT_QUOTAS;
+        Map<String, String> properties = pluggedIn ? plugIn(directory) : Map.of();
+        if (pluggedIn) {
+            properties.put("kquota.tag.sets.max", Integer.toString(tagSetsMax));
+        }
+        return new ProduceQuotas(clients, kind == Kind.STOCK || kind == Kind.KQUOTA, properties, List.of(new Node(1, "localhost", 9092)), List.of());
+    }
+
+    /** @param directory where decision/decision.json is and applied/ is to be written */
+    static Map<String, String> plugIn(Path directory) {
+        return new HashMap<>(Map.of(
+            "node.id", "1", "process.roles", "broker", "kquota.mode", "enforce", "kquota.exempt.principals", "User:nobody-here",
+            "kquota.decision.file", directory.resolve("decision/decision.json").toString(),
+            "kquota.applied.file", directory.resolve("applied/applied.json").toString()));
+    }
+
+    String user(int client) {
+        return "user-" + client;
+    }
+
+    String clientId(int client) {
+        return "client-" + client;
     }
 
     /** The broker's call after the append: meters the bytes, and returns for how long to mute the client. */
@@ -104,7 +112,7 @@ public final class ProduceQuotas implements AutoCloseable {
     }
 
     @Override
-    public void close() {
+    public void close() throws Exception {
         quotas.shutdown();
         if (callback != null) {
             callback.close();

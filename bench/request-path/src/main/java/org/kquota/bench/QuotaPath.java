@@ -51,6 +51,6 @@ public class QuotaPath {
     @Benchmark
     public int meter(RequestPath.Used used) {
         used.requests++;
-        return quotas.meter(client());
+        return quotas.record(client(), 10_000);
     }
 }

@@ -14,6 +14,7 @@ import org.openjdk.jmh.annotations.TearDown;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 
 /** The cost of metering one produce request, with this many clients in turn. */
@@ -35,11 +36,11 @@ public class RequestPath {
 
     @Setup(Level.Trial)
     public void start() throws ReflectiveOperationException {
-        quotas = new ProduceQuotas(kind, clients, System.getProperty("bench.directory"), TAG_SETS_MAX);
+        quotas = ProduceQuotas.of(kind, clients, Path.of(System.getProperty("bench.directory")), TAG_SETS_MAX);
     }
 
     @TearDown(Level.Trial)
-    public void stop() {
+    public void stop() throws Exception {
         quotas.close();
     }
 
