@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +16,13 @@ from bench.pipeline.data import Fleet, make
 from bench.pipeline.figures import HEAD, KINDS, Accuracy, Cost, claims, tables
 from bench.pipeline.foretold import measure_accuracy
 from bench.pipeline.ingest import measure_ingest
+from bench.pipeline.lane import measure_engine
 from bench.pipeline.work import PARTS, REGRESSION, REPLAY, WORKS
 from kquota_pipeline.session import start_session
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
 _SAMPLES = REPOSITORY / "build" / "bench-spark"
-_REPEATS, _CORES, _LONG_DAYS = 3, 2, 30
+_CORES, _LONG_DAYS = 2, 30
 
 
 def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
@@ -47,16 +44,10 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
 def _lane(
     fleet: Fleet, engine: str, days: int, works: tuple[str, ...], *, cores: int = _CORES
 ) -> Measurement[Path]:
-    def run(all_samples: Path) -> Iterator[Cost]:
+    def run(all_samples: Path) -> list[Cost]:
         samples = all_samples / f"{fleet.brokers}-brokers"
         make(samples, fleet, days)
-        load = os.getloadavg()[0]
-        command = [sys.executable, "-m", "bench.pipeline.lane", engine, str(cores), str(samples)]
-        command += [str(days), str(_REPEATS), *works]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY)
-        for line in done.stdout.splitlines():
-            if line.startswith("{"):
-                yield Cost(engine, cores, days, fleet.rows(days), load, **json.loads(line))
+        return measure_engine(engine, cores, samples, fleet, days, works)
 
     return Measurement(f"{engine}-{cores}-cores-{days}-days", "engines", run)
 

@@ -1,57 +1,59 @@
-"""One engine with this many cores, in a process of its own: its cost of each work, as lines of JSON.
-
-python -m bench.pipeline.lane ENGINE CORES FOLDER DAYS REPEATS WORK…
-"""
+"""One engine with this many cores, in a process of its own: its cost of each work."""
 
 from __future__ import annotations
 
-import json
-import sys
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
+import duckdb
+
 from bench.harness.processor import processor_seconds
+from bench.pipeline.data import Fleet
+from bench.pipeline.figures import Cost
 from bench.pipeline.work import DUCKDB, SPARK, Answer, folders, spark_usage
+from kquota_pipeline.session import start_session
 
-_WARM_UPS = 2
+_WARM_UPS, _REPEATS = 2, 3
 
 
-def main() -> None:
-    """Run the works that the arguments name, each this many times; runs on one day warm up before."""
-    engine, cores, folder, days, repeats, *works = sys.argv[1:]
-    run = _spark(int(cores)) if engine == "spark" else _duckdb(int(cores))
+def measure_engine(
+    engine: str, cores: int, samples: Path, fleet: Fleet, days: int, works: Sequence[str]
+) -> list[Cost]:
+    """Run each work some times on the fleet's samples; runs on one day warm up before."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(_measure, engine, cores, samples, fleet, days, works).result()
+
+
+def _measure(
+    engine: str, cores: int, samples: Path, fleet: Fleet, days: int, works: Sequence[str]
+) -> list[Cost]:
+    load, costs = os.getloadavg()[0], []
+    run = _spark(cores) if engine == "spark" else _duckdb(cores)
     for work in works:
         for _ in range(_WARM_UPS):
-            run(work, Path(folder), 1)
+            run(work, samples, 1)
         wall_seconds, cpu_seconds = [], []
-        for _ in range(int(repeats)):
+        for _ in range(_REPEATS):
             wall, cpu = time.monotonic(), processor_seconds()
-            answer = run(work, Path(folder), int(days))
+            answer = run(work, samples, days)
             cpu_seconds.append(processor_seconds() - cpu)
             wall_seconds.append(time.monotonic() - wall)
-        found = {"work": work, "answer": answer, "cpu_seconds": cpu_seconds, "wall_seconds": wall_seconds}
-        print(json.dumps(found), flush=True)
+        seconds = tuple(cpu_seconds), tuple(wall_seconds)
+        costs.append(Cost(engine, cores, days, fleet.rows(days), load, work, answer, *seconds))
+    return costs
 
 
 def _spark(cores: int) -> Callable[[str, Path, int], Answer]:
-    from kquota_pipeline.session import start_session  # noqa: PLC0415 - DuckDB's lane does without Spark
-
-    session = start_session(
-        "kquota bench",
-        {
-            "spark.master": f"local[{cores}]",
-            "spark.sql.shuffle.partitions": str(cores),
-            "spark.driver.memory": "3g",
-        },
-        lambda message: print(message, file=sys.stderr),
-    )
+    master = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores)}
+    session = start_session("kquota bench", {**master, "spark.driver.memory": "3g"}, print)
     return lambda work, folder, days: SPARK[work](spark_usage(session, folder, days))
 
 
 def _duckdb(cores: int) -> Callable[[str, Path, int], Answer]:
-    import duckdb  # noqa: PLC0415 - Spark's lane does without DuckDB
-
     connection = duckdb.connect(config={"threads": cores})
 
     def run(work: str, folder: Path, days: int) -> Answer:
@@ -59,7 +61,3 @@ def _duckdb(cores: int) -> Callable[[str, Path, int], Answer]:
         return DUCKDB[work](connection, f"[{files}]")
 
     return run
-
-
-if __name__ == "__main__":
-    main()
