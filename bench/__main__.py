@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from statistics import median
 
+from bench.bounds import overshoot_bound_bytes
 from bench.claims import claims
-from bench.figures import KINDS, Overshoot
+from bench.figures import KINDS, Overshoot, megabytes
 from bench.harness.bench import REPOSITORY, Bench
 from bench.harness.command import main
 from bench.harness.results import of
 from bench.maven import PEER
 from bench.plan import Brokers, measurements
 from bench.plots import draw_overshoots
-from bench.tables import HEAD, tables
 
 _PLOT = REPOSITORY / "docs" / "img" / "overshoot.svg"
 
@@ -32,12 +33,10 @@ BENCH = Bench(
     open=Brokers,
     versions=_versions,
     measurements=measurements,
-    head=HEAD,
+    template="page.md.j2",
     claims=claims,
-    tables=tables,
-    draw=lambda figures: draw_overshoots(
-        of(Overshoot, figures), REPOSITORY / "docs" / "img" / "overshoot.svg"
-    ),
+    functions={"megabytes": megabytes, "overshoot_bound_bytes": overshoot_bound_bytes, "median": median},
+    draw=lambda figures: draw_overshoots(of(Overshoot, figures), _PLOT),
 )
 
 if __name__ == "__main__":

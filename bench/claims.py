@@ -35,18 +35,20 @@ _NEAR = 0.2
 # The bytes that land on a busy machine, by those that the law lets in on a test's clock.
 _REAL_BROKER_RATIO = 1.5
 _SMALLEST_AIMED_FACTOR = 0.3
-_MUTE_CAUSE = "a mute is longer than D by as much as the requests that began it were larger than expected"
-_SMALLER_REQUESTS = "smaller requests, by a smaller batch.size or max.request.size in the client"
+_MUTE_CAUSE = (
+    "a mute is longer than D in the proportion in which its first requests were larger than expected"
+)
+_SMALLER_REQUESTS = "send smaller requests: a smaller batch.size or max.request.size in the client"
 _RETRY = (
     "a held client is back at its next retry, for which it waits up to 1.2 s (retry.backoff.max.ms with its "
-    "jitter); what is beyond that is the machine's"
+    "jitter); other work on the machine causes the rest"
 )
-_SOONER_RETRY = "a smaller retry.backoff.max.ms in the client; a broker can't wake who waits"
+_SOONER_RETRY = "set a smaller retry.backoff.max.ms in the client; a broker can't wake a client that waits"
 _LOOKS = (
-    "a look at the disks every 0.2 s, a record through the topic, and a look at the decision file every 0.1 "
-    "s are 0.15 s in the mean and 0.3 s at most; the rest is the machine's"
+    "a check of the disks every 0.2 s, a record through the topic, and a poll of the decision file every 0.1 "
+    "s take 0.15 s on average and 0.3 s at most; other work on the machine causes the rest"
 )
-_MORE_LOOKS = "to look more often (sample_interval_seconds), for more of a core"
+_MORE_LOOKS = "check the disks more often (sample_interval_seconds), for more processor time"
 
 
 def claims(figures: Figures) -> Iterator[Claim]:
@@ -77,7 +79,7 @@ def _against_the_peer(pauses: list[Paused]) -> Iterator[Claim]:
     if pairs:
         less = sum((fence.offered_ratio or 0.0) < (peer.offered_ratio or 0.0) for fence, peer in pairs)
         yield Claim(
-            "a smaller share of what would land anyway lands with the fence than with the peer",
+            "with the fence a smaller share of the offered bytes lands than with the peer",
             less, "==", len(pairs), f"in {less} of {len(pairs)} pauses", asserted=True,
         )  # fmt: skip
     held = [(fence, peer) for fence, peer in pairs if (peer.offered_ratio or 0.0) <= HELD_RATIO]
@@ -99,13 +101,13 @@ def _pauses(pauses: list[Paused]) -> Iterator[Claim]:
     flowing = [pause for pause in pauses if pause.offered_ratio is not None]
     if late := [pause.landed_late_bytes for pause in flowing if pause.case.system in _FENCED]:
         yield Claim(
-            "with the fence nothing lands after the first 0.5 s of a pause",
+            "with the fence no byte lands after the first 0.5 s of a pause",
             max(late), "==", 0, f"at most {megabytes(max(late))} in {len(late)} pauses", asserted=True,
         )  # fmt: skip
     if leaks := [pause for pause in flowing if pause.case.system in _GOVERNED]:
         worst = max(leaks, key=lambda pause: pause.landed_bytes / leak_aim_bytes(pause))
         yield Claim(
-            f"the governor alone leaks at most {_REAL_BROKER_RATIO:g} times what docs/throttling.md says",
+            f"the governor alone leaks at most {_REAL_BROKER_RATIO:g} times the bytes of docs/throttling.md",
             worst.landed_bytes / leak_aim_bytes(worst), "<=", _REAL_BROKER_RATIO,
             f"at most {megabytes(worst.landed_bytes)} of {megabytes(leak_aim_bytes(worst))} ({worst}), "
             f"in {len(leaks)} pauses",
@@ -114,9 +116,9 @@ def _pauses(pauses: list[Paused]) -> Iterator[Claim]:
     fenced = [pause for pause in pauses if pause.case.system in _FENCED]
     if back := [inf if at is None else at for pause in fenced for at in pause.resumed_seconds]:
         middle = median(back)
-        told = f"median of {len(back)}: {middle:.2f} s"
+        shown = f"median of {len(back)}: {middle:.2f} s"
         yield Claim(
-            "fence: half of all clients are back within 1 s", middle, "<=", 1, told, _RETRY, _SOONER_RETRY
+            "fence: half of all clients are back within 1 s", middle, "<=", 1, shown, _RETRY, _SOONER_RETRY
         )
     yield from each(
         "fence: every client is back within 1.5 s",
@@ -127,7 +129,7 @@ def _pauses(pauses: list[Paused]) -> Iterator[Claim]:
         [pause for pause in pauses if pause.case.system in _GOVERNED],
         lambda pause: pause.slowest_resumed_seconds,
         lambda pause: pause_mute_seconds(pause.seconds) + 0.2,
-        "s", str, _MUTE_CAUSE, "the fence, which needs no mutes; without it, smaller requests",
+        "s", str, _MUTE_CAUSE, "use the fence, which needs no mutes, or send smaller requests",
     )  # fmt: skip
 
 
@@ -137,15 +139,15 @@ def _throttles(changes: list[Throttled]) -> Iterator[Claim]:
     yield from each(
         f"{title}: no client is silent for longer than 1.5 s",
         large, lambda change: change.longest_silence_seconds, 1.5, "s", str,
-        "limits act by whole requests and whole windows: a connection that is over its limit waits for the "
-        "mute that was fixed when it crossed it",
+        "limits act on whole requests and whole windows: a connection over its limit waits for the mute that "
+        "began when it crossed the limit",
         _SMALLER_REQUESTS,
     )  # fmt: skip
     yield from each(
         "THROTTLE: no client is silent for longer than D + poll",
         changes, lambda change: change.longest_silence_seconds, THROTTLE_MUTE_SECONDS + POLL_SECONDS,
         "s", str,
-        f"{_MUTE_CAUSE}; and a rate below C·s / D can't be had with mutes of D",
+        f"{_MUTE_CAUSE}; mutes of D can't hold a rate below C·s / D",
         _SMALLER_REQUESTS,
     )  # fmt: skip
     small = [change for change in changes if change.factor < _SMALLEST_AIMED_FACTOR]
@@ -157,8 +159,8 @@ def _throttles(changes: list[Throttled]) -> Iterator[Claim]:
             yield Claim(
                 f"{name}: mean rate within {_NEAR:.0%} of the target",
                 met, "==", len(rated), f"{met} of {len(rated)}; worst {worst:.2f} ({change})",
-                "limits act by whole windows and whole requests: a small target is met in bursts and "
-                "silences, and a rate below C·s / D can't be had with mutes of at most D",
+                "limits act on whole windows and whole requests: producers meet a small target in bursts and "
+                "silences, and mutes of at most D can't hold a rate below C·s / D",
                 f"{_SMALLER_REQUESTS}; or a longer D, for longer silences",
             )  # fmt: skip
 
@@ -171,7 +173,7 @@ def _reactions(reactions: list[Reaction]) -> Iterator[Claim]:
         middle, worst = middles[entry.system], max(entry.pause_seconds)
         if PEER_NAME in middles:
             yield Claim(
-                "from the breach until every broker enforces, in the median, kquota is quicker than the peer",
+                "from the breach until every broker enforces, in the median, kquota is faster than the peer",
                 middle, "<", middles[PEER_NAME], f"{middle:.2f} s against {middles[PEER_NAME]:.2f} s",
                 asserted=True,
             )  # fmt: skip
@@ -210,8 +212,8 @@ def _open(entries: list[Throughput]) -> Iterator[Claim]:
             yield Claim(
                 f"OPEN throughput of {entry.case} is at least {bound:g} of stock",
                 ratio, ">=", bound, spread,
-                "see how far the pairs lie apart: a difference within that is the machine's",
-                "more pairs, on a machine that clients and brokers don't share",
+                "the machine causes a difference that is smaller than the spread of the pairs",
+                "more pairs, with clients and brokers on machines of their own",
                 asserted,
             )  # fmt: skip
 
@@ -226,18 +228,18 @@ def _requests(entries: list[RequestCost]) -> Iterator[Claim]:
         "request path: at most {:g} times stock with quotas",
         1.2,
         lambda entry: f"with {entry.what}",
-        "on each request the plug-in looks at the clock, for its decision is a lease, and counts the "
-        "request; with many clients what it remembers of each, and counts, is memory that no cache holds",
-        "what is remembered and what is counted of a client in one place in memory",
+        "on each request the plug-in reads the clock, because its decision is a lease, and counts the "
+        "request; with many clients, no cache holds their counters",
+        "keep all that belongs to a client in one place in memory",
     )
     yield from _times_stock(
         [entry for entry in entries if entry.path == "many quotas"],
         "many clients, groups and topics: at most {:g} times stock before and after an append",
         1.3,
         lambda entry: f"to {entry.what} {entry.who}",
-        "the plug-in's own threads go through all clients again and again, and what a request "
-        "needs is no longer in the caches; in absolute terms see the table",
-        "fewer rounds of those threads while no limit is near",
+        "the plug-in's own threads go through all clients again and again, and displace from the caches the "
+        "data that a request needs; the table has the absolute times",
+        "run these threads less often while no limit is near",
     )
 
 
@@ -255,9 +257,9 @@ def _times_stock(
         for entry in entries
         if entry.who != STOCK and entry.what in stock
     }
-    told = ", ".join(f"{ratio:.2f} {of_whom}" for of_whom, ratio in ratios.items())
+    shown = ", ".join(f"{ratio:.2f} {of_whom}" for of_whom, ratio in ratios.items())
     for bound, asserted in ((3.0, True), (aimed, False)) if ratios else ():
-        yield Claim(name.format(bound), max(ratios.values()), "<=", bound, told, cause, idea, asserted)
+        yield Claim(name.format(bound), max(ratios.values()), "<=", bound, shown, cause, idea, asserted)
 
 
 def _costs(polls: list[Poll], agents: list[AgentCost]) -> Iterator[Claim]:
@@ -268,22 +270,21 @@ def _costs(polls: list[Poll], agents: list[AgentCost]) -> Iterator[Claim]:
             ", ".join(f"{poll.milliseconds:.1f} ms in {poll.state}" for poll in polls),
             "it reads the rates of a thousand tag sets, and the broker's samples of each are memory "
             "that no cache holds. By default there are at most 2,000 (kquota.tag.sets.max)",
-            "to look at fewer of them in a round, when there are more than the default",
+            "read fewer of them in a round if there are more than the default",
         )  # fmt: skip
     if agents:
         memory = max(agent.memory_bytes for agent in agents)
         yield Claim(
             "an agent with its probe process takes at most 64 MiB of memory",
             memory, "<=", 64 * 2**20, f"at most {memory / 2**20:.0f} MiB of {len(agents)} agents",
-            "most of it is there before the agent does anything: an interpreter, and pydantic-settings "
-            "and confluent-kafka with all that they import",
-            "to read the configuration in a process that ends, and hand over what was read",
+            "most of it belongs to the interpreter, and to pydantic-settings and confluent-kafka with their "
+            "imports",
+            "read the configuration in a process that ends, and pass on the result",
         )  # fmt: skip
         yield Claim(
             "an agent uses at most 2% of a core in OPEN",
             max(agent.processor_ratio for agent in agents), "<=", 0.02,
             ", ".join(f"{agent.processor_ratio:.1%}" for agent in agents),
-            "five looks at the disks a second, each by way of the probe process, and the threads of the "
-            "connections",
-            "to look less often while all disks are far from their limits",
+            "the probe process checks the disks five times a second, and the connections have threads",
+            "check less often while all disks are far from their limits",
         )  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 import psutil
 
 from bench.harness.claims import Claim
-from bench.harness.page import Table
 from bench.harness.results import Figures
 from kquota import __version__
 
@@ -50,9 +49,11 @@ class Bench(Generic[Shared]):
     open: Callable[[Callable[[str], None]], AbstractContextManager[Shared]]
     versions: Callable[[Shared], Iterable[str]]
     measurements: Callable[[Profile], Iterable[Measurement[Shared]]]
-    head: str
+    template: str
+    """That of the page, below bench/."""
     claims: Callable[[Figures], Iterable[Claim]]
-    tables: Callable[[Figures], Iterable[Table]]
+    functions: Mapping[str, Callable[..., object]] = field(default_factory=dict)
+    """Those that the template calls."""
     draw: Callable[[Figures], None] = lambda _figures: None
 
 

@@ -24,9 +24,9 @@ class Claim:
     comparison: Comparison
     bound: float
     measured: str
-    """The figure for people, with what belongs to it."""
+    """The figure for people, with its context."""
     cause: str = ""
-    """Why an aim is missed, as far as it is understood."""
+    """The probable reason why an aim is missed."""
     idea: str = ""
     """A way to come nearer to it."""
     asserted: bool = False
@@ -61,7 +61,7 @@ def each(
         return
     ratios = [math.inf if value is None else value / limit for value, limit, _ in measured]
     value, limit, case = measured[ratios.index(max(ratios))]
-    worst = "not in the time watched" if value is None else f"{value:.{digits}f} {unit}"
+    worst = "not while the bench watched" if value is None else f"{value:.{digits}f} {unit}"
     met = sum(ratio <= 1 for ratio in ratios)
-    told = f"{met} of {len(ratios)}; worst {worst} where {limit:.{digits}f} was aimed at ({where(case)})"
-    yield Claim(name, max(ratios), "<=", 1, told, cause=cause, idea=idea)
+    measured_text = f"{met} of {len(ratios)}; worst {worst}, the aim is {limit:.{digits}f} ({where(case)})"
+    yield Claim(name, max(ratios), "<=", 1, measured_text, cause=cause, idea=idea)

@@ -11,10 +11,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.markup import escape
 
 from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile, Shared, machine
-from bench.harness.page import claims_table, page
+from bench.harness.page import page
 from bench.harness.results import Saved, Store, UnreadableResults
 
 
@@ -96,18 +97,18 @@ def measure(
 def judge(
     bench: Bench[Shared], saved: Sequence[Saved], missing: Sequence[str], console: Console, *, writes: bool
 ) -> bool:
-    """Print tables and claims, write the page where it is wanted; return whether a claim is broken."""
+    """Print the page, write it where that is wanted; return whether a claim is broken."""
     figures = [figure for entry in saved for figure in entry.figures]
-    claims, tables = list(bench.claims(figures)), list(bench.tables(figures))
-    for table in (*tables, claims_table(claims)):
-        if table.rows:
-            console.print(table.terminal())
-    if missing:
+    claims = list(bench.claims(figures))
+    if saved:
+        text = page(bench.template, bench.command, saved, claims, missing, **bench.functions)
+        console.print(Markdown(text))
+        if writes:
+            bench.page.write_text(text, "utf-8")
+            bench.draw(figures)
+            console.print(f"written: {bench.page}")
+    elif missing:
         console.print(f"not yet measured (--resume): {', '.join(missing)}")
-    if writes and saved:
-        bench.page.write_text(page(bench.head, bench.command, saved, claims, tables, missing), "utf-8")
-        bench.draw(figures)
-        console.print(f"written: {bench.page}")
     broken = [claim for claim in claims if claim.asserted and not claim.holds]
     for claim in broken:
         console.print(f"[red]does not hold:[/] {escape(claim.name)}: {escape(claim.measured)}")

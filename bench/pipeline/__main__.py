@@ -13,7 +13,7 @@ import pyspark
 from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
 from bench.harness.command import main
 from bench.pipeline.data import Fleet, make
-from bench.pipeline.figures import HEAD, KINDS, Accuracy, Cost, claims, tables
+from bench.pipeline.figures import KINDS, Accuracy, Cost, claims
 from bench.pipeline.foretold import measure_accuracy
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
@@ -80,9 +80,8 @@ BENCH = Bench(
         f"Kafka {DEFAULT_KAFKA_VERSION}",
     ],
     measurements=measurements,
-    head=HEAD,
+    template="pipeline/page.md.j2",
     claims=claims,
-    tables=tables,
 )
 
 if __name__ == "__main__":

@@ -1,50 +1,30 @@
-"""The measurements of the pipeline: values, claims, and the tables of docs/bench-spark.md. Pure."""
+"""The measurements of the pipeline: values and claims. Pure."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bench.harness.claims import Claim
-from bench.harness.page import Table
 from bench.harness.results import Figures, of
 from bench.pipeline.work import CHOOSING, MANY_POLICIES, ONE_CLUSTER, READING, REGRESSION, REPLAY, WORKS
 
 OURS = "trend of crests"
 OTHERS = ("naive", "seasonal-naive", "straight line")
-HEAD = """\
-# What the pipeline costs
-
-1,000 brokers with 8 volumes each, a sample per 30 s, in Parquet files as the tables have them:
-sorted by broker, volume and time, a folder for each day. Four volumes go over their limits again and again.
-Spark runs the pipeline's own functions, DuckDB the same work in SQL over the same files in the same run, and
-both have to come to the same answer. CPU seconds are those of the whole engine; figures are medians of
-3 runs, after two on one day.
-
-- **tick replay**: the policy's state at every tick of the cluster
-- **32 policies**: the same for 32 policies of one limit type, without latches, by the extremes of each tick
-- **regression**: the least-squares line of every volume
-- **its columns read**, **its samples chosen**, **replay of one cluster**: parts of the replay, to see what
-  holds it: the figures read and nothing grouped; the same of voting volumes (two texts compared); and these
-  grouped by tick alone, without the cluster's name
-- **ingest**: `kquota-pipeline ingest` of a history on a Kafka over TLS, 8 volumes in a record; 1 % of
-  the records come twice, 0.1 % are malformed, and the tables are counted afterwards
-"""
-_HASHING = "the name of the cluster is part of the key, and Spark hashes a text for each row"
+_HASHING = "the key contains the name of the cluster, and Spark hashes a text for each row"
 _REGRESSION = (
-    "two texts are in the key, the cluster's and the volume's, and Spark hashes them for each "
-    "row. Time is cut into spans by its bits, which costs less than days do by "
-    "divisions; what is left is the hashing"
+    "the key contains two texts, the cluster's and the volume's, and Spark hashes them for each row. The "
+    "bits of the time select its span, which costs less than a division by days; the hashing remains"
 )
 _TWO_CORES = (
-    "what Java compiles and collects beside the work has a core to itself where the work has one, "
-    "and none where it has two; and cores of a virtual machine may be one core's threads"
+    "Java's compiler and collector have a core to themselves if the work uses one core, and none if it uses "
+    "two; and two cores of a virtual machine may be threads of the same core"
 )
 _INTERVAL = (
-    "the interval is wider than it says. It is made of what each disk did on its own days, which "
-    "are few; it errs on the side of a warning that comes early"
+    "the interval is wider than its name. It comes from each disk's own days, of which there are few; it is "
+    "rather too wide, so that a warning comes early"
 )
 
 
@@ -125,12 +105,12 @@ def claims(figures: Figures) -> Iterator[Claim]:
     for days in all_days or [usual]:
         ours = {work: costs.get(("spark", work, 2, days)) for work in WORKS}
         for work in WORKS:
-            yield from _beside_duckdb(ours[work], costs.get(("duckdb", work, 2, days)), causes.get(work, ""))
+            yield from _against_duckdb(ours[work], costs.get(("duckdb", work, 2, days)), causes.get(work, ""))
         for work, least in ((REPLAY, 12.0), (REGRESSION, 8.0)):
             if cost := ours[work]:
                 name = f"{cost}: ≥ {least:g} M samples per CPU second"
                 yield Claim(name, cost.speed, ">=", least, f"{cost.speed:.1f} M", cause=causes[work])
-        yield from _ratio(ours[MANY_POLICIES], ours[REPLAY], "32 policies: CPU beside one", 1.3)
+        yield from _ratio(ours[MANY_POLICIES], ours[REPLAY], "32 policies: CPU compared with one", 1.3)
     for work in (REPLAY, REGRESSION):
         two = costs.get(("spark", work, 2, usual))
         twice = costs.get(("spark", work, 2, 2 * usual))
@@ -142,30 +122,29 @@ def claims(figures: Figures) -> Iterator[Claim]:
         speed = ingest.records / ingest.seconds
         yield Claim(
             "ingest: ≥ 12,000 records per second", speed, ">=", 12_000, f"{speed:,.0f}",
-            f"it is bound by the processor, {ingest.cpu_seconds:.0f} CPU seconds on cores that "
-            "it shares with the Kafka broker of the test. Most of it is reading JSON, which is done once for "
-            "all tables; more cores would help",
+            f"the processor limits it: {ingest.cpu_seconds:.0f} CPU seconds on cores that it shares with the "
+            "Kafka broker of the test. Most of that is for parsing JSON, once for all tables",
         )  # fmt: skip
-        told = "so" if ingest.exact else "not so"
-        yield Claim("ingest: every record once", ingest.exact, "==", True, told, asserted=True)
+        shown = "yes" if ingest.exact else "no"
+        yield Claim("ingest: every record once", ingest.exact, "==", True, shown, asserted=True)
     yield from _accuracy({one.method: one for one in of(Accuracy, figures)})
 
 
-def _beside_duckdb(ours: Cost | None, theirs: Cost | None, cause: str) -> Iterator[Claim]:
+def _against_duckdb(ours: Cost | None, theirs: Cost | None, cause: str) -> Iterator[Claim]:
     if ours is None or theirs is None:
         return
     different = sum(
         not math.isclose(value, theirs.answer[name], rel_tol=1e-6, abs_tol=1e-9)
         for name, value in ours.answer.items()
     )
-    yield from _ratio(ours, theirs, f"{ours}: CPU beside DuckDB's", 2.5, cause)
-    told = "another" if different else "the same"
-    yield Claim(f"{ours}: the same answer as DuckDB", different, "==", 0, told, asserted=True)
+    yield from _ratio(ours, theirs, f"{ours}: CPU compared with DuckDB's", 2.5, cause)
+    shown = "another" if different else "the same"
+    yield Claim(f"{ours}: the same answer as DuckDB", different, "==", 0, shown, asserted=True)
     if "paused" in ours.answer:
         ticks, paused, opened = (ours.answer[name] for name in ("ticks", "paused", "open"))
         crossed = 0 < paused < ticks and 0 < opened < ticks - paused
-        told = f"{paused:,.0f} of {ticks:,.0f} ticks in PAUSE, {opened:,.0f} in OPEN"
-        yield Claim(f"{ours}: limits are really crossed", crossed, "==", True, told, asserted=True)
+        shown = f"{paused:,.0f} of {ticks:,.0f} ticks in PAUSE, {opened:,.0f} in OPEN"
+        yield Claim(f"{ours}: the load crosses the limits", crossed, "==", True, shown, asserted=True)
 
 
 def _ratio(one: Cost | None, other: Cost | None, what: str, most: float, cause: str = "") -> Iterator[Claim]:
@@ -197,55 +176,3 @@ def _accuracy(found: Mapping[str, Accuracy]) -> Iterator[Claim]:
     covered = ours.covered_ratio or 0.0
     name = "forecast: the interval of 80 % holds 70 to 90 %"
     yield Claim(name, min(covered - 0.7, 0.9 - covered), ">=", 0, f"{100 * covered:.0f} %", _INTERVAL)
-
-
-def tables(figures: Figures) -> Iterator[Table]:
-    """All of them; one of which nothing was measured has no rows."""
-    yield Table.of(
-        "CPU and wall seconds",
-        sorted(of(Cost, figures), key=lambda cost: (cost.work, cost.rows, cost.cores, cost.engine)),
-        (
-            ("work", lambda cost: cost.work),
-            ("samples", lambda cost: f"{cost.rows / 1e6:.1f} M"),
-            ("engine", lambda cost: {"spark": "Spark", "duckdb": "DuckDB"}[cost.engine]),
-            ("cores", lambda cost: str(cost.cores)),
-            ("CPU s", lambda cost: f"{cost.cpu:.2f}"),
-            ("wall s", lambda cost: f"{cost.wall:.2f}"),
-            ("M samples per CPU s", lambda cost: f"{cost.speed:.1f}"),
-            ("load before", lambda cost: f"{cost.load:.1f}"),
-        ),
-    )
-    yield Table.of(
-        "Ingest",
-        of(Ingest, figures),
-        (
-            ("records", lambda ingest: f"{ingest.records:,}"),
-            ("MB", lambda ingest: f"{ingest.bytes / 1e6:,.0f}"),
-            ("rows", lambda ingest: f"{ingest.rows:,}"),
-            ("s", lambda ingest: f"{ingest.seconds:.0f}"),
-            ("CPU s", lambda ingest: f"{ingest.cpu_seconds:.0f}"),
-            ("whole command, with the start of Spark, s", lambda ingest: f"{ingest.command_seconds:.0f}"),
-            ("load before", lambda ingest: f"{ingest.load:.1f}"),
-        ),
-    )
-    yield _forecasts(of(Accuracy, figures))
-
-
-def _forecasts(found: Sequence[Accuracy]) -> Table:
-    return Table.of(
-        "Forecast",
-        found,
-        (
-            ("method", lambda one: one.method),
-            ("forecasts", lambda one: f"{one.forecasts:,}"),
-            ("mean error", lambda one: f"{100 * one.mean_error_ratio:.2f}"),
-            ("median error", lambda one: f"{100 * one.median_error_ratio:.2f}"),
-            (
-                "inside the interval",
-                lambda one: "" if one.covered_ratio is None else f"{100 * one.covered_ratio:.0f} %",
-            ),
-            ("on day 1 to 7", lambda one: ", ".join(f"{100 * share:.0f}" for share in one.covered_by_day)),
-        ),
-        "Of the crests of each of up to seven days, 5, 7, 9 and 11 days before the end of generated months; "
-        "errors in percent of the capacity.",
-    )

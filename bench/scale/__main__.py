@@ -13,7 +13,7 @@ from bench.plots import draw_course
 from bench.scale.agent_cost import measure_agent
 from bench.scale.client_cost import measure_clients
 from bench.scale.core_cost import measure_core
-from bench.scale.figures import HEAD, KINDS, Fleet, claims, tables
+from bench.scale.figures import KINDS, Fleet, claims
 from bench.scale.fleet import SCENARIOS, Scenario, simulate
 from kquota.daemon.publication import regular_interval_seconds
 from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
@@ -76,9 +76,8 @@ BENCH = Bench(
     open=_open,
     versions=lambda runtime: [f"Kafka {runtime.version}"],
     measurements=measurements,
-    head=HEAD,
+    template="scale/page.md.j2",
     claims=claims,
-    tables=tables,
 )
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ def about(text: str, *figures: object) -> list[Claim]:
 @pytest.mark.parametrize(
     ("pauses", "statement"),
     [
-        ((replace(FENCE, landed_late_bytes=10_000),), "with the fence nothing lands"),
+        ((replace(FENCE, landed_late_bytes=10_000),), "with the fence no byte lands"),
         ((replace(GOVERNOR, landed_bytes=51_000_000),), "the governor alone leaks at most 1.5 times"),
-        ((FENCE, replace(PEER, landed_bytes=900_000)), "a smaller share of what would land anyway"),
+        ((FENCE, replace(PEER, landed_bytes=900_000)), "with the fence a smaller share"),
         ((FENCE, replace(PEER, resumed_seconds=(0.5,))), "the slowest client is back sooner"),
         ((replace(FENCE, resumed_seconds=(None,)), PEER), "the slowest client is back sooner"),
     ],
@@ -99,7 +99,7 @@ def test_an_aim_is_missed_plainly_and_names_the_worst():
     slow = replace(STEP, longest_silence_seconds=7.25, mean_ratio=0.5)
     aims = list(claims([STEP, slow]))
     assert [aim.holds for aim in aims] == [False, False, False]
-    assert aims[0].measured == "1 of 2; worst 7.2 s where 1.5 was aimed at (governor, Java x 20, 1→0.3)"
+    assert aims[0].measured == "1 of 2; worst 7.2 s, the aim is 1.5 (governor, Java x 20, 1→0.3)"
     assert "worst 0.50 (governor, Java x 20, 1→0.3)" in aims[2].measured
     assert not any(aim.asserted for aim in aims)
     assert all(aim.cause and aim.idea for aim in aims)

@@ -33,12 +33,11 @@ def bench(folder: Path) -> Bench[None]:
             Measurement("broken", "all", broken),
             Measurement("works", "all", lambda _shared: [ClientCost(3, 12, 24, 2**20, 0.01)]),
         ],
-        head="# This\n\nWhat it is.\n",
+        template="scale/page.md.j2",
         claims=lambda figures: [
             Claim("threads", one.threads, "<=", 10, str(one.threads), asserted=True)
             for one in of(ClientCost, figures)
         ],
-        tables=lambda _figures: [],
     )
 
 
@@ -54,7 +53,8 @@ def test_a_measurement_that_fails_spares_the_others_and_a_broken_claim_fails(tmp
     page = this.page.read_text("utf-8")
     assert "| threads | 12 | BROKEN |" in page
     assert "Not yet measured: `broken`." in page
-    assert page.startswith("# This\n\n<!-- Written by `make this`. Do not edit. -->\n\nWhat it is.\n")
+    assert page.startswith("# Large clusters, and whole fleets over days\n\n<!-- Written by `make this`.")
+    assert "| 3 | 12 | 24 | 1 | 1.0% |" in page
 
 
 def test_a_repeated_measurement_replaces_the_first_and_a_line_of_another_version_is_named(

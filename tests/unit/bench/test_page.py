@@ -17,13 +17,12 @@ from bench.harness.command import judge
 from bench.harness.page import page
 from bench.harness.results import Saved, Store
 from bench.scale.__main__ import BENCH as SCALE
-from bench.tables import HEAD, tables
 from tests.unit.bench.measurements import BURST, PEER, STEP
 
 
 def written(*figures: object) -> str:
     saved = Saved("all", "2026-11-21T10:00:00+00:00", 738.0, 1.5, "a machine", figures)
-    return page(HEAD, "make bench", [saved], list(claims(figures)), tables(figures))
+    return page(BENCH.template, "make bench", [saved], claims(figures), **BENCH.functions)
 
 
 @pytest.mark.parametrize("bench", [BENCH, SCALE], ids=["bench", "scale"])
@@ -54,8 +53,8 @@ def test_a_hard_limit_that_was_not_reached_is_no_overshoot() -> None:
 
 def test_missed_aims_are_listed_with_their_cause_and_met_ones_are_not() -> None:
     missed = (
-        written(replace(STEP, longest_silence_seconds=12.5)).split("What is missed", 1)[1].split("## ", 1)[0]
+        written(replace(STEP, longest_silence_seconds=12.5)).split("The missed aims", 1)[1].split("## ", 1)[0]
     )
     assert "no client is silent for longer than D + poll: 0 of 1; worst 12.5 s" in missed
-    assert "Next: smaller requests" in missed
+    assert "Next: send smaller requests" in missed
     assert "mean rate" not in missed
