@@ -11,14 +11,18 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # The lock that this environment is made from. Of the others only the locks are read.
 INSTALLED_FROM = ("agent.txt", "build.txt", "dev.txt")
-_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)")
+_REQUIREMENT = re.compile(
+    r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)( ; [^\n]+?)?(?P<hashes>( \\\n +--hash=sha256:[0-9a-f]+)+)$",
+    re.MULTILINE,
+)
 _ALLOWED_LICENCES = re.compile(
     r"apache|bsd|mit\b|isc\b|mpl|mozilla|psf|python software|lgpl|lesser general|zope",
     re.IGNORECASE,
@@ -27,37 +31,19 @@ _ALLOWED_LICENCES = re.compile(
 _NOT_LOCKED = {"pip", "kquota"}
 
 
-@dataclass(frozen=True, slots=True)
-class Locked:
-    """One requirement of a lock file."""
-
-    name: str
-    version: str
-    hashes: int
-
-
-def read_lock(text: str) -> tuple[list[Locked], list[str]]:
-    """Return the requirements of a lock file, and its defects."""
-    found, problems = [], []
-    for entry in re.split(r"(?<!\\)\n", text):
-        line = entry.replace("\\\n", " ").strip()
-        if not line or line.startswith("#"):
-            continue
-        match = _REQUIREMENT.match(line)
-        if match is None or "://" in line or line.startswith("-"):
-            problems.append(f"{line[:60]!r} is no requirement of one version")
-            continue
-        hashes = line.count("--hash=sha256:")
-        if not hashes:
-            problems.append(f"{match['name']} has no hash")
-        found.append(Locked(normal(match["name"]), match["version"], hashes))
-    return found, problems
+def read_lock(text: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return name and version of each requirement of a lock file, and the lines that are none with hashes."""
+    found = [
+        (str(canonicalize_name(entry["name"])), entry["version"]) for entry in _REQUIREMENT.finditer(text)
+    ]
+    left = (line.strip() for line in _REQUIREMENT.sub("", text).splitlines())
+    return found, [line for line in left if line and not line.startswith("#")]
 
 
 def compare(installed: Iterable[Distribution], locked: Mapping[str, set[str]]) -> Iterator[str]:
     """Yield the packages that are installed and not locked, or of another version."""
     for distribution in installed:
-        name = normal(distribution.name)
+        name = canonicalize_name(distribution.name)
         if name in _NOT_LOCKED:
             continue
         versions = locked.get(name)
@@ -75,8 +61,10 @@ def altered_files(distribution: Distribution) -> Iterator[str]:
         path = Path(str(distribution.locate_file(file)))
         if not path.is_file():
             yield f"{file} is missing"
-        elif _digest(path) != file.hash.value:
-            yield f"{file} was altered"
+        else:
+            digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest())
+            if digest.rstrip(b"=").decode() != file.hash.value:
+                yield f"{file} was altered"
 
 
 def licence_of(distribution: Distribution) -> str:
@@ -88,28 +76,24 @@ def licence_of(distribution: Distribution) -> str:
     return first.rpartition("::")[2].strip().partition("\n")[0][:60]
 
 
-def normal(name: str) -> str:
-    """Return a package's name as indexes compare it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def main(repository: Path = REPOSITORY) -> int:
     """Print the checked files and the defects; return 1 if there are any."""
     problems: list[str] = []
     locked: dict[str, set[str]] = {}
     for path in sorted((repository / "requirements").glob("*.txt")):
-        entries, wrong = read_lock(path.read_text("utf-8"))
-        problems += [f"requirements/{path.name}: {problem}" for problem in wrong]
-        for entry in entries if path.name in INSTALLED_FROM else ():
-            locked.setdefault(entry.name, set()).add(entry.version)
-        hashes = sum(entry.hashes for entry in entries)
+        text = path.read_text("utf-8")
+        entries, wrong = read_lock(text)
+        problems += [f"requirements/{path.name}: {line} is no version with hashes" for line in wrong]
+        for name, version in entries if path.name in INSTALLED_FROM else ():
+            locked.setdefault(name, set()).add(version)
+        hashes = text.count("--hash=sha256:")
         print(f"requirements/{path.name}: {len(entries)} requirements, {hashes} hashes")
-    installed = sorted(distributions(), key=lambda d: normal(d.name))
+    installed = sorted(distributions(), key=lambda d: canonicalize_name(d.name))
     problems += compare(installed, locked)
     for distribution in installed:
         licence = licence_of(distribution)
         print(f"  {distribution.name} {distribution.version}: {licence or 'no licence stated'}")
-        if normal(distribution.name) in _NOT_LOCKED:
+        if canonicalize_name(distribution.name) in _NOT_LOCKED:
             continue
         problems += [f"{distribution.name}: {problem}" for problem in altered_files(distribution)]
         if not _ALLOWED_LICENCES.search(licence):
@@ -118,11 +102,6 @@ def main(repository: Path = REPOSITORY) -> int:
         print(problem, file=sys.stderr)
     print(f"{len(installed)} packages, {len(problems)} problems; known vulnerabilities need a database")
     return 1 if problems else 0
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256(path.read_bytes()).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 if __name__ == "__main__":

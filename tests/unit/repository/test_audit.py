@@ -21,15 +21,13 @@ beta.two==2.1 ; python_version < "3.12" \\
 
 def test_a_lock_has_versions_and_hashes() -> None:
     found, problems = read_lock(LOCK)
-    assert [(entry.name, entry.version, entry.hashes) for entry in found] == [
-        ("alpha", "1.0", 2),
-        ("beta-two", "2.1", 1),
-    ]
+    assert found == [("alpha", "1.0"), ("beta-two", "2.1")]
     assert problems == []
 
 
 @pytest.mark.parametrize(
-    "line", ["alpha==1.0", "alpha>=1 --hash=sha256:aa", "alpha @ https://x/a.whl", "--index-url https://x"]
+    "line",
+    ["alpha==1.0", "alpha>=1 \\\n    --hash=sha256:aa", "alpha @ https://x/a.whl", "--index-url https://x"],
 )
 def test_a_line_that_anything_could_be_installed_by_is_a_problem(line: str) -> None:
     assert read_lock(line)[1]
