@@ -305,7 +305,7 @@ PIPELINE_PYTHON ?= 3.11
 .PHONY: pipeline-wheels
 pipeline-wheels: build/pipeline-wheels-$(PIPELINE_PYTHON) ## The wheels that the role kquota_pipeline installs, into dist/ (PIPELINE_PYTHON=3.11: of its hosts)
 
-PIPELINE_WHEELED = $(shell find agent spark -type f -not -path '*/__pycache__/*' 2>/dev/null) requirements/pipeline.txt tools/pipeline_wheels.py
+PIPELINE_WHEELED = $(shell find agent spark -type f -not -path '*/__pycache__/*' 2>/dev/null) requirements/pipeline.txt tools/pipeline_wheels.py tools/packages/download.sh
 build/pipeline-wheels-%: $(PIPELINE_WHEELED) pyproject.toml | deps-pipeline
 	$(PIPELINE_PY) -m tools.pipeline_wheels $* dist
 	mkdir -p $(@D)

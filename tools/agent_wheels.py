@@ -34,7 +34,9 @@ def gather(version: str, folder: Path) -> None:
         )
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        _run(_TOOLS / "download.sh", version, work)
+        for lock in ("build", "agent"):
+            source = f"requirements/{lock}.txt", "--no-binary=systemd-python"
+            _run(_TOOLS / "download.sh", version, work / lock, *source)
         pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet")
         _run(*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", work / "agent", REPOSITORY)
         # To where the suite sees it.

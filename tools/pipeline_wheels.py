@@ -9,7 +9,7 @@ FOLDER/pipeline-jars gets the jars in addition to Spark's own.
 from __future__ import annotations
 
 import hashlib
-import platform
+import os
 import re
 import shutil
 import subprocess
@@ -25,7 +25,6 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 LOCK = REPOSITORY / "requirements/pipeline.txt"
 # There only as a source distribution, of which nothing is compiled: made a wheel here, it suits every Python.
 _FROM_SOURCE = {"pyspark"}
-_GLIBC = ("2_34", "2_28", "2_17")
 
 
 def for_python(lock: str, version: str) -> Iterator[tuple[str, str]]:
@@ -71,39 +70,23 @@ def gather(version: str, folder: Path) -> None:
     for old in (wheels, jars):
         shutil.rmtree(old, ignore_errors=True)
     wheels.mkdir(parents=True)
-    machine, abi = platform.machine(), version.replace(".", "")
-    there = [
-        "--python-version",
-        version,
-        "--implementation",
-        "cp",
-        "--abi",
-        f"cp{abi}",
-        "--abi",
-        "abi3",
-        "--abi",
-        "none",
-    ]
-    there += ["--platform", "any"]
-    for glibc in (*(f"manylinux_{number}" for number in _GLIBC), "manylinux2014"):
-        there += ["--platform", f"{glibc}_{machine}"]
     locked = list(for_python(LOCK.read_text("utf-8"), version))
     with tempfile.TemporaryDirectory() as work:
         ready, source = Path(work) / "ready.txt", Path(work) / "source.txt"
         ready.write_text("".join(line for name, line in locked if name not in _FROM_SOURCE), "utf-8")
         source.write_text("".join(line for name, line in locked if name in _FROM_SOURCE), "utf-8")
-        hashed = ["--require-hashes", "--no-deps", "--requirement"]
-        _pip("download", *hashed, ready, "--only-binary=:all:", *there, "--dest", wheels)
-        build: list[str | Path] = ["--no-build-isolation", "--wheel-dir", wheels]
-        _pip("wheel", *hashed, source, *build)
-        _pip("wheel", "--no-deps", *build, REPOSITORY, REPOSITORY / "spark")
+        download: list[str | Path] = [REPOSITORY / "tools/packages/download.sh", version, wheels, ready]
+        subprocess.run(download, check=True, env={**os.environ, "PYTHON": sys.executable})
+        build: list[str | Path] = ["--no-deps", "--no-build-isolation", "--wheel-dir", wheels]
+        _wheel(*build, "--require-hashes", "--requirement", source)
+        _wheel(*build, REPOSITORY, REPOSITORY / "spark")
     (wheels / "wheels.txt").write_text(named_with_digests(wheels.glob("*.whl")), "utf-8")
     program = Path(sys.executable).with_name("kquota-pipeline")
     subprocess.run([program, "jars", "--to", jars], check=True, stdout=subprocess.DEVNULL)
 
 
-def _pip(command: str, *arguments: str | Path) -> None:
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", command, "--quiet"]
+def _wheel(*arguments: str | Path) -> None:
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
     subprocess.run([*pip, *arguments], check=True)
 
 

@@ -51,7 +51,10 @@ agent() {
   KQUOTA_RELEASE="1~deb$debian"
   export KQUOTA_STAGE KQUOTA_VERSION KQUOTA_RELEASE KQUOTA_PYTHON KQUOTA_NEXT_PYTHON
   echo "Building kquota $KQUOTA_VERSION for Debian $debian"
-  tools/packages/download.sh "$KQUOTA_PYTHON" "$work/$suite"
+  # Source distributions are built later, by the suite's own compiler.
+  for lock in build agent; do
+    tools/packages/download.sh "$KQUOTA_PYTHON" "$work/$suite/$lock" "requirements/$lock.txt" --no-binary=systemd-python
+  done
   wheel "$work/$suite/agent"
   # To where the suite sees them.
   cp tools/packages/build-wheels.sh tools/packages/stage-agent.sh tools/packages/leave_out.py packaging/nfpm/agent/left-out.txt "$work/"
