@@ -1,23 +1,27 @@
-"""The page of commands: ``kquota`` and ``kquota-pipeline``, as in --help."""
+"""The page of commands: ``kquota`` as in --help, by typer's own writer of documents."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
+from typer.cli import get_docs_for_click
 
 from kquota.cli.main import application as kquota_application
-from tools.reference.markdown import code, head, sentence, table
+from tools.reference.markdown import code, head, table
 
 EXIT_CODES = {
     "0": "Success.",
-    "1": "It was tried and did not work.",
+    "1": "The command tried, and failed.",
     "2": "The request makes no sense.",
     "78": "The configuration is refused.",
 }
+# Every command has --help, and a section of its own.
+_LEFT_OUT = re.compile(
+    r"\* `--help`: .*\n|\*\*Commands\*\*:\n\n(\* .*\n)+|\*\*Options\*\*:\n\n(?=\* `--help`.*\n\n)"
+)
 
 
 def commands_page(_repository: Path) -> str:
@@ -29,35 +33,10 @@ def commands_page(_repository: Path) -> str:
         " [the pipeline](pipeline.md).",
         origin="the commands' definitions",
     )
-    lines += table(
-        ["exit code", "meaning"], [[code(exit_code), meaning] for exit_code, meaning in EXIT_CODES.items()]
-    )
+    rows = [[code(exit_code), meaning] for exit_code, meaning in EXIT_CODES.items()]
+    lines += table(["exit code", "meaning"], rows)
     lines += ["`kquota check` has those of monitoring plug-ins: 0 ok, 1 warning, 2 critical, 3 unknown.", ""]
     root: Any = typer.main.get_command(kquota_application())
     context = root.make_context("kquota", [], resilient_parsing=True)
-    lines += _command(root, context)
-    for command, inner in sorted(leaves(root, context), key=lambda found: found[1].command_path):
-        lines += _command(command, inner)
-    return "\n".join(lines)
-
-
-def leaves(group: Any, context: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each command that does something, with its context, groups taken apart."""
-    for name, command in group.commands.items():
-        inner = command.make_context(name, [], parent=context, resilient_parsing=True)
-        if hasattr(command, "commands"):
-            yield from leaves(command, inner)
-        else:
-            yield command, inner
-
-
-def _command(command: Any, context: Any) -> list[str]:
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    lines = [f"## {context.command_path}", "", "```text", usage, "```", ""]
-    for paragraph in re.split(r"\n\s*\n", (command.help or "").strip()):
-        lines += [sentence(paragraph), ""]
-    records = [parameter.get_help_record(context) for parameter in command.get_params(context)]
-    options = [(tag, text) for tag, text in (record for record in records if record) if tag != "--help"]
-    if options:
-        lines += table(["option", "meaning"], [[code(tag), sentence(text or "")] for tag, text in options])
-    return lines
+    documents = _LEFT_OUT.sub("", get_docs_for_click(obj=root, ctx=context, name="kquota"))
+    return "\n".join([*lines, re.sub(r"\n{3,}", "\n\n", f"#{documents.strip()}\n")])
