@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.claims import claims
-from bench.figures import Case, Paused, Reaction, RequestCost, megabytes
+from bench.figures import Case, Paused, Reaction, RequestCost
 from bench.harness.claims import Claim
 from bench.loads import Client
 from tests.unit.bench.measurements import BURST, FENCE, GOVERNOR, PEER, STEP, flat_out
@@ -95,20 +95,6 @@ def test_the_request_path_is_compared_with_as_many_clients():
     assert broken(*entries[:3]) == []
 
 
-def test_an_aim_is_missed_plainly_and_names_the_worst():
-    slow = replace(STEP, longest_silence_seconds=7.25, mean_ratio=0.5)
-    aims = list(claims([STEP, slow]))
-    assert [aim.holds for aim in aims] == [False, False, False]
-    assert aims[0].measured == "1 of 2; worst 7.2 s, the aim is 1.5 (governor, Java x 20, 1→0.3)"
-    assert "worst 0.50 (governor, Java x 20, 1→0.3)" in aims[2].measured
-    assert not any(aim.asserted for aim in aims)
-    assert all(aim.cause and aim.idea for aim in aims)
-
-
 def test_a_throttle_of_nothing_is_not_rated():
     still = replace(STEP, baseline_rate=0.0, mean_ratio=None, settled_seconds=None)
     assert about("mean rate", still) == []
-
-
-def test_bytes_that_are_not_nothing_never_read_as_nothing():
-    assert [megabytes(count) for count in (0, 10_000, 2_500_000)] == ["0.0 MB", "10 kB", "2.5 MB"]

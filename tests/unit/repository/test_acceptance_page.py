@@ -41,34 +41,6 @@ def page(repository: Path, name: str = "acceptance.md") -> str:
     return (repository / "docs" / name).read_text()
 
 
-def test_the_page_links_each_statement_to_its_tests(repository, capsys):
-    assert main([], repository) == 0
-    assert page(repository).partition("|---|---|---|\n")[2].splitlines() == [
-        "| B1 | There is a delay. | proven by [1 test](acceptance-tests.md#b1) |",
-        "| B2 | There is none. (kquota itself) | planned |",
-        "",
-        "Decided:",
-        "",
-        "- B1: Two seconds.",
-    ]
-    tests = page(repository, "acceptance-tests.md").partition("## B1\n")[2]
-    link = "- [unit/test_delay.py](../tests/unit/test_delay.py): `test_delay`"
-    assert tests == f"\nThere is a delay.\n\n{link}\n\n## B2\n\nThere is none.\n\nNone yet.\n"
-    assert capsys.readouterr().out == "1 of 2 statements are proven by tests.\nPlanned: B2\n"
-
-
-def test_tags_of_java_tests_count_as_well(repository):
-    path = "callback/src/test/java/org/kquota/DelayTest.java"
-    (repository / path).parent.mkdir(parents=True)
-    (repository / path).write_text(
-        'class DelayTest {\n    @Test\n    @Tag("B1")\n    @Tag("B2")\n    void delays() {}\n}\n'
-    )
-    assert main([], repository) == 0
-    assert "2 of 2 statements" in page(repository)
-    assert "| proven by [2 tests](acceptance-tests.md#b1) |" in page(repository)
-    assert page(repository, "acceptance-tests.md").count(f"- [{path}](../{path}): `DelayTest::delays`\n") == 2
-
-
 def test_a_statement_about_real_parts_is_proven_by_tests_on_them_alone(repository, capsys):
     about_real_parts = STATEMENTS.replace("    statements:", "    on_real_parts: true\n    statements:")
     (repository / "docs/acceptance.yml").write_text("real_parts: [tests/integration/]\n" + about_real_parts)
