@@ -9,9 +9,11 @@ date=$(date --utc --date "@$SOURCE_DATE_EPOCH" +%F)
 
 # A link becomes its text, a row of a table an item, and a heading below the title one of the manual page.
 reference() {
-  sed -E '/^# /d; /^<!--/d; s/\[([^]]*)\]\([^)]*\)/\1/g; s/^##/#/
+  sed -E '1d; /^<!--/d; s/\[([^]]*)\]\([^)]*\)/\1/g; s/^##/#/
     /^\*\*(Usage|Options)\*\*:$/d; s/^(```)console$/\1/; s/^\$ kquota/kquota/
-    /^\|[-|]+$/d; /^\| (exit code|names) \|/d; s/^\| (.*[^\\]) \| (.*) \|$/\n\1\n: \2/; s/\\\|/|/g' "docs/$1.md"
+    /^\|[-|]+$/d; /^\| (exit code|key|names) \|/d
+    s/^\| ([^|]*) \| ([^|]*) \| (.*) \| ([^|]*) \|$/\n\1\n: Default: \2. Allowed: \3. Environment: \4./
+    s/^\| ([^|]*) \| (.*) \|$/\n\1\n: \2/; s/\\\|/|/g' "docs/$1.md"
 }
 
 manual_page() { # NAME SECTION SUMMARY, with its text as input. What is code is bold: terminals have one font.

@@ -1,35 +1,38 @@
-"""The page of configuration keys: each with its meaning, default and what is allowed."""
+"""The page of configuration keys: the example file, section by section, with what is allowed for each key."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any
 
+import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from kquota.settings.kafka_options import OWNED_NAMES
 from kquota.settings.model import Settings
 from kquota.settings.problems import Allowed
-from tools.reference.example import Explanation, read_example
 from tools.reference.markdown import code, head, table
+
+_HEADING = re.compile(r"^# --- (.+?) -+\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of the configuration.
+    """One key of the configuration; ``default`` is JSON text, None where the key is required."""
 
-    ``default`` is JSON text, None where the key is required; ``section`` is the model's description of the
-    section that the key is in, None for a key in none.
-    """
-
-    name: str
+    path: tuple[str, ...]
     allowed: str
     default: str | None
-    section: str | None
+
+    @property
+    def name(self) -> str:
+        """Its dotted name."""
+        return ".".join(self.path)
 
 
 class UnexplainedKey(LookupError):
@@ -43,14 +46,10 @@ def all_keys() -> list[Key]:
     )
     document = minimal.redacted()
     keys = []
-    for model, path, field in _leaves(Settings, ()):
-        value: object = document
-        for part in path:
-            value = cast("dict[str, object]", value)[part]
-        default = None if field.is_required() else _json(value)
+    for path, field in _leaves(Settings, ()):
+        default = None if field.is_required() else _json(_value(document, path))
         allowed = next(mark for mark in field.metadata if isinstance(mark, Allowed))
-        section = model.__doc__ if len(path) > 1 else None
-        keys.append(Key(".".join(path), allowed.text, default, section))
+        keys.append(Key(path, allowed.text, default))
     return keys
 
 
@@ -69,74 +68,55 @@ def render_page(example_text: str) -> str:
     Raises:
         UnexplainedKey: the example file says nothing about a key.
     """
-    introduction, explanations = read_example(example_text)
+    introduction, *sections = _HEADING.split(example_text)
     lines = head(
         "Configuration",
-        "The agent reads `/etc/kquota/agent.yml`; a file to start from is"
+        "The agent reads `/etc/kquota/agent.yml`. This page shows the file to start from,"
         " [agent.yml.example](../packaging/agent.yml.example). `kquota config show` prints the settings in"
         " force.",
-        *introduction,
+        *re.sub("(?m)^# ?", "", introduction).strip().split("\n\n")[1:],
         origin="the settings and their example file",
     )
-    section = ""
-    for key in sorted(all_keys(), key=lambda key: _position(explanations, key.name)):
-        explanation = explanations[key.name]
-        if explanation.section != section:
-            section = explanation.section
-            lines += [f"## {section}", ""]
-        lines += _key(key, _prose(explanations, key), explanation.sample)
+    left = all_keys()
+    for heading, text in zip(sections[::2], sections[1::2], strict=True):
+        document = yaml.safe_load(text)
+        for name in document:
+            if not re.search(rf"^#.*\n{name}:|^{name}:\n +#", text, re.MULTILINE):
+                raise UnexplainedKey(f"{name} has no comment in the example file")
+        here = [key for key in left if _value(document, key.path) is not _ABSENT]
+        left = [key for key in left if key not in here]
+        lines += [f"## {heading}", "", "```yaml", text.strip(), "```", ""]
+        lines += table(["key", "default", "allowed", "environment"], map(_row, here))
+    if left:
+        raise UnexplainedKey(f"{left[0].name} is not in the example file")
     return "\n".join([*lines, *_refused()])
 
 
-def _leaves(
-    model: type[BaseModel], path: tuple[str, ...]
-) -> Iterator[tuple[type[BaseModel], tuple[str, ...], FieldInfo]]:
+_ABSENT = object()
+
+
+def _value(document: Any, path: tuple[str, ...]) -> Any:
+    for part in path:
+        document = document.get(part, _ABSENT) if isinstance(document, dict) else _ABSENT
+    return document
+
+
+def _leaves(model: type[BaseModel], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
     for name, field in model.model_fields.items():
         annotation = field.annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             yield from _leaves(annotation, (*path, name))
         else:
-            yield model, (*path, name), field
+            yield (*path, name), field
 
 
-def _json(value: object) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return json.dumps(int(cast("float", value)) if whole else value)
+def _json(value: Any) -> str:
+    return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def _position(explanations: dict[str, Explanation], name: str) -> int:
-    try:
-        return list(explanations).index(name)
-    except ValueError:
-        raise UnexplainedKey(f"{name} is not in the example file") from None
-
-
-def _prose(explanations: dict[str, Explanation], key: Key) -> list[str]:
-    """Return the explanation of a key; without one, that of its section."""
-    name = key.name
-    while name:
-        if explanations[name].prose:
-            return explanations[name].prose
-        name = name.rpartition(".")[0]
-    if key.section is None:
-        raise UnexplainedKey(f"{key.name} has no comment in the example file")
-    return [key.section]
-
-
-def _key(key: Key, prose: list[str], sample: list[str]) -> list[str]:
-    lines = [f"### `{key.name}`", ""]
-    for paragraph in prose:
-        lines += [paragraph, ""]
-    if sample:
-        lines += ["```yaml", *sample, "```", ""]
+def _row(key: Key) -> list[str]:
     default = "none, the key is required" if key.default is None else code(key.default)
-    return [
-        *lines,
-        f"- default: {default}",
-        f"- allowed: {key.allowed}",
-        f"- environment: `KQUOTA_{key.name.replace('.', '__').upper()}`",
-        "",
-    ]
+    return [code(key.name), default, key.allowed, code("KQUOTA_" + "__".join(key.path).upper())]
 
 
 def _refused() -> list[str]:

@@ -15,7 +15,7 @@ def metrics_page(repository: Path) -> str:
     lines = head(
         "Metrics",
         "The agent serves these for Prometheus, by default on `127.0.0.1:9464`"
-        " ([`metrics.listen`](configuration.md#metricslisten)). Counters exist from the start,"
+        " ([`metrics.listen`](configuration.md#metrics-and-log)). Counters exist from the start,"
         " at zero; a figure that is not known is absent. Alerts on them are in [alerts](alerts.md), a"
         " dashboard in [monitoring](../monitoring/README.md).",
         origin="the agent's registry of metrics",
