@@ -6,25 +6,22 @@ import json
 import re
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import yaml
 
 from bench.harness.processor import processor_seconds
 from bench.scale.figures import AgentCost
 from bench.scale.reports import USUAL_FREE_RATIO, Reporters
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.kafka.topics import partitions_for, usage_topic
-from testbed.demo.loopback_stage import agent_configuration
+from testbed.demo.loopback_stage import start_agent
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from testbed.loopback.plug_in import agent_name, broker_files
-from testbed.loopback.processes import ChildProcess
 from testbed.loopback.runtime import KafkaRuntime
 
 _BROKER_ID = 1
@@ -109,19 +106,10 @@ class _Usage:
 
 class _Agent:
     def __init__(self, cluster: KafkaCluster) -> None:
-        layout = cluster.nodes[_BROKER_ID].layout
-        self._decision = broker_files(layout).decision
+        self._decision = broker_files(cluster.nodes[_BROKER_ID].layout).decision
         self._decision.parent.mkdir(mode=0o755)
-        (layout.directory / "kquota-state").mkdir()
-        configuration = layout.directory / "agent.yml"
         # The disk of the measuring program is no part of the measurement.
-        settings = agent_configuration(cluster, _BROKER_ID, _LIMITS) | {"mode": "observe"}
-        configuration.write_text(yaml.safe_dump(settings), "utf-8")
-        self._child = ChildProcess(
-            [sys.executable, "-m", "kquota", "run", "--config", str(configuration)],
-            log_path=layout.directory / "agent.log",
-            environment=cluster.environment(),
-        )
+        self._child = start_agent(cluster, _BROKER_ID, _LIMITS, mode="observe")
 
     def wait(self, state: str, timeout_seconds: float) -> float:
         """Wait for a decision; the seconds since the call."""

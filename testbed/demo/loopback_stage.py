@@ -62,6 +62,20 @@ def agent_configuration(cluster: KafkaCluster, broker_id: int, limits: LimitPair
     }
 
 
+def start_agent(cluster: KafkaCluster, broker_id: int, limits: LimitPair, **settings: object) -> ChildProcess:
+    """Start a broker's agent; other settings than usual are named."""
+    directory = cluster.nodes[broker_id].layout.directory
+    (directory / "kquota-state").mkdir()
+    configuration = directory / "agent.yml"
+    document = agent_configuration(cluster, broker_id, limits) | settings
+    configuration.write_text(yaml.safe_dump(document, sort_keys=False))
+    return ChildProcess(
+        [*_KQUOTA, "run", "--config", str(configuration)],
+        log_path=directory / "agent.log",
+        environment=cluster.environment(),
+    )
+
+
 class LoopbackStage:
     """The running cluster and, with a plug-in, one agent per broker."""
 
@@ -86,7 +100,7 @@ class LoopbackStage:
             if self.protected:
                 self._report("starting an agent for each broker, connected by mutual TLS")
                 for broker_id in BROKER_IDS:
-                    self.agents[broker_id] = self._start_agent(broker_id)
+                    self.agents[broker_id] = start_agent(self.cluster, broker_id, self.plan.limits)
             self._stack = stack.pop_all()
         return self
 
@@ -109,16 +123,3 @@ class LoopbackStage:
         for broker_id, agent in self.agents.items():
             if (code := agent.exit_code()) is not None:
                 raise AgentFailed(f"the agent of broker {broker_id} ended with {code}:\n{agent.log_tail()}")
-
-    def _start_agent(self, broker_id: int) -> ChildProcess:
-        directory = self.cluster.nodes[broker_id].layout.directory
-        (directory / "kquota-state").mkdir()
-        configuration = directory / "agent.yml"
-        configuration.write_text(
-            yaml.safe_dump(agent_configuration(self.cluster, broker_id, self.plan.limits), sort_keys=False)
-        )
-        return ChildProcess(
-            [*_KQUOTA, "run", "--config", str(configuration)],
-            log_path=directory / "agent.log",
-            environment=self.cluster.environment(),
-        )
