@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
@@ -17,7 +16,6 @@ from bench.bounds import POLL_SECONDS
 from bench.figures import Poll, QuotaThread, RequestCost
 from bench.maven import maven, run
 from bench.systems import write_decision
-from kquota.write.decision_file import DecisionFile
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.runtime import KafkaRuntime, RuntimeUnavailable
 
@@ -124,9 +122,4 @@ def _decision_directory() -> Iterator[Path]:
 
 def _decide(directory: Path, factor: Fraction) -> None:
     """Write a decision for broker 1 of the cluster "bench"."""
-    write_decision(
-        DecisionFile(directory / "decision" / "decision.json"),
-        factor,
-        cluster_id="bench",
-        sequence=time.monotonic_ns(),
-    )
+    write_decision(directory / "decision" / "decision.json", factor, cluster_id="bench")

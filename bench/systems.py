@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from pathlib import Path
 from typing import Self
 
 import javaproperties
@@ -71,23 +73,13 @@ class System:
 class KquotaSystem(System):
     """kquota, controlled by its decision file as by an agent."""
 
-    def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
-        super().__init__(name, spec, runtime)
-        self._sequence = 0
-
     def prepare(self) -> None:
         """Write the first decision, OPEN: until then the decision is lost."""
         self.decide(Fraction(1))
 
     def decide(self, factor: Fraction) -> None:
         """Write the decision; the plug-in reads it within a tenth of a second."""
-        self._sequence += 1
-        write_decision(
-            DecisionFile(broker_files(self.node.layout).decision),
-            factor,
-            cluster_id=self.cluster.cluster_id,
-            sequence=self._sequence,
-        )
+        write_decision(broker_files(self.node.layout).decision, factor, cluster_id=self.cluster.cluster_id)
 
 
 class PeerSystem(System):
@@ -96,10 +88,7 @@ class PeerSystem(System):
     VOLUME = VolumeSpec(6144 * MIB)
     _LIMIT_BYTES = 2048 * MIB
     _LEFT_BYTES = 1800 * MIB
-
-    def __init__(self, name: str, spec: ClusterSpec, runtime: KafkaRuntime) -> None:
-        super().__init__(name, spec, runtime)
-        self._has_paused = False
+    _has_paused = False
 
     def prepare(self) -> None:
         """Load the plug-in."""
@@ -149,7 +138,7 @@ def load_peer(cluster: KafkaCluster, min_available_bytes: int) -> None:
     cluster.wait_until_serving(timeout_seconds=120.0)
 
 
-def write_decision(file: DecisionFile, factor: Fraction, *, cluster_id: str, sequence: int) -> None:
+def write_decision(file: Path, factor: Fraction, *, cluster_id: str) -> None:
     """Order a throttle factor in [0, 1] for an hour; the plug-in reads it within a tenth of a second."""
     now, moment = datetime.now(UTC), _CLOCK.now().later(_LEASE_SECONDS)
     cause = Cause.HARD if factor == 0 else Cause.SOFT
@@ -158,11 +147,11 @@ def write_decision(file: DecisionFile, factor: Fraction, *, cluster_id: str, seq
         Decision(factor, reasons, (), fallback=False, hold=None, decided_at=now),
         cluster_id=cluster_id,
         broker_id=BROKER_ID,
-        sequence=sequence,
+        sequence=time.monotonic_ns(),
         mode=Mode.ENFORCE,
         lease=Lease(now + timedelta(seconds=_LEASE_SECONDS), moment.boot_id, moment.uptime_ms),
     )
-    file.write(document)
+    DecisionFile(file).write(document)
 
 
 STOCK, GOVERNOR, GOVERNOR_3 = "stock", "governor", "governor W=3"
