@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import yaml
+from jinja2 import Environment, FileSystemLoader
 
 from tools.freshness import asked_only_to_check, kept_fresh
 from tools.mutants.results import BUILD, LISTS, REPOSITORY, Results, score
@@ -32,31 +34,6 @@ TARGETS = {
         "threshold": 85,
     },
 }
-TITLES = {"python": "The agent", "java": "The plug-in"}
-INTRODUCTION = """\
-# Mutants
-
-<!-- Made by `make mutants`: do not edit. -->
-
-A mutant is the code with one small change: a comparison turned, an argument left out, a number one higher.
-A mutant that no test notices is a place where broken code would pass. `make mutants` makes all mutants of
-the parts below with [mutmut](https://mutmut.readthedocs.io) and [PIT](https://pitest.org), and runs the
-part's own tests on each. It fails when a score is below its target, and when the list of equivalent mutants
-names one that does not survive.
-
-| command | what it does |
-|---|---|
-| `make mutants` | both campaigns, then this page |
-| `make mutants-python` | the agent's rooms |
-| `make mutants-python MUTANTS_ARGS="--resume"` | only what no test has killed yet |
-| `make mutants-java` | the plug-in's packages |
-| `make mutants-page` | no campaign: judges the last ones, and writes this page |
-
-The score is the killed mutants divided by all that are not equivalent. A mutant that runs into its time limit
-counts as killed. A mutant is equivalent if no input can distinguish it from the code. The lists in
-`tests/mutants` give the reasons. No test has noticed the other survivors yet.
-"""
-COLUMNS = ("killed", "timed_out", "survived", "no_coverage", "equivalent")
 
 
 def missed(seen: dict[str, Results]) -> Iterator[str]:
@@ -72,45 +49,14 @@ def missed(seen: dict[str, Results]) -> Iterator[str]:
 
 def page(seen: dict[str, Results], equivalents: dict[str, list[dict[str, Any]]]) -> str:
     """Return the whole page."""
-    return "\n".join(
-        [INTRODUCTION, *(line for half in TARGETS for line in _half(half, seen, equivalents[half]))]
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-
-
-def _half(half: str, seen: dict[str, Results], equivalents: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"## {TITLES[half]}\n"
-    if half not in seen:
-        yield "Not measured yet.\n"
-        return
-    titles = (
-        "part",
-        "killed",
-        "time limit",
-        "survived",
-        "no test reaches it",
-        "equivalent",
-        "score",
-        "target",
-    )
-    yield f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}"
-    for name, counts in seen[half]["packages"].items():
-        figures = " | ".join(str(counts[column]) for column in COLUMNS)
-        yield f"| `{name}` | {figures} | {score(counts):.1f} % | {TARGETS[half][name]} % |"
-    yield "\n### Equivalent mutants\n"
-    for entry in equivalents:
-        where = entry.get("file") or entry["class"]
-        function = entry.get("function") or entry["method"]
-        change = _code(
-            f"{entry['was']} → {entry['becomes']}"
-            if "was" in entry
-            else f"{entry['mutator']}: {entry['text']}"
-        )
-        yield f"- `{where}`, `{function}`: {change}. {entry['why']}"
-    yield "" if equivalents else "None.\n"
-    yield "### Survivors\n"
-    for survivor in seen[half]["survivors"]:
-        yield f"- `{survivor['file']}:{survivor['line']}`, {survivor['mutator']}: {_code(survivor['text'])}"
-    yield "" if seen[half]["survivors"] else "None.\n"
+    template = environment.get_template("page.md.j2")
+    return template.render(halves=TARGETS, seen=seen, equivalents=equivalents, score=score, code=_code)
 
 
 def _code(text: str) -> str:
