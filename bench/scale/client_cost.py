@@ -1,21 +1,15 @@
 """The cost of the agent's Kafka clients for each broker of a cluster: threads, descriptors, memory, wake-ups.
 
 librdkafka gives each broker that it has heard of a thread and a pipe, whether it is connected to it or not.
-Measured with librdkafka's own mock of this many brokers, in processes of their own:
-``python -m bench.scale.client_cost mock BROKERS`` and ``… clients BROKERS ADDRESSES``.
+Measured with librdkafka's own mock of this many brokers, each side in a process of its own.
 """
 
 from __future__ import annotations
 
-import json
 import resource
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
-from pathlib import Path
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import psutil
 from confluent_kafka import Producer
@@ -25,94 +19,59 @@ from bench.scale.figures import ClientCost
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.settings.model import Settings
 
-_REPOSITORY = Path(__file__).resolve().parents[2]
 _PATIENCE_SECONDS = 120.0
 _WATCHED_SECONDS = 20.0
-_TOLD_ADDRESSES = 3
+_NAMED_ADDRESSES = 3
 _CLIENTS = 4
 """The agent's: one that asks, two that publish, one that reads."""
+_MOCKS: list[Producer] = []
+"""They end with their process."""
 
 
 def measure_clients(brokers: int) -> ClientCost:
     """Measure with a cluster of this many brokers.
 
     Raises:
-        RuntimeError: not all brokers were heard of in time.
+        TimeoutError: not all brokers were heard of in time.
     """
-    with _running("mock", str(brokers)) as mock:
-        assert mock.stdout is not None
-        addresses = mock.stdout.readline().strip()
-        with _running("clients", str(brokers), addresses) as clients:
-            assert clients.stdout is not None
-            told = clients.stdout.readline()
-    if not told:
-        raise RuntimeError(f"the clients have not heard of {brokers} brokers within {_PATIENCE_SECONDS:g} s")
-    return ClientCost(**json.loads(told))
+    spawn = get_context("spawn")
+    with (
+        ProcessPoolExecutor(1, spawn, _allow_descriptors) as mock,
+        ProcessPoolExecutor(1, spawn, _allow_descriptors) as clients,
+    ):
+        addresses = mock.submit(_start_mock, brokers).result()
+        return clients.submit(_measure, brokers, addresses).result()
 
 
-@contextmanager
-def _running(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """One of the two processes, until the end; they end with their standard input."""
-    command = [sys.executable, "-m", "bench.scale.client_cost", *arguments]
-    with subprocess.Popen(
-        command,
-        cwd=_REPOSITORY,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+def _allow_descriptors() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _mock(brokers: int) -> None:
-    producer = Producer({"test.mock.num.brokers": brokers})
-    found = producer.list_topics(timeout=_PATIENCE_SECONDS).brokers.values()
-    print(",".join(f"{one.host}:{one.port}" for one in list(found)[:_TOLD_ADDRESSES]), flush=True)
-    sys.stdin.read()
+def _start_mock(brokers: int) -> str:
+    _MOCKS.append(Producer({"test.mock.num.brokers": brokers}))
+    found = list(_MOCKS[0].list_topics(timeout=_PATIENCE_SECONDS).brokers.values())
+    return ",".join(f"{one.host}:{one.port}" for one in found[:_NAMED_ADDRESSES])
 
 
-def _clients(brokers: int, addresses: str) -> None:
+def _measure(brokers: int, addresses: str) -> ClientCost:
+    process = psutil.Process()
+    memory_before = process.memory_info().rss
     settings = Settings(broker={"server_properties": "/none"}, kafka={"bootstrap.servers": addresses})
     side = KafkaSide(settings, broker_id=1, cluster_id=None)
     side.start()
-    process = psutil.Process()
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while process.num_threads() < _CLIENTS * brokers:
         if time.monotonic() > deadline:
-            return
+            raise TimeoutError(f"the clients did not hear of {brokers} brokers in {_PATIENCE_SECONDS:g} s")
         side.gather(0.2)
-    before = processor_seconds()
-    _gather_for(side, _WATCHED_SECONDS)
-    used_seconds = processor_seconds() - before
-    cost = ClientCost(
+    used_before, until = processor_seconds(), time.monotonic() + _WATCHED_SECONDS
+    while time.monotonic() < until:
+        side.gather(0.2)
+    return ClientCost(
         brokers,
         process.num_threads(),
         process.num_fds(),
-        process.memory_info().rss,
-        used_seconds / _WATCHED_SECONDS,
+        process.memory_info().rss - memory_before,
+        (processor_seconds() - used_before) / _WATCHED_SECONDS,
     )
-    print(json.dumps(asdict(cost)), flush=True)
-
-
-def _gather_for(side: KafkaSide, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        side.gather(0.2)
-
-
-def main(what: str, brokers: str, *addresses: str) -> None:
-    """Be one of the two processes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if what == "mock":
-        _mock(int(brokers))
-    else:
-        _clients(int(brokers), *addresses)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -41,7 +41,10 @@ class AgentCost:
 
 @dataclass(frozen=True, slots=True)
 class ClientCost:
-    """Of a process with the agent's clients, and nothing to do; ``cores`` is its share of one."""
+    """Of a process with the agent's clients, and nothing to do; ``cores`` is its share of one.
+
+    Memory is what the clients add.
+    """
 
     brokers: int
     threads: int
