@@ -19,10 +19,10 @@ _PLOT = REPOSITORY / "docs" / "img" / "overshoot.svg"
 
 
 def _versions(brokers: Brokers) -> tuple[str, ...]:
-    told = subprocess.run(
+    output = subprocess.run(
         [brokers.runtime.java, "-version"], capture_output=True, text=True, check=True
     ).stderr
-    return told.splitlines()[0].replace('"', ""), f"Kafka {brokers.runtime.version}", PEER
+    return output.splitlines()[0].replace('"', ""), f"Kafka {brokers.runtime.version}", PEER
 
 
 BENCH = Bench(

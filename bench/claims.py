@@ -202,10 +202,10 @@ def _open(entries: list[Throughput]) -> Iterator[Claim]:
     """By round, each system's rate ÷ that of the stock broker in the same round."""
     stock = {(e.case.whose, e.case.connections): e for e in entries if e.case.system == STOCK}
     for entry in entries:
-        beside = stock.get((entry.case.whose, entry.case.connections))
-        if entry is beside or beside is None:
+        reference = stock.get((entry.case.whose, entry.case.connections))
+        if entry is reference or reference is None:
             continue
-        ratios = [own / other for own, other in zip(entry.rates, beside.rates, strict=True)]
+        ratios = [own / other for own, other in zip(entry.rates, reference.rates, strict=True)]
         ratio = median(ratios)
         spread = f"{ratio:.3f} (median of {len(ratios)} pairs, {min(ratios):.2f} to {max(ratios):.2f})"
         for bound, asserted in ((0.85, True), (0.99, False)):

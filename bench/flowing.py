@@ -48,11 +48,11 @@ def latency(systems: Sequence[System], case: Case, rounds: int, java: JavaLoadCl
         with Lane(system, replace(case, system=system.name), case.offered_rate, java) as lane:
             lane.wait_until_flowing()
             time.sleep(_WARM_SECONDS + _ROUND_SECONDS)
-        assert lane.told is not None
-        if lane.told.median_milliseconds is None or lane.told.p99_milliseconds is None:
+        assert lane.results is not None
+        if lane.results.median_milliseconds is None or lane.results.p99_milliseconds is None:
             raise RuntimeError(f"{lane.case}: nothing was acknowledged")
-        medians[system.name].append(lane.told.median_milliseconds)
-        worst[system.name].append(lane.told.p99_milliseconds)
+        medians[system.name].append(lane.results.median_milliseconds)
+        worst[system.name].append(lane.results.p99_milliseconds)
     return [Latency(replace(case, system=name), tuple(medians[name]), tuple(worst[name])) for name in medians]
 
 

@@ -119,7 +119,7 @@ def _paused(lane: Lane, seconds: float, watched_seconds: float, start: float, en
     rates = landed.rates_by_connection(start - _RATE_BEFORE_SECONDS, start)
     # A broker on a busy machine may not answer for as long as a fifth of a short pause takes.
     landed_until = [landed.until(start + part * (end - start) / 5) for part in range(6)]
-    assert lane.told is not None
+    assert lane.results is not None
     return Paused(
         lane.case,
         seconds,
@@ -130,8 +130,8 @@ def _paused(lane: Lane, seconds: float, watched_seconds: float, start: float, en
         tuple(until - before for before, until in pairwise(landed_until)),
         tuple(landed.resumed_seconds(end, end + watched_seconds, rates)),
         watched_seconds,
-        lane.told.failed_records,
-        tuple(lane.told.errors),
+        lane.results.failed_records,
+        tuple(lane.results.errors),
     )
 
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ign
 
 from bench.figures import Case
 from bench.landed import Landed, Sample
-from bench.loads import RECORD_BYTES, JavaLoadClass, Load, Told, topics
+from bench.loads import RECORD_BYTES, JavaLoadClass, Load, LoadResults, topics
 from bench.systems import System
 from testbed.loopback.clients import admin_client
 
@@ -30,7 +30,7 @@ class Lane:
     def __init__(self, system: System, case: Case, rate_bytes: float, java: JavaLoadClass) -> None:
         self.system = system
         self.case = case
-        self.told: Told | None = None
+        self.results: LoadResults | None = None
         self._rate_bytes, self._java = rate_bytes, java
         self._topics = topics(case.connections)
         self._admin: AdminClient = admin_client(system.cluster.client_configuration())
@@ -63,7 +63,7 @@ class Lane:
     def stop(self) -> None:
         """End producers and samples."""
         if self._load is not None:
-            self.told, self._load = self._load.stop(), None
+            self.results, self._load = self._load.stop(), None
             self._ended.set()
             self._thread.join()
 

@@ -19,7 +19,7 @@ TOPIC_PREFIX = "bench-"
 _BUFFER_BYTES = 32 * 2**20
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _STOP_SECONDS = 20.0
-_TOLD = '{"acknowledged_records"'
+_FIRST_FIELD = '{"acknowledged_records"'
 
 
 class Client(StrEnum):
@@ -57,7 +57,7 @@ class Delivery(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LoadResults:
     """The producers' results until they were stopped."""
 
     acknowledged_records: int
@@ -122,7 +122,7 @@ class Load:
             environment={**cluster.environment(), "PYTHONPATH": str(_REPOSITORY)},
         )
 
-    def stop(self) -> Told:
+    def stop(self) -> LoadResults:
         """End them.
 
         Raises:
@@ -130,10 +130,10 @@ class Load:
         """
         self._process.terminate(_STOP_SECONDS)
         lines = self._process.log_path.read_text(errors="replace").splitlines()
-        told = next((line for line in reversed(lines) if line.startswith(_TOLD)), None)
-        if told is None:
+        found = next((line for line in reversed(lines) if line.startswith(_FIRST_FIELD)), None)
+        if found is None:
             raise RuntimeError(f"the load ended before its time:\n{self._process.log_tail()}")
-        return Told(**json.loads(told))
+        return LoadResults(**json.loads(found))
 
 
 def topics(connections: int) -> Sequence[str]:

@@ -42,9 +42,9 @@ _JAVA, _LIBRDKAFKA = Client.JAVA, Client.LIBRDKAFKA
 class Brokers:
     """The common part of measurements: the runtime, and brokers that run as long as they are needed."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None]) -> None:
         require_loop_volumes()
-        self.runtime: KafkaRuntime = ensure_kafka_runtime(report=say)
+        self.runtime: KafkaRuntime = ensure_kafka_runtime(report=report)
         self._stack = ExitStack()
         self._running: dict[str, System] = {}
         self._systems = ExitStack()

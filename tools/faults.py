@@ -74,7 +74,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of the last whole run of a fault's tests; seconds are None where no test measures them."""
+    """The figures of the last whole run of a fault's tests; seconds are None if no test measures them."""
 
     date: str
     tests: int
@@ -211,7 +211,7 @@ def run(marks: Collection[Mark], minutes: float = math.inf, repository: Path = R
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a fault's tests in a run."""
+    """The result of the tests of a fault in a run."""
 
     survived: bool
     seen: str
@@ -230,7 +230,7 @@ def outcome(tests: Iterable[Mark], found: Mapping[str, Collection[Case]]) -> Out
     if failed:
         seen = f"FAILED: {', '.join(failed)}"
     elif missing:
-        seen = f"{passed} tests as expected, of {missing} nothing is known yet"
+        seen = f"{passed} tests as expected, {missing} not yet run"
     safe = _longest(case.safe_seconds for case in cases)
     recovery = _longest(case.recovery_seconds for case in cases)
     figures = Figures(min((case.date for case in cases), default=""), passed, safe, recovery)

@@ -3,7 +3,7 @@
 FOLDER/pipeline-wheels gets the locked wheels for that Python, those of kquota and kquota-pipeline among
 them, and `wheels.txt`, which names each with its digest: hosts install exactly these, with neither a network
 nor a compiler.
-FOLDER/pipeline-jars gets the jars in addition to Spark's own.
+FOLDER/pipeline-jars gets the jars that Spark does not contain.
 """
 
 from __future__ import annotations

@@ -70,24 +70,24 @@ def measure(
     wanted: Sequence[Measurement[Shared]],
     store: Store,
     minutes: float | None,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> list[str]:
     """Measure and save; return the names of those that failed."""
     failed = []
-    with bench.open(say) as shared:
+    with bench.open(report) as shared:
         where, began_at = machine(bench.versions(shared)), time.monotonic()
         for number, entry in enumerate(wanted, start=1):
             started, load = time.monotonic(), os.getloadavg()[0]
             if minutes is not None and started - began_at > minutes * 60:
-                say(f"{len(wanted) - number + 1} measurements left for later")
+                report(f"{len(wanted) - number + 1} measurements remain; --resume continues")
                 break
-            say(f"{number}/{len(wanted)} {entry.name}; load {load:.1f}")
+            report(f"{number}/{len(wanted)} {entry.name}; load {load:.1f}")
             measured_at = datetime.now(UTC).isoformat(timespec="seconds")
             try:
                 figures = tuple(entry.run(shared))
             except Exception as error:
                 # The other measurements are worth having: this one can be repeated with --resume.
-                say(f"[red]{entry.name} failed:[/] {type(error).__name__}: {escape(str(error))}")
+                report(f"[red]{entry.name} failed:[/] {type(error).__name__}: {escape(str(error))}")
                 failed.append(entry.name)
                 continue
             store.save(Saved(entry.name, measured_at, time.monotonic() - started, load, where, figures))

@@ -64,8 +64,8 @@ def _fleets(scenario: Scenario, *, draws: bool) -> list[Fleet]:
     return [protected.fleet(), free.fleet()]
 
 
-def _open(say: Callable[[str], None]) -> AbstractContextManager[KafkaRuntime]:
-    return nullcontext(ensure_kafka_runtime(report=say))
+def _open(report: Callable[[str], None]) -> AbstractContextManager[KafkaRuntime]:
+    return nullcontext(ensure_kafka_runtime(report=report))
 
 
 BENCH = Bench(

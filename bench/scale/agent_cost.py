@@ -43,12 +43,12 @@ def measure_agent(
     *,
     interval_seconds: float,
     seconds: float = 60.0,
-    say: Callable[[str], None] = print,
+    report: Callable[[str], None] = print,
 ) -> AgentCost:
-    """Start a broker and an agent, report for all others, and look at what that costs the agent."""
+    """Start a broker and an agent, report for all others, and measure the agent's cost."""
     topic = usage_topic()
     partitions = partitions_for(brokers)
-    with KafkaCluster(ClusterSpec.of(1), runtime, report=say) as cluster:
+    with KafkaCluster(ClusterSpec.of(1), runtime, report=report) as cluster:
         configuration = cluster.client_configuration(agent_name(_BROKER_ID))
         create_topic(admin_client(configuration), topic.name, [[_BROKER_ID]] * partitions, topic.settings)
         ids = range(_FIRST_ID, _FIRST_ID + brokers)
@@ -57,13 +57,13 @@ def measure_agent(
             agent = _Agent(cluster)
             try:
                 start_seconds = agent.wait("THROTTLE", 60.0)
-                say(f"first decision after {start_seconds:.2f} s; settling")
+                report(f"first decision after {start_seconds:.2f} s; settling")
                 time.sleep(10.0)
                 usage = agent.usage()
                 time.sleep(seconds)
                 after = agent.usage()
                 elapsed = after.at - usage.at
-                say(f"{(after.cpu_seconds - usage.cpu_seconds) / elapsed:.1%} of a core; now breaches")
+                report(f"{(after.cpu_seconds - usage.cpu_seconds) / elapsed:.1%} of a core; now breaches")
                 pauses = _breaches(agent, reporters, ids)
             finally:
                 agent.close()
@@ -91,7 +91,7 @@ def _breaches(agent: _Agent, reporters: Reporters, ids: range) -> list[float]:
         found.append(agent.wait("PAUSE", 20.0))
         reporters.change(broker_id, free_ratio=USUAL_FREE_RATIO)
         agent.wait("THROTTLE", 20.0)
-        time.sleep(0.37)  # not in step with anybody's schedule
+        time.sleep(0.37)  # out of step with every schedule
     return found
 
 
