@@ -52,27 +52,20 @@ def collect_marks(repository: Path, known_ids: Collection[str]) -> tuple[list[Ma
 
 
 def python_marks(path: str, source: str) -> tuple[list[Mark], list[str]]:
-    """Return those of a file: on a test or its parameters, or on its class or module for each test there."""
+    """Return those of a file: on a test or its parameters, or on the module for each of its tests."""
     marks: list[Mark] = []
     tree = ast.parse(source, path)
+    of_module = [call for node in tree.body if _is_pytestmark(node) for call in _accepts(node)]
     of_tests: set[ast.Call] = set()
-
-    def read(body: list[ast.stmt], names: tuple[str, ...], inherited: list[ast.Call]) -> None:
-        here = [*inherited, *(call for node in body if _is_pytestmark(node) for call in _accepts(node))]
-        for node in body:
-            if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-                read(node.body, (*names, node.name), [*here, *_of_decorators(node)])
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-                calls = [*here, *_of_decorators(node)]
-                of_tests.update(calls)
-                test = "::".join((*names, node.name))
-                marks.extend(Mark(path, test, id_, call.lineno) for call in calls for id_ in _ids(call))
-
-    if path.rpartition("/")[2].startswith("test_"):
-        read(tree.body, (), [])
+    for node in tree.body if path.rpartition("/")[2].startswith("test_") else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+            decorators = (call for decorator in node.decorator_list for call in _accepts(decorator))
+            calls = [*of_module, *decorators]
+            of_tests.update(calls)
+            marks += [Mark(path, node.name, id_, call.lineno) for call in calls for id_ in _ids(call)]
     calls = sorted(_accepts(tree), key=lambda call: call.lineno)
     lost = [
-        f"{path}:{call.lineno}: the mark stands where pytest finds no test"
+        f"{path}:{call.lineno}: the mark stands on no test function of its module"
         for call in calls
         if call not in of_tests
     ]
@@ -90,10 +83,6 @@ def _accepts(node: ast.AST) -> Iterator[ast.Call]:
             yield child
 
 
-def _of_decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[ast.Call]:
-    return [call for decorator in node.decorator_list for call in _accepts(decorator)]
-
-
 def _is_pytestmark(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
 
@@ -104,47 +93,30 @@ def _ids(call: ast.Call) -> list[str]:
     return ids if len(ids) == len(call.args) and not call.keywords else []
 
 
-@dataclass
-class _Type:
-    name: str
-    indent: int
-    tags: list[tuple[str, int]]
-    has_tests: bool = False
-
-
 def java_marks(path: str, source: str) -> tuple[list[Mark], list[str]]:
-    """Return those of a file, by lines and indentation: on a test, or on its class for each test."""
+    """Return those of a file, by lines and indentation: on a test of its class, or on that for each test."""
     marks: list[Mark] = []
     problems: list[str] = []
-    types: list[_Type] = []
-    tags: list[tuple[str, int]] = []
-    is_test = False
-    for number, line in enumerate([*source.splitlines(), "end"], start=1):
+    name, of_class, tags, is_test = "", list[tuple[str, int]](), list[tuple[str, int]](), False
+    for number, line in enumerate(source.splitlines(), start=1):
         text, indent = line.strip(), len(line) - len(line.lstrip())
-        if statement := _STATEMENT_TAG.fullmatch(text):
+        if (statement := _STATEMENT_TAG.fullmatch(text)) and indent <= _JAVA_INDENT:
             tags.append((statement[1], number))
-        elif _UNCLEAR.search(text):
+        elif statement or _UNCLEAR.search(text):
             problems.append(f"{path}:{number}: a tag stands alone in its line, and so does @Test")
+        if not text or indent > _JAVA_INDENT or text.startswith(("//", "/*", "*", ")", "}")):
+            continue
         is_test = is_test or _JAVA_TEST.match(text) is not None
-        if not text or text.startswith(("@", "//", "/*", "*", ")")):
+        if text.startswith("@"):
             continue
-        while types and types[-1].indent >= indent:
-            closed = types.pop()
-            problems += [] if closed.has_tests else _misplaced(path, closed.tags)
-        if indent != (types[-1].indent + _JAVA_INDENT if types else 0) or text.startswith("}"):
-            continue
-        if declared := _JAVA_TYPE.search(text):
-            types.append(_Type(declared[1], indent, tags))
-        elif is_test and types and (method := re.search(r"(\w+)\(", text)):
-            test = "::".join([*(type_.name for type_ in types), method[1]])
-            of_types = [tag for type_ in types for tag in type_.tags]
-            marks += [Mark(path, test, id_, line) for id_, line in of_types + tags]
-            for type_ in types:
-                type_.has_tests = True
+        if not indent and (declared := _JAVA_TYPE.search(text)):
+            name, of_class = declared[1], tags
+        elif is_test and (method := re.search(r"(\w+)\(", text)):
+            marks += [Mark(path, f"{name}::{method[1]}", id_, line) for id_, line in of_class + tags]
         else:
             problems += _misplaced(path, tags)
         tags, is_test = [], False
-    return marks, problems
+    return marks, problems + _misplaced(path, tags if marks else of_class + tags)
 
 
 def _misplaced(path: str, tags: list[tuple[str, int]]) -> list[str]:
