@@ -13,8 +13,7 @@ from rich.console import Console
 from bench.harness.bench import Profile
 from bench.harness.claims import Claim
 from bench.harness.command import judge
-from bench.harness.page import page
-from bench.harness.results import Saved, Store
+from bench.harness.results import Store
 from bench.pipeline.__main__ import BENCH, measurements
 from bench.pipeline.data import Fleet, make
 from bench.pipeline.figures import Cost, claims
@@ -32,11 +31,6 @@ def cost(
 
 def judged(*figures: object) -> dict[str, Claim]:
     return {claim.name: claim for claim in claims(figures)}
-
-
-def written(*figures: object) -> str:
-    saved = Saved("all", "2026-11-21T20:00:00+00:00", 120.0, 0.1, "a machine", figures)
-    return page(BENCH.template, "make bench-spark", [saved], claims(figures))
 
 
 def test_both_engines_come_to_the_same_answer_and_limits_are_really_crossed(
@@ -90,17 +84,3 @@ def test_the_saved_results_give_the_page_of_this_repository_and_every_claim_hold
     missing = sorted(set(names) - {entry.name for entry in saved}, key=names.index)
     assert not judge(replace(BENCH, page=tmp_path / "page.md"), saved, missing, Console(), writes=True)
     assert (tmp_path / "page.md").read_text("utf-8") == BENCH.page.read_text("utf-8")
-
-
-def test_the_page_says_what_holds_an_aim_that_is_missed_and_nothing_of_others() -> None:
-    cpu = {
-        "tick replay": 6.0,
-        "its columns read": 1.0,
-        "its samples chosen": 2.5,
-        "replay of one cluster": 3.0,
-    }
-    text = written(*(cost("spark", work, seconds) for work, seconds in cpu.items()))
-    parts = "1.0 are reading, 1.5 comparing role and status, 0.5 grouping by tick, and 3.0 the name"
-    assert f"Of 6.0 CPU seconds {parts}; without it, 4.0 M samples per CPU second." in text
-    quick = written(cost("spark", "tick replay", 0.5), cost("spark", "regression", 0.5))
-    assert "The missed aims" not in quick

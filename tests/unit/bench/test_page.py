@@ -17,7 +17,7 @@ from bench.harness.command import judge
 from bench.harness.page import page
 from bench.harness.results import Saved, Store
 from bench.scale.__main__ import BENCH as SCALE
-from tests.unit.bench.measurements import BURST, PEER, STEP
+from tests.unit.bench.measurements import PEER
 
 
 def written(*figures: object) -> str:
@@ -44,17 +44,3 @@ def test_the_saved_results_give_the_page_of_this_repository_and_every_claim_hold
 def test_a_pause_that_began_with_nothing_flowing_is_marked() -> None:
     still = replace(PEER, rate_before=0.0, landed_bytes=0, landed_late_bytes=0)
     assert "| peer | Java | 1 | 5 s | 0.0 | 0.0 MB ? | 0.0 MB |" in written(still)
-
-
-def test_a_hard_limit_that_was_not_reached_is_no_overshoot() -> None:
-    slowed = replace(BURST, reached=False, past_hard_bytes=-5_000_000, pause_seconds=0.0)
-    assert "| governor W=11 | 1.0 MB | 50 MB/s | 0.50 | not reached |" in written(slowed)
-
-
-def test_missed_aims_are_listed_with_their_cause_and_met_ones_are_not() -> None:
-    missed = (
-        written(replace(STEP, longest_silence_seconds=12.5)).split("The missed aims", 1)[1].split("## ", 1)[0]
-    )
-    assert "no client is silent for longer than D + poll: 0 of 1; worst 12.5 s" in missed
-    assert "Next: send smaller requests" in missed
-    assert "mean rate" not in missed

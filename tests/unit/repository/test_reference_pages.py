@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tools.reference.__main__ import main
-from tools.reference.markdown import table
 
 
 def test_every_page_of_this_repository_is_fresh(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,7 +23,3 @@ def test_a_page_that_the_code_has_overtaken_is_stale(
     metrics.write_text(metrics.read_text("utf-8").replace("kquota_state", "kquota_stage"), "utf-8")
     assert main(["--check"], tmp_path) == 1
     assert "metrics.md is stale" in capsys.readouterr().err
-
-
-def test_a_table_keeps_bars_and_lines_in_their_cells() -> None:
-    assert table(["a"], [["x|y\nz"]]) == ["| a |", "|---|", "| x\\|y z |", ""]

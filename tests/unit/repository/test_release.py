@@ -6,7 +6,6 @@ import hashlib
 import json
 from pathlib import Path
 
-from tests.unit.repository.tree import REPOSITORY
 from tools.release.collection import put_in_order
 
 
@@ -27,9 +26,3 @@ def test_a_collection_s_files_are_listed_in_the_same_order_everywhere(tmp_path: 
         "b",
         "c/d",
     ]
-
-
-def test_every_make_target_of_a_release_has_its_lock() -> None:
-    for name in ("docs", "release"):
-        assert (REPOSITORY / f"requirements/{name}.in").is_file()
-        assert "--hash=sha256:" in (REPOSITORY / f"requirements/{name}.txt").read_text("utf-8")
