@@ -271,7 +271,7 @@ $(addprefix scenario-,$(LONG_SCENARIOS)):
 built-for-campaigns: callback kafka-jars packages-of-all-suites packages-of-previous-version \
   dist/agent-wheels/3.13/wheels.txt build/pipeline-wheels-3.11
 
-PACKAGED = $(shell find agent packaging requirements tools/packages docs/command-line.md docs/configuration.md -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml tools/agent_wheels.py
+PACKAGED = $(shell find agent packaging requirements tools/packages docs/command-line.md docs/configuration.md -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml tools/wheels.py
 .PHONY: packages-of-all-suites
 packages-of-all-suites: build/packages-of-all-suites
 
@@ -285,7 +285,7 @@ AGENT_PYTHON ?= 3.11
 agent-wheels: dist/agent-wheels/$(AGENT_PYTHON)/wheels.txt ## The wheels that the role kquota_agent installs, into dist/ (AGENT_PYTHON=3.11: of its hosts)
 
 dist/agent-wheels/%/wheels.txt: $(PACKAGED) | deps
-	$(PY) -m tools.agent_wheels $* $(@D)
+	$(PY) -m tools.wheels agent $* $(@D)
 
 # What upgrades are tried from: there is no release yet, so that these sources have to stand for one.
 PREVIOUS_VERSION = 0.0.9
@@ -305,9 +305,9 @@ PIPELINE_PYTHON ?= 3.11
 .PHONY: pipeline-wheels
 pipeline-wheels: build/pipeline-wheels-$(PIPELINE_PYTHON) ## The wheels that the role kquota_pipeline installs, into dist/ (PIPELINE_PYTHON=3.11: of its hosts)
 
-PIPELINE_WHEELED = $(shell find agent spark -type f -not -path '*/__pycache__/*' 2>/dev/null) requirements/pipeline.txt tools/pipeline_wheels.py tools/packages/download.sh
+PIPELINE_WHEELED = $(shell find agent spark -type f -not -path '*/__pycache__/*' 2>/dev/null) requirements/pipeline.txt tools/wheels.py tools/packages/download.sh
 build/pipeline-wheels-%: $(PIPELINE_WHEELED) pyproject.toml | deps-pipeline
-	$(PIPELINE_PY) -m tools.pipeline_wheels $* dist
+	$(PIPELINE_PY) -m tools.wheels pipeline $* dist
 	mkdir -p $(@D)
 	rm -f build/pipeline-wheels-*
 	touch $@

@@ -19,7 +19,7 @@ sed -i "0,/<version>.*<\/version>/s//<version>$version<\/version>/" callback/pom
 mvn -q -B -ntp -f callback/pom.xml package -DskipTests
 # Completions are made by the sources here, not by those that .venv leads to.
 PYTHONPATH="$work/agent" KQUOTA_DIST="$work/dist" tools/packages/build.sh "$@"
-.venv/bin/python -m tools.agent_wheels 3.13 "$work/dist/agent-wheels/3.13"
+.venv/bin/python -m tools.wheels agent 3.13 "$work/dist/agent-wheels/3.13"
 
 cd "$here"
 rm -rf "$folder"

@@ -1,9 +1,9 @@
-"""The wheels that the role kquota_pipeline installs: `python -m tools.pipeline_wheels PYTHON_VERSION FOLDER`.
+"""The wheels that a role installs: `python -m tools.wheels agent|pipeline PYTHON_VERSION FOLDER`.
 
-FOLDER/pipeline-wheels gets the locked wheels for that Python, those of kquota and kquota-pipeline among
-them, and `wheels.txt`, which names each with its digest: hosts install exactly these, with neither a network
-nor a compiler.
-FOLDER/pipeline-jars gets the jars that Spark does not contain.
+Of the agent, FOLDER gets the locked wheels for that Python, kquota's own among them. Of the pipeline,
+FOLDER/pipeline-wheels gets them, with kquota's and kquota-pipeline's, and FOLDER/pipeline-jars the jars that
+Spark does not contain. `wheels.txt` names each wheel with its digest: hosts install exactly these, with
+neither a network nor a compiler.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from packaging.utils import parse_wheel_filename
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LOCK = REPOSITORY / "requirements/pipeline.txt"
+_TOOLS = REPOSITORY / "tools/packages"
+_SUITES = {"3.11": "bookworm", "3.13": "trixie"}
+"""Whose own Python it is: what is there only as a source is compiled in there, as for the packages."""
 # There only as a source distribution, of which nothing is compiled: made a wheel here, it suits every Python.
 _FROM_SOURCE = {"pyspark"}
 
@@ -60,7 +63,38 @@ def named_with_digests(wheels: Iterable[Path]) -> str:
     return "".join(lines)
 
 
-def gather(version: str, folder: Path) -> None:
+def gather_agent(version: str, folder: Path) -> None:
+    """Make the folder again.
+
+    Raises:
+        SystemExit: nothing here can compile for that Python.
+        subprocess.CalledProcessError: a step failed; it has printed the reason.
+    """
+    suite, python = _SUITES.get(version), shutil.which(f"python{version}")
+    if suite is None and python is None:
+        raise SystemExit(
+            f"systemd-python is compiled for Python {version}: that and its headers are needed here"
+        )
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        for lock in ("build", "agent"):
+            source = f"requirements/{lock}.txt", "--no-binary=systemd-python"
+            _run(_TOOLS / "download.sh", version, work / lock, *source)
+        _wheel(work / "agent", REPOSITORY)
+        # To where the suite sees it.
+        build = Path(shutil.copy(_TOOLS / "build-wheels.sh", work))
+        wheels = work / "wheels"
+        if suite is not None:
+            _run(_TOOLS / "in-suite.sh", suite, work, build, work, wheels)
+        else:
+            _run(build, work, wheels, str(python))
+        (wheels / "wheels.txt").write_text(named_with_digests(wheels.glob("*.whl")), "utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(wheels, folder)
+
+
+def gather_pipeline(version: str, folder: Path) -> None:
     """Make both folders again.
 
     Raises:
@@ -75,20 +109,23 @@ def gather(version: str, folder: Path) -> None:
         ready, source = Path(work) / "ready.txt", Path(work) / "source.txt"
         ready.write_text("".join(line for name, line in locked if name not in _FROM_SOURCE), "utf-8")
         source.write_text("".join(line for name, line in locked if name in _FROM_SOURCE), "utf-8")
-        download: list[str | Path] = [REPOSITORY / "tools/packages/download.sh", version, wheels, ready]
-        subprocess.run(download, check=True, env={**os.environ, "PYTHON": sys.executable})
-        build: list[str | Path] = ["--no-deps", "--no-build-isolation", "--wheel-dir", wheels]
-        _wheel(*build, "--require-hashes", "--requirement", source)
-        _wheel(*build, REPOSITORY, REPOSITORY / "spark")
+        _run(_TOOLS / "download.sh", version, wheels, ready)
+        _wheel(wheels, "--require-hashes", "--requirement", source)
+        _wheel(wheels, REPOSITORY, REPOSITORY / "spark")
     (wheels / "wheels.txt").write_text(named_with_digests(wheels.glob("*.whl")), "utf-8")
     program = Path(sys.executable).with_name("kquota-pipeline")
     subprocess.run([program, "jars", "--to", jars], check=True, stdout=subprocess.DEVNULL)
 
 
-def _wheel(*arguments: str | Path) -> None:
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
-    subprocess.run([*pip, *arguments], check=True)
+def _wheel(folder: Path, *arguments: str | Path) -> None:
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps")
+    _run(*pip, "--no-build-isolation", "--wheel-dir", folder, *arguments)
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run(command, check=True, cwd=REPOSITORY, env={**os.environ, "PYTHON": sys.executable})
 
 
 if __name__ == "__main__":
-    gather(sys.argv[1], Path(sys.argv[2]))
+    gather = {"agent": gather_agent, "pipeline": gather_pipeline}[sys.argv[1]]
+    gather(sys.argv[2], Path(sys.argv[3]).absolute())

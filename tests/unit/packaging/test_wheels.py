@@ -1,4 +1,4 @@
-"""The wheels of the pipeline's hosts: chosen from the lock by their Python, named by digest."""
+"""The wheels that hosts install: chosen from the lock by their Python, named by digest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.pipeline_wheels import LOCK, for_python, named_with_digests
+from tools.wheels import LOCK, for_python, gather_agent, named_with_digests
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.13"])
@@ -31,3 +31,9 @@ def test_a_wheel_is_named_by_its_content(tmp_path: Path) -> None:
     wheel.write_bytes(b"content")
     digest = hashlib.sha256(b"content").hexdigest()
     assert named_with_digests([wheel]) == f"some-thing==1.2 --hash=sha256:{digest}\n"
+
+
+def test_a_python_that_nothing_here_compiles_for_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"Python 3\.99"):
+        gather_agent("3.99", tmp_path / "wheels")
+    assert list(tmp_path.iterdir()) == []
