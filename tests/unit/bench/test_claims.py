@@ -70,16 +70,12 @@ def test_reactions_are_compared_in_the_median_and_aimed_at_by_the_worst():
     assert [claim.holds for claim in about("reaction: worst", *slow)] == [False]
 
 
-def test_an_overshoot_beyond_the_bound_is_broken():
-    # 50 MB/s * (0.5 + 5.5) s + 4 requests + 2 leaders * 2 MB * (15 + 2)
-    assert broken(replace(BURST, past_hard_bytes=372_000_000)) == []
-    assert len(broken(replace(BURST, past_hard_bytes=372_000_001))) == 1
-
-
-def test_behind_the_fence_the_bound_has_no_leak():
-    fenced = replace(BURST, fence=True)  # 50 MB/s * (0.5 + 5.5) s + 4 requests
-    assert broken(replace(fenced, past_hard_bytes=304_000_000)) == []
-    assert len(broken(replace(fenced, past_hard_bytes=304_000_001))) == 1
+# 50 MB/s * (0.5 + 5.5) s + 4 requests, and without the fence + 2 leaders * 2 MB * (15 + 2)
+@pytest.mark.parametrize(("fence", "bound_bytes"), [(False, 372_000_000), (True, 304_000_000)])
+def test_an_overshoot_beyond_the_bound_is_broken(*, fence: bool, bound_bytes: int):
+    burst = replace(BURST, fence=fence, past_hard_bytes=bound_bytes)
+    assert broken(burst) == []
+    assert len(broken(replace(burst, past_hard_bytes=bound_bytes + 1))) == 1
 
 
 def test_the_request_path_is_compared_with_as_many_clients():
