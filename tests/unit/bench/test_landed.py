@@ -34,12 +34,13 @@ def test_bytes_are_counted_by_connection_and_together():
     assert both.rates_by_connection(2, 4) == pytest.approx((1000, 3000))
 
 
-def test_a_sample_that_straddles_a_bound_is_left_out():
+def test_a_sample_that_straddles_a_bound_is_left_out_and_what_was_known_by_a_moment_counts():
     slow = landed(10, steady(1000), lag_seconds=0.3)
     inside = slow.between(2, 4)
     assert inside[0].asked_at >= 2
     assert inside[-1].answered_at <= 4
     assert slow.bytes(2, 4) < 2000
+    assert [slow.until(at) for at in (-1, 2.05, 99)] == [0, 1700, 10_000]
 
 
 def test_what_was_not_sampled_is_an_error_and_not_zero():
@@ -47,21 +48,13 @@ def test_what_was_not_sampled_is_an_error_and_not_zero():
         landed(10, steady(1000)).bytes(3.95, 4.05)
 
 
-def test_what_had_landed_by_a_moment_is_what_was_known_then():
-    slow = landed(10, steady(1000), lag_seconds=0.3)
-    assert slow.until(-1) == 0
-    assert slow.until(2.05) == 1700
-    assert slow.until(99) == 10_000
-
-
-def test_the_longest_silence_is_the_worst_connections():
-    silences = landed(10, steady(1000), paused(1000, 2, 5))
-    assert silences.longest_silence_seconds(1, 9) == pytest.approx(3.1, abs=0.11)
-    assert landed(10, steady(1000)).longest_silence_seconds(1, 9) == pytest.approx(0.1, abs=0.02)
-
-
-def test_a_silence_to_the_end_counts():
-    assert landed(10, paused(1000, 4, 99)).longest_silence_seconds(1, 9) == pytest.approx(5, abs=0.11)
+@pytest.mark.parametrize(
+    ("connections", "seconds"),
+    [((steady(1000), paused(1000, 2, 5)), 3.1), ((steady(1000),), 0.1), ((paused(1000, 4, 99),), 5)],
+    ids=["the worst connection's", "none but of samples", "to the end"],
+)
+def test_the_longest_silence(connections, seconds):
+    assert landed(10, *connections).longest_silence_seconds(1, 9) == pytest.approx(seconds, abs=0.11)
 
 
 def test_settled_is_when_the_following_five_seconds_are_near_the_target():
@@ -72,11 +65,8 @@ def test_settled_is_when_the_following_five_seconds_are_near_the_target():
     assert falling.settled_seconds(2, 20, 50) is None
 
 
-def test_a_client_is_back_when_bytes_land_at_half_its_rate_again():
+def test_a_client_is_back_when_bytes_land_at_half_its_rate_again_and_not_by_a_trickle():
     after = landed(20, paused(1000, 5, 12), paused(1000, 5, 14.5))
     assert after.resumed_seconds(10, 20, (1000, 1000)) == pytest.approx([2.1, 4.6], abs=0.11)
-
-
-def test_a_trickle_is_not_back():
     trickle = landed(20, lambda at: 1000 * min(at, 5) + 100 * max(at - 5, 0))
     assert trickle.resumed_seconds(10, 20, (1000,)) == [None]
