@@ -2,10 +2,7 @@ package org.kquota.bench;
 
 import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Level;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
@@ -15,12 +12,9 @@ import org.openjdk.jmh.annotations.TearDown;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.file.Path;
-import java.util.concurrent.TimeUnit;
 
 /** The cost of metering one produce request, with this many clients in turn. */
 @State(Scope.Benchmark)
-@BenchmarkMode(Mode.AverageTime)
-@OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class RequestPath {
     /** Too few for {@link ProduceQuotas.Kind#KQUOTA_WITHOUT_QUOTAS} with 10,000 clients: those share one, as by default. */
     private static final int TAG_SETS_MAX = 2000;
