@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Self
 
 from bench import flowing, holding
@@ -78,7 +79,11 @@ class Brokers:
 def measurements(profile: Profile) -> list[Measurement[Brokers]]:
     """All of a profile, in their order."""
     if profile is Profile.SMALL:
-        return [_pause(_JAVA, 1, 5), _reaction(repeats=2), _request("polls", polls)]
+        return [
+            _pause(_JAVA, 1, 5),
+            _alone(REACTION, REACTION, partial(reaction, repeats=2)),
+            _alone("polls", REQUEST_PATH, polls),
+        ]
     every = [*_usual(), *(_full() if profile is Profile.FULL else ())]
     return sorted(every, key=lambda entry: GROUPS.index(entry.group))
 
@@ -90,12 +95,12 @@ def _usual() -> Iterator[Measurement[Brokers]]:
     yield _pause(_LIBRDKAFKA, 1, 5)
     yield _pause(_JAVA, 20, 30)
     yield _pause(_LIBRDKAFKA, 1, 5, offered_rate=_LARGE_RATE_BYTES)
-    yield _reaction(repeats=20)
+    yield _alone(REACTION, REACTION, partial(reaction, repeats=20))
     for zone_mib in (NO_ZONE_BYTES // MIB, 128):
         yield _overshoot(zone_mib, 11)
-    yield _request("request-path", lambda runtime: request_path(runtime, forks=1, iterations=3))
-    yield _request("polls", polls)
-    yield _request("quota-path", lambda runtime: quota_path(runtime, forks=1, iterations=5))
+    yield _alone("request-path", REQUEST_PATH, partial(request_path, forks=1, iterations=3))
+    yield _alone("polls", REQUEST_PATH, polls)
+    yield _alone("quota-path", REQUEST_PATH, partial(quota_path, forks=1, iterations=5))
     yield _open(_JAVA, 20)
 
 
@@ -167,14 +172,6 @@ def _alone(name: str, group: str, run: Callable[[KafkaRuntime], Iterable[object]
         return run(brokers.runtime)
 
     return _measurement(name, group, without_brokers)
-
-
-def _request(name: str, run: Callable[[KafkaRuntime], Iterable[object]]) -> Measurement[Brokers]:
-    return _alone(name, REQUEST_PATH, run)
-
-
-def _reaction(*, repeats: int) -> Measurement[Brokers]:
-    return _alone(REACTION, REACTION, lambda runtime: reaction(runtime, repeats))
 
 
 def _overshoot(zone_mib: int, window_seconds: int, *, fence: bool = False) -> Measurement[Brokers]:
