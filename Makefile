@@ -239,8 +239,10 @@ deps-mutants: deps ## Set up .venv-mutants with mutmut
 	@tools/virtual-environment.sh mutants
 
 .PHONY: audit
-audit: deps ## Compare the dependencies with their locks and with themselves; list licences
-	$(PY) -m tools.audit
+audit: deps ## Compare the installed packages with their lock, list their licences, and refuse a licence that is not known here
+	$(PY) -m pip install --quiet --dry-run --no-index --no-deps --require-hashes -r requirements/dev.txt
+	.venv/bin/pip-licenses --order license --partial-match --ignore-packages kquota \
+	  --allow-only 'Apache;BSD;MIT;ISC;MPL;Mozilla;PSF;Python Software;LGPL;Lesser General;Zope'
 
 .PHONY: lock
 lock: deps ## Lock the Python requirements again
