@@ -48,14 +48,14 @@ class Mode(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why producers are held back."""
+    """Why producers are held back; of equal headrooms the earlier cause comes first."""
 
-    SOFT = "soft"
+    HOLD = "hold"
     HARD = "hard"
     LATCHED = "latched"
-    FALLBACK = "fallback"
-    HOLD = "hold"
     OWN = "own"
+    FALLBACK = "fallback"
+    SOFT = "soft"
 
 
 class UndeterminedCause(StrEnum):

@@ -25,14 +25,13 @@ from kquota.core.decision import (
     Undetermined,
     UndeterminedCause,
 )
-from kquota.core.poll import Poll, volumes_of
+from kquota.core.ranking import Ranking, volumes_of
 from kquota.core.records import BrokerOrder, Hold, HoldAction
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, NoRecord
-from kquota.core.votes import Ballot
+from kquota.core.votes import Votes, breaches, worse_votes
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
-_NO_VOTES = Ballot()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +65,36 @@ class Situation:
 
 def decide(view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime) -> Decision:
     """Decide what producers may do at ``now``."""
-    poll = Poll()
+    ranking = Ranking()
     undetermined = [Undetermined(None, cause) for cause in _cluster_causes(situation)]
-    for broker_id, ballot, unknown in _judgements(view, situation, settings, now):
-        poll.add(broker_id, ballot)
+    for broker_id, votes, unknown in _judgements(view, situation, settings, now):
+        ranking.add(broker_id, votes)
         if unknown is not None:
             undetermined.append(unknown)
     if situation.own is not None:
-        own_failed = _add_own(poll, situation.own, situation.self_id)
+        own_failed = _add_own(ranking, situation.own, situation.self_id)
         if own_failed and all(entry.broker_id != situation.self_id for entry in undetermined):
             undetermined.append(Undetermined(situation.self_id, UndeterminedCause.FAILED))
 
     hold = view.hold_in_force(now)
     undetermined.sort(key=lambda entry: (entry.broker_id is not None, entry.broker_id or 0, entry.cause))
     if hold is not None:
-        return _held(hold, poll, undetermined, situation.self_id, now)
-    known_headroom = poll.smallest()
+        return _held(hold, ranking, undetermined, situation.self_id, now)
+    known_headroom = ranking.smallest()
     fallback_headroom = _ZERO if settings.fallback_action is FallbackAction.PAUSE else _ONE
     if fallback_headroom < 1:
-        poll.others += [Reason(Cause.FALLBACK, fallback_headroom, entry.broker_id) for entry in undetermined]
-    reasons = poll.worst(MAX_LISTED)
+        ranking.others += [
+            Reason(Cause.FALLBACK, fallback_headroom, entry.broker_id) for entry in undetermined
+        ]
+    reasons = ranking.worst(MAX_LISTED)
     return Decision(
-        headroom=poll.smallest(),
+        headroom=ranking.smallest(),
         reasons=reasons,
         undetermined=tuple(undetermined),
         fallback=bool(undetermined) and fallback_headroom <= known_headroom,
         hold=None,
         decided_at=now,
-        unlisted_volumes=poll.volumes() - len(volumes_of(reasons)),
+        unlisted_volumes=ranking.volumes() - len(volumes_of(reasons)),
     )
 
 
@@ -106,7 +107,7 @@ def _cluster_causes(situation: Situation) -> Iterator[UndeterminedCause]:
 
 def _judgements(
     view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
-) -> Iterator[tuple[int, Ballot, Undetermined | None]]:
+) -> Iterator[tuple[int, Votes, Undetermined | None]]:
     """Yield the votes of each known broker's record, and why its state is not known where it must be."""
     active = situation.active_brokers or frozenset()
     must_be_known = active - situation.joining_brokers
@@ -115,22 +116,23 @@ def _judgements(
     record_of, fresh_since = view.records_at(now), now - settings.staleness
     for broker_id in sorted((active | view.brokers.keys()) - quarantined):
         record = record_of(broker_id)
-        ballot, unknown = _NO_VOTES, None
+        votes: Votes = ()
+        unknown = None
         if isinstance(record, NoRecord):
             unknown = Undetermined(broker_id, UndeterminedCause(record.value))
         elif broker_id not in must_be_known:  # its last verdict counts, however old
             is_back = broker_id in active and record.snapshot_at >= fresh_since
-            ballot = record.ballot if is_back else record.ballot_away
+            votes = record.votes if is_back else record.votes_away
         elif record.snapshot_at < fresh_since and broker_id not in maintained:
             # Stale state is ignored, but silence never releases: a volume at 0 continues to count as 0.
-            ballot, unknown = record.ballot.breaches_alone(), _stale(broker_id, record, settings, now)
+            votes, unknown = breaches(record.votes), _stale(broker_id, record, settings, now)
         else:
-            ballot, unknown = record.ballot, _unknown_in(broker_id, record)
+            votes, unknown = record.votes, _unknown_in(broker_id, record)
         for other in view.others_of(broker_id, now):  # we cannot judge which of them is right
             if other.snapshot_at >= fresh_since:
-                ballot = ballot.with_worse_of(other.ballot if broker_id in active else other.ballot_away)
+                votes = worse_votes(votes, other.votes if broker_id in active else other.votes_away)
                 unknown = unknown or _unknown_in(broker_id, other)
-        yield broker_id, ballot, unknown if broker_id in must_be_known else None
+        yield broker_id, votes, unknown if broker_id in must_be_known else None
 
 
 def _stale(broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime) -> Undetermined:
@@ -155,26 +157,25 @@ def _unknown_in(broker_id: int, record: UsageRecord) -> Undetermined | None:
     return None
 
 
-def _add_own(poll: Poll, own: UsageRecord, self_id: int | None) -> bool:
+def _add_own(ranking: Ranking, own: UsageRecord, self_id: int | None) -> bool:
     """Add where the fresh look is worse than this broker's record; return whether a volume failed."""
-    assert self_id is not None
-    recorded = {vote.volume: vote.headroom for vote in poll.ballot_of(self_id).votes}
-    poll.others += [
+    recorded = {vote.volume: vote.headroom for vote in ranking.votes_of(self_id)}
+    ranking.others += [
         Reason(Cause.OWN, vote.headroom, self_id, vote.volume)
-        for vote in own.ballot.votes
+        for vote in own.votes
         if vote.headroom < recorded.get(vote.volume, _ONE)
     ]
     return bool(own.failed_volumes)
 
 
 def _held(
-    hold: Hold, poll: Poll, undetermined: list[Undetermined], self_id: int | None, now: datetime
+    hold: Hold, ranking: Ranking, undetermined: list[Undetermined], self_id: int | None, now: datetime
 ) -> Decision:
     """Apply an operator's hold; only a hard breach of this broker's own disks outranks it."""
     # By the record or by the fresh look: a look that is better than the record must not loosen.
-    own = Poll(others=[reason for reason in poll.others if reason.headroom == 0])
+    own = Ranking([reason for reason in ranking.others if reason.headroom == 0])
     if self_id is not None:
-        own.add(self_id, poll.ballot_of(self_id).breaches_alone())
+        own.add(self_id, breaches(ranking.votes_of(self_id)))
     volumes = own.volumes()
     own.others.append(Reason(Cause.HOLD, _ZERO if hold.action is HoldAction.PAUSE else _ONE))
     reasons = own.worst(MAX_LISTED)

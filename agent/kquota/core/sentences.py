@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquota.core.decision import Cause, Decision, Reason, State, Undetermined, UndeterminedCause
-from kquota.core.poll import volumes_of
+from kquota.core.ranking import volumes_of
 from kquota.core.records import Hold
 from kquota.core.timestamps import format_utc
 

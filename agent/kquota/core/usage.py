@@ -33,7 +33,7 @@ from kquota.core.usage_fields import (
     sequence_field,
     size_field,
 )
-from kquota.core.votes import Ballot, Vote
+from kquota.core.votes import Vote, Votes, sorted_votes
 
 __all__ = [
     "MAX_VOLUMES",
@@ -135,23 +135,16 @@ class Volume(NamedTuple):
         if not self.votes and not (away and self.latched and self.role is _DATA):
             return None
         if self.limits is None:
-            return Vote.at_hard(False, self.name) if self.latched else None
+            return Vote.at_hard(self.name, by_latch=True) if self.latched else None
         left, of = self.limits.headroom_ratio(self.capacity_bytes, self.consumed_bytes)
         if self.latched or left == 0:
-            counts = self.status is not _FAILED or self._had_figures
-            return Vote.at_hard(left == 0, self.name) if counts else None
+            # a failed volume with a capacity of 0 never had figures
+            counts = self.latched or self.capacity_bytes > 0 or self.status is not _FAILED
+            return Vote.at_hard(self.name, by_latch=left > 0) if counts else None
         # of a failed volume only a breach counts
         if left == of or self.status is _FAILED:
             return None
         return Vote.over_soft(left, of, self.name)
-
-    @property
-    def _had_figures(self) -> bool:
-        """Whether old figures of a volume that can't be read any more still count as a breach.
-
-        Otherwise old figures must not count for it; a capacity of 0 means that there never were any.
-        """
-        return self.latched or self.capacity_bytes > 0
 
 
 @dataclass(frozen=True)
@@ -177,16 +170,16 @@ class UsageRecord:
     appended_at: datetime | None = field(default=None, compare=False)
 
     @cached_property
-    def ballot(self) -> Ballot:
+    def votes(self) -> Votes:
         """The votes of the volumes that are over their soft limit."""
-        return Ballot.of(vote for volume in self.volumes if (vote := volume.vote()) is not None)
+        return sorted_votes(volume.vote() for volume in self.volumes)
 
     @cached_property
-    def ballot_away(self) -> Ballot:
+    def votes_away(self) -> Votes:
         """The same for an inactive broker: a volume that was latched when it went offline counts, too."""
         if all(volume.status is not _OFFLINE for volume in self.volumes):
-            return self.ballot
-        return Ballot.of(vote for volume in self.volumes if (vote := volume.vote(away=True)) is not None)
+            return self.votes
+        return sorted_votes(volume.vote(away=True) for volume in self.volumes)
 
     @cached_property
     def invalid_limit(self) -> str | None:

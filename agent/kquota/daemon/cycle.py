@@ -296,7 +296,7 @@ class Cycle:
         self, decision: Decision, own: UsageRecord | None, moment: Moment, news: ClusterNews
     ) -> bool:
         """Return whether the first decision need not wait any longer."""
-        own_breach = own is not None and own.ballot.breaches > 0
+        own_breach = own is not None and own.votes != () and own.votes[0].headroom == 0
         waited = moment.monotonic_seconds - self._started.monotonic_seconds
         answered = news.active_brokers is not None or news.caught_up
         covered = moment.boot.uptime_ms < self._covered_until_uptime_ms

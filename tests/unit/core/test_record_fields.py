@@ -15,7 +15,8 @@ from kquota.core.records import (
 )
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, parse_json
 from kquota.core.timestamps import from_epoch_ms
-from kquota.core.usage import MalformedRecord, usage_from_document
+from kquota.core.usage import usage_from_document
+from kquota.core.usage_fields import MalformedRecord
 from tests.unit.core.situations import Value, free, order, raw, usage
 
 NEWER = {"type": "Newer", "level": 1}
@@ -82,8 +83,8 @@ def test_a_sequence_is_a_whole_number_from_zero_on(sequence: object, read: int |
 
 def test_a_latch_without_limits_to_judge_it_by_is_a_latch_and_no_measured_breach() -> None:
     record = usage_from_document(usage(free(50, Latched="HARD"), HardLimit=NEWER))
-    (vote,) = record.ballot.votes
-    assert vote.severity.name == "LATCHED"
+    (vote,) = record.votes
+    assert vote.by_latch
 
 
 @pytest.mark.parametrize(

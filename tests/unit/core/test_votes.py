@@ -7,43 +7,42 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.votes import Ballot, Exact, Severity, Vote
+from kquota.core.votes import Vote, breaches, sorted_votes, worse_votes
 
 wholes = st.integers(0, 2**63)
 positive = st.integers(1, 2**63)
 
 
 @given(wholes, positive, wholes, positive)
-def test_exact_ratios_compare_as_fractions_do(a: int, b: int, c: int, d: int) -> None:
-    one, other = Exact(a, b), Exact(c, d)
-    assert one.fraction == Fraction(a, b)
+def test_headrooms_compare_as_fractions_do(a: int, b: int, c: int, d: int) -> None:
+    one, other = Vote.over_soft(a, b, "v"), Vote.over_soft(c, d, "v")
+    assert one.headroom == Fraction(a, b)
     assert (one < other) == (Fraction(a, b) < Fraction(c, d))
     assert (one == other) == (Fraction(a, b) == Fraction(c, d))
-
-
-def test_equal_ratios_are_not_below_each_other() -> None:
-    assert Exact(1, 3) == Exact(2, 6)
-    assert not Exact(1, 3) < Exact(2, 6)
-    assert Exact(1, 3) != "1/3"
 
 
 def test_headrooms_that_are_equal_as_floats_are_compared_exactly() -> None:
     size = 10**17
     tighter, looser = Vote.over_soft(size, 3 * size, "b"), Vote.over_soft(size + 1, 3 * size, "a")
     assert tighter.approximate == looser.approximate
-    assert Ballot.of([looser, tighter]).votes == (tighter, looser)
+    assert sorted_votes([looser, None, tighter]) == (tighter, looser)
 
 
-def test_breaches_come_first_and_are_counted() -> None:
-    hard, latched, soft = Vote.at_hard(True, "c"), Vote.at_hard(False, "b"), Vote.over_soft(1, 2, "a")
-    assert (hard.severity, latched.severity, soft.severity) == (
-        Severity.HARD,
-        Severity.LATCHED,
-        Severity.SOFT,
-    )
+def test_breaches_come_first() -> None:
+    hard, latched = Vote.at_hard("c", by_latch=False), Vote.at_hard("b", by_latch=True)
+    soft = Vote.over_soft(1, 2, "a")
     assert (hard.headroom, soft.headroom) == (0, Fraction(1, 2))
-    ballot = Ballot.of([soft, latched, hard])
-    assert ballot.breaches == 2
-    assert sorted(vote.volume for vote in ballot.breaches_alone().votes) == ["b", "c"]
-    assert ballot.votes[-1] == soft
-    assert Ballot.of([hard]).breaches_alone() == Ballot.of([hard])
+    votes = sorted_votes([soft, latched, hard])
+    assert votes == (hard, latched, soft)
+    assert breaches(votes) == (hard, latched)
+    assert breaches((soft,)) == ()
+
+
+def test_of_two_reports_about_a_volume_the_worse_one_counts() -> None:
+    hard, half, third = (
+        Vote.at_hard("a", by_latch=False),
+        Vote.over_soft(1, 2, "a"),
+        Vote.over_soft(1, 3, "b"),
+    )
+    assert worse_votes((half,), (hard, third)) == (hard, third)
+    assert worse_votes((hard, third), (half,)) == (hard, third)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from kquota.core.decision import MAX_LISTED, Cause, Decision, FallbackAction, Reason
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.poll import Poll, volumes_of
+from kquota.core.ranking import Ranking, volumes_of
 from kquota.core.records import read_event
 from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord, parse_usage
 from kquota.core.view import ClusterView
-from kquota.core.votes import Ballot, Vote
+from kquota.core.votes import Vote, sorted_votes
 from tests.unit.core.clusters import bounded, cases, view_of
 from tests.unit.core.oracle import Case
 from tests.unit.core.plain_policy import all_reasons
@@ -43,10 +43,10 @@ def test_the_reasons_are_those_of_a_plain_policy(case: Case) -> None:
 
 def vote_of(left: int, scale: int, figures: bool, name: str) -> Vote:
     # not reduced, so that votes at the same headroom are written differently
-    return Vote.over_soft(left * scale, 7 * scale, name) if left else Vote.at_hard(figures, name)
+    return Vote.over_soft(left * scale, 7 * scale, name) if left else Vote.at_hard(name, by_latch=not figures)
 
 
-ballots = st.lists(
+broker_votes = st.lists(
     st.builds(
         vote_of, st.integers(0, 6), st.integers(1, 5), st.booleans(), st.sampled_from("abcdefgh"),
     ),
@@ -55,17 +55,17 @@ ballots = st.lists(
 )  # fmt: skip
 
 
-@given(votes=st.lists(ballots, max_size=12), count=st.integers(1, 9))
+@given(votes=st.lists(broker_votes, max_size=12), count=st.integers(1, 9))
 @bounded(100)
 def test_the_worst_are_the_beginning_of_all(votes: list[list[Vote]], count: int) -> None:
-    poll = Poll(others=[Reason(Cause.FALLBACK, Fraction(0), 3), Reason(Cause.OWN, Fraction(1, 7), 2, "a")])
+    ranking = Ranking([Reason(Cause.FALLBACK, Fraction(0), 3), Reason(Cause.OWN, Fraction(1, 7), 2, "a")])
     for broker_id, entries in enumerate(votes):
-        poll.add(broker_id, Ballot.of(entries))
-    everything = poll.worst(1000)
-    assert poll.worst(count) == everything[:count]
+        ranking.add(broker_id, sorted_votes(entries))
+    everything = ranking.worst(1000)
+    assert ranking.worst(count) == everything[:count]
     assert len(everything) == sum(len(entries) for entries in votes) + 2
-    assert poll.smallest() == min(reason.headroom for reason in everything) == everything[0].headroom
-    assert poll.volumes() == len(volumes_of(everything))
+    assert ranking.smallest() == min(reason.headroom for reason in everything) == everything[0].headroom
+    assert ranking.volumes() == len(volumes_of(everything))
 
 
 def cluster(brokers: int, volumes: int = 8) -> ClusterView:
@@ -100,7 +100,7 @@ def test_deciding_again_costs_a_fraction_of_deciding_first() -> None:
     assert again < first / 3
     record = view.record_of(7, NOW)
     assert isinstance(record, UsageRecord)
-    assert record.ballot is record.ballot, "the votes of a record are made once"
+    assert record.votes is record.votes, "the votes of a record are made once"
 
 
 def test_a_later_moment_needs_no_new_votes_but_is_judged_anew() -> None:
