@@ -13,7 +13,8 @@ from enum import StrEnum
 
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json, printable
 from kquota.core.timestamps import InvalidTimestamp, format_utc, from_epoch_ms, parse_utc
-from kquota.core.usage import MalformedRecord, UsageRecord, parse_usage
+from kquota.core.usage import UsageRecord, parse_usage
+from kquota.core.usage_fields import MalformedRecord
 
 RawValue = bytes | str | ParsedJson
 MAX_BROKER_ID = 2**31 - 1
@@ -134,13 +135,17 @@ def read_event(key: bytes | str | None, value: RawValue | None, appended_ms: int
     if text is None:
         return IgnoredEvent("" if key is None else printable(repr(key)))
     broker_id = _broker_id(text)
-    if broker_id is not None:
-        return _usage_event(text, broker_id, value, appended_ms)
-    if text == HOLD_KEY:
-        return _hold_event(value)
-    match = _BROKER_ORDER_KEY.fullmatch(text)
-    if match and int(match[2]) <= MAX_BROKER_ID:
-        return _order_event(text, BrokerOrder(match[1]), int(match[2]), value)
+    try:
+        if broker_id is not None:
+            return _usage_event(broker_id, value, appended_ms)
+        if text == HOLD_KEY:
+            return HoldEvent(None if value is None else _hold(_document(value)))
+        match = _BROKER_ORDER_KEY.fullmatch(text)
+        if match and int(match[2]) <= MAX_BROKER_ID:
+            note = None if value is None else _note(_document(value))
+            return BrokerOrderEvent(BrokerOrder(match[1]), int(match[2]), note)
+    except MalformedRecord as error:
+        return MalformedEvent(broker_id, text, printable(str(error)))
     return IgnoredEvent(printable(text))
 
 
@@ -154,42 +159,21 @@ def _key_text(key: bytes | str | None) -> str | None:
 
 
 def _broker_id(text: str) -> int | None:
-    if not _BROKER_KEY.fullmatch(text):
-        return None
-    number = int(text)
-    return number if number <= MAX_BROKER_ID else None
+    return int(text) if _BROKER_KEY.fullmatch(text) and int(text) <= MAX_BROKER_ID else None
 
 
-def _usage_event(key: str, broker_id: int, value: RawValue | None, appended_ms: int | None) -> Event:
+def _usage_event(broker_id: int, value: RawValue | None, appended_ms: int | None) -> Event:
     if value is None:
         return TombstoneEvent(broker_id)
-    try:
-        return UsageEvent(broker_id, replace(parse_usage(value), appended_at=from_epoch_ms(appended_ms)))
-    except MalformedRecord as error:
-        return MalformedEvent(broker_id, key, printable(str(error)))
+    return UsageEvent(broker_id, replace(parse_usage(value), appended_at=from_epoch_ms(appended_ms)))
 
 
-def _hold_event(value: RawValue | None) -> Event:
-    if value is None:
-        return HoldEvent(None)
-    try:
-        document = _document(value)
-        action = document.get("Action")
-        if not isinstance(action, str) or action not in set(HoldAction):
-            found = repr(action[:40]) if isinstance(action, str) else "the value"
-            raise MalformedRecord(f"Action: {found} is none of {', '.join(HoldAction)}")
-        return HoldEvent(Hold(HoldAction(action), _note(document)))
-    except MalformedRecord as error:
-        return MalformedEvent(None, HOLD_KEY, printable(str(error)))
-
-
-def _order_event(key: str, order: BrokerOrder, broker_id: int, value: RawValue | None) -> Event:
-    if value is None:
-        return BrokerOrderEvent(order, broker_id, None)
-    try:
-        return BrokerOrderEvent(order, broker_id, _note(_document(value)))
-    except MalformedRecord as error:
-        return MalformedEvent(None, key, printable(str(error)))
+def _hold(document: dict[str, object]) -> Hold:
+    action = document.get("Action")
+    if not isinstance(action, str) or action not in set(HoldAction):
+        found = repr(action[:40]) if isinstance(action, str) else "the value"
+        raise MalformedRecord(f"Action: {found} is none of {', '.join(HoldAction)}")
+    return Hold(HoldAction(action), _note(document))
 
 
 def _document(value: RawValue) -> dict[str, object]:

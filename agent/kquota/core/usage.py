@@ -35,19 +35,6 @@ from kquota.core.usage_fields import (
 )
 from kquota.core.votes import Vote, Votes, sorted_votes
 
-__all__ = [
-    "MAX_VOLUMES",
-    "SCHEMA_VERSION",
-    "MalformedRecord",
-    "UsageRecord",
-    "Volume",
-    "VolumeRole",
-    "VolumeStatus",
-    "parse_usage",
-    "usage_from_document",
-    "usage_to_document",
-]
-
 SCHEMA_VERSION = 1
 MAX_VOLUMES = 4096
 
@@ -103,17 +90,11 @@ class Volume(NamedTuple):
         """Whether the volume votes in the cluster's decision."""
         return self.role is _DATA and self.status is not _OFFLINE
 
-    def measured_headroom(self) -> Fraction | None:
-        """Return the headroom by the figures alone, or None without limits to judge them by."""
-        if self.limits is None:
-            return None
-        return self.limits.headroom(self.capacity_bytes, self.consumed_bytes)
-
     def headroom(self) -> Fraction | None:
         """Return the headroom that counts: 0 where latched; None where the volume can't be judged."""
         if self.latched:
             return Fraction(0)
-        return self.measured_headroom()
+        return None if self.limits is None else self.limits.headroom(self.capacity_bytes, self.consumed_bytes)
 
     def seconds_to_limits(self) -> tuple[float | None, float | None]:
         """Return in how many seconds soft and hard limit are reached at its rate; see ``seconds_until``."""
@@ -252,53 +233,45 @@ def usage_to_document(
     """Return the record's JSON form. Its limits must be valid: we publish nothing that we would refuse."""
     if record.hard is None or record.soft is None:
         raise ValueError("a record without limits can't be published")
-    document: dict[str, object] = {
-        "SchemaVersion": SCHEMA_VERSION,
-        "SnapshotAt": format_utc(record.snapshot_at),
-    }
-    if record.cluster_id is not None:
-        document["ClusterId"] = record.cluster_id
-    if record.instance_id is not None:
-        document["InstanceId"] = record.instance_id
-    if record.sequence is not None:
-        document["Sequence"] = record.sequence
-    if record.replaces is not None:
-        instance_id, sequence = record.replaces
-        document["Replaces"] = {"Instance": instance_id, "Sequence": sequence}
-    document["HardLimit"] = record.hard.to_document()
-    document["SoftLimit"] = record.soft.to_document()
-    document["Volumes"] = [_volume_document(volume) for volume in record.volumes]
-    if applied is not None:
-        document["Applied"] = dict(applied)
-    if record.joined:
-        document["Joined"] = {str(broker): format_utc(at) for broker, at in sorted(record.joined.items())}
-    return document
+    replaces = record.replaces
+    return _without_nulls(
+        {
+            "SchemaVersion": SCHEMA_VERSION,
+            "SnapshotAt": format_utc(record.snapshot_at),
+            "ClusterId": record.cluster_id,
+            "InstanceId": record.instance_id,
+            "Sequence": record.sequence,
+            "Replaces": None if replaces is None else {"Instance": replaces[0], "Sequence": replaces[1]},
+            "HardLimit": record.hard.to_document(),
+            "SoftLimit": record.soft.to_document(),
+            "Volumes": [_volume_document(volume) for volume in record.volumes],
+            "Applied": None if applied is None else dict(applied),
+            "Joined": {str(broker): format_utc(at) for broker, at in sorted(record.joined.items())} or None,
+        }
+    )
 
 
 def _volume_document(volume: Volume) -> dict[str, object]:
-    entry: dict[str, object] = {
-        "VolumeName": volume.name,
-        "Capacity": volume.capacity_bytes,
-        "Consumed": volume.consumed_bytes,
-    }
-    if volume.volume_id is not None:
-        entry["VolumeId"] = volume.volume_id
-    if volume.log_dirs:
-        entry["LogDirs"] = list(volume.log_dirs)
-    if volume.mount_point is not None:
-        entry["MountPoint"] = volume.mount_point
-    if volume.own_hard is not None:
-        entry["HardLimit"] = volume.own_hard.to_document()
-    if volume.own_soft is not None:
-        entry["SoftLimit"] = volume.own_soft.to_document()
-    entry["Status"] = volume.status.value
-    if volume.role is not VolumeRole.DATA:
-        entry["Role"] = volume.role.value
-    if volume.latched:
-        entry["Latched"] = "HARD"
-    if volume.fill_bytes_per_second is not None:
-        entry["FillBytesPerSecond"] = volume.fill_bytes_per_second
-    return entry
+    return _without_nulls(
+        {
+            "VolumeName": volume.name,
+            "Capacity": volume.capacity_bytes,
+            "Consumed": volume.consumed_bytes,
+            "VolumeId": volume.volume_id,
+            "LogDirs": list(volume.log_dirs) or None,
+            "MountPoint": volume.mount_point,
+            "HardLimit": None if volume.own_hard is None else volume.own_hard.to_document(),
+            "SoftLimit": None if volume.own_soft is None else volume.own_soft.to_document(),
+            "Status": volume.status.value,
+            "Role": None if volume.role is VolumeRole.DATA else volume.role.value,
+            "Latched": "HARD" if volume.latched else None,
+            "FillBytesPerSecond": volume.fill_bytes_per_second,
+        }
+    )
+
+
+def _without_nulls(document: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in document.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

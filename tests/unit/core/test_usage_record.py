@@ -13,12 +13,12 @@ import pytest
 from kquota.core.limits import MAX_BYTES
 from kquota.core.usage import (
     MAX_VOLUMES,
-    MalformedRecord,
     VolumeRole,
     VolumeStatus,
     parse_usage,
     usage_to_document,
 )
+from kquota.core.usage_fields import MalformedRecord
 from tests.unit.core.situations import GB, HARD_10_GB, free, limit, raw, usage
 
 # The proposal's message, and nothing else.
