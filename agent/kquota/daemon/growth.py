@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kquota.applied.state import AppliedState
 from kquota.core.decision import Mode, State
+from kquota.core.usage import VolumeRole, VolumeStatus
 from kquota.daemon.journal import MessageId
 from kquota.daemon.report import CycleReport
 from kquota.daemon.troubles import Trouble
@@ -49,7 +50,8 @@ class PauseGrowth:
             return {}
         found = {}
         for volume in report.observation.volumes:
-            if volume.role == "data" and volume.status == "ok" and volume.consumed_bytes is not None:
+            is_in_use = volume.role is VolumeRole.DATA and volume.status is VolumeStatus.OK
+            if is_in_use and volume.consumed_bytes is not None:
                 sentence = self._follow(volume, volume.consumed_bytes, now)
                 if sentence is not None:
                     kind = "replication" if self._volumes[volume.name].topics is None else "topics"

@@ -10,13 +10,13 @@ from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.broken_glass import broken_glass_sentence
 from kquota.core.decision import Decision, Mode, State
 from kquota.core.sentences import undetermined_sentence
+from kquota.core.usage import VolumeStatus
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.own_record import without_throttle_zone
 from kquota.daemon.report import CycleReport
 from kquota.daemon.troubles import Trouble
 
-_NOT_OK = ("failed", "offline")
 _STATE_LEVELS = {State.OPEN: logging.INFO, State.THROTTLE: logging.WARNING, State.PAUSE: logging.WARNING}
 
 
@@ -106,7 +106,7 @@ def _read(report: CycleReport) -> Iterator[Entry]:
 
 def _volume_troubles(report: CycleReport) -> Iterator[Trouble]:
     for volume in () if report.observation is None else report.observation.volumes:
-        if volume.status in _NOT_OK and volume.reason is not None:
+        if volume.status is not VolumeStatus.OK and volume.reason is not None:
             sentence = f"volume {volume.name} is {volume.status}: {volume.reason}"
             yield Trouble(MessageId.VOLUME_TROUBLE, f"volume {volume.name}", volume.status, sentence)
     for warning in () if report.observation is None else report.observation.warnings:

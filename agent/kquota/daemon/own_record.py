@@ -7,7 +7,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from kquota.core.latch import latch_volumes
-from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
+from kquota.core.usage import UsageRecord, Volume
 from kquota.observe.observation import VolumeObservation
 from kquota.settings.model import LimitsSection
 
@@ -59,10 +59,10 @@ def _volume(observed: VolumeObservation, limits: LimitsSection, rates: Mapping[s
         consumed_bytes=observed.consumed_bytes or 0,
         limits=limits.pair(observed.limits_path),
         volume_id=observed.volume_id,
-        log_dirs=tuple(str(path) for path in observed.log_dirs),
+        log_dirs=observed.log_dirs,
         mount_point=observed.mount_point,
-        status=VolumeStatus(observed.status),
-        role=VolumeRole(observed.role),
+        status=observed.status,
+        role=observed.role,
         own_hard=own.hard,
         own_soft=own.soft,
         fill_bytes_per_second=None if rate is None else round(rate),

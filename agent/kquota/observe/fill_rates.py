@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kquota.core.fill import FillRate
+from kquota.core.usage import VolumeStatus
 from kquota.observe.observation import VolumeObservation
 
 
@@ -25,14 +26,14 @@ class FillRates:
         rates: dict[str, float] = {}
         for volume in volumes:
             before = self._seen.get(volume.volume_id)
-            if volume.status != "ok" or volume.capacity_bytes is None or volume.consumed_bytes is None:
+            capacity, consumed, at = volume.capacity_bytes, volume.consumed_bytes, volume.sampled_at_monotonic
+            if volume.status is not VolumeStatus.OK or capacity is None or consumed is None:
                 if before is not None:
                     seen[volume.volume_id] = before
                 continue
-            at = volume.sampled_at_monotonic
             if at is None:
                 continue
-            figures = volume.capacity_bytes, volume.consumed_bytes, at
+            figures = capacity, consumed, at
             fill = FillRate.begin(*figures) if before is None else before.after(*figures)
             seen[volume.volume_id] = fill
             if fill.bytes_per_second is not None:

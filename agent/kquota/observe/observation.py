@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Literal
 
-Role = Literal["data", "metadata"]
-Status = Literal["ok", "offline", "failed"]
+from kquota.core.usage import VolumeRole, VolumeStatus
+
 UNKNOWN = "unknown"
 """The type of a file system that was never seen."""
 
@@ -51,7 +50,7 @@ class VolumeObservation:
     mount_point: str
     fs_type: str
     log_dirs: tuple[str, ...]
-    role: Role
+    role: VolumeRole
     capacity_bytes: int | None
     consumed_bytes: int | None
     sampled_at_monotonic: float | None
@@ -65,16 +64,16 @@ class VolumeObservation:
         return self.fs_type == UNKNOWN
 
     @property
-    def status(self) -> Status:
+    def status(self) -> VolumeStatus:
         """Whether the volume can be judged: offline (all its log dirs, by the broker), failed, or ok."""
         if self.offline_log_dirs and set(self.log_dirs) <= set(self.offline_log_dirs):
-            return "offline"
-        return "failed" if self._effective_failures else "ok"
+            return VolumeStatus.OFFLINE
+        return VolumeStatus.FAILED if self._effective_failures else VolumeStatus.OK
 
     @property
     def reason(self) -> str | None:
         """Why the volume is not ok, in one sentence; None if it is."""
-        if self.status == "offline":
+        if self.status is VolumeStatus.OFFLINE:
             reasons = ["the broker has taken all its log dirs offline"]
             reasons += [failure.reason for failure in self.failures]
         else:

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kquota.core.strict_json import printable
+from kquota.core.usage import VolumeRole
 from kquota.observe.identity import VolumeIdentity, identify
 from kquota.observe.mountinfo import Mount, MountTable
-from kquota.observe.observation import UNKNOWN, Failure, Observation, Role, VolumeObservation
+from kquota.observe.observation import UNKNOWN, Failure, Observation, VolumeObservation
 from kquota.observe.probe import LogDirLook
 from kquota.observe.server_properties import BrokerProperties
 
@@ -134,7 +135,7 @@ def resolve(
             figures[volume.identity.volume_id] = known
         if silence is not None:
             volume.failures.append(Failure(None, silence))
-        observed.append(_observe(volume, name, _role(volume, properties), known))
+        observed.append(_observe(volume, name, known, properties))
     found = {
         log_dir: replace(
             identities[mount.device], name=_name_of(log_dir, observed), mount_point=mount.mount_point
@@ -279,19 +280,17 @@ def _unformatted(log_dir: str) -> str:
     )
 
 
-def _role(volume: _Volume, properties: BrokerProperties) -> Role:
+def _observe(
+    volume: _Volume, name: str, known: Figures | None, properties: BrokerProperties
+) -> VolumeObservation:
     data = {str(path) for path in properties.log_dirs}
-    return "data" if data & set(volume.log_dirs) else "metadata"
-
-
-def _observe(volume: _Volume, name: str, role: Role, known: Figures | None) -> VolumeObservation:
     return VolumeObservation(
         name=name,
         volume_id=printable(volume.identity.volume_id),
         mount_point=volume.identity.mount_point,
         fs_type=volume.identity.fs_type,
         log_dirs=tuple(volume.log_dirs),
-        role=role,
+        role=VolumeRole.DATA if data & set(volume.log_dirs) else VolumeRole.METADATA,
         capacity_bytes=None if known is None else known.capacity_bytes,
         consumed_bytes=None if known is None else known.consumed_bytes,
         sampled_at_monotonic=None if known is None else known.sampled_at_monotonic,

@@ -21,7 +21,7 @@ from kquota.core.decision import FallbackAction, Mode, State
 from kquota.core.limits import Limit, LimitType
 from kquota.core.policy import PolicySettings
 from kquota.core.timestamps import format_utc
-from kquota.core.usage import UsageRecord, Volume, usage_to_document
+from kquota.core.usage import UsageRecord, Volume, VolumeRole, usage_to_document
 from kquota.daemon.clocks import Moment
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.cycle_settings import CycleSettings
@@ -75,7 +75,7 @@ def volume(free: int, name: str = "/dev/sda1", **fields: Any) -> VolumeObservati
         mount_point=f"/mnt{name}",
         fs_type="ext4",
         log_dirs=(f"/mnt{name}/kafka",),
-        role="data",
+        role=VolumeRole.DATA,
         capacity_bytes=100,
         consumed_bytes=100 - free,
         sampled_at_monotonic=None,

@@ -9,6 +9,7 @@ from prometheus_client import generate_latest
 
 from kquota.core.decision import FallbackAction, State
 from kquota.core.policy import PolicySettings
+from kquota.core.usage import VolumeRole
 from kquota.daemon.measurements import measure
 from kquota.daemon.metrics import AgentMetrics
 from tests.unit.daemon.cycles import NEWS, SETTINGS, VERIFIED, Bench, applied_state, arrival, volume
@@ -48,7 +49,7 @@ def test_a_fallback_that_holds_nobody_is_not_shown_as_one() -> None:
 def test_volumes_decision_and_what_is_applied_are_shown() -> None:
     bench = Bench()
     bench.ports.plug_in = (applied_state(State.THROTTLE, errors={"decision-refused": 2}), VERIFIED)
-    failed = volume(0, "/dev/sdb1", capacity_bytes=None, consumed_bytes=None, role="metadata")
+    failed = volume(0, "/dev/sdb1", capacity_bytes=None, consumed_bytes=None, role=VolumeRole.METADATA)
     bench.ports.volumes = (volume(15), failed)
     bench.settle()
     bench.ports.write_error = "No space left on device"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kquota.core.usage import VolumeRole
 from kquota.observe.observation import Failure, Observation, VolumeObservation, with_offline
 
 
@@ -14,7 +15,7 @@ def volume(*failures: Failure, log_dirs: tuple[str, ...] = ("/data/1/a", "/data/
         mount_point="/data/1",
         fs_type="xfs",
         log_dirs=log_dirs,
-        role="data",
+        role=VolumeRole.DATA,
         capacity_bytes=1000,
         consumed_bytes=400,
         sampled_at_monotonic=1.0,
