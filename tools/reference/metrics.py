@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kquota.core.decision import State, UndeterminedCause
-from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, VolumeSample
+from kquota.daemon.metrics import AgentMetrics
+from kquota.daemon.present_metrics import FIGURES
 from tools.reference.broker import table_of
 from tools.reference.markdown import code, head, sentence, table
 
@@ -20,9 +20,11 @@ def metrics_page(repository: Path) -> str:
         " dashboard in [monitoring](../monitoring/README.md).",
         origin="the agent's registry of metrics",
     )
+    labels_of = {figure.name: set(figure.labels) for figure in FIGURES}
     rows = []
-    for family in sorted(_everything().registry.collect(), key=lambda family: family.name):
-        labels = sorted({label for sample in family.samples for label in sample.labels} - {"le"})
+    for family in sorted(AgentMetrics("0").registry.collect(), key=lambda family: family.name):
+        seen = {label for sample in family.samples for label in sample.labels} - {"le"}
+        labels = sorted(labels_of.get(family.name, seen))
         name = family.name + {"counter": "_total", "info": "_info"}.get(family.type, "")
         rows.append([code(name), family.type, ", ".join(map(code, labels)), sentence(family.documentation)])
     lines += table(["metric", "type", "labels", "meaning"], rows)
@@ -35,18 +37,3 @@ def metrics_page(repository: Path) -> str:
         *table_of(repository, "Metrics"),
     ]
     return "\n".join([*lines, ""])
-
-
-def _everything() -> AgentMetrics:
-    """Metrics of an agent that has seen all there is to see, so that every series has its labels."""
-    metrics = AgentMetrics("0")
-    metrics.identified(1, "cluster")
-    metrics.connected(True)
-    metrics.certificate_expires(1.0)
-    metrics.cycle_completed(0.01, 1.0)
-    volume = VolumeSample("volume", "/", "data", "ok", 1, 1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-    metrics.observed([volume])
-    undetermined = [(1, UndeterminedCause.STALE.value)]
-    metrics.decided(DecisionSample(State.PAUSE.value, 0.0, True, undetermined, "pause", 1, True))
-    metrics.applied(AppliedSample(State.PAUSE.value, 0.0, 1, True, "governor", "enforce", {"decision": 1}))
-    return metrics

@@ -15,7 +15,6 @@ from kquota.daemon.history import HistoryRecorder
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.local_side import LocalSide
-from kquota.daemon.measurements import measure
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.narrator import Narrator
 from kquota.daemon.report import CycleReport
@@ -115,7 +114,7 @@ class Agent:
         standing = [*self._narrator.troubles(report), *growing.values(), *self._troubles_around()]
         entries = [*self._narrator.changes(report), *self._events_around(moment)]
         entries += self._troubles.follow(standing, moment.monotonic_seconds)
-        measure(report, self._metrics, frozenset(growing))
+        self._metrics.show(report, frozenset(growing))
         self._last_cycle_seconds = time.monotonic() - started_seconds
         self._metrics.cycle_completed(self._last_cycle_seconds, moment.wall.timestamp())
         return report, entries
@@ -166,7 +165,7 @@ class Agent:
         if ids is None or cluster_id is None:
             return
         self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
-        self._metrics.identified(self.broker_id, cluster_id)
+        self._metrics.present.identity = str(self.broker_id), cluster_id
 
     def _troubles_around(self) -> Iterator[Trouble]:
         """Yield the troubles at the edges, outside the cycle itself."""
@@ -188,33 +187,32 @@ class Agent:
         """Yield what happened at the edges, and show in the metrics how they are."""
         knowledge = self._kafka.knowledge
         usage, history = self._kafka.usage.state(), self._kafka.history.state()
-        self._metrics.connected(usage.connected)
+        self._metrics.present.connected = usage.connected
         if knowledge.certificate is not None:
             certificate = knowledge.certificate.certificate
             expires = None if certificate is None else certificate.not_after.timestamp()
-            self._metrics.certificate_expires(expires)
+            self._metrics.present.certificate_expiry_seconds = expires
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():
             sentence = f"the usage topic is read again from its beginning: {reason}"
             yield Entry.of(MessageId.KAFKA_TROUBLE, sentence)
         jump_seconds = self._jumps.jump_seconds(moment)
         if jump_seconds:
-            self._metrics.clock_jumped()
+            self._metrics.clock_jumps.inc()
             sentence = f"the wall clock jumped by {jump_seconds:+.1f} s; leases are not affected"
             yield Entry.of(MessageId.CLOCK_JUMPED, sentence)
 
     def _count_failures(self, usage: PublicationState, history: PublicationState) -> None:
-        knowledge = self._kafka.knowledge
-        for kind in knowledge.drain_errors().elements():
-            self._metrics.kafka_failed(kind)
-        for operation in knowledge.drain_denied().elements():
-            self._metrics.denied(operation)
-        for _ in range(knowledge.drain_read_failures()):
-            self._metrics.read_failed()
-        for kind in (Counter(usage.errors) - self._publication_errors).elements():
-            self._metrics.publish_failed(kind)
+        knowledge, metrics = self._kafka.knowledge, self._metrics
+        for kind, count in knowledge.drain_errors().items():
+            metrics.kafka_errors.labels(kind).inc(count)
+        for operation, count in knowledge.drain_denied().items():
+            metrics.denied.labels(operation).inc(count)
+        metrics.read_errors.inc(knowledge.drain_read_failures())
+        for kind, count in (Counter(usage.errors) - self._publication_errors).items():
+            metrics.publish_errors.labels(kind).inc(count)
         self._publication_errors = Counter(usage.errors)
-        self._metrics.history_dropped(history.dropped - self._history_dropped)
+        metrics.history_dropped.inc(history.dropped - self._history_dropped)
         self._history_dropped = history.dropped
 
 

@@ -100,7 +100,7 @@ class _Daemon:
                 report, entries = agent.run_cycle()
             except Exception:
                 failed_cycles += 1
-                self._metrics.cycle_failed()
+                self._metrics.cycle_failures.inc()
                 logging.getLogger("kquota").exception(
                     "a cycle failed; the last decision holds until its lease ends"
                 )
@@ -153,8 +153,8 @@ class _Daemon:
 
     def _refuse(self, error: Exception, outcome: str) -> None:
         """Return the problems of the present configuration, and the one that applies instead."""
-        self._metrics.config_reload_failed()
-        self._metrics.running_last_good_config(True)
+        self._metrics.reload_failures.inc()
+        self._metrics.present.last_good = True
         self._journal.write(_refusal(error))
         self._tell(MessageId.CONFIGURATION_REFUSED, outcome)
 
@@ -171,7 +171,7 @@ class _Daemon:
             self._configuration.remember()
             self._serve(settings)
             self._in_force(settings, agent)
-            self._metrics.running_last_good_config(False)
+            self._metrics.present.last_good = False
             outcome = "the configuration was read again"
             self._tell(MessageId.CONFIGURATION_LOADED, outcome)
         # systemd takes this for the end of the reload; the end of the start is the first decision

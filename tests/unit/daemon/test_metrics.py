@@ -4,44 +4,66 @@ import re
 import socket
 import threading
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kquota.daemon.metrics import AgentMetrics, AppliedSample, DecisionSample, VolumeSample
+from kquota.core.decision import Decision, FallbackAction, Mode, State, Undetermined, UndeterminedCause
+from kquota.core.policy import PolicySettings
+from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.usage import VolumeRole, VolumeStatus
+from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.metrics_server import MetricsServer
+from kquota.daemon.report import CycleReport
 from kquota.kafka.errors import Kind
+from kquota.observe.observation import Failure
 from kquota.settings.values import ListenAddress
+from tests.unit.daemon.cycles import (
+    NEWS,
+    SETTINGS,
+    START,
+    VERIFIED,
+    Arrival,
+    Bench,
+    applied_state,
+    arrival,
+    volume,
+)
 
-VOLUME = VolumeSample(
-    "/dev/sda1",
-    "/data/1",
-    "data",
-    "ok",
-    capacity_bytes=1000,
-    consumed_bytes=400,
-    soft_limit_bytes=300,
-    hard_limit_bytes=500,
-    fill_bytes_per_second=4,
-    seconds_to_soft=0,
-    seconds_to_hard=25,
-    headroom_ratio=0.5,
-    latched=True,
+UNDETERMINED = (
+    Undetermined(7, UndeterminedCause.STALE),
+    Undetermined(8, UndeterminedCause.CLOCK, 75),
+    Undetermined(None, UndeterminedCause.NOT_READ),
 )
-FALLBACK = DecisionSample(
-    state="PAUSE",
-    factor=0.0,
-    held_by_fallback=True,
-    undetermined=[(7, "stale"), (8, "clock"), (None, "not-read")],
-    clock_behind_seconds={8: 75},
-    hold=None,
-    sequence=42,
-    enforcing=True,
+FALLBACK = Decision(Fraction(0), (), UNDETERMINED, True, None, START)
+HELD = Hold(HoldAction.PAUSE, Note(START, "a test", "alice"))
+FAILED = volume(
+    0,
+    "/dev/sdb1",
+    capacity_bytes=None,
+    consumed_bytes=None,
+    role=VolumeRole.METADATA,
+    failures=(Failure(None, "it is gone"),),
 )
-APPLIED = AppliedSample("THROTTLE", 0.42, 41, True, "governor", "enforce", {"request": 3})
+LABELS = 'mount_point="/mnt/dev/sda1",role="data"'
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """An agent that has decided; its volume is between the limits, and its plug-in reports."""
+    bench = Bench()
+    bench.ports.plug_in = (
+        applied_state(State.THROTTLE, factor=0.42, sequence=41, errors={"request": 3}),
+        VERIFIED,
+    )
+    bench.ports.volumes = (volume(15), FAILED)
+    bench.settle()
+    return bench
 
 
 @pytest.fixture
@@ -59,13 +81,21 @@ def series(metrics: AgentMetrics) -> dict[str, float]:
     return found
 
 
-def everything(metrics: AgentMetrics) -> None:
-    metrics.identified(3, "cluster")
-    metrics.observed([VOLUME])
-    metrics.decided(FALLBACK)
-    metrics.applied(APPLIED)
+def shown(metrics: AgentMetrics, bench: Bench, *arrivals: Arrival) -> dict[str, float]:
+    """Return the content of a scrape after one more cycle."""
+    metrics.show(bench.run(*arrivals, after=1))
+    return series(metrics)
+
+
+def everything(metrics: AgentMetrics, bench: Bench) -> None:
+    metrics.present.identity = "3", "cluster"
+    filling = [bench.run(after=10) for _ in range(5)][-1]
+    assert filling.own is not None
+    (one, other) = filling.own.volumes
+    own = replace(filling.own, volumes=(one._replace(fill_bytes_per_second=1), other))
+    metrics.show(replace(filling, own=own, decision=FALLBACK))
     metrics.cycle_completed(0.004, 1_700_000_000.5)
-    metrics.certificate_expires(1_800_000_000)
+    metrics.present.certificate_expiry_seconds = 1_800_000_000
 
 
 @pytest.mark.accepts("A14")
@@ -91,10 +121,9 @@ def test_error_counters_exist_from_the_start_at_zero(metrics: AgentMetrics) -> N
 @pytest.mark.accepts("A14")
 def test_connection_and_publication_errors(metrics: AgentMetrics) -> None:
     assert series(metrics)["kquota_connected"] == 0
-    metrics.connected(True)
-    metrics.publish_failed(Kind.UNREACHABLE)
-    metrics.publish_failed(Kind.ACL_DENIED)
-    metrics.publish_failed(Kind.ACL_DENIED)
+    metrics.present.connected = True
+    metrics.publish_errors.labels(Kind.UNREACHABLE).inc()
+    metrics.publish_errors.labels(Kind.ACL_DENIED).inc(2)
     seen = series(metrics)
     assert seen["kquota_connected"] == 1
     assert seen['kquota_publish_errors_total{reason="unreachable"}'] == 1
@@ -102,59 +131,125 @@ def test_connection_and_publication_errors(metrics: AgentMetrics) -> None:
 
 
 @pytest.mark.accepts("A19")
-def test_throttling_for_lack_of_data_names_the_broker_until_it_is_known(metrics: AgentMetrics) -> None:
-    metrics.decided(FALLBACK)
+def test_throttling_for_lack_of_data_names_the_broker_until_it_is_known(
+    metrics: AgentMetrics, bench: Bench
+) -> None:
+    metrics.show(replace(bench.run(), decision=FALLBACK))
     seen = series(metrics)
     assert seen["kquota_fallback"] == 1
     assert seen['kquota_undetermined{broker="7",cause="stale"}'] == 1
     assert seen['kquota_clock_behind_seconds{broker="8"}'] == 75
+    assert not [name for name in seen if name.startswith("kquota_clock_behind_seconds") and "8" not in name]
     assert seen['kquota_undetermined{broker="",cause="not-read"}'] == 1
-    metrics.decided(DecisionSample("OPEN", 1.0, False, [], None, 43, True))
-    seen = series(metrics)
+    seen = shown(metrics, bench)
     assert seen["kquota_fallback"] == 0
     assert not [name for name in seen if name.startswith("kquota_undetermined")]
 
 
-def test_exactly_one_state_is_in_force(metrics: AgentMetrics) -> None:
-    for state, factor in (("OPEN", 1.0), ("THROTTLE", 0.25), ("PAUSE", 0.0)):
-        metrics.decided(DecisionSample(state, factor, False, [], "pause", 5, False))
-        seen = series(metrics)
-        states = {name: value for name, value in seen.items() if name.startswith("kquota_state")}
-        assert states.pop(f'kquota_state{{state="{state}"}}') == 1
-        assert list(states.values()) == [0, 0]
-        assert seen["kquota_throttle_factor_ratio"] == factor
+@pytest.mark.accepts("A19")
+def test_a_fallback_and_its_broker_are_named(metrics: AgentMetrics) -> None:
+    bench = Bench()
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    bench.settle()
+    seen = shown(metrics, bench, arrival(2, b"{"))
+    assert seen['kquota_undetermined{broker="2",cause="malformed"}'] == 1
+    assert seen["kquota_fallback"] == 1
+    assert seen['kquota_state{state="PAUSE"}'] == 1
+    assert seen['kquota_records_total{result="malformed"}'] == 1
+    assert seen["kquota_enforcing"] == 0
+    assert seen["kquota_applied_known"] == 0
+
+
+@pytest.mark.accepts("A18", "A19")
+def test_a_fallback_that_holds_no_producer_is_not_shown_as_one(metrics: AgentMetrics) -> None:
+    bench = Bench(settings=replace(SETTINGS, policy=PolicySettings(FallbackAction.OPEN)))
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    bench.settle()
+    seen = shown(metrics, bench, arrival(2, b"{"))
+    assert seen['kquota_undetermined{broker="2",cause="malformed"}'] == 1
+    assert seen['kquota_state{state="OPEN"}'] == 1
+    assert seen["kquota_fallback"] == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "headroom"), [("OPEN", Fraction(1)), ("THROTTLE", Fraction(1, 4)), ("PAUSE", Fraction(0))]
+)
+def test_exactly_one_state_is_in_force(
+    metrics: AgentMetrics, bench: Bench, state: str, headroom: Fraction
+) -> None:
+    decision = replace(FALLBACK, headroom=headroom, fallback=False, hold=HELD)
+    report = bench.run()
+    observing = replace(report.enforcement, mode=Mode.OBSERVE)
+    metrics.show(replace(report, decision=decision, sequence=5, enforcement=observing))
+    seen = series(metrics)
+    states = {name: value for name, value in seen.items() if name.startswith("kquota_state")}
+    assert states.pop(f'kquota_state{{state="{state}"}}') == 1
+    assert list(states.values()) == [0, 0]
+    assert seen["kquota_throttle_factor_ratio"] == headroom
     assert seen['kquota_hold_active{action="pause"}'] == 1
     assert seen['kquota_hold_active{action="open"}'] == 0
     assert seen["kquota_enforcing"] == 0
     assert seen["kquota_decision_sequence"] == 5
 
 
-def test_a_volume_that_is_gone_leaves_no_series(metrics: AgentMetrics) -> None:
-    labels = 'mount_point="/data/1",role="data"'
-    metrics.observed([VOLUME, VolumeSample("/dev/sdb1", "/data/2", "data", "failed")])
+def test_before_the_first_decision_none_is_shown(metrics: AgentMetrics) -> None:
+    seen = shown(metrics, Bench())
+    decided = ("state", "throttle", "fallback", "hold", "decision_sequence", "enforcing")
+    assert not [name for name in seen if name.startswith(tuple(f"kquota_{one}" for one in decided))]
+
+
+def test_a_volume_that_is_gone_leaves_no_series(metrics: AgentMetrics, bench: Bench) -> None:
+    bench.ports.volumes = (volume(8), FAILED)
+    bench.run()
+    bench.ports.volumes = (volume(11), FAILED)
+    report = bench.run()
+    assert report.own is not None
+    filling = tuple(one._replace(fill_bytes_per_second=1) for one in report.own.volumes)
+    metrics.show(replace(report, own=replace(report.own, volumes=filling)), frozenset({"/dev/sda1"}))
     seen = series(metrics)
-    assert seen[f'kquota_volume_capacity_bytes{{{labels},volume="/dev/sda1"}}'] == 1000
-    assert seen[f'kquota_volume_consumed_bytes{{{labels},volume="/dev/sda1"}}'] == 400
-    assert seen[f'kquota_volume_headroom_ratio{{{labels},volume="/dev/sda1"}}'] == 0.5
-    assert seen[f'kquota_volume_soft_limit_bytes{{{labels},volume="/dev/sda1"}}'] == 300
-    assert seen[f'kquota_volume_seconds_to_hard{{{labels},volume="/dev/sda1"}}'] == 25
-    assert seen[f'kquota_volume_latched{{{labels},volume="/dev/sda1"}}'] == 1
-    assert seen[f'kquota_volume_status{{{labels},status="ok",volume="/dev/sda1"}}'] == 1
+    figures = {
+        "capacity_bytes": 100,
+        "consumed_bytes": 89,
+        "headroom_ratio": 0,  # by the latch
+        "soft_limit_bytes": 80,
+        "hard_limit_bytes": 90,
+        "fill_bytes_per_second": 1,
+        "seconds_to_soft": 0,
+        "seconds_to_hard": 1,
+        "latched": 1,
+        "growing_in_pause": 1,
+    }
+    for name, value in figures.items():
+        assert seen[f'kquota_volume_{name}{{{LABELS},volume="/dev/sda1"}}'] == value
+    assert seen[f'kquota_volume_status{{{LABELS},status="ok",volume="/dev/sda1"}}'] == 1
     failed = {name: value for name, value in seen.items() if "/dev/sdb1" in name}
     assert not [name for name in failed if "bytes" in name or "headroom" in name], "no figures are made up"
-    assert (
-        failed['kquota_volume_status{mount_point="/data/2",role="data",status="failed",volume="/dev/sdb1"}']
-        == 1
-    )
-    metrics.observed([VOLUME])
-    assert not [name for name in series(metrics) if "/dev/sdb1" in name]
+    labels = 'mount_point="/mnt/dev/sdb1",role="metadata"'
+    for status in VolumeStatus:
+        name = f'kquota_volume_status{{{labels},status="{status}",volume="/dev/sdb1"}}'
+        assert failed[name] == (status is VolumeStatus.FAILED)
+    for name in ("latched", "growing_in_pause"):
+        assert failed[f'kquota_volume_{name}{{{labels},volume="/dev/sdb1"}}'] == 0
+    bench.ports.volumes = (volume(11),)
+    assert not [name for name in shown(metrics, bench) if "/dev/sdb1" in name]
 
 
-def test_what_the_plug_in_applies(metrics: AgentMetrics) -> None:
+def test_volumes_and_decision_are_those_of_the_cycle(metrics: AgentMetrics, bench: Bench) -> None:
+    bench.ports.write_error = "No space left on device"
+    bench.ports.volumes = (volume(14), FAILED)
+    seen = shown(metrics, bench)
+    assert seen[f'kquota_volume_headroom_ratio{{{LABELS},volume="/dev/sda1"}}'] == 0.4
+    assert seen[f'kquota_volume_consumed_bytes{{{LABELS},volume="/dev/sda1"}}'] == 86
+    assert seen["kquota_throttle_factor_ratio"] == 0.4
+    assert seen["kquota_decision_write_errors_total"] == 1
+    assert seen["kquota_enforcing"] == 1
+    assert seen["kquota_rival_agent"] == 0
+
+
+def test_what_the_plug_in_applies(metrics: AgentMetrics, bench: Bench) -> None:
     assert series(metrics)["kquota_applied_known"] == 0
     assert series(metrics)["kquota_applied_verified"] == 0
-    metrics.applied(APPLIED)
-    seen = series(metrics)
+    seen = shown(metrics, bench)
     assert seen["kquota_applied_known"] == 1
     assert seen["kquota_applied_verified"] == 1
     assert seen['kquota_applied_state{state="THROTTLE"}'] == 1
@@ -162,35 +257,44 @@ def test_what_the_plug_in_applies(metrics: AgentMetrics) -> None:
     assert seen["kquota_applied_sequence"] == 41
     assert seen['kquota_applied_mechanism{mechanism="governor"}'] == 1
     assert seen['kquota_applied_errors_total{kind="request"}'] == 3
-    metrics.applied(None)
+    metrics.show(replace(bench.run(), applied=None))
     seen = series(metrics)
     assert not [name for name in seen if name.startswith(("kquota_applied_state", "kquota_applied_factor"))]
 
 
 @pytest.mark.accepts("G22")
 @pytest.mark.parametrize(("mode", "other"), [("observe", "enforce"), ("enforce", "observe")])
-def test_the_mode_in_force_at_the_plug_in(metrics: AgentMetrics, mode: str, other: str) -> None:
-    metrics.applied(replace(APPLIED, mode=mode))
-    seen = series(metrics)
+def test_the_mode_in_force_at_the_plug_in(metrics: AgentMetrics, bench: Bench, mode: str, other: str) -> None:
+    bench.ports.plug_in = (applied_state(mode=Mode(mode)), VERIFIED)
+    seen = shown(metrics, bench)
     assert seen[f'kquota_applied_mode{{mode="{mode}"}}'] == 1
     assert seen[f'kquota_applied_mode{{mode="{other}"}}'] == 0
-    metrics.applied(None)
+    metrics.show(replace(bench.run(), applied=None))
     assert not [name for name in series(metrics) if name.startswith("kquota_applied_mode")], "not known"
 
 
-def test_counters_count(metrics: AgentMetrics) -> None:
-    metrics.records_read({"usage": 5, "malformed": 2})
-    metrics.records_read({"usage": 1})
-    metrics.kafka_failed(Kind.CERTIFICATE_EXPIRED)
-    metrics.read_failed()
-    metrics.history_dropped(1)
-    metrics.decision_write_failed()
-    metrics.clock_jumped()
-    metrics.config_reload_failed()
-    metrics.cycle_failed()
-    metrics.running_last_good_config(True)
-    metrics.certificate_expires(1_800_000_000)
-    metrics.rival_seen(True)
+@pytest.mark.accepts("F16")
+def test_a_rival_is_an_alert(metrics: AgentMetrics, bench: Bench) -> None:
+    rival = arrival(1, bench.usage(50, InstanceId="other"))
+    assert shown(metrics, bench, rival)["kquota_rival_agent"] == 1
+    assert shown(metrics, bench)["kquota_rival_agent"] == 1, "a scrape between its reports sees it, too"
+
+
+def test_counters_count(metrics: AgentMetrics, bench: Bench) -> None:
+    report: CycleReport = bench.run()
+    metrics.show(replace(report, folded=Counter({"usage": 5, "malformed": 2})))
+    metrics.show(replace(report, folded=Counter({"usage": 1}), write_error="No space left on device"))
+    metrics.kafka_errors.labels(Kind.CERTIFICATE_EXPIRED).inc()
+    for counter in (
+        metrics.read_errors,
+        metrics.history_dropped,
+        metrics.clock_jumps,
+        metrics.reload_failures,
+        metrics.cycle_failures,
+    ):
+        counter.inc()
+    metrics.present.last_good = True
+    metrics.present.certificate_expiry_seconds = 1_800_000_000
     metrics.cycle_completed(0.03, 1_700_000_000.5)
     seen = series(metrics)
     assert seen['kquota_records_total{result="usage"}'] == 6
@@ -207,16 +311,14 @@ def test_counters_count(metrics: AgentMetrics) -> None:
         assert seen[f"kquota_{name}_total"] == 1
     assert seen["kquota_config_last_good"] == 1
     assert seen["kquota_client_certificate_expiry_timestamp_seconds"] == 1_800_000_000
-    assert seen["kquota_rival_agent"] == 1
     assert seen["kquota_cycle_seconds_count"] == 1
     assert seen["kquota_cycle_seconds_sum"] == 0.03
     assert seen["kquota_last_cycle_timestamp_seconds"] == 1_700_000_000.5
 
 
-def test_names_are_complete_and_follow_the_conventions(metrics: AgentMetrics) -> None:
+def test_names_are_complete_and_follow_the_conventions(metrics: AgentMetrics, bench: Bench) -> None:
     announced = metrics.names()
-    everything(metrics)
-    metrics.observed([VOLUME])
+    everything(metrics, bench)
     assert {name.split("{")[0] for name in series(metrics)} == announced == metrics.names()
     kinds = {}
     for line in generate_latest(metrics.registry).decode().splitlines():
@@ -229,9 +331,9 @@ def test_names_are_complete_and_follow_the_conventions(metrics: AgentMetrics) ->
         assert not name.endswith("_created")
 
 
-def test_the_global_registry_is_left_alone(metrics: AgentMetrics) -> None:
+def test_the_global_registry_is_left_alone(metrics: AgentMetrics, bench: Bench) -> None:
     AgentMetrics("1.2.3")  # a second one does not collide
-    everything(metrics)
+    everything(metrics, bench)
     assert b"kquota" not in generate_latest(REGISTRY)
 
 
@@ -242,8 +344,8 @@ def server(metrics: AgentMetrics) -> Iterator[MetricsServer]:
     server.close()
 
 
-def test_the_endpoint_serves_the_present(metrics: AgentMetrics, server: MetricsServer) -> None:
-    everything(metrics)
+def test_the_endpoint_serves_the_present(metrics: AgentMetrics, bench: Bench, server: MetricsServer) -> None:
+    everything(metrics, bench)
     assert server.address.port > 0
     with urllib.request.urlopen(f"http://{server.address}/metrics", timeout=60) as answer:
         assert 'kquota_state{state="PAUSE"} 1.0' in answer.read().decode()
