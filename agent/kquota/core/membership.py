@@ -39,9 +39,21 @@ class Membership:
         self.active = active
         unknown = [i for i in newcomers if i not in recorded or abs(now - recorded[i]) >= SAME_JOIN]
         self.sightings.update(dict.fromkeys(unknown, now))
-        kept = [(at, i) for i, at in self.sightings.items() if now - at < self.grace and i in active]
-        self.sightings = {i: at for at, i in sorted(kept)[-MAX_JOINED:]}
+        self._forget(now)
         return bool(unknown)
+
+    def recall(self, sightings: Mapping[int, datetime], now: datetime) -> None:
+        """Take in what an earlier instance of this agent saw."""
+        self.sightings = {**sightings, **self.sightings}
+        self._forget(now)
+
+    def _forget(self, now: datetime) -> None:
+        kept = [
+            (at, i)
+            for i, at in self.sightings.items()
+            if now - at < self.grace and (self.active is None or i in self.active)
+        ]
+        self.sightings = {i: at for at, i in sorted(kept)[-MAX_JOINED:]}
 
     def joining(self, now: datetime, recorded: Mapping[int, datetime]) -> frozenset[int]:
         """Return the active brokers within the join grace."""

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from kquota.daemon.clocks import Clocks, JumpDetector, Moment
 from kquota.daemon.cycle import Cycle
-from kquota.daemon.cycle_settings import CycleSettings
 from kquota.daemon.growth import PauseGrowth
 from kquota.daemon.history import HistoryRecorder
 from kquota.daemon.journal import Entry, MessageId
@@ -61,7 +60,8 @@ class Agent:
         self._troubles = TroubleTable()
         self._connect(settings, properties, state)
         self._cycle = Cycle(
-            CycleSettings.of(settings, self.broker_id),
+            settings,
+            self.broker_id,
             self._local,
             self._clocks.now(),
             granted_for=state.granted_for(self.broker_id),
@@ -92,7 +92,7 @@ class Agent:
             state = state if self._state_problem else loaded
         self._connect(settings, properties, state, local.offline_log_dirs)
         _close(kafka, local)
-        self._cycle.configure(CycleSettings.of(settings, self.broker_id), self._local)
+        self._cycle.configure(settings, self._local)
         self._history.sample_interval_seconds = settings.history_interval_seconds
 
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:

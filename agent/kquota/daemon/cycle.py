@@ -1,5 +1,6 @@
-"""One cycle of the agent: observe → publish → fold → decide → write → apply.
+"""One cycle of the agent: observe → publish → fold → decide → write.
 
+The plug-in applies the file that a cycle writes, and the next cycle observes what was applied.
 This is the whole agent between its edges: it owns the state that lasts from cycle to cycle (view,
 membership, latches, schedules), and reaches Kafka, the volumes and the files only through ``Ports``.
 It never sleeps and never waits.
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from kquota.applied.state import AppliedState, AppliedUnknown
@@ -23,7 +24,7 @@ from kquota.core.decision import (
     decision_document,
 )
 from kquota.core.membership import Membership
-from kquota.core.policy import Situation, decide
+from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.reading import Reading
 from kquota.core.records import (
     BrokerOrder,
@@ -38,17 +39,16 @@ from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, FoldResult, NoRecord, excess_sentence, foreign_sentence
 from kquota.daemon.clocks import Moment
-from kquota.daemon.cycle_settings import CycleSettings
-from kquota.daemon.enforcement import Enforcement, enforcement
-from kquota.daemon.folded import Folded
+from kquota.daemon.enforcement import Enforcement, Grant
 from kquota.daemon.orders import order_news
 from kquota.daemon.own_record import own_record
 from kquota.daemon.ports import Arrival, ClusterNews, Ports
 from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
-from kquota.daemon.report import CycleReport
+from kquota.daemon.report import CycleReport, Folded
 from kquota.daemon.rival import RivalWatch
 from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
+from kquota.settings.model import Settings
 
 # An agent that has just started waits this long for the topic before it decides without it: an
 # earlier instance's lease, if there was one, covers the gap, and a restart is no reason to flap.
@@ -59,16 +59,25 @@ LONELY_PATIENCE_SECONDS = 3.0
 # The decision is written again at least this often, though nothing changed: the lease runs on.
 REWRITE_SECONDS = 5.0
 APPLIED_SECONDS = 1.0
-# A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
-CONTRADICTION_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """The input of a cycle from this host: volumes, our record of them, and the state that is applied."""
+
+    volumes: Observation | None
+    own: UsageRecord | None
+    applied: AppliedState | AppliedUnknown
+    verification: Verification
 
 
 class Cycle:
-    """The agent's memory, and the six steps in their order."""
+    """The agent's memory, and the steps in their order."""
 
     def __init__(
         self,
-        settings: CycleSettings,
+        settings: Settings,
+        broker_id: int,
         ports: Ports,
         started: Moment,
         *,
@@ -80,13 +89,13 @@ class Cycle:
         ``covered_until_uptime_ms`` is the end of an earlier instance's lease of this boot, 0 for none.
         """
         self.instance_id = str(uuid.uuid4())
-        self._reading = Reading(settings.future_tolerance)
+        self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds))
         self._membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self._schedule = PublicationSchedule(settings.interval_seconds)
-        self._settings = settings
+        self._settings, self._broker_id = settings, broker_id
         self._ports = ports
         self._started = started
-        self._granted_for = granted_for
+        self._grant = Grant(granted_for)
         self._covered_until_uptime_ms = covered_until_uptime_ms
         self._previous: tuple[Volume, ...] = ()
         self._fill_rates = FillRates()
@@ -102,14 +111,14 @@ class Cycle:
         self._written_at_seconds = 0.0
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
         self._applied_at_seconds = 0.0
-        self._contradicted_since_seconds: float | None = None
         self._rival = RivalWatch()
+        self._joining: frozenset[int] = frozenset()
 
-    def configure(self, settings: CycleSettings, ports: Ports) -> None:
+    def configure(self, settings: Settings, ports: Ports) -> None:
         """Continue with other settings; the knowledge about the cluster stays."""
         self._settings, self._ports = settings, ports
         self._recalled = False
-        self._reading.view.future_tolerance = settings.future_tolerance
+        self._reading.view.future_tolerance = timedelta(seconds=settings.future_tolerance_seconds)
         self._read_again()
         self._membership.grace = timedelta(seconds=settings.join_grace_seconds)
         self._schedule.interval_seconds = settings.interval_seconds
@@ -126,71 +135,80 @@ class Cycle:
         return self._schedule.forced and self._read_once and not self._withheld
 
     def run(self, moment: Moment, arrivals: Sequence[Arrival], news: ClusterNews) -> CycleReport:
-        """Run the six steps once."""
-        observation, own = self._observe(moment, news)
-        published = self._publish(own, moment, news)
+        """Run the steps once."""
+        observed = self._observe(moment, news)
+        self._publish(observed, moment, news)
         fold = self._fold(arrivals, moment, news)
-        joining = self._take_brokers(news.active_brokers, moment)
-        rival = self._rival.look(fold.rival, moment.monotonic_seconds, self._schedule.interval_seconds)
-        decision = self._decide(own, joining, moment, news)
-        enforced = self._enforcement(moment, news)
+        decision = self._decide(observed.own, moment, news)
+        enforced = self._enforce(observed.verification, moment, news)
         written, write_error = self._write(decision, enforced, moment, news)
         return CycleReport(
             moment=moment,
             sentence=self._sentence(decision, enforced, news),
             decision=decision,
             enforcement=enforced,
-            own=own,
-            observation=observation,
-            applied=None if self._applied is None else self._applied[0],
+            own=observed.own,
+            observation=observed.volumes,
+            applied=observed.applied,
             news=news,
-            verified=self._applied is not None and self._applied[1].verified,
-            folded=fold.results,
-            malformed=tuple(fold.malformed),
-            orders=tuple(fold.orders),
-            heard=fold.heard,
-            rival_instance=None if rival is None else rival.instance_id or "unknown",
+            verified=observed.verification.verified,
+            fold=fold,
             sequence=self._decision_sequence,
-            published=published,
             written=written,
             write_error=write_error,
         )
 
-    def _observe(self, moment: Moment, news: ClusterNews) -> tuple[Observation | None, UsageRecord | None]:
+    def _observe(self, moment: Moment, news: ClusterNews) -> _Observed:
+        """Look at the volumes, with the latches that we keep, and at what the plug-in applies."""
+        if self._was_caught_up and not self._recalled:
+            self._recalled = True
+            self._recall(moment)
+        now = moment.monotonic_seconds
+        if self._applied is None or now - self._applied_at_seconds >= APPLIED_SECONDS:
+            self._applied, self._applied_at_seconds = self._ports.applied(moment, news.cluster_id), now
         observation = self._ports.observe(moment)
         if observation is None or not observation.volumes:
-            return observation, None
-        settings = self._settings
+            return _Observed(observation, None, *self._applied)
         own = own_record(
             observation.volumes,
-            settings.limits,
+            self._settings.limits,
             self._previous,
-            release_margin=settings.release_margin,
+            release_margin=self._settings.release_margin_ratio,
             snapshot_at=moment.wall,
             cluster_id=news.cluster_id,
             instance_id=self.instance_id,
             fill_rates=self._fill_rates.observe(observation.volumes),
         )
         self._previous = own.volumes
-        return observation, own
+        return _Observed(observation, own, *self._applied)
 
-    def _publish(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> bool:
+    def _recall(self, moment: Moment) -> None:
+        """Take back from our last record on the topic the latches and what else was known then."""
+        record = self._reading.view.record_of(self._broker_id, moment.wall)
+        if isinstance(record, NoRecord):
+            self._ports.recall(())
+            return
+        self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
+        self._ports.recall(record.volumes)
+        self._membership.recall(record.joined, moment.wall)
+        if record.instance_id != self.instance_id:
+            self._rival.precede(record, moment.monotonic_seconds)
+
+    def _publish(self, observed: _Observed, moment: Moment, news: ClusterNews) -> None:
+        own, applied = observed.own, observed.applied
         self._withheld = own is None or news.topic_refused is not None
         # Not before the topic was read: our own last record has the volumes we had, and their latches.
         if own is None or self._withheld or not self._read_once:
-            return False
-        applied = self._applied[0] if self._applied is not None else None
+            return
         known = applied if isinstance(applied, AppliedState) else None
         state = None if known is None else known.state
         self._schedule.note_lost(news.reports_lost, self._settings.interval_seconds)
         own = replace(own, joined=self._membership.sightings, replaces=self._rival.replaced)
-        if not self._schedule.due(own, state, moment.monotonic_seconds):
-            return False
-        self._usage_sequence += 1
-        document = None if known is None else known.to_usage_document()
-        self._ports.publish(replace(own, sequence=self._usage_sequence), document)
-        self._schedule.published(own, state, moment.monotonic_seconds)
-        return True
+        if self._schedule.due(own, state, moment.monotonic_seconds):
+            self._usage_sequence += 1
+            document = None if known is None else known.to_usage_document()
+            self._ports.publish(replace(own, sequence=self._usage_sequence), document)
+            self._schedule.published(own, state, moment.monotonic_seconds)
 
     def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> Folded:
         fold, view = Folded(), self._view_being_read(news)
@@ -203,38 +221,40 @@ class Cycle:
             if result is FoldResult.EXCESS:
                 fold.malformed.append(excess_sentence(arrival.key))
                 continue
-            fold.hear(event, result)
+            if isinstance(event, UsageEvent) and result is FoldResult.USAGE:
+                fold.heard[event.broker_id] = event.record.instance_id, event.record.snapshot_at
             if not self._was_caught_up:
                 continue  # an order or a claim from before this reading began is no news
             order = order_news(event, arrival.headers, arrival.timestamp_ms)
             fold.orders += () if order is None else (order,)
             match event:
-                case TombstoneEvent(broker_id) if broker_id == self._settings.broker_id:
+                case TombstoneEvent(broker_id) if broker_id == self._broker_id:
                     self._schedule.force()  # we are alive, whatever the record claims
                 case UsageEvent(_, record) if result is FoldResult.MALFORMED:
                     fold.malformed.append(foreign_sentence(arrival.key, record.cluster_id))
-                case UsageEvent(self._settings.broker_id, record) if result is FoldResult.USAGE:
+                case UsageEvent(self._broker_id, record) if result is FoldResult.USAGE:
                     if record.instance_id != self.instance_id and record.snapshot_at > self._started.wall:
                         fold.rival = record
                 case MalformedEvent(_, key, problem):
                     fold.malformed.append(f"the record of key {key} can't be used: {problem}")
         self._was_caught_up = news.caught_up
         if news.caught_up:
+            self._read_once = True
             self._reading.reached_end(moment.wall)
-        if news.caught_up and not self._recalled:
-            self._recalled = self._read_once = True
-            self._recall(moment)
+        self._take_brokers(news.active_brokers, moment)
+        seconds, interval_seconds = moment.monotonic_seconds, self._schedule.interval_seconds
+        fold.rival = self._rival.look(fold.rival, seconds, interval_seconds)
         return fold
 
-    def _take_brokers(self, active: frozenset[int] | None, moment: Moment) -> frozenset[int]:
-        joined, settings = self._reading.view.joined(moment.wall, self._settings.broker_id), self._settings
+    def _take_brokers(self, active: frozenset[int] | None, moment: Moment) -> None:
+        settings, joined = self._settings, self._reading.view.joined(moment.wall, self._broker_id)
         if active is not None:
             if self._membership.update(active, moment.wall, joined):
                 self._schedule.force()  # an agent that starts now has not seen it
             self._schedule.interval_seconds = regular_interval_seconds(
-                len(active), settings.interval_seconds, settings.policy.staleness.total_seconds()
+                len(active), settings.interval_seconds, settings.staleness_seconds
             )
-        return self._membership.joining(moment.wall, joined)
+        self._joining = self._membership.joining(moment.wall, joined)
 
     def _view_being_read(self, news: ClusterNews) -> ClusterView:
         if news.rereadings != self._rereadings:
@@ -259,28 +279,17 @@ class Cycle:
         backlog = [(one.key, one.value, one.timestamp_ms) for one in arrivals]
         return zip(arrivals, read_backlog(backlog, view, moment.wall), strict=True)
 
-    def _recall(self, moment: Moment) -> None:
-        record = self._reading.view.record_of(self._settings.broker_id, moment.wall)
-        if isinstance(record, NoRecord):
-            self._ports.recall(())
-            return
-        self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
-        self._ports.recall(record.volumes)
-        self._membership.sightings = {**record.joined, **self._membership.sightings}
-        if record.instance_id != self.instance_id:
-            self._rival.precede(record, moment.monotonic_seconds)
-
-    def _decide(
-        self, own: UsageRecord | None, joining: frozenset[int], moment: Moment, news: ClusterNews
-    ) -> Decision | None:
+    def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
+        settings, view = self._settings, self._reading.view
         situation = Situation(
             active_brokers=self._membership.active,
-            joining_brokers=joining,
-            self_id=self._settings.broker_id,
+            joining_brokers=self._joining,
+            self_id=self._broker_id,
             own=own,
             cluster_causes=tuple(self._cluster_causes(news)),
         )
-        decision = decide(self._reading.view, situation, self._settings.policy, moment.wall)
+        policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
+        decision = decide(view, situation, policy, moment.wall)
         self._decides = self._decides or self._may_decide(decision, own, moment, news)
         return decision if self._decides else None
 
@@ -306,41 +315,20 @@ class Cycle:
         if not self._read_once or self._membership.active is None or own is None:
             return False
         # The echo of our own first record: without it we would be undetermined to ourselves.
-        return all(entry.broker_id != self._settings.broker_id for entry in decision.undetermined)
+        return all(entry.broker_id != self._broker_id for entry in decision.undetermined)
 
-    def _enforcement(self, moment: Moment, news: ClusterNews) -> Enforcement:
-        """Look at what the plug-in applied (the last stage of the flow, fed back)."""
-        now = moment.monotonic_seconds
-        if self._applied is None or now - self._applied_at_seconds >= APPLIED_SECONDS:
-            self._applied = self._ports.applied(moment, news.cluster_id)
-            self._applied_at_seconds = now
-        verification = self._applied[1]
-        granted = self._granted_for is not None and news.cluster_id in (None, self._granted_for)
-        result = enforcement(
-            self._settings.wanted_mode,
-            granted=granted,
-            verified=verification.verified and news.cluster_id is not None,
-            contradicted=self._contradicted(verification.contradicted and news.asked_own_broker, now),
-            sentence=verification.sentence,
-            cause=verification.cause,
-        )
-        if result.newly_granted and news.cluster_id is not None:
+    def _enforce(self, verification: Verification, moment: Moment, news: ClusterNews) -> Enforcement:
+        """Decide whether the decision is enforced, and remember the first time for later starts."""
+        enforced = self._grant.judge(self._settings.mode, verification, news, moment.monotonic_seconds)
+        if enforced.newly_granted and news.cluster_id is not None:
+            self._grant.cluster_id = news.cluster_id
             self._ports.remember_grant(news.cluster_id, moment)
-            self._granted_for = news.cluster_id
-        return result
-
-    def _contradicted(self, contradicted: bool, now_seconds: float) -> bool:
-        if not contradicted:
-            self._contradicted_since_seconds = None
-            return False
-        if self._contradicted_since_seconds is None:
-            self._contradicted_since_seconds = now_seconds
-        return now_seconds - self._contradicted_since_seconds >= CONTRADICTION_SECONDS
+        return enforced
 
     def _write(
         self, decision: Decision | None, enforced: Enforcement, moment: Moment, news: ClusterNews
     ) -> tuple[bool, str | None]:
-        cluster_id = news.cluster_id or self._granted_for
+        cluster_id = news.cluster_id or self._grant.cluster_id
         if decision is None:
             return False, None
         if cluster_id is None:
@@ -352,7 +340,7 @@ class Cycle:
             decision.hold,
             enforced.mode,
             cluster_id,
-            self._reading.view.orders.get((BrokerOrder.MAINTENANCE, self._settings.broker_id)),
+            self._reading.view.orders.get((BrokerOrder.MAINTENANCE, self._broker_id)),
         )
         age_seconds = moment.monotonic_seconds - self._written_at_seconds
         if content == self._written and age_seconds < min(REWRITE_SECONDS, self._settings.lease_seconds / 3):
@@ -362,7 +350,7 @@ class Cycle:
         document = decision_document(
             decision,
             cluster_id=cluster_id,
-            broker_id=self._settings.broker_id,
+            broker_id=self._broker_id,
             sequence=self._decision_sequence,
             mode=enforced.mode,
             lease=lease,
@@ -382,7 +370,7 @@ class Cycle:
         The state of a hold ends with the hold, also when no agent is there any more to end it.
         """
         shortest = duration = timedelta(seconds=self._settings.lease_seconds)
-        view, broker_id = self._reading.view, self._settings.broker_id
+        view, broker_id = self._reading.view, self._broker_id
         maintenance = view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, moment.wall)
         if maintenance is not None:
             duration = max(shortest, min(maintenance.until - moment.wall, MAX_MAINTENANCE_LEASE))

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kquota.apply.verification import Verification
 from kquota.core.decision import Mode
+from kquota.daemon.ports import ClusterNews
+
+# A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
+CONTRADICTION_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +49,29 @@ def enforcement(
     if granted and not contradicted:
         return Enforcement(Mode.ENFORCE, f"enforcing, enforcement unverified: {sentence}", cause)
     return Enforcement(Mode.OBSERVE, f"observing, enforce is refused: {sentence}", cause)
+
+
+@dataclass(slots=True)
+class Grant:
+    """The cluster that enforcing was granted for, and since when the plug-in shows that we are not exempt."""
+
+    cluster_id: str | None
+    _contradicted_since_seconds: float | None = None
+
+    def judge(
+        self, wanted: Mode, verification: Verification, news: ClusterNews, now_seconds: float
+    ) -> Enforcement:
+        """Decide the mode from what the plug-in shows at this moment of the monotonic clock."""
+        if not (verification.contradicted and news.asked_own_broker):
+            self._contradicted_since_seconds = None
+        elif self._contradicted_since_seconds is None:
+            self._contradicted_since_seconds = now_seconds
+        since_seconds = self._contradicted_since_seconds
+        return enforcement(
+            wanted,
+            granted=self.cluster_id is not None and news.cluster_id in (None, self.cluster_id),
+            verified=verification.verified and news.cluster_id is not None,
+            contradicted=since_seconds is not None and now_seconds - since_seconds >= CONTRADICTION_SECONDS,
+            sentence=verification.sentence,
+            cause=verification.cause,
+        )

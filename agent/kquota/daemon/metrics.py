@@ -83,7 +83,7 @@ class AgentMetrics:
     def show(self, report: CycleReport, growing_in_pause: frozenset[str] = frozenset()) -> None:
         """Show what a cycle saw and did; volumes that grow in PAUSE are given by name."""
         self.present.report, self.present.growing = report, growing_in_pause
-        for result, count in report.folded.items():
+        for result, count in report.fold.results.items():
             self._records.labels(str(result)).inc(count)
         if report.write_error is not None:
             self._write_errors.inc()

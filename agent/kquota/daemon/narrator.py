@@ -43,7 +43,7 @@ class Narrator:
             yield Trouble(MessageId.DECISION_NOT_WRITTEN, "write", "", report.write_error)
         if (glass := self._broken_glass(report)) is not None:
             yield Trouble(MessageId.MODE_CHANGED, "glass", "", glass, own_broker)
-        if (rival := report.rival_instance) is not None:
+        if (rival := report.fold.rival_instance) is not None:
             sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
             yield Trouble(MessageId.RIVAL_AGENT, "rival", rival, sentence, own_broker)
         yield from _volume_troubles(report)
@@ -97,9 +97,9 @@ def _fields(report: CycleReport) -> Mapping[str, str]:
 
 
 def _read(report: CycleReport) -> Iterator[Entry]:
-    for sentence in report.malformed[:5]:
+    for sentence in report.fold.malformed[:5]:
         yield Entry.of(MessageId.RECORD_MALFORMED, sentence)
-    for order in report.orders:
+    for order in report.fold.orders:
         kind = MessageId.BROKER_DECOMMISSIONED if order.decommission else MessageId.OPERATOR_ORDER
         yield Entry.of(kind, order.sentence)
 

@@ -39,9 +39,9 @@ class OrderTurns:
     def take(self, report: CycleReport) -> None:
         """Take in the orders that a cycle read, and who reported."""
         now = report.moment.monotonic_seconds
-        for order in report.orders:
+        for order in report.fold.orders:
             self._waiting.append(_Waiting(order, now, self._turns_before_us(now)))
-        for broker_id, (instance_id, at) in report.heard.items():
+        for broker_id, (instance_id, at) in report.fold.heard.items():
             if broker_id < self.broker_id:
                 age_seconds = max((report.moment.wall - at).total_seconds(), 0.0)
                 self._heard[broker_id] = instance_id, now - age_seconds

@@ -174,7 +174,7 @@ FIGURES = (
     Figure(
         "kquota_rival_agent",
         "Whether another agent claims to be this broker's.",
-        lambda present: _value(present.report is not None and present.report.rival_instance is not None),
+        lambda present: _value(present.report is not None and present.report.fold.rival is not None),
     ),
     Figure(
         "kquota_last_cycle_timestamp_seconds",

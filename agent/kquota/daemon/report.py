@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,11 +16,30 @@ from kquota.daemon.ports import ClusterNews
 from kquota.observe.observation import Observation
 
 
+@dataclass(slots=True)
+class Folded:
+    """The fate of one cycle's records, and which of them are news.
+
+    ``malformed`` are sentences; ``rival`` is the last report of another agent for this broker. ``heard`` is,
+    by broker, which instance of its agent reported last, and the time of its snapshot.
+    """
+
+    results: Counter[str] = field(default_factory=Counter)
+    malformed: list[str] = field(default_factory=list)
+    orders: list[OrderNews] = field(default_factory=list)
+    rival: UsageRecord | None = None
+    heard: dict[int, tuple[str | None, datetime]] = field(default_factory=dict)
+
+    @property
+    def rival_instance(self) -> str | None:
+        """The other agent's instance; None where there is no other agent."""
+        return None if self.rival is None else self.rival.instance_id or "unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class CycleReport:
     """The observations and actions of one cycle, for the journal, the status, the metrics and the history.
 
-    ``heard`` is, by broker, which instance of its agent reported last, and the time of its snapshot.
     ``decision`` is None while the agent still waits for its first look at the cluster.
     """
 
@@ -34,12 +52,7 @@ class CycleReport:
     applied: AppliedState | AppliedUnknown | None
     news: ClusterNews
     verified: bool = False
-    folded: Counter[str] = field(default_factory=Counter)
-    malformed: tuple[str, ...] = ()
-    orders: tuple[OrderNews, ...] = ()
-    heard: Mapping[int, tuple[str | None, datetime]] = field(default_factory=dict)
-    rival_instance: str | None = None
+    fold: Folded = field(default_factory=Folded)
     sequence: int = 0
-    published: bool = False
     written: bool = False
     write_error: str | None = None

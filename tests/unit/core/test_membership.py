@@ -158,3 +158,13 @@ def _view_of(agents: Mapping[int, tuple[int, Membership]]) -> ClusterView:
         joined = {str(broker): format_utc(when) for broker, when in membership.sightings.items()}
         records.append((str(number), usage(free(100), Joined=joined)))
     return fold(*records)
+
+
+@pytest.mark.accepts("A31")
+def test_an_agent_recalls_what_the_instance_before_it_saw() -> None:
+    before = Membership(timedelta(seconds=GRACE_SECONDS))
+    before.recall({2: at(0), 3: at(-GRACE_SECONDS)}, at(0))
+    assert before.sightings == {2: at(0)}, "any broker may be active, but 3's grace is over"
+    membership = followed((0, {1}), (10, {1, 2}))
+    membership.recall({2: at(5), 3: at(5)}, at(20))
+    assert membership.sightings == {2: at(10)}, "its own sight counts, and 3 is not active"

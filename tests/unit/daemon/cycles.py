@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from kquota.applied.state import (
@@ -16,20 +16,18 @@ from kquota.applied.state import (
     Mechanism,
     UnknownCause,
 )
-from kquota.applied.verification import Verification
-from kquota.core.decision import FallbackAction, Mode, State
+from kquota.apply.verification import Verification
+from kquota.core.decision import Mode, State
 from kquota.core.limits import Limit, LimitType
-from kquota.core.policy import PolicySettings
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, Volume, VolumeRole, usage_to_document
 from kquota.daemon.clocks import Moment
 from kquota.daemon.cycle import Cycle
-from kquota.daemon.cycle_settings import CycleSettings
 from kquota.daemon.ports import Arrival, ClusterNews
 from kquota.daemon.report import CycleReport
 from kquota.host.boot_clock import BootMoment
 from kquota.observe.observation import Observation, VolumeObservation
-from kquota.settings.model import LimitsSection
+from kquota.settings.model import BrokerSection, LimitsSection, Settings
 
 START = datetime(2026, 11, 20, 10, 0, 0, tzinfo=UTC)
 CLUSTER = "a-cluster"
@@ -39,19 +37,21 @@ UNKNOWN = Verification(False, False, "there is no applied-state file")
 CONTRADICTED = Verification(False, True, "the broker's plug-in has not seen a client kquota-1-… as exempt")
 NO_FILE = AppliedUnknown(UnknownCause.MISSING, "there is no applied-state file")
 
-SETTINGS = CycleSettings(
-    broker_id=1,
+SETTINGS = Settings(
+    broker=BrokerSection(server_properties=Path("/etc/kafka/server.properties")),
+    kafka={"bootstrap.servers": "localhost:9092"},
     limits=LimitsSection(
         hard=Limit.of(LimitType.MIN_FREE_BYTES, 10), soft=Limit.of(LimitType.MIN_FREE_BYTES, 20)
     ),
-    policy=PolicySettings(FallbackAction.PAUSE, timedelta(seconds=60)),
-    wanted_mode=Mode.ENFORCE,
-    release_margin=Fraction(1, 10),
-    interval_seconds=5.0,
-    join_grace_seconds=60.0,
-    future_tolerance=timedelta(seconds=30),
-    lease_seconds=30.0,
+    mode=Mode.ENFORCE,
 )
+
+
+def settings_with(**fields: Any) -> Settings:
+    """The settings above, but for these."""
+    return SETTINGS.model_copy(update=fields)
+
+
 NEWS = ClusterNews(
     cluster_id=CLUSTER,
     active_brokers=frozenset({1}),
@@ -151,7 +151,7 @@ class Bench:
         self,
         *,
         granted_for: str | None = None,
-        settings: CycleSettings = SETTINGS,
+        settings: Settings = SETTINGS,
         covered_seconds: float = 0.0,
     ) -> None:
         self.ports = MemoryPorts()
@@ -159,6 +159,7 @@ class Bench:
         self.seconds = 0.0
         self.cycle = Cycle(
             settings,
+            1,
             self.ports,
             moment(0),
             granted_for=granted_for,
@@ -175,7 +176,7 @@ class Bench:
         now = moment(self.seconds, wall_offset_seconds=wall_offset_seconds)
         return self.cycle.run(now, [*own, *arrivals], self.news)
 
-    def replace_ports(self, ports: MemoryPorts, settings: CycleSettings) -> None:
+    def replace_ports(self, ports: MemoryPorts, settings: Settings) -> None:
         """Reload the configuration."""
         self.cycle.configure(settings, ports)
         self.ports, self._echoed = ports, 0

@@ -10,7 +10,8 @@ import pytest
 
 from kquota.applied.state import Mechanism
 from kquota.core.decision import Mode, State, UndeterminedCause
-from kquota.daemon.cycle import CONTRADICTION_SECONDS, REWRITE_SECONDS, START_PATIENCE_SECONDS
+from kquota.daemon.cycle import REWRITE_SECONDS, START_PATIENCE_SECONDS
+from kquota.daemon.enforcement import CONTRADICTION_SECONDS
 from kquota.daemon.report import CycleReport
 from tests.unit.core.golden import complaints
 from tests.unit.daemon.cycles import (
@@ -43,7 +44,8 @@ def test_it_waits_for_the_echo_of_its_own_report_and_then_decides() -> None:
     assert first.sentence == "STARTING: waiting for the first look at the cluster"
     assert bench.ports.published == []
     assert bench.ports.written == [], "an earlier instance's lease is left alone"
-    assert bench.run().published, "once the topic was read"
+    bench.run()
+    assert len(bench.ports.published) == 1, "once the topic was read"
     decided = bench.run()
     assert state(decided) == "OPEN"
     assert decided.sentence.startswith(
@@ -89,7 +91,8 @@ def test_an_own_breach_or_a_refused_topic_waits_for_nothing() -> None:
     assert bench.ports.published == [], "nothing is written to a topic that is refused"
     assert not bench.cycle.publishes_next, "nor does it hurry from one cycle to the next because of it"
     bench.news = NEWS
-    assert bench.run().published, "what was due all the time"
+    bench.run()
+    assert len(bench.ports.published) == 1, "what was due all the time"
 
 
 @pytest.mark.accepts("A11")
@@ -177,6 +180,7 @@ def test_the_volumes_of_the_own_last_record_are_recalled_once_and_again_after_a_
     assert [[v.consumed_bytes for v in volumes] for volumes in bench.ports.recalled] == [[60]]
     ports = MemoryPorts()
     bench.replace_ports(ports, SETTINGS)
+    bench.run()
     bench.run()
     assert len(ports.recalled) == 1
 
@@ -300,21 +304,23 @@ def test_in_maintenance_the_lease_of_a_hold_does_not_outlive_the_hold(action: st
 def test_what_was_ordered_before_the_start_is_no_news() -> None:
     bench = Bench()
     hold = order(600, Action="pause")
-    assert bench.run(arrival("hold", hold), arrival(7, None), arrival(1, b"{")).orders == ()
+    assert bench.run(arrival("hold", hold), arrival(7, None), arrival(1, b"{")).fold.orders == []
     bench.run()
     report = bench.run(arrival("hold", None, actor="bob", reason="done"), arrival(2, b"{"))
-    assert [news.sentence for news in report.orders] == ["the hold was released by bob (done)"]
-    assert len(report.malformed) == 1
-    assert report.malformed[0].startswith("the record of key 2 can't be used: ")
-    assert report.folded["malformed"] == report.folded["operator"] == 1
+    assert [news.sentence for news in report.fold.orders] == ["the hold was released by bob (done)"]
+    assert len(report.fold.malformed) == 1
+    assert report.fold.malformed[0].startswith("the record of key 2 can't be used: ")
+    assert report.fold.results["malformed"] == report.fold.results["operator"] == 1
 
 
 def test_another_cluster_s_records_are_not_believed() -> None:
     bench = Bench()
     bench.settle()
     report = bench.run(arrival(2, bench.usage(5, ClusterId="another")))
-    assert report.folded["malformed"] == 1
-    assert report.malformed == ("the record of key 2 can't be used: ClusterId: another is another cluster's",)
+    assert report.fold.results["malformed"] == 1
+    assert report.fold.malformed == [
+        "the record of key 2 can't be used: ClusterId: another is another cluster's"
+    ]
     assert state(report) == "OPEN"
 
 
@@ -324,9 +330,11 @@ def test_a_record_that_is_not_taken_is_no_rival_s() -> None:
     foreign = bench.usage(5, ClusterId="another", InstanceId="theirs")
     future = bench.usage(5, InstanceId="other", age_seconds=-60)
     report = bench.run(arrival(1, foreign), arrival(1, future))
-    assert report.rival_instance is None
+    assert report.fold.rival_instance is None
     assert state(report) == "OPEN"
-    assert [sentence.split(": ")[0] for sentence in report.malformed] == ["the record of key 1 can't be used"]
+    assert [sentence.split(": ")[0] for sentence in report.fold.malformed] == [
+        "the record of key 1 can't be used"
+    ]
 
 
 def test_it_goes_on_without_volumes_to_look_at() -> None:

@@ -14,24 +14,23 @@ from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kquota.core.decision import Decision, FallbackAction, Mode, State, Undetermined, UndeterminedCause
-from kquota.core.policy import PolicySettings
 from kquota.core.records import Hold, HoldAction, Note
 from kquota.core.usage import VolumeRole, VolumeStatus
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.metrics_server import MetricsServer
-from kquota.daemon.report import CycleReport
+from kquota.daemon.report import CycleReport, Folded
 from kquota.kafka.errors import Kind
 from kquota.observe.observation import Failure
 from kquota.settings.values import ListenAddress
 from tests.unit.daemon.cycles import (
     NEWS,
-    SETTINGS,
     START,
     VERIFIED,
     Arrival,
     Bench,
     applied_state,
     arrival,
+    settings_with,
     volume,
 )
 
@@ -162,7 +161,7 @@ def test_a_fallback_and_its_broker_are_named(metrics: AgentMetrics) -> None:
 
 @pytest.mark.accepts("A18", "A19")
 def test_a_fallback_that_holds_no_producer_is_not_shown_as_one(metrics: AgentMetrics) -> None:
-    bench = Bench(settings=replace(SETTINGS, policy=PolicySettings(FallbackAction.OPEN)))
+    bench = Bench(settings=settings_with(fallback_action=FallbackAction.OPEN))
     bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
     bench.settle()
     seen = shown(metrics, bench, arrival(2, b"{"))
@@ -282,8 +281,8 @@ def test_a_rival_is_an_alert(metrics: AgentMetrics, bench: Bench) -> None:
 
 def test_counters_count(metrics: AgentMetrics, bench: Bench) -> None:
     report: CycleReport = bench.run()
-    metrics.show(replace(report, folded=Counter({"usage": 5, "malformed": 2})))
-    metrics.show(replace(report, folded=Counter({"usage": 1}), write_error="No space left on device"))
+    metrics.show(replace(report, fold=Folded(Counter({"usage": 5, "malformed": 2}))))
+    metrics.show(replace(report, fold=Folded(Counter({"usage": 1})), write_error="No space left on device"))
     metrics.kafka_errors.labels(Kind.CERTIFICATE_EXPIRED).inc()
     for counter in (
         metrics.read_errors,

@@ -13,6 +13,7 @@ from kquota.core.records import HoldEvent
 from kquota.daemon.history import HistoryRecorder
 from kquota.daemon.order_turns import TURN_SECONDS, WRITTEN_SECONDS, OrderTurns
 from kquota.daemon.orders import OrderNews, order_news
+from kquota.daemon.report import Folded
 from tests.unit.core.clusters import bounded
 from tests.unit.daemon.cycles import START, Bench, arrival, moment, order
 
@@ -51,7 +52,7 @@ class Agents:
 
 
 def report_of(second: int, orders: tuple[OrderNews, ...], heard: dict[int, Any]) -> Any:
-    return SimpleNamespace(moment=moment(second), orders=orders, heard=heard)
+    return SimpleNamespace(moment=moment(second), fold=Folded(orders=list(orders), heard=dict(heard)))
 
 
 ALWAYS = [(0, 10_000)]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
-from kquota.core.policy import PolicySettings
 from tests.unit.daemon.cycles import (
     NEWS,
     SETTINGS,
@@ -15,6 +13,7 @@ from tests.unit.daemon.cycles import (
     MemoryPorts,
     arrival,
     order,
+    settings_with,
     state,
 )
 
@@ -24,9 +23,9 @@ def test_a_reload_tells_nothing_again() -> None:
     bench.settle()
     bench.replace_ports(MemoryPorts(), SETTINGS)
     report = bench.run(arrival("hold", order(600, Action="pause")), arrival("hold", None), arrival(2, b"{"))
-    assert (report.orders, report.malformed) == ((), ())
+    assert (report.fold.orders, report.fold.malformed) == ([], [])
     report = bench.run(arrival("hold", None, actor="bob", reason="done"))
-    assert [news.sentence for news in report.orders] == ["the hold was released by bob (done)"]
+    assert [news.sentence for news in report.fold.orders] == ["the hold was released by bob (done)"]
 
 
 def test_another_cluster_s_records_count_no_more_when_it_is_known_which_this_is() -> None:
@@ -44,8 +43,7 @@ def test_a_reload_keeps_the_view_until_the_topic_was_read_again() -> None:
     bench.run(arrival(2, bench.usage(5)))
     assert state(bench.settle()) == "PAUSE"
     ports = MemoryPorts()
-    policy = PolicySettings(SETTINGS.policy.fallback_action, timedelta(seconds=600))
-    bench.replace_ports(ports, replace(SETTINGS, policy=policy))
+    bench.replace_ports(ports, settings_with(staleness_seconds=600.0))
     bench.news = replace(bench.news, caught_up=False)
     old = bench.usage(50, age_seconds=500)
     assert state(bench.run(arrival(2, old))) == "PAUSE", "what is read on the way is not the present"
@@ -65,14 +63,14 @@ def test_old_records_of_a_log_that_was_cut_do_not_pass_for_the_present(portions:
     bench.news = replace(bench.news, rereadings=1, caught_up=portions == 1)
     if portions == 2:
         report = bench.run(*old)
-        assert (state(report), report.orders) == ("OPEN", ())
+        assert (state(report), report.fold.orders) == ("OPEN", [])
         bench.news = replace(bench.news, caught_up=True)
         report = bench.run(*present)
     else:
         report = bench.run(*old, *present)
-    assert (state(report), report.orders) == ("THROTTLE", ())
+    assert (state(report), report.fold.orders) == ("THROTTLE", [])
     released = bench.run(arrival("hold", None, actor="bob", reason="done"))
-    assert len(released.orders) == 1, "what is ordered from now on is news"
+    assert len(released.fold.orders) == 1, "what is ordered from now on is news"
 
 
 def test_a_log_that_was_cut_gets_our_own_report_at_once() -> None:
@@ -100,6 +98,6 @@ def test_brokers_that_the_cluster_lists_are_not_crowded_out(
         bench.replace_ports(MemoryPorts(), SETTINGS)
         bench.run(*crowd)
     report = bench.run(arrival(9, bench.usage(15)))
-    assert report.folded["excess"] == 0
+    assert report.fold.results["excess"] == 0
     bench.run()
     assert state(bench.run()) == "THROTTLE"

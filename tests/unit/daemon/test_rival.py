@@ -10,14 +10,16 @@ from tests.unit.daemon.cycles import SETTINGS, Bench, arrival, state
 @pytest.mark.accepts("F16")
 def test_another_agent_for_our_broker_is_a_rival_as_long_as_it_reports() -> None:
     bench = Bench()
-    assert bench.run(arrival(1, bench.usage(50, InstanceId="old", age_seconds=60))).rival_instance is None
+    assert (
+        bench.run(arrival(1, bench.usage(50, InstanceId="old", age_seconds=60))).fold.rival_instance is None
+    )
     bench.settle()
     rival = bench.run(arrival(1, bench.usage(50, InstanceId="other")))
-    assert rival.rival_instance == "other"
-    assert bench.run(after=1).rival_instance == "other", "between its reports, too"
-    assert bench.run(arrival(1, bench.usage(50)), after=1).rival_instance == "unknown"
-    assert bench.run(after=4 * SETTINGS.interval_seconds).rival_instance == "unknown"
-    assert bench.run(after=1).rival_instance is None, "it is gone"
+    assert rival.fold.rival_instance == "other"
+    assert bench.run(after=1).fold.rival_instance == "other", "between its reports, too"
+    assert bench.run(arrival(1, bench.usage(50)), after=1).fold.rival_instance == "unknown"
+    assert bench.run(after=4 * SETTINGS.interval_seconds).fold.rival_instance == "unknown"
+    assert bench.run(after=1).fold.rival_instance is None, "it is gone"
     full = bench.run(arrival(1, bench.usage(5, InstanceId="other", Sequence=7)))
     assert state(full) == "PAUSE", "the worse of the two holds here"
     ours = bench.run(after=SETTINGS.interval_seconds)
@@ -35,8 +37,8 @@ def test_another_agent_for_our_broker_is_a_rival_as_long_as_it_reports() -> None
 def test_the_own_reports_are_no_rival_s_and_a_former_instance_is_replaced() -> None:
     bench = Bench()
     bench.run(arrival(1, bench.usage(5, InstanceId="former", Sequence=3)))
-    reports = [bench.run(after=4.0) for _ in range(8)]
-    assert [report.rival_instance for report in reports] == [None] * 8
+    reports = [bench.run(after=4.0) for _ in range(9)]
+    assert [report.fold.rival_instance for report in reports] == [None] * 9
     assert state(reports[1]) == "PAUSE", "it may still run"
     assert state(reports[-1]) == "OPEN"
     assert bench.ports.published[0].get("Replaces") is None

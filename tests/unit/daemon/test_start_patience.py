@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from kquota.core.decision import FallbackAction, State
-from kquota.core.policy import PolicySettings
 from kquota.daemon.cycle import LONELY_PATIENCE_SECONDS, START_PATIENCE_SECONDS
 from kquota.observe.observation import Failure
-from tests.unit.daemon.cycles import NEWS, SETTINGS, Bench, volume
+from tests.unit.daemon.cycles import NEWS, Bench, settings_with, volume
 
 NOBODY_ANSWERS = replace(NEWS, active_brokers=None, caught_up=False)
 
@@ -44,7 +43,7 @@ def test_a_long_lease_covers_no_more_than_the_patience() -> None:
 @pytest.mark.accepts("F2")
 def test_a_disk_that_was_never_seen_is_no_breach_to_act_upon_at_once() -> None:
     # The unknown state would mean OPEN, while the earlier instance holds producers for another broker's disk.
-    bench = Bench(settings=replace(SETTINGS, policy=PolicySettings(FallbackAction.OPEN)), covered_seconds=20)
+    bench = Bench(settings=settings_with(fallback_action=FallbackAction.OPEN), covered_seconds=20)
     bench.news = NOBODY_ANSWERS
     unseen = Failure(None, "not sampled yet")
     bench.ports.volumes = (volume(0, capacity_bytes=None, consumed_bytes=None, failures=(unseen,)),)
