@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from kquota.daemon.metrics import AgentMetrics
-from kquota.daemon.present_metrics import FIGURES
 from tools.reference.broker import table_of
 from tools.reference.markdown import code, head, sentence, table
 
@@ -20,11 +19,10 @@ def metrics_page(repository: Path) -> str:
         " dashboard in [monitoring](../monitoring/README.md).",
         origin="the agent's registry of metrics",
     )
-    labels_of = {figure.name: set(figure.labels) for figure in FIGURES}
     rows = []
     for family in sorted(AgentMetrics("0").registry.collect(), key=lambda family: family.name):
-        seen = {label for sample in family.samples for label in sample.labels} - {"le"}
-        labels = sorted(labels_of.get(family.name, seen))
+        named = getattr(family, "_labelnames", ())  # those of a family without a series
+        labels = sorted({*named, *(label for sample in family.samples for label in sample.labels)} - {"le"})
         name = family.name + {"counter": "_total", "info": "_info"}.get(family.type, "")
         rows.append([code(name), family.type, ", ".join(map(code, labels)), sentence(family.documentation)])
     lines += table(["metric", "type", "labels", "meaning"], rows)
