@@ -76,23 +76,22 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
         if own_failed and all(entry.broker_id != situation.self_id for entry in undetermined):
             undetermined.append(Undetermined(situation.self_id, UndeterminedCause.FAILED))
 
-    hold = view.hold_in_force(now)
+    hold, fallback = view.hold_in_force(now), False
     undetermined.sort(key=lambda entry: (entry.broker_id is not None, entry.broker_id or 0, entry.cause))
     if hold is not None:
-        return _held(hold, ranking, undetermined, situation.self_id, now)
-    known_headroom = ranking.smallest()
-    fallback_headroom = _ZERO if settings.fallback_action is FallbackAction.PAUSE else _ONE
-    if fallback_headroom < 1:
-        ranking.others += [
-            Reason(Cause.FALLBACK, fallback_headroom, entry.broker_id) for entry in undetermined
-        ]
+        ranking = _held(hold, ranking, situation.self_id)
+    elif undetermined:
+        fallback_headroom = _ZERO if settings.fallback_action is FallbackAction.PAUSE else _ONE
+        fallback = fallback_headroom <= ranking.smallest()
+        if fallback_headroom < 1:
+            ranking.others += [Reason(Cause.FALLBACK, _ZERO, entry.broker_id) for entry in undetermined]
     reasons = ranking.worst(MAX_LISTED)
     return Decision(
         headroom=ranking.smallest(),
         reasons=reasons,
         undetermined=tuple(undetermined),
-        fallback=bool(undetermined) and fallback_headroom <= known_headroom,
-        hold=None,
+        fallback=fallback,
+        hold=hold,
         decided_at=now,
         unlisted_volumes=ranking.volumes() - len(volumes_of(reasons)),
     )
@@ -168,23 +167,11 @@ def _add_own(ranking: Ranking, own: UsageRecord, self_id: int | None) -> bool:
     return bool(own.failed_volumes)
 
 
-def _held(
-    hold: Hold, ranking: Ranking, undetermined: list[Undetermined], self_id: int | None, now: datetime
-) -> Decision:
-    """Apply an operator's hold; only a hard breach of this broker's own disks outranks it."""
+def _held(hold: Hold, ranking: Ranking, self_id: int | None) -> Ranking:
+    """Return an operator's hold, and the hard breach of this broker's own disks, which alone outranks it."""
     # By the record or by the fresh look: a look that is better than the record must not loosen.
-    own = Ranking([reason for reason in ranking.others if reason.headroom == 0])
+    held = Ranking([reason for reason in ranking.others if reason.headroom == 0])
     if self_id is not None:
-        own.add(self_id, breaches(ranking.votes_of(self_id)))
-    volumes = own.volumes()
-    own.others.append(Reason(Cause.HOLD, _ZERO if hold.action is HoldAction.PAUSE else _ONE))
-    reasons = own.worst(MAX_LISTED)
-    return Decision(
-        headroom=own.smallest(),
-        reasons=reasons,
-        undetermined=tuple(undetermined),
-        fallback=False,
-        hold=hold,
-        decided_at=now,
-        unlisted_volumes=volumes - len(volumes_of(reasons)),
-    )
+        held.add(self_id, breaches(ranking.votes_of(self_id)))
+    held.others.append(Reason(Cause.HOLD, _ZERO if hold.action is HoldAction.PAUSE else _ONE))
+    return held
