@@ -13,9 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from kquota.applied.state import AppliedState, AppliedUnknown
-from kquota.applied.verification import Verification
-from kquota.core.backlog import read_backlog
+from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.apply.verification import Verification
 from kquota.core.decision import (
     MAX_MAINTENANCE_LEASE,
     Decision,
@@ -25,7 +24,7 @@ from kquota.core.decision import (
 )
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.reading import Reading
+from kquota.core.reading import Reading, read_backlog
 from kquota.core.records import (
     BrokerOrder,
     Event,
@@ -43,11 +42,10 @@ from kquota.daemon.enforcement import Enforcement, Grant
 from kquota.daemon.orders import order_news
 from kquota.daemon.own_record import own_record
 from kquota.daemon.ports import Arrival, ClusterNews, Ports
-from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
+from kquota.daemon.publication import PublicationSchedule, RivalWatch, regular_interval_seconds
 from kquota.daemon.report import CycleReport, Folded
-from kquota.daemon.rival import RivalWatch
-from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
+from kquota.observe.volume_watch import FillRates
 from kquota.settings.model import Settings
 
 # An agent that has just started waits this long for the topic before it decides without it: an

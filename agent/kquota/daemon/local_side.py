@@ -14,10 +14,9 @@ from kquota.daemon.state_writer import StateWriter
 from kquota.host.boot_clock import BootClock
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, with_offline
-from kquota.observe.recorded import recorded_volumes
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import bound_from_json, refuse_limits
-from kquota.observe.volume_watch import VolumeWatch
+from kquota.observe.volume_watch import VolumeWatch, recorded_volumes
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState

@@ -1,20 +1,21 @@
-"""The volumes of one broker, watched: sampler, mount table and memory put together."""
+"""The volumes of one broker, watched: sampler, mount table and memory together, and how fast they fill."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Self
 
-from kquota.observe.filesystem_id import udev_uuids
-from kquota.observe.identity import VolumeIdentity
+from kquota.core.fill import FillRate
+from kquota.core.usage import Volume, VolumeStatus
+from kquota.observe.identity import VolumeIdentity, udev_uuids
 from kquota.observe.mountinfo import MountTable, MountTableReader
-from kquota.observe.observation import Observation
+from kquota.observe.observation import Observation, VolumeObservation
 from kquota.observe.probe import LogDirLook, LogDirSampler
-from kquota.observe.recorded import Recorded
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import Bound, bind_limits
-from kquota.observe.volumes import Figures, resolve
+from kquota.observe.volumes import UNSEEN, Figures, resolve
 from kquota.settings.model import LimitsSection
 
 
@@ -153,3 +154,59 @@ def _waits_in_the_past(look: LogDirLook, earlier: MountTable, now: MountTable) -
         return bool(earlier.mounts) and earlier.mount_of(look.log_dir) != now.mount_of(look.log_dir)
     mount = now.by_id.get(look.mount_id)
     return mount is None or now.mount_of(mount.mount_point) != mount
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The volume of each log dir, and the last figures by volume id."""
+
+    identities: Mapping[str, VolumeIdentity]
+    figures: Mapping[str, Figures]
+
+
+def recorded_volumes(volumes: Iterable[Volume]) -> Recorded:
+    """Read the volumes of a usage record; those that its agent never saw itself are skipped."""
+    identities: dict[str, VolumeIdentity] = {}
+    figures: dict[str, Figures] = {}
+    for volume in volumes:
+        volume_id, mount_point = volume.volume_id, volume.mount_point
+        if volume_id is None or mount_point is None or volume_id.startswith(UNSEEN):
+            continue
+        identity = VolumeIdentity(volume_id, volume.name, mount_point, "", volume.name, None)
+        identities.update(dict.fromkeys(volume.log_dirs, identity))
+        if volume.capacity_bytes > 0:
+            figures[volume_id] = Figures(volume.capacity_bytes, volume.consumed_bytes, None)
+    return Recorded(identities, figures)
+
+
+class FillRates:
+    """Remembers the observations of each volume, by volume id."""
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        self._seen: dict[str, FillRate] = {}
+
+    def observe(self, volumes: Iterable[VolumeObservation]) -> Mapping[str, float]:
+        """Learn from a look at all volumes; return bytes per second by volume id, where it is known.
+
+        A volume that no longer exists is forgotten. One that can't be observed now keeps its earlier
+        observations, and has no rate.
+        """
+        seen: dict[str, FillRate] = {}
+        rates: dict[str, float] = {}
+        for volume in volumes:
+            before = self._seen.get(volume.volume_id)
+            capacity, consumed, at = volume.capacity_bytes, volume.consumed_bytes, volume.sampled_at_monotonic
+            if volume.status is not VolumeStatus.OK or capacity is None or consumed is None:
+                if before is not None:
+                    seen[volume.volume_id] = before
+                continue
+            if at is None:
+                continue
+            figures = capacity, consumed, at
+            fill = FillRate.begin(*figures) if before is None else before.after(*figures)
+            seen[volume.volume_id] = fill
+            if fill.bytes_per_second is not None:
+                rates[volume.volume_id] = fill.bytes_per_second
+        self._seen = seen
+        return rates

@@ -12,7 +12,7 @@ import pytest
 from kquota.core.limits import Limit, LimitType
 from kquota.core.usage import UsageRecord
 from kquota.daemon.own_record import own_record
-from kquota.observe.recorded import recorded_volumes
+from kquota.observe.volume_watch import recorded_volumes
 from kquota.settings.model import LimitsSection
 from tests.integration.observe.conftest import MakeDisk, MakeWatch, Watch
 from tests.integration.waiting import eventually

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from kquota.core.limits import Limit, LimitType
-from kquota.observe.recorded import recorded_volumes
-from kquota.observe.volume_watch import VolumeWatch
+from kquota.observe.volume_watch import VolumeWatch, recorded_volumes
 from kquota.settings.model import LimitsSection, VolumeLimitsSection
 from tests.integration.observe.conftest import Disk, MakeDisk, MakeWatch, run
 from tests.integration.waiting import eventually

@@ -11,9 +11,8 @@ import pytest
 
 from kquota.observe.identity import VolumeIdentity
 from kquota.observe.observation import VolumeObservation
-from kquota.observe.recorded import Recorded
 from kquota.observe.server_properties import BrokerProperties, parse_broker_properties
-from kquota.observe.volume_watch import VolumeWatch
+from kquota.observe.volume_watch import Recorded, VolumeWatch
 from kquota.observe.volumes import Figures
 from kquota.settings.model import LimitsSection
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kquota.core.backlog import read_backlog
+from kquota.core.reading import read_backlog
 from kquota.core.records import UsageEvent
 from kquota.core.view import ClusterView
 from tests.unit.core.situations import NOW, TOLERANCE, Value, free, order, raw, usage

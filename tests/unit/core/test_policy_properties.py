@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kquota.core.backlog import read_backlog
 from kquota.core.decision import State, decision_document
+from kquota.core.reading import read_backlog
 from kquota.core.records import read_event
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, FoldResult

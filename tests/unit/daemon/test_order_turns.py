@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.core.records import HoldEvent
-from kquota.daemon.history import HistoryRecorder
-from kquota.daemon.order_turns import TURN_SECONDS, WRITTEN_SECONDS, OrderTurns
+from kquota.daemon.history import TURN_SECONDS, WRITTEN_SECONDS, HistoryRecorder, OrderTurns
 from kquota.daemon.orders import OrderNews, order_news
 from kquota.daemon.report import Folded
 from tests.unit.core.clusters import bounded

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kquota.core.fill import MIN_SEEN_SECONDS
-from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Failure
+from kquota.observe.volume_watch import FillRates
 from tests.unit.daemon.cycles import volume
 
 SEEN = replace(volume(50), capacity_bytes=10**9, sampled_at_monotonic=0.0)

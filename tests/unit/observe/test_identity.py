@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kquota.observe.filesystem_id import udev_uuids
-from kquota.observe.identity import VolumeIdentity, identify, remembered_from_json, remembered_to_json
+from kquota.observe.identity import (
+    VolumeIdentity,
+    identify,
+    remembered_from_json,
+    remembered_to_json,
+    udev_uuids,
+)
 from kquota.observe.mountinfo import parse_mountinfo
 
 IDENTITY = VolumeIdentity("u1", "/dev/sdb1", "/data/1", "xfs", "/dev/sdb1", "u1")

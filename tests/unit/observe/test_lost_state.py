@@ -9,7 +9,7 @@ import pytest
 from kquota.core.usage import Volume
 from kquota.observe.identity import VolumeIdentity, identify
 from kquota.observe.observation import VolumeObservation
-from kquota.observe.recorded import recorded_volumes
+from kquota.observe.volume_watch import recorded_volumes
 from kquota.observe.volumes import Figures, resolve
 from tests.unit.observe.test_volumes import MOUNTS, UUID_1, UUID_2, look, properties
 

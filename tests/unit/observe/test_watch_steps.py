@@ -13,9 +13,8 @@ from kquota.observe.identity import VolumeIdentity
 from kquota.observe.mountinfo import Mount, MountTable, parse_mountinfo
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.probe import LogDirLook
-from kquota.observe.recorded import Recorded
 from kquota.observe.server_properties import parse_broker_properties
-from kquota.observe.volume_watch import VolumeWatch
+from kquota.observe.volume_watch import Recorded, VolumeWatch
 from kquota.observe.volumes import Figures
 from tests.unit.observe.test_volumes import UUID_1, UUID_2, look
 
