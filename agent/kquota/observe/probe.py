@@ -52,6 +52,11 @@ class LogDirLook:
     fs_uuid: str | None = None
     formatted: bool | None = None
 
+    @property
+    def consumed_bytes(self) -> int:
+        """The capacity less the space available, which no file system reports as more than its capacity."""
+        return self.capacity_bytes - min(self.available_bytes, self.capacity_bytes)
+
 
 class LogDirSampler:
     """Samples log dirs every ``interval_seconds`` in a process of its own.

@@ -15,7 +15,7 @@ from kquota.observe.observation import Observation, VolumeObservation
 from kquota.observe.probe import LogDirLook, LogDirSampler
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import Bound, bind_limits
-from kquota.observe.volumes import UNSEEN, Figures, resolve
+from kquota.observe.volumes import UNSEEN, resolve
 from kquota.settings.model import LimitsSection
 
 
@@ -46,7 +46,7 @@ class VolumeWatch:
         self._bound = {path: ids for path, ids in (bound or {}).items() if path in self._limits.volumes}
         self._unproven = set(log_dirs) - self._remembered.keys()
         self._accepts = False
-        self._last_known: Mapping[str, Figures] = {}
+        self._last_known: Mapping[str, LogDirLook] = {}
         self._uuids: Mapping[str, str] = {}
         self._seen_changes = 0
         self._mounts = MountTableReader()
@@ -161,13 +161,13 @@ class Recorded:
     """The volume of each log dir, and the last figures by volume id."""
 
     identities: Mapping[str, VolumeIdentity]
-    figures: Mapping[str, Figures]
+    figures: Mapping[str, LogDirLook]
 
 
 def recorded_volumes(volumes: Iterable[Volume]) -> Recorded:
     """Read the volumes of a usage record; those that its agent never saw itself are skipped."""
     identities: dict[str, VolumeIdentity] = {}
-    figures: dict[str, Figures] = {}
+    figures: dict[str, LogDirLook] = {}
     for volume in volumes:
         volume_id, mount_point = volume.volume_id, volume.mount_point
         if volume_id is None or mount_point is None or volume_id.startswith(UNSEEN):
@@ -175,7 +175,8 @@ def recorded_volumes(volumes: Iterable[Volume]) -> Recorded:
         identity = VolumeIdentity(volume_id, volume.name, mount_point, "", volume.name, None)
         identities.update(dict.fromkeys(volume.log_dirs, identity))
         if volume.capacity_bytes > 0:
-            figures[volume_id] = Figures(volume.capacity_bytes, volume.consumed_bytes, None)
+            capacity, free = volume.capacity_bytes, volume.capacity_bytes - volume.consumed_bytes
+            figures[volume_id] = LogDirLook("", capacity_bytes=capacity, available_bytes=free)
     return Recorded(identities, figures)
 
 

@@ -31,15 +31,6 @@ _ERRNO_REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """Capacity and consumed bytes of a volume, and when they were sampled (CLOCK_MONOTONIC, seconds)."""
-
-    capacity_bytes: int
-    consumed_bytes: int
-    sampled_at_monotonic: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Resolution:
     """An observation, and what it adds to the caller's memory.
 
@@ -50,7 +41,7 @@ class Resolution:
 
     observation: Observation
     found: Mapping[str, VolumeIdentity]
-    figures: Mapping[str, Figures]
+    figures: Mapping[str, LogDirLook]
     by_device: Mapping[str, str]
 
 
@@ -59,7 +50,7 @@ class _Volume:
     identity: VolumeIdentity
     log_dirs: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    figures: list[Figures] = field(default_factory=list)
+    looks: list[LogDirLook] = field(default_factory=list)
 
 
 def resolve(
@@ -69,7 +60,7 @@ def resolve(
     remembered: Mapping[str, VolumeIdentity],
     *,
     device_uuids: Mapping[str, str] | None = None,
-    last_known: Mapping[str, Figures] | None = None,
+    last_known: Mapping[str, LogDirLook] | None = None,
     hang_seconds: float = 5.0,
     silence: str | None = None,
     accept: bool = False,
@@ -130,7 +121,7 @@ def resolve(
 
     observed, figures = [], {}
     for volume, name in zip(volumes.values(), _unique_names(volumes.values()), strict=True):
-        known = max(volume.figures, key=_fullness, default=None) or last_known.get(volume.identity.volume_id)
+        known = max(volume.looks, key=_fullness, default=None) or last_known.get(volume.identity.volume_id)
         if known is not None:
             figures[volume.identity.volume_id] = known
         if silence is not None:
@@ -146,7 +137,7 @@ def resolve(
     return Resolution(Observation(tuple(observed), tuple(warnings)), found, figures, by_device)
 
 
-def _fullness(figures: Figures) -> tuple[float, float]:
+def _fullness(figures: LogDirLook) -> tuple[float, float]:
     """Order the figures that the log dirs of one volume give: the fullest counts, of equal ones the newest.
 
     They differ by the data written between two looks, and where a directory has a quota of its own (a project
@@ -186,10 +177,7 @@ def _take_look(volume: _Volume, look: LogDirLook, mount: Mount, warnings: list[s
     if look.capacity_bytes <= 0:
         volume.failures.append(Failure(log_dir, f"{log_dir}: the file system reports no capacity"))
         return
-    available_bytes = min(look.available_bytes, look.capacity_bytes)
-    volume.figures.append(
-        Figures(look.capacity_bytes, look.capacity_bytes - available_bytes, look.sampled_at_monotonic)
-    )
+    volume.looks.append(look)
 
 
 def _identify_devices(
@@ -281,7 +269,7 @@ def _unformatted(log_dir: str) -> str:
 
 
 def _observe(
-    volume: _Volume, name: str, known: Figures | None, properties: BrokerProperties
+    volume: _Volume, name: str, known: LogDirLook | None, properties: BrokerProperties
 ) -> VolumeObservation:
     data = {str(path) for path in properties.log_dirs}
     return VolumeObservation(

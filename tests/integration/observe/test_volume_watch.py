@@ -11,12 +11,13 @@ import pytest
 
 from kquota.observe.identity import VolumeIdentity
 from kquota.observe.observation import VolumeObservation
+from kquota.observe.probe import LogDirLook
 from kquota.observe.server_properties import BrokerProperties, parse_broker_properties
 from kquota.observe.volume_watch import Recorded, VolumeWatch
-from kquota.observe.volumes import Figures
 from kquota.settings.model import LimitsSection
 
 NOTHING = Recorded({}, {})
+LAST = LogDirLook("", capacity_bytes=100, available_bytes=3)
 
 
 @pytest.fixture
@@ -104,7 +105,12 @@ def test_a_log_dir_that_was_reported_on_another_volume_has_lost_its_mount(watch:
     present = observed(watch)
     first, _ = log_dirs_of(watch)
     gone = elsewhere(present)
-    watch.recall(Recorded({first: gone, "/no/log/dir": gone}, {"an id": Figures(100, 97, None)}))
+    watch.recall(
+        Recorded(
+            {first: gone, "/no/log/dir": gone},
+            {"an id": LAST},
+        )
+    )
     lost, found = watch.observe().volumes
     assert (lost.name, lost.status, lost.log_dirs) == ("/dev/gone", "failed", (first,))
     assert (lost.capacity_bytes, lost.consumed_bytes) == (100, 97), "the last figures count"
@@ -127,7 +133,7 @@ def test_all_log_dirs_can_be_accepted_together(watch: VolumeWatch) -> None:
 
 def test_figures_that_were_seen_count_before_those_of_the_report(watch: VolumeWatch) -> None:
     present = observed(watch)
-    watch.recall(Recorded({}, {present.volume_id: Figures(100, 97, None)}))
+    watch.recall(Recorded({}, {present.volume_id: LAST}))
     watch.sampler.close()
     assert observed(watch).capacity_bytes == present.capacity_bytes
 

@@ -9,8 +9,9 @@ import pytest
 from kquota.core.usage import Volume
 from kquota.observe.identity import VolumeIdentity, identify
 from kquota.observe.observation import VolumeObservation
+from kquota.observe.probe import LogDirLook
 from kquota.observe.volume_watch import recorded_volumes
-from kquota.observe.volumes import Figures, resolve
+from kquota.observe.volumes import resolve
 from tests.unit.observe.test_volumes import MOUNTS, UUID_1, UUID_2, look, properties
 
 
@@ -76,4 +77,4 @@ def test_a_reported_volume_is_recalled_by_id_name_and_mount_point_whatever_came_
     recorded = recorded_volumes((seen._replace(volume_id=None, log_dirs=("/x",)), seen))
     expected = VolumeIdentity(UUID_1, "/dev/sdb1", "/data/1", "", "/dev/sdb1", None)
     assert recorded.identities == {"/data/1/k": expected}
-    assert recorded.figures == {UUID_1: Figures(1, 1, None)}
+    assert recorded.figures == {UUID_1: LogDirLook("", capacity_bytes=1)}

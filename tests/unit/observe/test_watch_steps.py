@@ -15,7 +15,6 @@ from kquota.observe.observation import VolumeObservation
 from kquota.observe.probe import LogDirLook
 from kquota.observe.server_properties import parse_broker_properties
 from kquota.observe.volume_watch import Recorded, VolumeWatch
-from kquota.observe.volumes import Figures
 from tests.unit.observe.test_volumes import UUID_1, UUID_2, look
 
 LOG_DIR = "/data/1/k"
@@ -193,7 +192,7 @@ def test_a_log_dir_without_its_mount_is_believed_only_if_accepted(watch: Watch) 
 
 def recorded(volume_id: str, mount_point: str, name: str = "/dev/sdb1") -> Recorded:
     identity = VolumeIdentity(volume_id, name, mount_point, "", name, None)
-    return Recorded({LOG_DIR: identity}, {volume_id: Figures(100, 97, None)})
+    return Recorded({LOG_DIR: identity}, {volume_id: LogDirLook("", capacity_bytes=100, available_bytes=3)})
 
 
 @pytest.mark.parametrize(
