@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kquota.daemon.clocks import Clocks, JumpDetector, Moment
+from kquota.daemon.clocks import JumpDetector, Moment
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.growth import PauseGrowth
 from kquota.daemon.history import HistoryRecorder
@@ -19,6 +19,7 @@ from kquota.daemon.narrator import Narrator
 from kquota.daemon.report import CycleReport
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.troubles import Trouble, TroubleTable
+from kquota.host.boot_clock import BootClock
 from kquota.kafka.config import ConfigurationError
 from kquota.kafka.errors import Kind
 from kquota.observe.server_properties import BrokerProperties
@@ -47,7 +48,7 @@ class Agent:
             SettingsError: ``limits.volumes`` can't be used with the volumes that were found.
             OSError: a directory of ours can't be used, or no client can be started.
         """
-        self._clocks = Clocks()
+        self._boot_clock = BootClock()
         self._jumps = JumpDetector()
         self._last_cycle_seconds = 0.0
         self._metrics = metrics
@@ -63,7 +64,7 @@ class Agent:
             settings,
             self.broker_id,
             self._local,
-            self._clocks.now(),
+            Moment.now(self._boot_clock),
             granted_for=state.granted_for(self.broker_id),
             covered_until_uptime_ms=self._local.covered_until_uptime_ms,
         )
@@ -104,7 +105,7 @@ class Agent:
         arrivals = self._kafka.gather(
             0.0 if self._cycle.publishes_next else wait_seconds, rest_seconds=rest_seconds
         )
-        moment = self._clocks.now()
+        moment = Moment.now(self._boot_clock)
         started_seconds = time.monotonic()
         report = self._cycle.run(moment, arrivals, self._kafka.news(moment.monotonic_seconds))
         for document in self._history.record(report):

@@ -20,21 +20,10 @@ class Moment:
     monotonic_seconds: float
     boot: BootMoment
 
-
-class Clocks:
-    """Reads the machine's clocks."""
-
-    def __init__(self) -> None:
-        """Read the boot id.
-
-        Raises:
-            OSError: procfs shows no boot id.
-        """
-        self._boot = BootClock()
-
-    def now(self) -> Moment:
+    @staticmethod
+    def now(boot_clock: BootClock) -> Moment:
         """Return the present moment."""
-        return Moment(datetime.now(UTC), time.monotonic(), self._boot.now())
+        return Moment(datetime.now(UTC), time.monotonic(), boot_clock.now())
 
 
 @dataclass(slots=True)

@@ -70,7 +70,10 @@ class _Observed:
 
 
 class Cycle:
-    """The agent's memory, and the steps in their order."""
+    """The agent's memory, and the steps in their order.
+
+    ``decides`` is whether the first decision has been made.
+    """
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class Cycle:
         self._withheld = False
         self._usage_sequence = 0
         self._decision_sequence = 0
-        self._decides = False
+        self.decides = False
         self._written: tuple[object, ...] | None = None
         self._written_at_seconds = 0.0
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
@@ -121,11 +124,6 @@ class Cycle:
         self._membership.grace = timedelta(seconds=settings.join_grace_seconds)
         self._schedule.interval_seconds = settings.interval_seconds
         self._applied = None
-
-    @property
-    def decides(self) -> bool:
-        """Whether the first decision has been made."""
-        return self._decides
 
     @property
     def publishes_next(self) -> bool:
@@ -279,25 +277,22 @@ class Cycle:
 
     def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
         settings, view = self._settings, self._reading.view
+        causes: tuple[UndeterminedCause, ...] = ()
+        if news.topic_refused is not None:
+            causes = (UndeterminedCause.TOPIC_REFUSED,)
+        elif not self._read_once:
+            causes = (UndeterminedCause.NOT_READ,)
         situation = Situation(
             active_brokers=self._membership.active,
             joining_brokers=self._joining,
             self_id=self._broker_id,
             own=own,
-            cluster_causes=tuple(self._cluster_causes(news)),
+            cluster_causes=causes,
         )
         policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
         decision = decide(view, situation, policy, moment.wall)
-        self._decides = self._decides or self._may_decide(decision, own, moment, news)
-        return decision if self._decides else None
-
-    def _cluster_causes(self, news: ClusterNews) -> list[UndeterminedCause]:
-        causes = []
-        if news.topic_refused is not None:
-            causes.append(UndeterminedCause.TOPIC_REFUSED)
-        elif not self._read_once:
-            causes.append(UndeterminedCause.NOT_READ)
-        return causes
+        self.decides = self.decides or self._may_decide(decision, own, moment, news)
+        return decision if self.decides else None
 
     def _may_decide(
         self, decision: Decision, own: UsageRecord | None, moment: Moment, news: ClusterNews

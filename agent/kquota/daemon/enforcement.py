@@ -25,35 +25,15 @@ class Enforcement:
     newly_granted: bool = False
 
 
-def enforcement(
-    wanted: Mode, *, granted: bool, verified: bool, contradicted: bool, sentence: str, cause: str = "unknown"
-) -> Enforcement:
-    """Decide the mode.
+@dataclass(slots=True)
+class Grant:
+    """The cluster that enforcing was granted for, and since when the plug-in shows that we are not exempt.
 
     An agent that is not exempt from quotas would be held by its own pause and could never end it, so
     enforcing begins only once the broker's plug-in was seen to exempt this agent's principal. The
     grant outlives restarts and reboots: the agent starts before its broker. It is suspended while the
     plug-in, freshly heard, shows the opposite.
-
-    Args:
-        wanted: the mode that is configured.
-        granted: whether this broker was ever verified (the persisted grant).
-        verified: whether the plug-in's applied state proves it now.
-        contradicted: whether a fresh applied state shows that this agent is not exempt.
-        sentence: why it is or is not verified; ``cause`` is the same as a word.
     """
-    if wanted is Mode.OBSERVE:
-        return Enforcement(Mode.OBSERVE, "observing, as configured")
-    if verified:
-        return Enforcement(Mode.ENFORCE, "enforcing", newly_granted=not granted)
-    if granted and not contradicted:
-        return Enforcement(Mode.ENFORCE, f"enforcing, enforcement unverified: {sentence}", cause)
-    return Enforcement(Mode.OBSERVE, f"observing, enforce is refused: {sentence}", cause)
-
-
-@dataclass(slots=True)
-class Grant:
-    """The cluster that enforcing was granted for, and since when the plug-in shows that we are not exempt."""
 
     cluster_id: str | None
     _contradicted_since_seconds: float | None = None
@@ -61,17 +41,22 @@ class Grant:
     def judge(
         self, wanted: Mode, verification: Verification, news: ClusterNews, now_seconds: float
     ) -> Enforcement:
-        """Decide the mode from what the plug-in shows at this moment of the monotonic clock."""
+        """Decide the mode from the configured one and from what the plug-in shows.
+
+        The time is of the monotonic clock, in seconds.
+        """
         if not (verification.contradicted and news.asked_own_broker):
             self._contradicted_since_seconds = None
         elif self._contradicted_since_seconds is None:
             self._contradicted_since_seconds = now_seconds
         since_seconds = self._contradicted_since_seconds
-        return enforcement(
-            wanted,
-            granted=self.cluster_id is not None and news.cluster_id in (None, self.cluster_id),
-            verified=verification.verified and news.cluster_id is not None,
-            contradicted=since_seconds is not None and now_seconds - since_seconds >= CONTRADICTION_SECONDS,
-            sentence=verification.sentence,
-            cause=verification.cause,
-        )
+        sentence, cause = verification.sentence, verification.cause
+        granted = self.cluster_id is not None and news.cluster_id in (None, self.cluster_id)
+        suspended = since_seconds is not None and now_seconds - since_seconds >= CONTRADICTION_SECONDS
+        if wanted is Mode.OBSERVE:
+            return Enforcement(Mode.OBSERVE, "observing, as configured")
+        if verification.verified and news.cluster_id is not None:
+            return Enforcement(Mode.ENFORCE, "enforcing", newly_granted=not granted)
+        if granted and not suspended:
+            return Enforcement(Mode.ENFORCE, f"enforcing, enforcement unverified: {sentence}", cause)
+        return Enforcement(Mode.OBSERVE, f"observing, enforce is refused: {sentence}", cause)

@@ -13,7 +13,6 @@ from kquota.core.sentences import undetermined_sentence
 from kquota.core.usage import VolumeStatus
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.journal import Entry, MessageId
-from kquota.daemon.own_record import without_throttle_zone
 from kquota.daemon.report import CycleReport
 from kquota.daemon.troubles import Trouble
 
@@ -111,8 +110,9 @@ def _volume_troubles(report: CycleReport) -> Iterator[Trouble]:
             yield Trouble(MessageId.VOLUME_TROUBLE, f"volume {volume.name}", volume.status, sentence)
     for warning in () if report.observation is None else report.observation.warnings:
         yield Trouble(MessageId.VOLUME_TROUBLE, f"volumes: {warning}", "", warning)
-    for own in () if report.own is None else without_throttle_zone(report.own):
-        if own.votes:
+    for own in () if report.own is None else report.own.volumes:
+        bounds = None if own.limits is None else own.limits.bounds(own.capacity_bytes)
+        if bounds and own.votes and own.capacity_bytes > 0 and not bounds.has_throttle_zone:
             sentence = (
                 f"{own.name}: the soft limit is not below the hard one there;"
                 " producers are paused without a throttle"

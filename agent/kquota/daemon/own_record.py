@@ -39,17 +39,6 @@ def own_record(
     )
 
 
-def without_throttle_zone(record: UsageRecord) -> tuple[Volume, ...]:
-    """Return the volumes whose soft limit, being of another type, is not below the hard one."""
-    return tuple(
-        v
-        for v in record.volumes
-        if v.limits is not None
-        and v.capacity_bytes > 0
-        and not v.limits.bounds(v.capacity_bytes).has_throttle_zone
-    )
-
-
 def _volume(observed: VolumeObservation, limits: LimitsSection, rates: Mapping[str, float]) -> Volume:
     rate = rates.get(observed.volume_id)
     own = limits.own(observed.limits_path)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from kquota.applied.state import AppliedState, AppliedUnknown
-from kquota.daemon.clocks import Clocks, Moment
+from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.daemon.clocks import Moment
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.own_record import own_record
 from kquota.daemon.state_writer import StateWriter
+from kquota.host.boot_clock import BootClock
 from kquota.observe.server_properties import read_broker_properties
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
@@ -41,7 +42,7 @@ class Machine:
         self.state_file = AgentStateFile(directory / "state" / "state.json")
         self.states = StateWriter(self.state_file)
         self.published: list[tuple[bytes, bytes]] = []
-        self.clocks = Clocks()
+        self.boot_clock = BootClock()
         self.side = self.start()
 
     def start(self, state: AgentState | None = None) -> LocalSide:
@@ -56,7 +57,7 @@ class Machine:
 
     def say(self, seen_at: Moment, **changes: Any) -> None:
         """Write an applied state, as the plug-in does."""
-        now = self.clocks.now().boot
+        now = Moment.now(self.boot_clock).boot
         seen = {
             "principal": "User:CN=agent",
             "client_ids": ["kquota-7-admin"],
@@ -77,7 +78,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine) -> None:
     machine.side.wait_for_volumes(60)
-    seen = machine.side.observe(machine.clocks.now())
+    seen = machine.side.observe(Moment.now(machine.boot_clock))
     (volume,) = seen.volumes
     assert volume.log_dirs == (str(machine.log_dir),)
     settings = machine.settings
@@ -95,10 +96,10 @@ def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine
 
 def test_volumes_brokers_and_the_grant_are_remembered(machine: Machine) -> None:
     machine.side.wait_for_volumes(60)
-    machine.side.observe(machine.clocks.now())
+    machine.side.observe(Moment.now(machine.boot_clock))
     machine.side.recall(())
-    machine.side.observe(machine.clocks.now())
-    machine.side.remember_grant("c", machine.clocks.now())
+    machine.side.observe(Moment.now(machine.boot_clock))
+    machine.side.remember_grant("c", Moment.now(machine.boot_clock))
     machine.side.remember_brokers(ActiveBrokers("c", (1, 7), START))
     assert machine.states.settle(60)
     state, problem = machine.state_file.load()
@@ -107,7 +108,7 @@ def test_volumes_brokers_and_the_grant_are_remembered(machine: Machine) -> None:
     assert state.granted_for(7) == "c"
     assert state.active_brokers == ActiveBrokers("c", (1, 7), START)
     before = machine.state_file.path.stat().st_mtime_ns
-    machine.side.remember_brokers(ActiveBrokers("c", (1, 7), machine.clocks.now().wall))
+    machine.side.remember_brokers(ActiveBrokers("c", (1, 7), Moment.now(machine.boot_clock).wall))
     assert machine.states.settle(60)
     assert machine.state_file.path.stat().st_mtime_ns == before, "the same brokers are no news"
 
@@ -131,17 +132,17 @@ def test_remembered_volumes_that_can_not_be_read_are_said(machine: Machine) -> N
 
 @pytest.mark.accepts("F32")
 def test_only_what_the_plug_in_saw_since_our_start_proves_that_we_are_exempt(machine: Machine) -> None:
-    earlier = machine.clocks.now()
+    earlier = Moment.now(machine.boot_clock)
     machine.side.close()
     machine.side = machine.start()
     machine.say(earlier)
-    applied, verification = machine.side.applied(machine.clocks.now(), "c")
+    applied, verification = machine.side.applied(Moment.now(machine.boot_clock), "c")
     assert isinstance(applied, AppliedState)
     assert not verification.verified, "that was an earlier agent, perhaps under another name"
     assert verification.contradicted
-    machine.say(machine.clocks.now())
-    assert machine.side.applied(machine.clocks.now(), "c")[1].verified
-    applied, verification = machine.side.applied(machine.clocks.now(), "another cluster")
+    machine.say(Moment.now(machine.boot_clock))
+    assert machine.side.applied(Moment.now(machine.boot_clock), "c")[1].verified
+    applied, verification = machine.side.applied(Moment.now(machine.boot_clock), "another cluster")
     assert isinstance(applied, AppliedUnknown)
     assert (verification.verified, verification.contradicted) == (False, False)
 
@@ -149,12 +150,12 @@ def test_only_what_the_plug_in_saw_since_our_start_proves_that_we_are_exempt(mac
 @pytest.mark.accepts("A28")
 def test_log_dirs_the_plug_in_reports_offline_stay_so_until_it_is_heard_again(machine: Machine) -> None:
     machine.side.wait_for_volumes(60)
-    machine.say(machine.clocks.now(), offline_log_dirs=[str(machine.log_dir)])
-    machine.side.applied(machine.clocks.now(), "c")
-    assert machine.side.observe(machine.clocks.now()).volumes[0].status == "offline"
+    machine.say(Moment.now(machine.boot_clock), offline_log_dirs=[str(machine.log_dir)])
+    machine.side.applied(Moment.now(machine.boot_clock), "c")
+    assert machine.side.observe(Moment.now(machine.boot_clock)).volumes[0].status == "offline"
     machine.settings.applied_file.unlink()
-    machine.side.applied(machine.clocks.now(), "c")
-    assert machine.side.observe(machine.clocks.now()).volumes[0].status == "offline"
-    machine.say(machine.clocks.now())
-    machine.side.applied(machine.clocks.now(), "c")
-    assert machine.side.observe(machine.clocks.now()).volumes[0].status == "ok"
+    machine.side.applied(Moment.now(machine.boot_clock), "c")
+    assert machine.side.observe(Moment.now(machine.boot_clock)).volumes[0].status == "offline"
+    machine.say(Moment.now(machine.boot_clock))
+    machine.side.applied(Moment.now(machine.boot_clock), "c")
+    assert machine.side.observe(Moment.now(machine.boot_clock)).volumes[0].status == "ok"

@@ -6,13 +6,14 @@ import time
 
 import pytest
 
-from kquota.daemon.clocks import Clocks, JumpDetector
+from kquota.daemon.clocks import JumpDetector, Moment
+from kquota.host.boot_clock import BootClock
 from tests.unit.daemon.cycles import moment
 
 
 def test_the_clocks_are_read_together() -> None:
     before = time.monotonic()
-    now = Clocks().now()
+    now = Moment.now(BootClock())
     assert before <= now.monotonic_seconds <= time.monotonic()
     assert abs(now.wall.timestamp() - time.time()) < 5
     assert now.wall.tzinfo is not None

@@ -160,6 +160,8 @@ def test_a_volume_s_trouble_is_told_when_it_begins_changes_and_ends(told: Told) 
 def test_a_volume_without_a_throttle_zone_is_reported(told: Told) -> None:
     percentage = Limit.of(LimitType.MIN_FREE_PERCENTAGE, 5)
     limits = LimitsSection(hard=Limit.of(LimitType.MIN_FREE_BYTES, 10), soft=percentage)
+    never_read = volume(0, "/dev/sdb1", capacity_bytes=None, consumed_bytes=None)
+    told.bench.ports.volumes = (volume(50), never_read)
     told.bench.cycle.configure(settings_with(limits=limits), told.bench.ports)
     (entry,) = [e for e in told.run() if e.message_id is MessageId.CONFIGURATION_WARNING]
     assert entry.sentence.startswith("/dev/sda1: the soft limit is not below the hard one there")

@@ -9,7 +9,7 @@ import pytest
 
 from kquota.core.limits import Limit, LimitType
 from kquota.core.usage import UsageRecord
-from kquota.daemon.own_record import own_record, without_throttle_zone
+from kquota.daemon.own_record import own_record
 from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
 from kquota.observe.observation import VolumeObservation
 from kquota.settings.model import LimitsSection
@@ -107,4 +107,3 @@ def test_a_forced_record_is_due_whatever_it_says() -> None:
 def test_a_failed_volume_without_figures_is_reported_as_such() -> None:
     (reported,) = record(volume(0, capacity_bytes=None, consumed_bytes=None)).volumes
     assert (reported.capacity_bytes, reported.consumed_bytes) == (0, 0)
-    assert without_throttle_zone(record(volume(0, capacity_bytes=None, consumed_bytes=None))) == ()
