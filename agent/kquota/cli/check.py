@@ -11,7 +11,7 @@ import nagiosplugin
 
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption
 from kquota.cli.local_state import local_document, local_notes
-from kquota.core.broken_glass import local_broken_glass
+from kquota.core.sentences import local_broken_glass
 from kquota.observe.server_properties import BrokerPropertiesError, read_broker_properties
 from kquota.settings import SettingsError, load
 

@@ -14,8 +14,7 @@ from kquota.cli.output import fail, print_json
 from kquota.core.decision import FallbackAction, decision_document
 from kquota.core.policy import PolicySettings, Situation
 from kquota.core.policy import decide as decide_by_policy
-from kquota.core.records import MAX_BROKER_ID
-from kquota.core.replay import InvalidReplay, read_events
+from kquota.core.records import MAX_BROKER_ID, InvalidReplay, read_events
 from kquota.core.timestamps import InvalidTimestamp, parse_utc
 from kquota.core.view import ClusterView
 

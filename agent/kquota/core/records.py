@@ -2,11 +2,17 @@
 
 Keys: a broker id as decimal text (usage record), ``hold``, ``quarantine/<id>``, ``maintenance/<id>``.
 An absent value is a tombstone; unknown keys are ignored. No input raises.
+
+``kquota decide`` replays a situation from records in offset order, one JSON object a line; a JSON null is a
+tombstone there, and a text the value as it stood in the topic:
+
+    {"key": "1", "timestamp_ms": 0, "value": {…} | null | "raw text"}
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -16,6 +22,7 @@ from kquota.core.timestamps import InvalidTimestamp, format_utc, from_epoch_ms, 
 from kquota.core.usage import UsageRecord, parse_usage
 from kquota.core.usage_fields import MalformedRecord
 
+_MAX_LINE_BYTES = 8 * 1024 * 1024
 RawValue = bytes | str | ParsedJson
 MAX_BROKER_ID = 2**31 - 1
 HOLD_KEY = "hold"
@@ -199,3 +206,33 @@ def _note(document: dict[str, object]) -> Note:
             raise MalformedRecord(f"{key}: must be a text of at most {MAX_TEXT} characters")
         texts.append(printable(text))
     return Note(until, texts[0], texts[1])
+
+
+class InvalidReplay(ValueError):
+    """A line of the file that is no record; the text names the line."""
+
+
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """Yield the event of each line; empty lines are skipped.
+
+    Raises:
+        InvalidReplay: a line that is not of the form above.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield read_event(*_record(number, line))
+
+
+def _record(number: int, line: str) -> tuple[str, str | ParsedJson | None, int | None]:
+    try:
+        entry = parse_json(line, _MAX_LINE_BYTES)
+    except InvalidJson as error:
+        raise InvalidReplay(f"line {number}: not JSON: {error}") from None
+    if not isinstance(entry, dict) or "value" not in entry or not isinstance(entry.get("key"), str):
+        raise InvalidReplay(f'line {number}: must be an object with "key" (a text) and "value"')
+    value, appended_ms = entry["value"], entry.get("timestamp_ms")
+    return (
+        entry["key"],
+        value if value is None or isinstance(value, str) else ParsedJson(value),
+        appended_ms if type(appended_ms) is int else None,
+    )

@@ -1,12 +1,30 @@
-"""The sentences of a decision: the same words in the journal, the status, the metrics and the CLI."""
+"""The sentences of a decision: the same words in the journal, the status, the metrics and the CLI.
+
+They name its causes, its end (``kquota explain``), and brokers that observe although it is to be enforced.
+"""
 
 from __future__ import annotations
 
-from kquota.core.decision import Cause, Decision, Reason, State, Undetermined, UndeterminedCause
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from kquota.core.decision import Cause, Decision, Mode, Reason, State, Undetermined, UndeterminedCause
+from kquota.core.limits import Bounds
 from kquota.core.ranking import volumes_of
 from kquota.core.records import Hold
 from kquota.core.timestamps import format_utc
 
+_MOST_NAMED = 5
+_CLOCK_IS_RIGHT = "the clock of broker {}'s host is right again: repair its time synchronization"
+# If the agent reports, restarting it will not help.
+_REPORTING: Mapping[UndeterminedCause, str] = {
+    UndeterminedCause.CLOCK: _CLOCK_IS_RIGHT,
+    UndeterminedCause.FUTURE: _CLOCK_IS_RIGHT,
+    UndeterminedCause.FAILED: "all volumes of broker {} can be read again: replace the disk, or mount it",
+    UndeterminedCause.INVALID_LIMIT: "the limits of broker {} can be used again: kquota config check there",
+}
+_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _BROKER_CAUSES = {
     UndeterminedCause.MISSING: "it has never reported",
     UndeterminedCause.STALE: "its last report is too old",
@@ -103,3 +121,109 @@ def _undetermined(entries: tuple[Undetermined, ...]) -> str:
     text = undetermined_sentence(entries[0])
     more = len(entries) - 1
     return text + (f" and {more} more" if more else "")
+
+
+def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]], release_margin: Fraction) -> str:
+    """Return one sentence that names what would end the THROTTLE or PAUSE.
+
+    Args:
+        decision: the decision to explain.
+        brokers: the ``brokers`` of the status document it was decided from.
+        release_margin: headroom (0..1) above which a latch is released. It is not part of a broker's record;
+            all agents of a cluster are meant to have the same.
+    """
+    if not decision.reasons:
+        return "Producers have the quotas they always had; there is nothing to end."
+    first = decision.reasons[0]
+    if first.cause is Cause.HOLD:
+        return "It ends at that time, or at once with: kquota hold release."
+    if first.cause is Cause.FALLBACK:
+        return _what_ends_fallback(first, decision.undetermined)
+    volume = f"volume {first.volume} of broker {first.broker_id}"
+    means = "delete data, shorten retention, or move replicas away"
+    if first.headroom > 0:
+        return f"It ends when {volume} is back at its soft limit{_to_free(first, brokers, None)}: {means}."
+    free = _to_free(first, brokers, release_margin)
+    return f"Producers flow again when {volume} is back above the release margin{free}: {means}."
+
+
+def _what_ends_fallback(reason: Reason, undetermined: Sequence[Undetermined]) -> str:
+    causes = {entry.cause for entry in undetermined if entry.broker_id == reason.broker_id}
+    if UndeterminedCause.TOPIC_REFUSED in causes:
+        return "It ends when the usage topic is repaired: the agent's journal names the defect."
+    for cause, end in _REPORTING.items():
+        if cause in causes:
+            return f"It ends when {end.format(reason.broker_id)}."
+    if reason.broker_id is None:
+        return "It ends when this agent can read the usage topic and the list of brokers again."
+    return (
+        f"It ends when the agent of broker {reason.broker_id} reports again (systemctl status kquota-agent"
+        f" there); if that broker is gone for good: kquota decommission {reason.broker_id}."
+    )
+
+
+def _to_free(reason: Reason, brokers: Sequence[Mapping[str, Any]], release_margin: Fraction | None) -> str:
+    """Return how much to free until a latch is released; without a margin, until the soft limit."""
+    for broker in brokers:
+        for volume in broker["volumes"]:
+            known = volume["soft_bytes"] is not None
+            if broker["broker_id"] == reason.broker_id and volume["volume"] == reason.volume and known:
+                soft, hard = Fraction(volume["soft_bytes"]), Fraction(volume["hard_bytes"])
+                bounds = Bounds(soft, hard, volume["capacity_bytes"])
+                aim = soft if release_margin is None else bounds.released_below_bytes(release_margin)
+                return f" (about {_amount(max(volume['consumed_bytes'] - float(aim), 0))} to free)"
+    return ""
+
+
+def _amount(size_bytes: float) -> str:
+    for unit_bytes, unit in _UNITS:
+        if size_bytes >= unit_bytes:
+            return f"{size_bytes / unit_bytes:.3g} {unit}"
+    return f"{size_bytes:.0f} bytes"
+
+
+def broken_glass_sentence(broker_ids: Iterable[int]) -> str | None:
+    """Return the brokers that hold no producer although enforcing is decided; None if there are none.
+
+    The same words in the status, in ``kquota explain``, in ``kquota check`` and in the journal.
+    """
+    ids = [str(broker_id) for broker_id in broker_ids]
+    if not ids:
+        return None
+    more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+    who = f"Broker {ids[0]} holds" if len(ids) == 1 else f"Brokers {', '.join(ids[:_MOST_NAMED])}{more} hold"
+    return (
+        f"{who} no producer although enforcing is decided: mode observe is in force there"
+        " (kquota.mode of the broker, or mode of its agent)."
+    )
+
+
+def observing_brokers(brokers: Sequence[Mapping[str, Any]], local: Mapping[str, Any]) -> list[int]:
+    """Return the active brokers that observe, by id, where enforcing is decided.
+
+    Enforcing is decided if this host's agent enforces under a running lease, or some broker enforces. No
+    better source exists: a record has the mode in force at its broker, not the decision of its agent.
+
+    Args:
+        brokers: the ``brokers`` of a status document.
+        local: the contents of the files on this host; they are newer than the record of this host's broker.
+    """
+    modes = {broker["broker_id"]: broker["mode"] for broker in brokers if broker["active"] is not False}
+    if local["applied"] is not None:
+        modes[local["broker_id"]] = local["applied"]["mode"]
+    if not decides_to_enforce(local) and Mode.ENFORCE not in modes.values():
+        return []
+    return sorted(broker_id for broker_id, mode in modes.items() if mode == Mode.OBSERVE)
+
+
+def decides_to_enforce(local: Mapping[str, Any]) -> bool:
+    """Return whether this host's decision is to be enforced, and its lease runs."""
+    decision = local["decision"]
+    return decision is not None and decision["mode"] == Mode.ENFORCE and bool(local["lease_seconds_left"])
+
+
+def local_broken_glass(local: Mapping[str, Any]) -> str | None:
+    """Return the sentence for the broker on this host alone; None where its glass is whole or not known."""
+    applied = local["applied"]
+    observes = applied is not None and applied["mode"] == Mode.OBSERVE
+    return broken_glass_sentence([local["broker_id"]] if observes and decides_to_enforce(local) else [])

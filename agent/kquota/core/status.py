@@ -6,10 +6,9 @@ from datetime import datetime
 from fractions import Fraction
 
 from kquota.core.decision import Decision, Mode, decision_document, written_factor
-from kquota.core.explanation import what_ends_it
 from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
-from kquota.core.sentences import decision_sentence
+from kquota.core.sentences import decision_sentence, what_ends_it
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, NoRecord

@@ -28,7 +28,8 @@ Publish = Callable[[bytes, bytes], None]
 class LocalSide:
     """The edges of a cycle on this machine (the ``Ports`` of :mod:`kquota.daemon.cycle`).
 
-    ``problems`` are sentences about remembered values that can't be used, by subject.
+    ``state`` is remembered across restarts. ``problems`` are sentences about remembered values that can't be
+    used, by subject.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class LocalSide:
         self.problems: dict[str, str] = {}
         self._settings = settings
         self._properties = properties
-        self._states, self._state = states, state
+        self._states, self.state = states, state
         self._publish = publish
         self._client_id_prefix = client_id_prefix
         self._started = BootClock().now()
@@ -82,8 +83,8 @@ class LocalSide:
         observation = self._volumes.observe()
         remembered = remembered_to_json(self._volumes.remembered)
         bound = {path: list(ids) for path, ids in self._volumes.bound.items()}
-        if (remembered, bound) != (self._state.remembered_volumes, self._state.bound_limits):
-            self._remember(replace(self._state, remembered_volumes=remembered, bound_limits=bound))
+        if (remembered, bound) != (self.state.remembered_volumes, self.state.bound_limits):
+            self._remember(replace(self.state, remembered_volumes=remembered, bound_limits=bound))
         return with_offline(observation, self.offline_log_dirs)
 
     def recall(self, volumes: Iterable[Volume]) -> None:
@@ -115,37 +116,28 @@ class LocalSide:
         )
         if isinstance(applied, AppliedState):
             self.offline_log_dirs = applied.offline_log_dirs
-        return applied, verify(self._seen_since_start(applied), self._client_id_prefix, moment.boot)
-
-    def _seen_since_start(self, applied: AppliedState | AppliedUnknown) -> AppliedState | AppliedUnknown:
-        """Leave out whom the plug-in saw before we began: an earlier agent may have had another principal."""
-        if isinstance(applied, AppliedUnknown):
-            return applied
-        since_ms = self._started.uptime_ms
-        seen = tuple(entry for entry in applied.exempt if entry.last_seen_uptime_ms >= since_ms)
-        return replace(applied, exempt=seen)
+            # those seen before we began may have been an earlier agent's, with another principal
+            since_ms = self._started.uptime_ms
+            seen = tuple(entry for entry in applied.exempt if entry.last_seen_uptime_ms >= since_ms)
+            return applied, verify(replace(applied, exempt=seen), self._client_id_prefix, moment.boot)
+        return applied, verify(applied, self._client_id_prefix, moment.boot)
 
     def remember_grant(self, cluster_id: str, moment: Moment) -> None:
         """Persist that this broker was seen to exempt us."""
-        self._remember(self._state.with_grant(cluster_id, self._properties.node_id, moment.wall))
+        self._remember(self.state.with_grant(cluster_id, self._properties.node_id, moment.wall))
 
     def remember_brokers(self, brokers: ActiveBrokers) -> None:
         """Persist the active brokers where they changed."""
-        known = self._state.active_brokers
+        known = self.state.active_brokers
         if known is None or (known.cluster_id, known.broker_ids) != (brokers.cluster_id, brokers.broker_ids):
-            self._remember(replace(self._state, active_brokers=brokers))
-
-    @property
-    def state(self) -> AgentState:
-        """The state that is remembered across restarts."""
-        return self._state
+            self._remember(replace(self.state, active_brokers=brokers))
 
     def close(self) -> None:
         """End the sampling."""
         self._volumes.close()
 
     def _remember(self, state: AgentState) -> None:
-        self._state = state
+        self.state = state
         self._states.save(state)
 
 

@@ -6,10 +6,9 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kquota.applied.state import AppliedState, AppliedUnknown
-from kquota.core.broken_glass import broken_glass_sentence
+from kquota.apply.applied_state import AppliedState, AppliedUnknown
 from kquota.core.decision import Decision, Mode, State
-from kquota.core.sentences import undetermined_sentence
+from kquota.core.sentences import broken_glass_sentence, undetermined_sentence
 from kquota.core.usage import VolumeStatus
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.journal import Entry, MessageId
@@ -40,14 +39,17 @@ class Narrator:
             yield Trouble(MessageId.UNDETERMINED, f"state {broker}", entry.cause, sentence, broker, fields)
         if report.write_error is not None:
             yield Trouble(MessageId.DECISION_NOT_WRITTEN, "write", "", report.write_error)
-        if (glass := self._broken_glass(report)) is not None:
+        applied, enforces = report.applied, report.enforcement.mode is Mode.ENFORCE
+        # A report a second: the mode in force follows the decision later, the broker's own does not.
+        observes = isinstance(applied, AppliedState) and applied.broker_mode is Mode.OBSERVE
+        holds_no_producer = [self.broker_id] if decision is not None and enforces and observes else []
+        if (glass := broken_glass_sentence(holds_no_producer)) is not None:
             yield Trouble(MessageId.MODE_CHANGED, "glass", "", glass, own_broker)
         if (rival := report.fold.rival_instance) is not None:
             sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
             yield Trouble(MessageId.RIVAL_AGENT, "rival", rival, sentence, own_broker)
         yield from _volume_troubles(report)
-        if isinstance(report.applied, AppliedUnknown):
-            applied = report.applied
+        if isinstance(applied, AppliedUnknown):
             yield Trouble(MessageId.APPLIED_UNKNOWN, "applied", applied.cause, applied.reason)
 
     def _transition(self, report: CycleReport) -> list[Entry]:
@@ -72,16 +74,6 @@ class Narrator:
             return []
         level = logging.WARNING if now.cause else logging.INFO
         return [Entry(level, f"mode: {now.sentence}", MessageId.MODE_CHANGED)]
-
-    def _broken_glass(self, report: CycleReport) -> str | None:
-        """Return the message about a broker whose own mode keeps it from applying the decision.
-
-        The plug-in reports once a second: the mode in force follows the decision later, the broker's own not.
-        """
-        applied = report.applied
-        decided = report.decision is not None and report.enforcement.mode is Mode.ENFORCE
-        observes = isinstance(applied, AppliedState) and applied.broker_mode is Mode.OBSERVE
-        return broken_glass_sentence([self.broker_id] if decided and observes else [])
 
 
 def _fields(report: CycleReport) -> Mapping[str, str]:

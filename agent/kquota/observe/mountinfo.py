@@ -40,10 +40,8 @@ class Mount:
     @property
     def fault(self) -> str | None:
         """Why this file system takes no writes, or None."""
-        for option, reason in _SUPER_OPTION_FAULTS.items():
-            if option in self.super_options:
-                return reason
-        return None
+        faults = _SUPER_OPTION_FAULTS.items()
+        return next((reason for option, reason in faults if option in self.super_options), None)
 
 
 @dataclass(frozen=True, slots=True)

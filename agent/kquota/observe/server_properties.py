@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -44,14 +44,7 @@ class BrokerProperties:
     log_dirs: tuple[Path, ...]
     metadata_log_dir: Path | None
     process_roles: tuple[str, ...]
-    raw: Mapping[str, str]
-
-    def __repr__(self) -> str:
-        """Leave ``raw`` out: it may hold passwords."""
-        return (
-            f"BrokerProperties(path={self.path!s}, node_id={self.node_id}, log_dirs={self.log_dirs}, "
-            f"metadata_log_dir={self.metadata_log_dir}, process_roles={self.process_roles})"
-        )
+    raw: Mapping[str, str] = field(repr=False)
 
     @property
     def directories(self) -> tuple[Path, ...]:

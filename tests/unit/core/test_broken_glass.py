@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kquota.core.broken_glass import broken_glass_sentence, local_broken_glass, observing_brokers
+from kquota.core.sentences import broken_glass_sentence, local_broken_glass, observing_brokers
 
 pytestmark = pytest.mark.accepts("G22")
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kquota.core.decision import FallbackAction, UndeterminedCause
-from kquota.core.explanation import what_ends_it
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
+from kquota.core.sentences import what_ends_it
 from kquota.core.status import status_document
 from kquota.core.strict_json import ParsedJson
 from kquota.core.timestamps import format_utc

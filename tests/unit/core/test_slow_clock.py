@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from kquota.core.decision import Decision, FallbackAction, decision_document
 from kquota.core.decision_reading import read_decision_document
-from kquota.core.explanation import what_ends_it
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.replay import read_events
-from kquota.core.sentences import decision_sentence
+from kquota.core.records import read_events
+from kquota.core.sentences import decision_sentence, what_ends_it
 from kquota.core.view import ClusterView
 from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, causes, free, usage
 

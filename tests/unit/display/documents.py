@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from kquota.core.broken_glass import broken_glass_sentence, observing_brokers
 from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.sentences import broken_glass_sentence, observing_brokers
 from kquota.core.status import status_document
 from tests.unit.core.situations import NOW, STALENESS, fold, free, order, usage
 
