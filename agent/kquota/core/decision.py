@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
 
-from kquota.core.records import Hold
+from kquota.core.records import Hold, Note
 from kquota.core.timestamps import format_utc
 
 SCHEMA_VERSION = 1
@@ -201,10 +201,9 @@ def decision_document(
 def _hold_document(hold: Hold | None) -> Mapping[str, object] | None:
     if hold is None:
         return None
-    note = hold.note
-    return {
-        "action": hold.action.value,
-        "until": format_utc(note.until),
-        "reason": note.reason,
-        "actor": note.actor,
-    }
+    return {"action": hold.action.value, **note_document(hold.note)}
+
+
+def note_document(note: Note) -> dict[str, object]:
+    """Return the JSON form of an order's note in files of ours; records have keys of another spelling."""
+    return {"until": format_utc(note.until), "reason": note.reason, "actor": note.actor}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from fractions import Fraction
 
-from kquota.core.decision import Decision, Mode, decision_document, written_factor
+from kquota.core.decision import Decision, Mode, decision_document, note_document, written_factor
 from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
 from kquota.core.sentences import decision_sentence, what_ends_it
@@ -103,6 +103,4 @@ def _rounded(seconds: float | None) -> float | None:
 
 
 def _note(note: Note | None) -> dict[str, object] | None:
-    if note is None:
-        return None
-    return {"until": format_utc(note.until), "reason": note.reason, "actor": note.actor}
+    return None if note is None else note_document(note)

@@ -36,7 +36,7 @@ from kquota.core.records import (
 )
 from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import ClusterView, FoldResult, NoRecord, excess_sentence, foreign_sentence
+from kquota.core.view import FoldResult, NoRecord, excess_sentence, foreign_sentence
 from kquota.daemon.clocks import Moment
 from kquota.daemon.enforcement import Enforcement, Grant
 from kquota.daemon.orders import order_news
@@ -207,8 +207,13 @@ class Cycle:
             self._schedule.published(own, state, moment.monotonic_seconds)
 
     def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> Folded:
-        fold, view = Folded(), self._view_being_read(news)
-        for arrival, event in self._read(arrivals, view, moment):
+        fold = Folded()
+        if news.rereadings != self._rereadings:
+            self._rereadings = news.rereadings
+            self._read_again()
+        # Only the cluster's own answer counts: a remembered one may be another cluster's.
+        self._reading.know(None if news.active_brokers is None else news.cluster_id, self._membership.active)
+        for arrival, event in self._read(arrivals, moment):
             if event is None:
                 fold.results[FoldResult.SUPERSEDED.value] += 1
                 continue
@@ -252,28 +257,18 @@ class Cycle:
             )
         self._joining = self._membership.joining(moment.wall, joined)
 
-    def _view_being_read(self, news: ClusterNews) -> ClusterView:
-        if news.rereadings != self._rereadings:
-            self._rereadings = news.rereadings
-            self._read_again()
-        # Only the cluster's own answer counts: a remembered one may be another cluster's.
-        self._reading.know(None if news.active_brokers is None else news.cluster_id, self._membership.active)
-        return self._reading.target
-
     def _read_again(self) -> None:
         """Read the topic from its beginning; our own last record may be gone, so another follows at once."""
         self._reading.begin_again(same_topic=True)
         self._was_caught_up = False
         self._schedule.force()
 
-    def _read(
-        self, arrivals: Sequence[Arrival], view: ClusterView, moment: Moment
-    ) -> Iterable[tuple[Arrival, Event | None]]:
+    def _read(self, arrivals: Sequence[Arrival], moment: Moment) -> Iterable[tuple[Arrival, Event | None]]:
         """Read records; of a backlog only what still counts."""
         if self._was_caught_up:
             return ((one, read_event(one.key, one.value, one.timestamp_ms)) for one in arrivals)
         backlog = [(one.key, one.value, one.timestamp_ms) for one in arrivals]
-        return zip(arrivals, read_backlog(backlog, view, moment.wall), strict=True)
+        return zip(arrivals, read_backlog(backlog, self._reading.target, moment.wall), strict=True)
 
     def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
         settings, view = self._settings, self._reading.view

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kquota.applied.state import AppliedState
@@ -28,6 +29,22 @@ class _Watched:
     growing: bool = False
     question: TopicGrowthQuestion | None = None
     topics: TopicGrowth | None = None
+
+    def ask(self, log_dirs: Iterable[str]) -> None:
+        """Ask which topics grow, or take the answer."""
+        if self.topics is None and self.question is None:
+            try:
+                self.question = TopicGrowthQuestion(log_dirs)
+            except OSError as error:
+                self.topics = TopicGrowth(problem=f"no process can be started: {error.strerror}")
+        elif self.question is not None and (answer := self.question.answer()) is not None:
+            self.question, self.topics = None, answer
+
+    def forget(self) -> None:
+        """Ask no more."""
+        if self.question is not None:
+            self.question.close()
+        self.question = self.topics = None
 
 
 @dataclass(slots=True)
@@ -62,8 +79,7 @@ class PauseGrowth:
     def close(self) -> None:
         """Forget the observations, and ask no more."""
         for watched in self._volumes.values():
-            if watched.question is not None:
-                watched.question.close()
+            watched.forget()
         self._volumes.clear()
         self._paused_since_seconds = None
 
@@ -79,9 +95,9 @@ class PauseGrowth:
         # With too few observations, as after a time without any, there is no rate.
         watched.growing = span_seconds >= _LEAST_SPAN_SECONDS and grown_bytes >= least_bytes
         if not watched.growing:
-            self._ask_no_more(watched)
+            watched.forget()
             return None
-        self._ask(watched, volume)
+        watched.ask(volume.log_dirs)
         rate = grown_bytes / span_seconds
         left_bytes = (volume.capacity_bytes or 0) - consumed_bytes
         topics = "its topics are being looked at" if watched.topics is None else str(watched.topics)
@@ -90,24 +106,6 @@ class PauseGrowth:
             f" by {rate / 1e6:.1f} MB/s: full in {left_bytes / rate / 3600:.1f} h at that rate;"
             f" {topics}; throttle or cancel the reassignment or replication behind it"
         )
-
-    @staticmethod
-    def _ask(watched: _Watched, volume: VolumeObservation) -> None:
-        if watched.topics is not None:
-            return
-        if watched.question is None:
-            try:
-                watched.question = TopicGrowthQuestion(volume.log_dirs)
-            except OSError as error:
-                watched.topics = TopicGrowth(problem=f"no process can be started: {error.strerror}")
-        elif (answer := watched.question.answer()) is not None:
-            watched.question, watched.topics = None, answer
-
-    @staticmethod
-    def _ask_no_more(watched: _Watched) -> None:
-        if watched.question is not None:
-            watched.question.close()
-        watched.question = watched.topics = None
 
 
 def _paused(report: CycleReport) -> bool:

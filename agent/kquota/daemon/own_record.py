@@ -27,8 +27,9 @@ def own_record(
 
     ``fill_rates`` are bytes per second by volume id, of the volumes whose rate is known.
     """
-    rates = fill_rates or {}
-    volumes = latch_volumes(previous, (_volume(v, limits, rates) for v in observed), release_margin)
+    volumes = latch_volumes(
+        previous, (_volume(v, limits, fill_rates or {}) for v in observed), release_margin
+    )
     return UsageRecord(
         snapshot_at=snapshot_at,
         volumes=volumes,

@@ -95,7 +95,7 @@ class _Reading:
     def broker_properties(self) -> BrokerProperties:
         roles = self._roles()
         log_dirs_key = "log.dirs" if "log.dirs" in self.raw else "log.dir"
-        log_dirs = self._directories(log_dirs_key, self._text(log_dirs_key) or "", DEFAULT_LOG_DIR)
+        log_dirs = self._directories(log_dirs_key)
         metadata_text = self._text("metadata.log.dir")
         metadata = log_dirs[0]
         if metadata_text is not None:
@@ -145,9 +145,9 @@ class _Reading:
             raise self._error("broker.id", str(ids["broker.id"]), f"differs from node.id ({ids['node.id']})")
         return next(iter(ids.values()))
 
-    def _directories(self, key: str, text: str, default: str) -> tuple[Path, ...]:
-        if key not in self.raw:
-            text = default
+    def _directories(self, key: str) -> tuple[Path, ...]:
+        text = self._text(key) if key in self.raw else DEFAULT_LOG_DIR
+        assert text is not None
         directories: list[Path] = []
         for entry in re.split(r"\s*,\s*", text):
             directory = self._directory(key, entry, text)

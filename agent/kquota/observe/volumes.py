@@ -94,11 +94,9 @@ def resolve(
         mount, expected = mount_by_dir.get(log_dir), remembered.get(log_dir)
         if mount is None:
             identity = expected or _presumed_identity(log_dir, mounts, identities)
-            volume = volumes.setdefault(identity.volume_id, _Volume(identity))
-            volume.failures.append(Failure(log_dir, f"{log_dir}: {failure_by_dir[log_dir]}"))
+            failure = f"{log_dir}: {failure_by_dir[log_dir]}"
         elif expected is not None and not _is_expected(expected, mount, identities[mount.device], mounts):
-            volume = volumes.setdefault(expected.volume_id, _Volume(expected))
-            volume.failures.append(Failure(log_dir, _gone(log_dir, expected, mount, identities, mounts)))
+            identity, failure = expected, _gone(log_dir, expected, mount, identities, mounts)
         elif (
             expected is None
             and not accept
@@ -106,9 +104,7 @@ def resolve(
             and looks[log_dir].formatted is False
             and mounts.is_root(mount)
         ):
-            identity = _unseen(log_dir)
-            volume = volumes.setdefault(identity.volume_id, _Volume(identity))
-            volume.failures.append(Failure(log_dir, _unformatted(log_dir)))
+            identity, failure = _unseen(log_dir), _unformatted(log_dir)
         else:
             identity = identities[mount.device]
             volume = volumes.setdefault(identity.volume_id, _Volume(identity))
@@ -117,6 +113,10 @@ def resolve(
             _take_look(volume, looks[log_dir], mount, warnings)
             if mounts.is_root(mount):
                 warnings.append(f"{log_dir} is on the root file system: a full log dir there stops the host")
+            volume.log_dirs.append(log_dir)
+            continue
+        volume = volumes.setdefault(identity.volume_id, _Volume(identity))
+        volume.failures.append(Failure(log_dir, failure))
         volume.log_dirs.append(log_dir)
 
     observed, figures = [], {}
