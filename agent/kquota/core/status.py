@@ -91,15 +91,11 @@ def _volume(volume: Volume) -> dict[str, object]:
         "soft_bytes": None if bounds is None else int(bounds.soft_bytes),
         "hard_bytes": None if bounds is None else int(bounds.hard_bytes),
         "fill_bytes_per_second": volume.fill_bytes_per_second,
-        "seconds_to_soft": _rounded(seconds_to_soft),
-        "seconds_to_hard": _rounded(seconds_to_hard),
+        "seconds_to_soft": None if seconds_to_soft is None else round(seconds_to_soft, 1),
+        "seconds_to_hard": None if seconds_to_hard is None else round(seconds_to_hard, 1),
         "headroom": None if headroom is None else written_factor(headroom),
         "limits_problem": volume.limits_problem,
     }
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 1)
 
 
 def _note(note: Note | None) -> dict[str, object] | None:

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kquota.daemon.clocks import JumpDetector, Moment
 from kquota.daemon.cycle import Cycle
+from kquota.daemon.cycle_messages import CycleMessages
 from kquota.daemon.growth import PauseGrowth
 from kquota.daemon.history import HistoryRecorder
+from kquota.daemon.inputs import JumpDetector, Moment
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.metrics import AgentMetrics
-from kquota.daemon.narrator import Narrator
 from kquota.daemon.report import CycleReport
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.troubles import Trouble, TroubleTable
@@ -56,7 +56,7 @@ class Agent:
         self._states = StateWriter(self._state_file)
         state, self._state_problem = self._state_file.load()
         self.broker_id = _broker_id(settings, properties)
-        self._narrator = Narrator(self.broker_id)
+        self._messages = CycleMessages(self.broker_id)
         self._growth = PauseGrowth(self.broker_id)
         self._troubles = TroubleTable()
         self._connect(settings, properties, state)
@@ -112,8 +112,8 @@ class Agent:
             self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
         self._remember_brokers(report)
         growing = self._growth.look(report)
-        standing = [*self._narrator.troubles(report), *growing.values(), *self._troubles_around()]
-        entries = [*self._narrator.changes(report), *self._events_around(moment)]
+        standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles()]
+        entries = [*self._messages.changes(report), *self._edge_entries(moment)]
         entries += self._troubles.follow(standing, moment.monotonic_seconds)
         self._metrics.show(report, frozenset(growing))
         self._last_cycle_seconds = time.monotonic() - started_seconds
@@ -168,7 +168,7 @@ class Agent:
         self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
         self._metrics.present.identity = str(self.broker_id), cluster_id
 
-    def _troubles_around(self) -> Iterator[Trouble]:
+    def _edge_troubles(self) -> Iterator[Trouble]:
         """Yield the troubles at the edges, outside the cycle itself."""
         kafka = self._kafka
         yield from kafka.knowledge.standing()
@@ -184,7 +184,7 @@ class Agent:
             if problem:
                 yield Trouble(MessageId.STATE_FILE_BROKEN, f"state file: {what}", "", problem)
 
-    def _events_around(self, moment: Moment) -> Iterator[Entry]:
+    def _edge_entries(self, moment: Moment) -> Iterator[Entry]:
         """Yield what happened at the edges, and show in the metrics how they are."""
         knowledge = self._kafka.knowledge
         usage, history = self._kafka.usage.state(), self._kafka.history.state()

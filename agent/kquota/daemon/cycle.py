@@ -2,7 +2,7 @@
 
 The plug-in applies the file that a cycle writes, and the next cycle observes what was applied.
 This is the whole agent between its edges: it owns the state that lasts from cycle to cycle (view,
-membership, latches, schedules), and reaches Kafka, the volumes and the files only through ``Ports``.
+membership, latches, schedules), and reaches Kafka, the volumes and the files only through its local side.
 It never sleeps and never waits.
 """
 
@@ -37,11 +37,11 @@ from kquota.core.records import (
 from kquota.core.sentences import decision_sentence
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import FoldResult, NoRecord, excess_sentence, foreign_sentence
-from kquota.daemon.clocks import Moment
 from kquota.daemon.enforcement import Enforcement, Grant
+from kquota.daemon.inputs import Arrival, ClusterNews, Moment
+from kquota.daemon.local_side import LocalSide
 from kquota.daemon.orders import order_news
 from kquota.daemon.own_record import own_record
-from kquota.daemon.ports import Arrival, ClusterNews, Ports
 from kquota.daemon.publication import PublicationSchedule, RivalWatch, regular_interval_seconds
 from kquota.daemon.report import CycleReport, Folded
 from kquota.observe.observation import Observation
@@ -63,7 +63,7 @@ APPLIED_SECONDS = 1.0
 class _Observed:
     """The input of a cycle from this host: volumes, our record of them, and the state that is applied."""
 
-    volumes: Observation | None
+    volumes: Observation
     own: UsageRecord | None
     applied: AppliedState | AppliedUnknown
     verification: Verification
@@ -79,7 +79,7 @@ class Cycle:
         self,
         settings: Settings,
         broker_id: int,
-        ports: Ports,
+        local: LocalSide,
         started: Moment,
         *,
         granted_for: str | None = None,
@@ -94,7 +94,7 @@ class Cycle:
         self._membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self._schedule = PublicationSchedule(settings.interval_seconds)
         self._settings, self._broker_id = settings, broker_id
-        self._ports = ports
+        self._local = local
         self._started = started
         self._grant = Grant(granted_for)
         self._covered_until_uptime_ms = covered_until_uptime_ms
@@ -115,9 +115,9 @@ class Cycle:
         self._rival = RivalWatch()
         self._joining: frozenset[int] = frozenset()
 
-    def configure(self, settings: Settings, ports: Ports) -> None:
+    def configure(self, settings: Settings, local: LocalSide) -> None:
         """Continue with other settings; the knowledge about the cluster stays."""
-        self._settings, self._ports = settings, ports
+        self._settings, self._local = settings, local
         self._recalled = False
         self._reading.view.future_tolerance = timedelta(seconds=settings.future_tolerance_seconds)
         self._read_again()
@@ -161,9 +161,9 @@ class Cycle:
             self._recall(moment)
         now = moment.monotonic_seconds
         if self._applied is None or now - self._applied_at_seconds >= APPLIED_SECONDS:
-            self._applied, self._applied_at_seconds = self._ports.applied(moment, news.cluster_id), now
-        observation = self._ports.observe(moment)
-        if observation is None or not observation.volumes:
+            self._applied, self._applied_at_seconds = self._local.applied(moment, news.cluster_id), now
+        observation = self._local.observe()
+        if not observation.volumes:
             return _Observed(observation, None, *self._applied)
         own = own_record(
             observation.volumes,
@@ -182,10 +182,10 @@ class Cycle:
         """Take back from our last record on the topic the latches and what else was known then."""
         record = self._reading.view.record_of(self._broker_id, moment.wall)
         if isinstance(record, NoRecord):
-            self._ports.recall(())
+            self._local.recall(())
             return
         self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
-        self._ports.recall(record.volumes)
+        self._local.recall(record.volumes)
         self._membership.recall(record.joined, moment.wall)
         if record.instance_id != self.instance_id:
             self._rival.precede(record, moment.monotonic_seconds)
@@ -203,7 +203,7 @@ class Cycle:
         if self._schedule.due(own, state, moment.monotonic_seconds):
             self._usage_sequence += 1
             document = None if known is None else known.to_usage_document()
-            self._ports.publish(replace(own, sequence=self._usage_sequence), document)
+            self._local.publish(replace(own, sequence=self._usage_sequence), document)
             self._schedule.published(own, state, moment.monotonic_seconds)
 
     def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> Folded:
@@ -310,7 +310,7 @@ class Cycle:
         enforced = self._grant.judge(self._settings.mode, verification, news, moment.monotonic_seconds)
         if enforced.newly_granted and news.cluster_id is not None:
             self._grant.cluster_id = news.cluster_id
-            self._ports.remember_grant(news.cluster_id, moment)
+            self._local.remember_grant(news.cluster_id, moment)
         return enforced
 
     def _write(
@@ -343,7 +343,7 @@ class Cycle:
             mode=enforced.mode,
             lease=lease,
         )
-        error = self._ports.write(document)
+        error = self._local.write(document)
         if error is not None:
             # It may have got as far as the file: the next cycle writes, whatever it decides.
             self._written = None

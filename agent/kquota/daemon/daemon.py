@@ -81,14 +81,14 @@ class _Daemon:
         with self._signals():
             agent = self._start()
             sentence = f"kquota {kquota.__version__} started for broker {agent.broker_id}"
-            self._tell(MessageId.STARTED, sentence)
+            self._log(MessageId.STARTED, sentence)
             try:
                 return self._loop(agent)
             finally:
                 self._notifier.stopping("the agent stops; its last decision holds until the lease ends")
                 agent.close()
                 self._stop_serving()
-                self._tell(MessageId.STOPPING, "stopped; the last decision holds until its lease ends")
+                self._log(MessageId.STOPPING, "stopped; the last decision holds until its lease ends")
 
     def _loop(self, agent: Agent) -> int:
         failed_cycles = 0
@@ -149,14 +149,14 @@ class _Daemon:
             settings.log.level, broker_id=agent.broker_id, secrets=settings.secret_values()
         )
         for warning in settings.warnings():
-            self._tell(MessageId.CONFIGURATION_WARNING, warning)
+            self._log(MessageId.CONFIGURATION_WARNING, warning)
 
     def _refuse(self, error: Exception, outcome: str) -> None:
         """Return the problems of the present configuration, and the one that applies instead."""
         self._metrics.reload_failures.inc()
         self._metrics.present.last_good = True
         self._journal.write(_refusal(error))
-        self._tell(MessageId.CONFIGURATION_REFUSED, outcome)
+        self._log(MessageId.CONFIGURATION_REFUSED, outcome)
 
     def _reconfigure(self, agent: Agent) -> None:
         """Take over a changed configuration; a bad one changes nothing."""
@@ -173,7 +173,7 @@ class _Daemon:
             self._in_force(settings, agent)
             self._metrics.present.last_good = False
             outcome = "the configuration was read again"
-            self._tell(MessageId.CONFIGURATION_LOADED, outcome)
+            self._log(MessageId.CONFIGURATION_LOADED, outcome)
         # systemd takes this for the end of the reload; the end of the start is the first decision
         if self._ready:
             self._notifier.ready(outcome)
@@ -189,14 +189,14 @@ class _Daemon:
             )
             self._listening = settings.metrics
         except OSError as error:
-            self._tell(MessageId.CONFIGURATION_REFUSED, f"metrics are not served: {error}")
+            self._log(MessageId.CONFIGURATION_REFUSED, f"metrics are not served: {error}")
 
     def _stop_serving(self) -> None:
         if self._server is not None:
             self._server.close()
         self._server = self._listening = None
 
-    def _tell(self, message_id: MessageId, sentence: str) -> None:
+    def _log(self, message_id: MessageId, sentence: str) -> None:
         self._journal.write([Entry.of(message_id, sentence)])
 
     @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kquota.apply.verification import Verification
 from kquota.core.decision import Mode
-from kquota.daemon.ports import ClusterNews
+from kquota.daemon.inputs import ClusterNews
 
 # A broker that has just started has not heard of us yet: only lasting contradiction suspends enforcing.
 CONTRADICTION_SECONDS = 30.0

@@ -58,7 +58,7 @@ class PauseGrowth:
     def look(self, report: CycleReport) -> dict[str, Trouble]:
         """Return the volumes that grow, by name."""
         now = report.moment.monotonic_seconds
-        if not _paused(report) or report.observation is None:
+        if not _paused(report):
             self.close()
             return {}
         if self._paused_since_seconds is None:

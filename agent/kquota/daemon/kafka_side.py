@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 
+from kquota.daemon.inputs import Arrival, ClusterNews
 from kquota.daemon.journal import MessageId
-from kquota.daemon.ports import Arrival, ClusterNews
 from kquota.daemon.troubles import Trouble
 from kquota.fold.misplaced import MisplacedRecords
 from kquota.fold.reader import TopicReader

@@ -9,7 +9,7 @@ from kquota.applied.state import AppliedState, AppliedUnknown, read_applied_stat
 from kquota.applied.verification import Verification, verify
 from kquota.core.records import broker_key
 from kquota.core.usage import UsageRecord, Volume, usage_to_document
-from kquota.daemon.clocks import Moment
+from kquota.daemon.inputs import Moment
 from kquota.daemon.state_writer import StateWriter
 from kquota.host.boot_clock import BootClock
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
@@ -22,11 +22,9 @@ from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState
 from kquota.write.decision_file import DecisionFile, lease_end_uptime_ms
 
-Publish = Callable[[bytes, bytes], None]
-
 
 class LocalSide:
-    """The edges of a cycle on this machine (the ``Ports`` of :mod:`kquota.daemon.cycle`).
+    """The edges of a cycle on this machine. None of its calls blocks, or raises for an expected failure.
 
     ``state`` is remembered across restarts. ``problems`` are sentences about remembered values that can't be
     used, by subject.
@@ -38,7 +36,7 @@ class LocalSide:
         properties: BrokerProperties,
         states: StateWriter,
         state: AgentState,
-        publish: Publish,
+        publish: Callable[[bytes, bytes], None],
         client_id_prefix: str,
         offline_log_dirs: tuple[str, ...] = (),
     ) -> None:
@@ -78,7 +76,7 @@ class LocalSide:
         self._volumes.wait_for_samples(timeout_seconds)
         refuse_limits(self._settings, self._volumes.observe().limits_problems)
 
-    def observe(self, _moment: Moment) -> Observation:
+    def observe(self) -> Observation:
         """Observe the volumes, and remember the result."""
         observation = self._volumes.observe()
         remembered = remembered_to_json(self._volumes.remembered)

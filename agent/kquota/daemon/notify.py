@@ -22,23 +22,23 @@ class Notifier:
 
     def ready(self, sentence: str) -> None:
         """Start-up, or a reload, is complete."""
-        self._tell(f"READY=1\nSTATUS={_one_line(sentence)}")
+        self._send(f"READY=1\nSTATUS={_one_line(sentence)}")
 
     def cycle_completed(self, sentence: str) -> None:
         """Pet the watchdog and show the cycle's sentence: call it after completed cycles only."""
         watchdog = "WATCHDOG=1\n" if self.watchdog_seconds is not None else ""
-        self._tell(f"{watchdog}STATUS={_one_line(sentence)}")
+        self._send(f"{watchdog}STATUS={_one_line(sentence)}")
 
     def reloading(self) -> None:
         """A reload begins; ``ready`` ends it."""
         now_usec = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
-        self._tell(f"RELOADING=1\nMONOTONIC_USEC={now_usec}")
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={now_usec}")
 
     def stopping(self, sentence: str) -> None:
         """The agent is about to end."""
-        self._tell(f"STOPPING=1\nSTATUS={_one_line(sentence)}")
+        self._send(f"STOPPING=1\nSTATUS={_one_line(sentence)}")
 
-    def _tell(self, state: str) -> None:
+    def _send(self, state: str) -> None:
         if not self._listening:
             return
         try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from kquota.core.records import (
     HOLD_KEY,
@@ -35,26 +36,21 @@ class OrderNews:
 
 
 def order_news(event: Event, headers: Headers, timestamp_ms: int | None = None) -> OrderNews | None:
-    """Return what a record with this time orders; None for everything that is no operator's."""
-    news = _news(event, headers)
-    return None if news is None else replace(news, at=from_epoch_ms(timestamp_ms))
-
-
-def _news(event: Event, headers: Headers) -> OrderNews | None:
-    """Return what a record orders.
+    """Return what a record with this time orders; None for everything that is no operator's.
 
     Withdrawals and decommissions are tombstones: author and reason are in their headers ``actor`` and
     ``reason``.
     """
+    news = partial(OrderNews, at=from_epoch_ms(timestamp_ms))
     actor, reason = _header(headers, "actor"), _header(headers, "reason")
     by = f" by {actor or 'an unnamed user'}" + (f" ({reason})" if reason else "")
     withdrawn = {"Order": None, "Actor": actor, "Reason": reason}
     match event:
         case HoldEvent(None):
-            return OrderNews(f"the hold was released{by}", {"Key": HOLD_KEY, **withdrawn})
+            return news(f"the hold was released{by}", {"Key": HOLD_KEY, **withdrawn})
         case HoldEvent(hold) if hold is not None:
             text = f"the cluster is held at {hold.action.value} until {format_utc(hold.note.until)}"
-            return OrderNews(
+            return news(
                 f"{text} by {hold.note.actor or 'an unnamed user'} ({hold.note.reason})",
                 {"Key": HOLD_KEY, "Order": hold.to_document()},
             )
@@ -62,15 +58,15 @@ def _news(event: Event, headers: Headers) -> OrderNews | None:
             key = order_key(order, broker_id)
             if note is None:
                 sentence = f"the {order.value} of broker {broker_id} was ended{by}"
-                return OrderNews(sentence, {"Key": key, **withdrawn})
+                return news(sentence, {"Key": key, **withdrawn})
             text = f"broker {broker_id} is in {order.value} until {format_utc(note.until)}"
-            return OrderNews(
+            return news(
                 f"{text} by {note.actor or 'an unnamed user'} ({note.reason})",
                 {"Key": key, "Order": note.to_document()},
             )
         case TombstoneEvent(broker_id):
             sentence = f"broker {broker_id} was decommissioned{by}"
-            return OrderNews(sentence, {"Key": broker_key(broker_id), **withdrawn}, decommission=True)
+            return news(sentence, {"Key": broker_key(broker_id), **withdrawn}, decommission=True)
     return None
 
 

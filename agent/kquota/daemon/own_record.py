@@ -27,12 +27,10 @@ def own_record(
 
     ``fill_rates`` are bytes per second by volume id, of the volumes whose rate is known.
     """
-    volumes = latch_volumes(
-        previous, (_volume(v, limits, fill_rates or {}) for v in observed), release_margin
-    )
+    fresh = [_volume(volume, limits, fill_rates or {}) for volume in observed]
     return UsageRecord(
         snapshot_at=snapshot_at,
-        volumes=volumes,
+        volumes=latch_volumes(previous, fresh, release_margin),
         hard=limits.hard,
         soft=limits.soft,
         cluster_id=cluster_id,

@@ -138,7 +138,7 @@ def _of_decision(report: CycleReport | None) -> Iterator[Metric]:
 
 
 def _of_volumes(report: CycleReport | None, growing: frozenset[str]) -> Iterator[Metric]:
-    seen = () if report is None or report.observation is None else report.observation.volumes
+    seen = () if report is None else report.observation.volumes
     own = {} if report is None or report.own is None else {one.name: one for one in report.own.volumes}
     labels = [(volume.name, volume.mount_point, volume.role.value) for volume in seen]
     figures = [_volume_figures(volume, own.get(volume.name), volume.name in growing) for volume in seen]

@@ -9,10 +9,9 @@ from datetime import datetime
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.decision import Decision
 from kquota.core.usage import UsageRecord
-from kquota.daemon.clocks import Moment
 from kquota.daemon.enforcement import Enforcement
+from kquota.daemon.inputs import ClusterNews, Moment
 from kquota.daemon.orders import OrderNews
-from kquota.daemon.ports import ClusterNews
 from kquota.observe.observation import Observation
 
 
@@ -48,7 +47,7 @@ class CycleReport:
     decision: Decision | None
     enforcement: Enforcement
     own: UsageRecord | None
-    observation: Observation | None
+    observation: Observation
     applied: AppliedState | AppliedUnknown | None
     news: ClusterNews
     verified: bool = False

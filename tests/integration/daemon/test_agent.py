@@ -13,10 +13,10 @@ from prometheus_client import generate_latest
 
 from kquota.applied.state import AppliedState
 from kquota.daemon.agent import Agent
+from kquota.daemon.inputs import ClusterNews
 from kquota.daemon.journal import MessageId
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.metrics import AgentMetrics
-from kquota.daemon.ports import ClusterNews
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ConfigurationError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kquota.apply.applied_state import AppliedState, AppliedUnknown
-from kquota.daemon.clocks import Moment
+from kquota.daemon.inputs import Moment
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.own_record import own_record
 from kquota.daemon.state_writer import StateWriter
@@ -78,7 +78,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine) -> None:
     machine.side.wait_for_volumes(60)
-    seen = machine.side.observe(Moment.now(machine.boot_clock))
+    seen = machine.side.observe()
     (volume,) = seen.volumes
     assert volume.log_dirs == (str(machine.log_dir),)
     settings = machine.settings
@@ -96,9 +96,9 @@ def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine
 
 def test_volumes_brokers_and_the_grant_are_remembered(machine: Machine) -> None:
     machine.side.wait_for_volumes(60)
-    machine.side.observe(Moment.now(machine.boot_clock))
+    machine.side.observe()
     machine.side.recall(())
-    machine.side.observe(Moment.now(machine.boot_clock))
+    machine.side.observe()
     machine.side.remember_grant("c", Moment.now(machine.boot_clock))
     machine.side.remember_brokers(ActiveBrokers("c", (1, 7), START))
     assert machine.states.settle(60)
@@ -152,10 +152,10 @@ def test_log_dirs_the_plug_in_reports_offline_stay_so_until_it_is_heard_again(ma
     machine.side.wait_for_volumes(60)
     machine.say(Moment.now(machine.boot_clock), offline_log_dirs=[str(machine.log_dir)])
     machine.side.applied(Moment.now(machine.boot_clock), "c")
-    assert machine.side.observe(Moment.now(machine.boot_clock)).volumes[0].status == "offline"
+    assert machine.side.observe().volumes[0].status == "offline"
     machine.settings.applied_file.unlink()
     machine.side.applied(Moment.now(machine.boot_clock), "c")
-    assert machine.side.observe(Moment.now(machine.boot_clock)).volumes[0].status == "offline"
+    assert machine.side.observe().volumes[0].status == "offline"
     machine.say(Moment.now(machine.boot_clock))
     machine.side.applied(Moment.now(machine.boot_clock), "c")
-    assert machine.side.observe(Moment.now(machine.boot_clock)).volumes[0].status == "ok"
+    assert machine.side.observe().volumes[0].status == "ok"

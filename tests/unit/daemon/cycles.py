@@ -21,9 +21,8 @@ from kquota.core.decision import Mode, State
 from kquota.core.limits import Limit, LimitType
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, Volume, VolumeRole, usage_to_document
-from kquota.daemon.clocks import Moment
 from kquota.daemon.cycle import Cycle
-from kquota.daemon.ports import Arrival, ClusterNews
+from kquota.daemon.inputs import Arrival, ClusterNews, Moment
 from kquota.daemon.report import CycleReport
 from kquota.host.boot_clock import BootMoment
 from kquota.observe.observation import Observation, VolumeObservation
@@ -121,8 +120,8 @@ class MemoryPorts:
     grants: list[str] = field(default_factory=list)
     recalled: list[tuple[Volume, ...]] = field(default_factory=list)
 
-    def observe(self, _moment: Moment) -> Observation | None:
-        return Observation(self.volumes, self.warnings) if self.volumes else None
+    def observe(self) -> Observation:
+        return Observation(self.volumes, self.warnings)
 
     def recall(self, volumes: Iterable[Volume]) -> None:
         self.recalled.append(tuple(volumes))

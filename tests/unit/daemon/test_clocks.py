@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kquota.daemon.clocks import JumpDetector, Moment
+from kquota.daemon.inputs import JumpDetector, Moment
 from kquota.host.boot_clock import BootClock
 from tests.unit.daemon.cycles import moment
 

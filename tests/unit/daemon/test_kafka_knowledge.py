@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
+from kquota.daemon.inputs import Arrival
 from kquota.daemon.journal import MessageId
 from kquota.daemon.kafka_side import KafkaKnowledge
-from kquota.daemon.ports import Arrival
 from kquota.fold.records import (
     CaughtUp,
     PartitionsChanged,

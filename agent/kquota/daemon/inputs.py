@@ -1,4 +1,4 @@
-"""The three clocks of the agent, read together once a cycle."""
+"""The inputs of a cycle: the moment, records of the usage topic, and news of the cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,37 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kquota.daemon.orders import Headers
 from kquota.host.boot_clock import BootClock, BootMoment
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A record of the usage topic, as it arrived; the time is that of the broker that appended it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNews:
+    """The present knowledge of the Kafka side, in addition to the records.
+
+    ``topic_refused`` is the reason why the usage topic can't be used. ``asked_own_broker`` is whether this
+    broker itself has lately answered a request of ours. ``reports_lost`` counts reports of ours that were
+    not delivered. ``rereadings`` counts how often the same topic began to be read again from its beginning:
+    with the records of this cycle, if it has grown.
+    """
+
+    cluster_id: str | None = None
+    active_brokers: frozenset[int] | None = None
+    caught_up: bool = False
+    topic_refused: str | None = None
+    asked_own_broker: bool = False
+    reports_lost: int = 0
+    rereadings: int = 0
 
 
 @dataclass(frozen=True, slots=True)

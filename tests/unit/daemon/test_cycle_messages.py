@@ -11,8 +11,8 @@ from kquota.applied.state import AppliedUnknown, UnknownCause
 from kquota.applied.verification import Verification
 from kquota.core.decision import Mode
 from kquota.core.limits import Limit, LimitType
+from kquota.daemon.cycle_messages import CycleMessages
 from kquota.daemon.journal import Entry, MessageId
-from kquota.daemon.narrator import Narrator
 from kquota.daemon.troubles import TroubleTable
 from kquota.observe.observation import Failure
 from kquota.settings.model import LimitsSection
@@ -35,12 +35,12 @@ class Told:
     def __init__(self) -> None:
         self.bench = Bench()
         self.bench.ports.plug_in = (applied_state(), VERIFIED)
-        self.narrator, self.troubles = Narrator(1), TroubleTable()
+        self.messages, self.troubles = CycleMessages(1), TroubleTable()
 
     def run(self, *arrivals: object, after: float = 0.2) -> list[Entry]:
         report = self.bench.run(*arrivals, after=after)  # type: ignore[arg-type]
-        entries = self.narrator.changes(report)
-        entries += self.troubles.follow(self.narrator.troubles(report), self.bench.seconds)
+        entries = self.messages.changes(report)
+        entries += self.troubles.follow(self.messages.troubles(report), self.bench.seconds)
         return [entry for entry in entries if entry.level > DEBUG]
 
     def settle(self) -> Told:
@@ -89,7 +89,7 @@ def test_a_state_that_holds_producers_is_a_warning(told: Told) -> None:
 
 
 def test_an_unchanged_cycle_is_for_debugging(told: Told) -> None:
-    entries = told.narrator.changes(told.bench.run())
+    entries = told.messages.changes(told.bench.run())
     assert [(entry.level, entry.message_id) for entry in entries] == [(DEBUG, MessageId.CYCLE)]
 
 

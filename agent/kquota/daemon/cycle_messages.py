@@ -19,7 +19,7 @@ _STATE_LEVELS = {State.OPEN: logging.INFO, State.THROTTLE: logging.WARNING, Stat
 
 
 @dataclass(slots=True)
-class Narrator:
+class CycleMessages:
     """Compares each cycle with the one before."""
 
     broker_id: int
@@ -96,11 +96,11 @@ def _read(report: CycleReport) -> Iterator[Entry]:
 
 
 def _volume_troubles(report: CycleReport) -> Iterator[Trouble]:
-    for volume in () if report.observation is None else report.observation.volumes:
+    for volume in report.observation.volumes:
         if volume.status is not VolumeStatus.OK and volume.reason is not None:
             sentence = f"volume {volume.name} is {volume.status}: {volume.reason}"
             yield Trouble(MessageId.VOLUME_TROUBLE, f"volume {volume.name}", volume.status, sentence)
-    for warning in () if report.observation is None else report.observation.warnings:
+    for warning in report.observation.warnings:
         yield Trouble(MessageId.VOLUME_TROUBLE, f"volumes: {warning}", "", warning)
     for own in () if report.own is None else report.own.volumes:
         bounds = None if own.limits is None else own.limits.bounds(own.capacity_bytes)
