@@ -63,7 +63,8 @@ def _of_broker(
         _add_worse(reasons, [reason for reason in found if not silent or reason.headroom == 0])
     for other in view.others_of(broker_id, now):
         if now - other.snapshot_at <= settings.staleness:
-            _add_worse(reasons, _of_record(other, broker_id))
+            is_away = broker_id not in (situation.active_brokers or ())
+            _add_worse(reasons, _of_record(other, broker_id, is_away))
     return list(reasons.values())
 
 
