@@ -48,11 +48,8 @@ class Membership:
         self._forget(now)
 
     def _forget(self, now: datetime) -> None:
-        kept = [
-            (at, i)
-            for i, at in self.sightings.items()
-            if now - at < self.grace and (self.active is None or i in self.active)
-        ]
+        maybe_active = self.sightings if self.active is None else self.active
+        kept = [(at, i) for i, at in self.sightings.items() if now - at < self.grace and i in maybe_active]
         self.sightings = {i: at for at, i in sorted(kept)[-MAX_JOINED:]}
 
     def joining(self, now: datetime, recorded: Mapping[int, datetime]) -> frozenset[int]:
