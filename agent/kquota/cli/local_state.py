@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kquota.apply.applied_state import AppliedState, read_applied_state
-from kquota.apply.clients import ClientFigures
+from kquota.applied.clients import ClientFigures
+from kquota.applied.state import AppliedState, read_applied_state
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.sentences import broken_glass_sentence, decision_sentence, observing_brokers
 from kquota.host.boot_clock import BootClock, BootMoment

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from kquota.apply.applied_state import AppliedState, AppliedUnknown
-from kquota.apply.verification import Verification
+from kquota.applied.state import AppliedState, AppliedUnknown
+from kquota.applied.verification import Verification
 from kquota.core.decision import (
     MAX_MAINTENANCE_LEASE,
     Decision,

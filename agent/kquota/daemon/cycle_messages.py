@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.decision import Decision, Mode, State
 from kquota.core.sentences import broken_glass_sentence, undetermined_sentence
 from kquota.core.usage import VolumeStatus

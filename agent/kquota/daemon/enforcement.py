@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kquota.apply.verification import Verification
+from kquota.applied.verification import Verification
 from kquota.core.decision import Mode
 from kquota.daemon.inputs import ClusterNews
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kquota.apply.applied_state import AppliedState, Mechanism
+from kquota.applied.state import AppliedState, Mechanism
 from kquota.core.decision import Mode, State, written_factor
 from kquota.core.records import HoldAction
 from kquota.core.usage import Volume, VolumeStatus

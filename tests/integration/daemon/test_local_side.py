@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kquota.apply.applied_state import AppliedState, AppliedUnknown
+from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.daemon.inputs import Moment
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.own_record import own_record

@@ -16,7 +16,7 @@ from kquota.applied.state import (
     Mechanism,
     UnknownCause,
 )
-from kquota.apply.verification import Verification
+from kquota.applied.verification import Verification
 from kquota.core.decision import Mode, State
 from kquota.core.limits import Limit, LimitType
 from kquota.core.timestamps import format_utc

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kquota.apply.verification import Verification
+from kquota.applied.verification import Verification
 from kquota.core.decision import Mode
 from kquota.daemon.enforcement import CONTRADICTION_SECONDS, Enforcement, Grant
 from tests.unit.daemon.cycles import CLUSTER, NEWS
