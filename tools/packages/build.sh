@@ -57,7 +57,7 @@ agent() {
   done
   wheel "$work/$suite/agent"
   # To where the suite sees them.
-  cp tools/packages/build-wheels.sh tools/packages/stage-agent.sh tools/packages/leave_out.py packaging/nfpm/agent/left-out.txt "$work/"
+  cp tools/packages/build-wheels.sh tools/packages/stage-agent.sh packaging/nfpm/agent/left-out.txt "$work/"
   in_suite="tools/packages/in-suite.sh $suite $work"
   $in_suite "$work/build-wheels.sh" "$work/$suite" "$work/$suite/wheels"
   $in_suite "$work/stage-agent.sh" "$work/$suite" "$KQUOTA_STAGE"

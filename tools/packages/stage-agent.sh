@@ -1,7 +1,7 @@
 #!/bin/sh
 # stage-agent.sh DOWNLOADS STAGE: puts the agent below STAGE/opt/kquota, as a virtual environment of /usr/bin/python3.
 # Runs in the suite that the package is for; uses no network. DOWNLOADS/wheels holds what build-wheels.sh has made,
-# DOWNLOADS/build what that was built with. leave_out.py and its list, left-out.txt, are in the folder of this script.
+# DOWNLOADS/build what that was built with. left-out.txt is in the folder of this script.
 set -eu
 export PIP_ROOT_USER_ACTION=ignore
 here=$(dirname "$0")
@@ -21,7 +21,14 @@ pip install --no-index --no-deps --no-compile --target "$packages" "$downloads"/
 rm -rf "$packages/bin"
 # The path of the wheel on the building machine does not belong into the package.
 find "$packages" -name direct_url.json -delete
-/usr/bin/python3 "$here/leave_out.py" "$here/left-out.txt" "$packages"
+while read -r glob _reason; do
+  case $glob in '' | '#'*) continue ;; esac
+  found=$(cd "$packages" && find . -path "./$glob" -prune)
+  [ -n "$found" ] || { echo "left-out.txt: $glob matches nothing: remove it from the list, or correct it" >&2; exit 1; }
+  (cd "$packages" && printf '%s\n' "$found" | xargs -d '\n' rm -r)
+done < "$here/left-out.txt"
+# dpkg knows what is installed; these lists would name what is not.
+find "$packages" -path '*.dist-info/RECORD' -delete
 
 printf 'home = /usr/bin\ninclude-system-site-packages = false\nversion = %s\n' "$version" > "$home/pyvenv.cfg"
 # The minor version is part of the name: another Python would not find its packages.
