@@ -32,11 +32,12 @@ SKEW_TICKS = 6
 """How far a wrong clock is ahead: beyond the tolerance for the future, and beyond staleness."""
 TOLERANCE = 2 * TICK
 NOW = datetime(2026, 11, 20, 10, 0, 0, tzinfo=UTC)
-_OLDEST = STALE_TICKS + 1  # all older ages are alike
+_OLDEST = STALE_TICKS + 4  # all older ages are alike: the bound on a low volume is at its hard limit
 
 # Free space of a volume of 1,000 bytes with limits at 200 and 100 bytes free.
 FREE_BYTES = (500, 105, 50)  # below soft; above hard, but within the release margin; beyond hard
 LOW, EDGE, FULL = range(3)
+CEILING_BYTES_PER_SECOND = 4  # a low volume is covered for six ticks, two of them after it became stale
 MARGIN = Fraction(1, 10)
 LIMITS = LimitPair(soft=Limit.of(LimitType.MIN_FREE_BYTES, 200), hard=Limit.of(LimitType.MIN_FREE_BYTES, 100))
 
@@ -138,7 +139,7 @@ class Model:
     def _events(self, cluster: Cluster) -> Iterator[tuple[str, Cluster]]:
         for i, broker in enumerate(cluster.brokers):
             for level in (LOW, EDGE, FULL):
-                if abs(level - broker.level) == 1:
+                if abs(level - broker.level) == 1 and self._may_become(cluster, i, level):
                     yield (
                         f"volume of {i} becomes {('low', 'nearly full', 'full')[level]}",
                         _with(cluster, i, level=level),
@@ -170,6 +171,15 @@ class Model:
             yield f"hold {action}", cluster._replace(hold=(action.value, HOLD_TICKS))
         if cluster.hold is not None:
             yield "hold is released", cluster._replace(hold=None)
+
+    def _may_become(self, cluster: Cluster, i: int, level: int) -> bool:
+        """Whether it may fill that far: a silent volume fills no faster than its owner last reported."""
+        broker, reports = cluster.brokers[i], cluster.topic[i].reports
+        silent = broker.agent_ticks < 0 or broker.cut_off
+        if self.fallback is not FallbackAction.BOUNDED or not silent or level < broker.level or not reports:
+            return True
+        grown_bytes = CEILING_BYTES_PER_SECOND * reports[-1].age * TICK.total_seconds()
+        return FREE_BYTES[reports[-1].level] - grown_bytes <= FREE_BYTES[level]
 
     def tick(self, cluster: Cluster) -> Cluster:
         """Let a tick pass: agents read, observe and publish; then all read again, decide and write."""
@@ -304,7 +314,15 @@ def _now(fast_clock: bool) -> datetime:
 
 @cache
 def _volume(level: int, latched: bool) -> Volume:
-    return Volume("/dev/sda1", 1000, 1000 - FREE_BYTES[level], LIMITS, volume_id="fs", latched=latched)
+    return Volume(
+        "/dev/sda1",
+        1000,
+        1000 - FREE_BYTES[level],
+        LIMITS,
+        volume_id="fs",
+        latched=latched,
+        fill_ceiling_bytes_per_second=CEILING_BYTES_PER_SECOND,
+    )
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kquota.core.decision import State
+from kquota.core.decision import FallbackAction, State
 from tests.model.cluster_model import (
     FULL,
     HOLD_TICKS,
@@ -150,6 +150,24 @@ def _said(known: Known) -> object:
     return known.tombstone, [(report.level, report.latched) for report in known.reports]
 
 
+def silent_volumes_are_covered(
+    model: Model, _before: Cluster, after: Cluster, _calm: set[Cluster]
+) -> str | None:
+    """With bounded silence, a volume that fills at its bound is over its hard limit only in PAUSE."""
+    if model.fallback is not FallbackAction.BOUNDED:
+        return None
+    for i, broker in enumerate(after.brokers):
+        if broker.agent_ticks < 0 or broker.decided is None or broker.hold is not None:
+            continue
+        for j, other in enumerate(after.brokers):
+            reports = broker.known[j].reports
+            silent = other.agent_ticks < 0 and other.running and other.level == FULL
+            heard = bool(reports) and reports[-1].age > STALE_TICKS and j in (broker.active or ())
+            if silent and heard and broker.decided is not State.PAUSE:
+                return f"the volume of silent broker {j} is full and agent {i} has decided {broker.decided}"
+    return None
+
+
 def every_pause_ends(model: Model, _before: Cluster, after: Cluster, calm: set[Cluster]) -> str | None:
     """Once every cause is gone, and that can be reported, all is OPEN within a bounded time."""
     cluster, way = model.calmed(after), []
@@ -174,6 +192,7 @@ INVARIANTS: dict[str, Invariant] = {
     "lost agents leave no broker open": lost_agents_leave_nobody_open,
     "equal inputs decide equally": equal_inputs_decide_equally,
     "silence never releases": silence_never_releases,
+    "silent volumes are covered": silent_volumes_are_covered,
     "every pause ends": every_pause_ends,
 }
 

@@ -41,6 +41,14 @@ def test_no_state_within_four_ticks_breaks_an_invariant(fallback: FallbackAction
     assert set(found.by_state) == set(State)
 
 
+def test_a_silent_volume_that_fills_at_its_bound_is_full_only_in_pause() -> None:
+    """Deep enough for a silence to outlast its cover; one fault begins it."""
+    model = Model(fallback=FallbackAction.BOUNDED, max_faults=1)
+    found = explore(model, 10, {"silent volumes are covered": INVARIANTS["silent volumes are covered"]})
+    show(found, model)
+    assert set(found.by_state) == set(State)
+
+
 @pytest.mark.long
 @pytest.mark.accepts("A10", "A18", "A26", "A30", "F13")
 @pytest.mark.parametrize("fallback", FallbackAction)
@@ -64,6 +72,20 @@ def forget_the_stale(
         if not isinstance(record, UsageRecord) or now - record.snapshot_at <= settings.staleness:
             fresh[broker_id] = history
     return decide(replace(view, brokers=fresh), situation, settings, now)
+
+
+def forget_the_time(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Take what a silent volume last had for what it has."""
+    histories = {}
+    for broker_id, history in view.brokers.items():
+        records = [
+            replace(one, volumes=tuple(v._replace(fill_ceiling_bytes_per_second=0) for v in one.volumes))
+            for one in history.records
+        ]
+        histories[broker_id] = replace(history, records=records)
+    return decide(replace(view, brokers=histories), situation, settings, now)
 
 
 def forget_the_inactive(
@@ -107,15 +129,19 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("breaches hold producers", {"decide": ignore_the_own_look, "fallback": FallbackAction.OPEN}),
     ("lost agents leave no broker open", {"lost": State.OPEN}),
     ("equal inputs decide equally", {"decide": judge_by_oneself}),
+    (
+        "silent volumes are covered",
+        {"decide": forget_the_time, "fallback": FallbackAction.BOUNDED, "max_faults": 1},
+    ),
     ("every pause ends", {"latch": latch_for_ever}),
 ]
 
 
 @pytest.mark.parametrize(("invariant", "broken"), BROKEN, ids=lambda value: str(value)[:40])
 def test_each_invariant_fails_on_a_core_that_breaks_it(invariant: str, broken: dict[str, Any]) -> None:
-    model = Model(max_faults=2, **broken)
+    model = Model(**{"max_faults": 2, **broken})
     with pytest.raises(Violated, match=invariant) as violated:
-        explore(model, 8, {invariant: INVARIANTS[invariant]})
+        explore(model, 10, {invariant: INVARIANTS[invariant]})
     story = str(violated.value).splitlines()
     print(*(line for line in story if not line.startswith("    ")), sep="\n  ")
     assert "start" in story, "the counterexample begins at the beginning"

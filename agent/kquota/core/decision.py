@@ -38,6 +38,8 @@ class FallbackAction(StrEnum):
 
     PAUSE = "pause"
     OPEN = "open"
+    # A silent broker counts with its last figures and the most that it may have filled since; else as PAUSE.
+    BOUNDED = "bounded"
 
 
 class Mode(StrEnum):
@@ -56,6 +58,7 @@ class Cause(StrEnum):
     OWN = "own"
     FALLBACK = "fallback"
     SOFT = "soft"
+    BOUNDED = "bounded"  # a silent broker's volume may have come that far
 
 
 class UndeterminedCause(StrEnum):
@@ -114,6 +117,27 @@ class Undetermined:
 
 
 @dataclass(frozen=True, slots=True)
+class Covered:
+    """A silent broker that is taken at its last figures and a bound on its growth, and until when.
+
+    ``until`` is when its first volume would reach its hard limit at that rate; None for a rate of 0.
+    """
+
+    silence: Undetermined
+    until: datetime | None
+
+    @property
+    def broker_id(self) -> int | None:
+        """The broker's id."""
+        return self.silence.broker_id
+
+    def to_document(self) -> dict[str, object]:
+        """Return the JSON form."""
+        until = None if self.until is None else format_utc(self.until)
+        return {**self.silence.to_document(), "until": until}
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """The policy's decision, with everything that led to it.
 
@@ -121,7 +145,8 @@ class Decision:
     ``MAX_LISTED`` worst at most; ``unlisted_volumes`` more volumes are over a limit.
     ``fallback`` is true if the fallback action decides: some state is not known, and nothing known is
     worse than the action. With the action open and a known breach it is False, though
-    ``undetermined`` names the brokers that are not known.
+    ``undetermined`` names the brokers that are not known. ``covered`` are the silent brokers that need no
+    fallback, in order of their ids.
     """
 
     headroom: Fraction
@@ -131,6 +156,7 @@ class Decision:
     hold: Hold | None
     decided_at: datetime
     unlisted_volumes: int = 0
+    covered: tuple[Covered, ...] = ()
 
     @property
     def state(self) -> State:
@@ -191,11 +217,16 @@ def decision_document(
         "hold": _hold_document(decision.hold),
         "reasons": [reason.to_document() for reason in decision.reasons[:MAX_LISTED]],
         "undetermined": [entry.to_document() for entry in decision.undetermined[:MAX_LISTED]],
+        **_covered_document(decision.covered),
         "decided_at": format_utc(decision.decided_at),
         "valid_until": None if lease is None else format_utc(lease.valid_until),
         "boot_id": None if lease is None else lease.boot_id,
         "valid_until_uptime_ms": None if lease is None else lease.valid_until_uptime_ms,
     }
+
+
+def _covered_document(covered: tuple[Covered, ...]) -> Mapping[str, object]:
+    return {"covered": [entry.to_document() for entry in covered[:MAX_LISTED]]} if covered else {}
 
 
 def _hold_document(hold: Hold | None) -> Mapping[str, object] | None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TypeVar
 
-from kquota.core.decision import Cause, Decision, Reason, State, Undetermined, UndeterminedCause
+from kquota.core.decision import Cause, Covered, Decision, Reason, State, Undetermined, UndeterminedCause
 from kquota.core.limits import exact_number
 from kquota.core.records import Hold, HoldAction, Note
 from kquota.core.strict_json import printable
@@ -35,6 +35,7 @@ def read_decision_document(document: Mapping[str, object]) -> Decision:
         fallback=document.get("fallback") is True,
         hold=_hold(document.get("hold")),
         decided_at=_moment(document, "decided_at"),
+        covered=tuple(_covered(entry) for entry in _objects(document, "covered", optional=True)),
     )
     if decision.state is not state:
         raise MalformedDecision(f"factor {float(decision.headroom):g} is not {state}")
@@ -60,6 +61,11 @@ def _undetermined(entry: Mapping[str, object]) -> Undetermined:
     )
 
 
+def _covered(entry: Mapping[str, object]) -> Covered:
+    until = None if entry.get("until") is None else _moment(entry, "until")
+    return Covered(_undetermined(entry), until)
+
+
 def _hold(value: object) -> Hold | None:
     if value is None:
         return None
@@ -69,8 +75,10 @@ def _hold(value: object) -> Hold | None:
     return Hold(_one_of(HoldAction, value, "action"), note)
 
 
-def _objects(document: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
-    entries = document.get(key)
+def _objects(
+    document: Mapping[str, object], key: str, *, optional: bool = False
+) -> list[Mapping[str, object]]:
+    entries = document.get(key, [] if optional else None)
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
         raise MalformedDecision(f"{key} is no list of objects")
     return entries

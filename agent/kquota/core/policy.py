@@ -19,6 +19,7 @@ from fractions import Fraction
 from kquota.core.decision import (
     MAX_LISTED,
     Cause,
+    Covered,
     Decision,
     FallbackAction,
     Reason,
@@ -67,9 +68,12 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
     """Decide what producers may do at ``now``."""
     ranking = Ranking()
     undetermined = [Undetermined(None, cause) for cause in _cluster_causes(situation)]
+    covered = []
     for broker_id, votes, unknown in _judgements(view, situation, settings, now):
         ranking.add(broker_id, votes)
-        if unknown is not None:
+        if isinstance(unknown, Covered):
+            covered.append(unknown)
+        elif unknown is not None:
             undetermined.append(unknown)
     if situation.own is not None:
         own_failed = _add_own(ranking, situation.own, situation.self_id)
@@ -81,7 +85,7 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
     if hold is not None:
         ranking = _held(hold, ranking, situation.self_id)
     elif undetermined:
-        fallback_headroom = _ZERO if settings.fallback_action is FallbackAction.PAUSE else _ONE
+        fallback_headroom = _ONE if settings.fallback_action is FallbackAction.OPEN else _ZERO
         fallback = fallback_headroom <= ranking.smallest()
         if fallback_headroom < 1:
             ranking.others += [Reason(Cause.FALLBACK, _ZERO, entry.broker_id) for entry in undetermined]
@@ -94,6 +98,7 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
         hold=hold,
         decided_at=now,
         unlisted_volumes=ranking.volumes() - len(volumes_of(reasons)),
+        covered=tuple(covered),
     )
 
 
@@ -106,7 +111,7 @@ def _cluster_causes(situation: Situation) -> Iterator[UndeterminedCause]:
 
 def _judgements(
     view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
-) -> Iterator[tuple[int, Votes, Undetermined | None]]:
+) -> Iterator[tuple[int, Votes, Undetermined | Covered | None]]:
     """Yield the votes of each known broker's record, and why its state is not known where it must be."""
     active = situation.active_brokers or frozenset()
     must_be_known = active - situation.joining_brokers
@@ -116,22 +121,35 @@ def _judgements(
     for broker_id in sorted((active | view.brokers.keys()) - quarantined):
         record = record_of(broker_id)
         votes: Votes = ()
-        unknown = None
+        unknown: Undetermined | Covered | None = None
         if isinstance(record, NoRecord):
             unknown = Undetermined(broker_id, UndeterminedCause(record.value))
         elif broker_id not in must_be_known:  # its last verdict counts, however old
             is_back = broker_id in active and record.snapshot_at >= fresh_since
             votes = record.votes if is_back else record.votes_away
         elif record.snapshot_at < fresh_since and broker_id not in maintained:
-            # Stale state is ignored, but silence never releases: a volume at 0 continues to count as 0.
-            votes, unknown = breaches(record.votes), _stale(broker_id, record, settings, now)
+            votes, unknown = _silent(broker_id, record, settings, now)
         else:
             votes, unknown = record.votes, _unknown_in(broker_id, record)
         for other in view.others_of(broker_id, now):  # we cannot judge which of them is right
             if other.snapshot_at >= fresh_since:
                 votes = worse_votes(votes, other.votes if broker_id in active else other.votes_away)
-                unknown = unknown or _unknown_in(broker_id, other)
+                if not isinstance(unknown, Undetermined):
+                    unknown = _unknown_in(broker_id, other) or unknown
         yield broker_id, votes, unknown if broker_id in must_be_known else None
+
+
+def _silent(
+    broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime
+) -> tuple[Votes, Undetermined | Covered]:
+    """Judge a stale record: by the bound on its growth, if that is chosen and can be had."""
+    unknown = _stale(broker_id, record, settings, now)
+    if settings.fallback_action is FallbackAction.BOUNDED and _unknown_in(broker_id, record) is None:
+        votes, (_, after) = record.votes_after(now - record.observed_at), record.reaches_after
+        if votes is not None:
+            return votes, Covered(unknown, None if after is None else record.observed_at + after)
+    # Stale state is ignored, but silence never releases: a volume at 0 continues to count as 0.
+    return breaches(record.votes), unknown
 
 
 def _stale(broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime) -> Undetermined:

@@ -9,7 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from kquota.core.decision import Cause, Decision, Mode, Reason, State, Undetermined, UndeterminedCause
+from kquota.core.decision import (
+    Cause,
+    Covered,
+    Decision,
+    Mode,
+    Reason,
+    State,
+    Undetermined,
+    UndeterminedCause,
+)
 from kquota.core.limits import Bounds
 from kquota.core.ranking import volumes_of
 from kquota.core.records import Hold
@@ -57,7 +66,7 @@ def _because(decision: Decision) -> str:
     if not decision.reasons:
         if decision.fallback:
             return f"the fallback action is open although {_undetermined(decision.undetermined)}"
-        return "no volume is over its soft limit"
+        return "no volume is over its soft limit" + _besides(decision)
     first = decision.reasons[0]
     if first.cause is Cause.FALLBACK:
         return f"fallback, because {_undetermined(decision.undetermined)}"
@@ -71,8 +80,17 @@ def _because(decision: Decision) -> str:
         text += f", and {others} more volume{'s' if others > 1 else ''} over a limit"
     if decision.hold and first.cause is not Cause.HOLD:
         text += f", although {hold_sentence(decision.hold)}"
-    if decision.undetermined:
-        text += f"; besides, {_undetermined(decision.undetermined)}"
+    return text + _besides(decision)
+
+
+def _besides(decision: Decision) -> str:
+    text = f"; besides, {_undetermined(decision.undetermined)}" if decision.undetermined else ""
+    if decision.covered:
+        soonest = min(
+            decision.covered, key=lambda entry: (entry.until is None, entry.until or entry.broker_id)
+        )
+        more = len(decision.covered) - 1
+        text += f"; {covered_sentence(soonest)}" + (f", and {more} more" if more else "")
     return text
 
 
@@ -87,6 +105,13 @@ def reason_sentence(reason: Reason) -> str:
         )
     if reason.cause is Cause.HOLD:
         return "held by an operator"
+    if reason.cause is Cause.BOUNDED:
+        by_now = (
+            "be over its hard limit"
+            if reason.headroom <= 0
+            else f"have only {percent(reason)} of the way from soft to hard limit left"
+        )
+        return f"{where}, which is silent, may {by_now} by now"
     if reason.cause is Cause.LATCHED:
         return f"{where} was over its hard limit and is not yet back above the release margin"
     own = " (this broker's own fresh look)" if reason.cause is Cause.OWN else ""
@@ -117,6 +142,14 @@ def undetermined_sentence(entry: Undetermined) -> str:
     return f"the state of broker {entry.broker_id} is not known ({why})"
 
 
+def covered_sentence(entry: Covered) -> str:
+    """Return why a broker counts with old figures, and until when they keep producers from a PAUSE."""
+    behind = entry.silence.clock_behind_seconds
+    why = _BROKER_CAUSES[entry.silence.cause].format("some" if behind is None else behind)
+    until = "its volumes do not fill" if entry.until is None else f"covered until {format_utc(entry.until)}"
+    return f"broker {entry.broker_id} is silent ({why}): {until}"
+
+
 def _undetermined(entries: tuple[Undetermined, ...]) -> str:
     text = undetermined_sentence(entries[0])
     more = len(entries) - 1
@@ -139,6 +172,8 @@ def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]], relea
         return "It ends at that time, or at once with: kquota hold release."
     if first.cause is Cause.FALLBACK:
         return _what_ends_fallback(first, decision.undetermined)
+    if first.cause is Cause.BOUNDED:
+        return _what_ends_fallback(first, [entry.silence for entry in decision.covered])
     volume = f"volume {first.volume} of broker {first.broker_id}"
     means = "delete data, shorten retention, or move replicas away"
     if first.headroom > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from fractions import Fraction
 
-from kquota.core.decision import Decision, Mode, decision_document, note_document, written_factor
+from kquota.core.decision import Covered, Decision, Mode, decision_document, note_document, written_factor
 from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
 from kquota.core.sentences import decision_sentence, what_ends_it
@@ -33,10 +33,14 @@ def status_document(
     """
     verdict = decision_document(decision)
     undetermined = {entry.broker_id: entry.cause.value for entry in decision.undetermined}
+    covered = {entry.broker_id: entry for entry in decision.covered}
     # a broker that was decommissioned is no longer one of the cluster's
     known = {id_ for id_ in view.brokers if view.record_of(id_, now) is not NoRecord.TOMBSTONE}
     ids = sorted((situation.active_brokers or frozenset()) | known)
-    brokers = [_broker(view, broker_id, situation, undetermined.get(broker_id), now) for broker_id in ids]
+    brokers = [
+        _broker(view, broker_id, situation, undetermined.get(broker_id), covered.get(broker_id), now)
+        for broker_id in ids
+    ]
     return {
         "schema_version": SCHEMA_VERSION,
         "at": format_utc(now),
@@ -49,7 +53,12 @@ def status_document(
 
 
 def _broker(
-    view: ClusterView, broker_id: int, situation: Situation, undetermined: str | None, now: datetime
+    view: ClusterView,
+    broker_id: int,
+    situation: Situation,
+    undetermined: str | None,
+    covered: Covered | None,
+    now: datetime,
 ) -> dict[str, object]:
     record = view.record_of(broker_id, now)
     known = None if isinstance(record, NoRecord) else record
@@ -59,6 +68,7 @@ def _broker(
         "active": None if active is None else broker_id in active,
         "joining": broker_id in situation.joining_brokers,
         "undetermined": undetermined,
+        "covered": None if covered is None else covered.to_document(),
         "quarantine": _note(view.order_in_force(BrokerOrder.QUARANTINE, broker_id, now)),
         "maintenance": _note(view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now)),
         "snapshot_at": None if known is None else format_utc(known.snapshot_at),

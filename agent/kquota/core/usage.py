@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +21,7 @@ from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 from kquota.core.usage_fields import (
     MalformedRecord,
     applied_field,
+    ceiling_field,
     fill_field,
     joined_field,
     limit_field,
@@ -33,10 +34,12 @@ from kquota.core.usage_fields import (
     sequence_field,
     size_field,
 )
-from kquota.core.votes import Vote, Votes, sorted_votes
+from kquota.core.votes import Basis, Vote, Votes, sorted_votes
 
 SCHEMA_VERSION = 1
 MAX_VOLUMES = 4096
+_MICROSECOND = timedelta(microseconds=1)
+_LONGEST_SECONDS = 10**9  # a time that far away is no date that people need
 
 
 class VolumeStatus(StrEnum):
@@ -67,7 +70,9 @@ class Volume(NamedTuple):
     ``limits`` are those that hold here: the volume's own where it has them, else the record's; None
     if they can't be judged, and ``limits_problem`` has the reason. ``own_hard`` and ``own_soft`` are the
     volume's own, for writing the record. ``fill_bytes_per_second`` is how fast its owner sees it fill
-    (:mod:`kquota.core.fill`), negative where it empties, None where that is not known.
+    (:mod:`kquota.core.fill`), negative where it empties, None where that is not known;
+    ``fill_ceiling_bytes_per_second`` is the most that it may fill while its owner is silent
+    (:mod:`kquota.core.fill_ceiling`), None where the owner gives no bound.
     """
 
     name: str
@@ -84,6 +89,7 @@ class Volume(NamedTuple):
     own_hard: Limit | None = None
     own_soft: Limit | None = None
     fill_bytes_per_second: int | None = None
+    fill_ceiling_bytes_per_second: int | None = None
 
     @property
     def votes(self) -> bool:
@@ -127,6 +133,37 @@ class Volume(NamedTuple):
             return None
         return Vote.over_soft(left, of, self.name)
 
+    def vote_after(self, age: timedelta) -> Vote | None:
+        """Return the worst that its vote can have become when its figures are of that age.
+
+            consumed = min(capacity, consumed then + fill ceiling · age)
+
+        The volume must have a fill ceiling.
+        """
+        now = self.vote()
+        assert self.fill_ceiling_bytes_per_second is not None
+        grown_bytes = -(-self.fill_ceiling_bytes_per_second * (age // _MICROSECOND) // 10**6)
+        consumed_bytes = min(self.capacity_bytes, self.consumed_bytes + grown_bytes)
+        then = self._replace(consumed_bytes=consumed_bytes).vote()
+        if then is None or (now is not None and now.headroom == then.headroom):
+            return now
+        return then._replace(basis=Basis.BOUND)
+
+    def reaches_after(self) -> tuple[timedelta | None, timedelta | None]:
+        """Return the ages at which it can be over its soft and at its hard limit; None for never."""
+        if self.latched or self.limits is None:
+            return timedelta(0), timedelta(0)
+        bounds = self.limits.bounds(self.capacity_bytes)
+        return self._fills_to_after(bounds.soft_bytes), self._fills_to_after(bounds.hard_bytes)
+
+    def _fills_to_after(self, bound_bytes: Fraction) -> timedelta | None:
+        rate, left_bytes = self.fill_ceiling_bytes_per_second, bound_bytes - self.consumed_bytes
+        if left_bytes <= 0:
+            return timedelta(0)
+        if not rate or bound_bytes > self.capacity_bytes:
+            return None
+        return timedelta(seconds=min(int(left_bytes / rate), _LONGEST_SECONDS))
+
 
 @dataclass(frozen=True)
 class UsageRecord:
@@ -161,6 +198,32 @@ class UsageRecord:
         if all(volume.status is not _OFFLINE for volume in self.volumes):
             return self.votes
         return sorted_votes(volume.vote(away=True) for volume in self.volumes)
+
+    @property
+    def observed_at(self) -> datetime:
+        """When its figures were observed, at the latest: a clock that is ahead must not make them younger."""
+        return self.snapshot_at if self.appended_at is None else min(self.snapshot_at, self.appended_at)
+
+    def votes_after(self, age: timedelta) -> Votes | None:
+        """Return the worst that its votes can have become at that age; None where a volume has no bound."""
+        if not self.is_bounded:
+            return None
+        soft_after, _ = self.reaches_after
+        if soft_after is None or age < soft_after:
+            return self.votes
+        return sorted_votes(volume.vote_after(age) for volume in self.volumes if volume.votes)
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether each voting volume has a bound on how fast it fills."""
+        return all(v.fill_ceiling_bytes_per_second is not None for v in self.volumes if v.votes)
+
+    @cached_property
+    def reaches_after(self) -> tuple[timedelta | None, timedelta | None]:
+        """The ages at which the first volume can be over its soft and at its hard limit; None for never."""
+        ages = [volume.reaches_after() for volume in self.volumes if volume.votes]
+        soft = min((soft for soft, _ in ages if soft is not None), default=None)
+        return soft, min((hard for _, hard in ages if hard is not None), default=None)
 
     @cached_property
     def invalid_limit(self) -> str | None:
@@ -266,6 +329,7 @@ def _volume_document(volume: Volume) -> dict[str, object]:
             "Role": None if volume.role is VolumeRole.DATA else volume.role.value,
             "Latched": "HARD" if volume.latched else None,
             "FillBytesPerSecond": volume.fill_bytes_per_second,
+            "FillCeiling": volume.fill_ceiling_bytes_per_second,
         }
     )
 
@@ -306,7 +370,8 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
         own_hard, own_soft, limits, problem = None, None, common.pair, common.problem_of_pair
     else:
         own_hard, own_soft, limits, problem = _limits_of(fields, f"Volumes[{index}]", common)
-    status, latched, fill = get("Status"), get("Latched"), get("FillBytesPerSecond")
+    status, latched = get("Status"), get("Latched")
+    fill, ceiling = get("FillBytesPerSecond"), get("FillCeiling")
     # by position: names cost as much as half of all the rest
     return Volume(
         name,
@@ -323,6 +388,7 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
         own_hard,
         own_soft,
         None if fill is None else fill_field(fill),
+        None if ceiling is None else ceiling_field(ceiling),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
+from math import ceil
 
 from kquota.core.limits import MAX_BYTES, InvalidLimit, Limit, LimitPair, exact_number, json_number
 from kquota.core.strict_json import printable
@@ -150,3 +151,9 @@ def fill_field(value: object) -> int | None:
         return None
     number = exact_number(value)
     return None if number is None or abs(number) > MAX_BYTES else round(number)
+
+
+def ceiling_field(value: object) -> int | None:
+    """Return a volume's fill ceiling, rounded up; one that can't be used covers nothing."""
+    number = exact_number(value)
+    return None if number is None or not 0 <= number <= MAX_BYTES else ceil(number)

@@ -7,8 +7,17 @@ times a second by looking at each record's worst vote; only new records cost mor
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import IntEnum
 from fractions import Fraction
 from typing import NamedTuple
+
+
+class Basis(IntEnum):
+    """What a vote rests on; of equal headrooms the lower one comes first."""
+
+    FIGURES = 0
+    LATCH = 1  # the figures alone are no hard breach any more
+    BOUND = 2  # the figures of a silent broker, and the most that it may have filled since
 
 
 class Vote(NamedTuple):
@@ -16,24 +25,23 @@ class Vote(NamedTuple):
 
     ``approximate`` is the headroom as a float: rounding keeps the order, so most comparisons need no
     exact arithmetic, and where two floats are equal the exact ``headroom`` (from 0, below 1) decides.
-    ``by_latch`` means that the figures alone are no hard breach any more.
     """
 
     approximate: float
     headroom: Fraction
-    by_latch: bool
+    basis: Basis
     volume: str
 
     @staticmethod
     def at_hard(volume: str, *, by_latch: bool) -> Vote:
         """Build the vote of a volume at headroom 0."""
-        return Vote(0.0, Fraction(0), by_latch, volume)
+        return Vote(0.0, Fraction(0), Basis.LATCH if by_latch else Basis.FIGURES, volume)
 
     @staticmethod
     def over_soft(left: int, of: int, volume: str) -> Vote:
         """Build the vote of a volume with ``left / of`` of headroom, more than 0 and less than 1."""
         # Python divides whole numbers exactly and rounds once, so the order is kept
-        return Vote(left / of, Fraction(left, of), False, volume)
+        return Vote(left / of, Fraction(left, of), Basis.FIGURES, volume)
 
 
 Votes = tuple[Vote, ...]  # of one broker, the worst first

@@ -81,6 +81,7 @@ pairs = limit_pairs()
 any_limit = limits | invalid_limits
 consumptions = st.integers(0, CAPACITY)
 booleans = st.booleans()
+ceilings = st.sampled_from([None, 0, 0, 1, 1, 2, 10])  # bytes per second: 60 to 600 bytes while a record ages
 oddities = st.sampled_from([None] * 8 + ["limits", "hard", "latched", "offline", "failed", "metadata"])
 
 
@@ -89,6 +90,9 @@ def volumes(draw: st.DrawFn, name: str) -> Message:
     """One volume; most are sound, data, and without limits of their own."""
     fields: dict[str, Any] = {"VolumeName": name, "VolumeId": f"fs of {name}", "Capacity": CAPACITY}
     fields["Consumed"] = draw(consumptions)
+    ceiling = draw(ceilings)
+    if ceiling is not None:
+        fields["FillCeiling"] = ceiling
     odd = draw(oddities)
     if odd == "limits":
         fields["SoftLimit"], fields["HardLimit"] = draw(pairs)
@@ -146,6 +150,7 @@ keys_of_orders = st.lists(
 )
 seconds_left = st.sampled_from([-1.0, 0.0, 0.001, 60.0, 60.0])
 actions = st.sampled_from(["pause", "open"])
+fallbacks = st.sampled_from(["pause", "open", "bounded", "bounded"])
 
 
 @st.composite
@@ -176,7 +181,7 @@ def cases(draw: st.DrawFn) -> Case:
     joining = draw(st.frozensets(st.sampled_from(sorted(active)), max_size=1))
     self_id = draw(deciders)
     own = draw(own_looks) if self_id is not None else None
-    return Case(records, active, joining, self_id, own, draw(actions), NOW)
+    return Case(records, active, joining, self_id, own, draw(fallbacks), NOW)
 
 
 def decide_case(case: Case) -> Decision:

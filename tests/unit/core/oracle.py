@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 Message = Mapping[str, Any]
@@ -64,7 +65,7 @@ def expected(case: Case) -> Expected:
         own_breach = any(broker == case.self_id and vote == 0 for broker, vote in breaches)
         held_at = 0 if own_breach or hold["Action"] == "pause" else 1
         return Expected(Fraction(held_at), frozenset(undetermined), True)
-    if undetermined and case.fallback == "pause":
+    if undetermined and case.fallback != "open":
         headrooms.append(Fraction(0))
     return Expected(min(headrooms, default=Fraction(1)), frozenset(undetermined), False)
 
@@ -87,6 +88,8 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
     votes, cause = _votes(record, is_away), _unknown(record)
     if must_be_known and _stale(case, record) and _order(case, f"maintenance/{broker}") is None:
         votes, cause = [vote for vote in votes if vote == 0], "stale"
+        if case.fallback == "bounded" and _unknown(record) is None and _is_bounded(record):
+            votes, cause = _votes(_grown(case, record)), None
     for other in _others(usable):
         if not _stale(case, other):
             votes, cause = votes + _votes(other, not is_listed), cause or _unknown(other)
@@ -128,6 +131,22 @@ def _order(case: Case, key: str) -> Message | None:
         return None
     order = given[-1]
     return order if case.now < datetime.fromisoformat(order["Until"]) else None
+
+
+def _is_bounded(record: Message) -> bool:
+    """Whether each volume that votes reports how fast it may fill."""
+    voting = [v for v in record["Volumes"] if v.get("Role") != "metadata" and v.get("Status") != "offline"]
+    return all("FillCeiling" in volume for volume in voting)
+
+
+def _grown(case: Case, record: Message) -> Message:
+    """The record with each volume as full as it may be by now."""
+    seconds = Fraction((case.now - datetime.fromisoformat(record["SnapshotAt"])) / timedelta(microseconds=1))
+    volumes = []
+    for volume in record["Volumes"]:
+        most = volume["Consumed"] + ceil(volume.get("FillCeiling", 0) * seconds / 10**6)
+        volumes.append({**volume, "Consumed": min(most, volume["Capacity"])})
+    return {**record, "Volumes": volumes}
 
 
 def _failed(record: Message) -> bool:

@@ -5,8 +5,9 @@ The policy's list has to be the beginning of this.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
+from math import ceil
 
 from kquota.core.decision import Cause, FallbackAction, Reason, Undetermined
 from kquota.core.policy import PolicySettings, Situation
@@ -14,7 +15,7 @@ from kquota.core.records import BrokerOrder
 from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
 from kquota.core.view import ClusterView
 
-ORDER = [Cause.HOLD, Cause.HARD, Cause.LATCHED, Cause.OWN, Cause.FALLBACK, Cause.SOFT]
+ORDER = [Cause.HOLD, Cause.HARD, Cause.LATCHED, Cause.OWN, Cause.FALLBACK, Cause.SOFT, Cause.BOUNDED]
 
 
 def all_reasons(
@@ -42,7 +43,7 @@ def all_reasons(
         own_id = situation.self_id
         reasons = [r for r in reasons if own_id is not None and r.broker_id == own_id and r.headroom == 0]
         reasons.append(Reason(Cause.HOLD, Fraction(0) if hold.action.value == "pause" else Fraction(1)))
-    elif settings.fallback_action is FallbackAction.PAUSE:
+    elif settings.fallback_action is not FallbackAction.OPEN:
         reasons += [Reason(Cause.FALLBACK, Fraction(0), entry.broker_id) for entry in undetermined]
     return sorted(reasons, key=_key)
 
@@ -60,7 +61,11 @@ def _of_broker(
         silent = expected and stale and not view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now)
         is_away = broker_id not in (situation.active_brokers or ()) or (stale and not expected)
         found = _of_record(record, broker_id, is_away)
-        _add_worse(reasons, [reason for reason in found if not silent or reason.headroom == 0])
+        bounds = _of_bounds(record, broker_id, now) if silent else None
+        if silent and bounds is not None and settings.fallback_action is FallbackAction.BOUNDED:
+            _add_worse(reasons, found + bounds)
+        else:
+            _add_worse(reasons, [reason for reason in found if not silent or reason.headroom == 0])
     for other in view.others_of(broker_id, now):
         if now - other.snapshot_at <= settings.staleness:
             is_away = broker_id not in (situation.active_brokers or ())
@@ -83,6 +88,23 @@ def _of_record(record: UsageRecord, broker_id: int, is_away: bool = False) -> li
             at_hard = Cause.HARD if _measured(volume) == 0 else Cause.LATCHED
             cause = Cause.SOFT if headroom > 0 else at_hard
             reasons.append(Reason(cause, headroom, broker_id, volume.name))
+    return reasons
+
+
+def _of_bounds(record: UsageRecord, broker_id: int, now: datetime) -> list[Reason] | None:
+    """The reasons by the most that each volume may have filled; None where that is not known."""
+    if record.failed_volumes or record.invalid_limit is not None:
+        return None
+    reasons, microseconds = [], (now - record.snapshot_at) / timedelta(microseconds=1)
+    for volume in record.volumes:
+        if volume.role is not VolumeRole.DATA or volume.status is VolumeStatus.OFFLINE:
+            continue
+        if volume.fill_ceiling_bytes_per_second is None:
+            return None
+        most = volume.consumed_bytes + volume.fill_ceiling_bytes_per_second * Fraction(microseconds) / 10**6
+        headroom = _counted(volume._replace(consumed_bytes=min(volume.capacity_bytes, ceil(most))))
+        if headroom is not None and headroom < 1 and headroom != _counted(volume):
+            reasons.append(Reason(Cause.BOUNDED, headroom, broker_id, volume.name))
     return reasons
 
 

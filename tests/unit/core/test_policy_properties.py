@@ -118,8 +118,13 @@ def test_one_more_broker_never_raises_the_factor(
 @given(case=cases())
 @bounded(60)
 def test_fallback_pause_never_loosens(case: Case) -> None:
-    pause, open_ = (decide_case(replace(case, fallback=action)) for action in ("pause", "open"))
-    assert pause.headroom <= open_.headroom
+    pause, bounded_, open_ = (
+        decide_case(replace(case, fallback=action)) for action in ("pause", "bounded", "open")
+    )
+    assert pause.headroom <= bounded_.headroom <= open_.headroom
+    silences = {entry.silence for entry in bounded_.covered}
+    assert set(bounded_.undetermined) == set(pause.undetermined) - silences
+    assert pause.covered == open_.covered == ()
     assert pause.undetermined == open_.undetermined
     assert pause.headroom == open_.headroom or (pause.fallback and pause.headroom == 0)
 

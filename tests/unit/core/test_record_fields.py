@@ -17,6 +17,7 @@ from kquota.core.strict_json import MAX_TEXT, InvalidJson, parse_json
 from kquota.core.timestamps import from_epoch_ms
 from kquota.core.usage import usage_from_document
 from kquota.core.usage_fields import MalformedRecord
+from kquota.core.votes import Basis
 from tests.unit.core.situations import Value, free, order, raw, usage
 
 NEWER = {"type": "Newer", "level": 1}
@@ -84,7 +85,7 @@ def test_a_sequence_is_a_whole_number_from_zero_on(sequence: object, read: int |
 def test_a_latch_without_limits_to_judge_it_by_is_a_latch_and_no_measured_breach() -> None:
     record = usage_from_document(usage(free(50, Latched="HARD"), HardLimit=NEWER))
     (vote,) = record.votes
-    assert vote.by_latch
+    assert vote.basis is Basis.LATCH
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,8 @@ def test_what_is_between_is_never_shown_as_none_or_all(headroom: Fraction, text:
 
 
 def test_every_cause_has_words() -> None:
-    at = {cause: Fraction(1, 2) if cause in (Cause.SOFT, Cause.OWN) else Fraction(0) for cause in Cause}
+    between = (Cause.SOFT, Cause.OWN, Cause.BOUNDED)
+    at = {cause: Fraction(1, 2) if cause in between else Fraction(0) for cause in Cause}
     sentences = {reason_sentence(Reason(cause, headroom, 1, "a")) for cause, headroom in at.items()}
     assert len(sentences) == len(Cause)
     fallback = "fallback, because the state of"

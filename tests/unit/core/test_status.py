@@ -89,6 +89,7 @@ def test_the_whole_document() -> None:
     nothing_known = {
         "joining": False,
         "undetermined": None,
+        "covered": None,
         "quarantine": None,
         "maintenance": None,
         "snapshot_at": None,
