@@ -30,16 +30,14 @@ class FastestMinute:
     hours: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def begin(
-        cls, capacity_bytes: int, consumed_bytes: int, at_seconds: float, former_bytes_per_second: int = 0
-    ) -> FastestMinute:
-        """Return the state after a first observation.
+    def begin(cls, capacity_bytes: int, consumed_bytes: int, at_seconds: float) -> FastestMinute:
+        """Return the state after a first observation."""
+        return cls(capacity_bytes, ((at_seconds, consumed_bytes),))
 
-        ``former_bytes_per_second`` is the rate that an earlier observer last reported; it counts for a day.
-        """
-        hour = int(at_seconds // _HOUR_SECONDS)
-        former = ((hour, round(former_bytes_per_second * WINDOW_SECONDS)),) if former_bytes_per_second else ()
-        return cls(capacity_bytes, ((at_seconds, consumed_bytes),), former)
+    def recalling(self, bytes_per_second: int) -> FastestMinute:
+        """Return the state with the rate of an earlier observer, which counts for a day from now."""
+        hour, grown = int(self.samples[-1][0] // _HOUR_SECONDS), round(bytes_per_second * WINDOW_SECONDS)
+        return self._growing(hour, grown, self.samples, self.capacity_bytes)
 
     def after(self, capacity_bytes: int, consumed_bytes: int, at_seconds: float) -> FastestMinute:
         """Return the state after another observation.
@@ -50,19 +48,21 @@ class FastestMinute:
         if at_seconds - self.samples[-1][0] < _SAMPLE_SECONDS:
             return self
         hour = int(at_seconds // _HOUR_SECONDS)
-        oldest_hour = hour - int(DAY_SECONDS // _HOUR_SECONDS)
         kept = self.samples if capacity_bytes == self.capacity_bytes else ()
         inside = tuple(s for s in kept if s[0] >= at_seconds - WINDOW_SECONDS)
         # After a gap the last sample before it stays: all that was written meanwhile counts as one minute's.
         recent = inside or tuple(s for s in kept[-1:] if s[0] >= at_seconds - MAX_GAP_SECONDS)
         samples = (*recent, (at_seconds, consumed_bytes))
         grown = consumed_bytes - min(consumed for _, consumed in samples)
-        hours = tuple(entry for entry in self.hours if entry[0] >= oldest_hour)
-        if hours and hours[-1][0] == hour:
-            hours = (*hours[:-1], (hour, max(hours[-1][1], grown)))
-        else:
-            hours = (*hours, (hour, grown))
-        return FastestMinute(capacity_bytes, samples, hours)
+        return self._growing(hour, grown, samples, capacity_bytes)
+
+    def _growing(
+        self, hour: int, grown: int, samples: tuple[tuple[float, int], ...], capacity_bytes: int
+    ) -> FastestMinute:
+        oldest_hour = hour - int(DAY_SECONDS // _HOUR_SECONDS)
+        hours = {at: most for at, most in self.hours if at >= oldest_hour}
+        hours[hour] = max(hours.get(hour, 0), grown)
+        return FastestMinute(capacity_bytes, samples, tuple(hours.items()))
 
     @property
     def bytes_per_second(self) -> int:

@@ -44,8 +44,8 @@ from kquota.daemon.orders import order_news
 from kquota.daemon.own_record import own_record
 from kquota.daemon.publication import PublicationSchedule, RivalWatch, regular_interval_seconds
 from kquota.daemon.report import CycleReport, Folded
+from kquota.observe.fill_rates import FillRates
 from kquota.observe.observation import Observation
-from kquota.observe.volume_watch import FillRates
 from kquota.settings.model import Settings
 
 # An agent that has just started waits this long for the topic before it decides without it: an
@@ -173,7 +173,8 @@ class Cycle:
             snapshot_at=moment.wall,
             cluster_id=news.cluster_id,
             instance_id=self.instance_id,
-            fill_rates=self._fill_rates.observe(observation.volumes),
+            fills=self._fill_rates.observe(observation.volumes),
+            fill_floor_bytes_per_second=self._settings.fill_floor_bytes_per_second,
         )
         self._previous = own.volumes
         return _Observed(observation, own, *self._applied)
@@ -186,6 +187,7 @@ class Cycle:
             return
         self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
         self._local.recall(record.volumes)
+        self._fill_rates.recall(record.volumes)
         self._membership.recall(record.joined, moment.wall)
         if record.instance_id != self.instance_id:
             self._rival.precede(record, moment.monotonic_seconds)
@@ -325,6 +327,7 @@ class Cycle:
             decision.headroom,
             decision.reasons,
             decision.undetermined,
+            decision.covered,
             decision.hold,
             enforced.mode,
             cluster_id,

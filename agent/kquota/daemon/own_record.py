@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from kquota.core.latch import latch_volumes
 from kquota.core.usage import UsageRecord, Volume
+from kquota.observe.fill_rates import Fill
 from kquota.observe.observation import VolumeObservation
 from kquota.settings.model import LimitsSection
 
@@ -21,13 +22,16 @@ def own_record(
     snapshot_at: datetime,
     cluster_id: str | None = None,
     instance_id: str | None = None,
-    fill_rates: Mapping[str, float] | None = None,
+    fills: Mapping[str, Fill] | None = None,
+    fill_floor_bytes_per_second: int = 0,
 ) -> UsageRecord:
     """Compose the record of this broker; ``previous`` are the volumes as last published.
 
-    ``fill_rates`` are bytes per second by volume id, of the volumes whose rate is known.
+    ``fills`` are the rates by volume id, of the volumes whose rates are known; the floor is the least that a
+    volume is reported to fill at most.
     """
-    fresh = [_volume(volume, limits, fill_rates or {}) for volume in observed]
+    fills = fills or {}
+    fresh = [_volume(v, limits, fills.get(v.volume_id), fill_floor_bytes_per_second) for v in observed]
     return UsageRecord(
         snapshot_at=snapshot_at,
         volumes=latch_volumes(previous, fresh, release_margin),
@@ -38,8 +42,11 @@ def own_record(
     )
 
 
-def _volume(observed: VolumeObservation, limits: LimitsSection, rates: Mapping[str, float]) -> Volume:
-    rate = rates.get(observed.volume_id)
+def _volume(
+    observed: VolumeObservation, limits: LimitsSection, fill: Fill | None, floor_bytes_per_second: int
+) -> Volume:
+    rate = None if fill is None else fill.rate.bytes_per_second
+    ceiling = None if fill is None else max(floor_bytes_per_second, fill.fastest.bytes_per_second)
     own = limits.own(observed.limits_path)
     return Volume(
         name=observed.name,
@@ -54,4 +61,5 @@ def _volume(observed: VolumeObservation, limits: LimitsSection, rates: Mapping[s
         own_hard=own.hard,
         own_soft=own.soft,
         fill_bytes_per_second=None if rate is None else round(rate),
+        fill_ceiling_bytes_per_second=ceiling,
     )

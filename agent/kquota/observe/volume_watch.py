@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from kquota.core.fill import FillRate
-from kquota.core.usage import Volume, VolumeStatus
+from kquota.core.usage import Volume
 from kquota.observe.identity import VolumeIdentity, udev_uuids
 from kquota.observe.mountinfo import MountTable, MountTableReader
-from kquota.observe.observation import Observation, VolumeObservation
+from kquota.observe.observation import Observation
 from kquota.observe.probe import LogDirLook, LogDirSampler
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import Bound, bind_limits
@@ -178,36 +177,3 @@ def recorded_volumes(volumes: Iterable[Volume]) -> Recorded:
             capacity, free = volume.capacity_bytes, volume.capacity_bytes - volume.consumed_bytes
             figures[volume_id] = LogDirLook("", capacity_bytes=capacity, available_bytes=free)
     return Recorded(identities, figures)
-
-
-class FillRates:
-    """Remembers the observations of each volume, by volume id."""
-
-    def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self._seen: dict[str, FillRate] = {}
-
-    def observe(self, volumes: Iterable[VolumeObservation]) -> Mapping[str, float]:
-        """Learn from a look at all volumes; return bytes per second by volume id, where it is known.
-
-        A volume that no longer exists is forgotten. One that can't be observed now keeps its earlier
-        observations, and has no rate.
-        """
-        seen: dict[str, FillRate] = {}
-        rates: dict[str, float] = {}
-        for volume in volumes:
-            before = self._seen.get(volume.volume_id)
-            capacity, consumed, at = volume.capacity_bytes, volume.consumed_bytes, volume.sampled_at_monotonic
-            if volume.status is not VolumeStatus.OK or capacity is None or consumed is None:
-                if before is not None:
-                    seen[volume.volume_id] = before
-                continue
-            if at is None:
-                continue
-            figures = capacity, consumed, at
-            fill = FillRate.begin(*figures) if before is None else before.after(*figures)
-            seen[volume.volume_id] = fill
-            if fill.bytes_per_second is not None:
-                rates[volume.volume_id] = fill.bytes_per_second
-        self._seen = seen
-        return rates

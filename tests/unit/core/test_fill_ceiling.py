@@ -50,10 +50,12 @@ def test_a_rate_counts_for_a_day() -> None:
 
 
 def test_the_rate_of_an_earlier_agent_counts_on() -> None:
-    minute = FastestMinute.begin(CAPACITY, 0, 0.0, former_bytes_per_second=777)
+    minute = FastestMinute.begin(CAPACITY, 0, 0.0).recalling(777)
     assert minute.bytes_per_second == 777
     assert minute.after(CAPACITY, 60, 30.0).bytes_per_second == 777
     assert minute.after(CAPACITY, 60_000, 30.0).bytes_per_second == 1000
+    assert minute.recalling(5).bytes_per_second == 777
+    assert minute.after(CAPACITY, 60, DAY_SECONDS + 4000).bytes_per_second == 0
 
 
 def test_growth_across_a_short_gap_counts_as_one_minute_and_across_a_long_one_not() -> None:

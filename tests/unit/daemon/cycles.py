@@ -43,6 +43,7 @@ SETTINGS = Settings(
         hard=Limit.of(LimitType.MIN_FREE_BYTES, 10), soft=Limit.of(LimitType.MIN_FREE_BYTES, 20)
     ),
     mode=Mode.ENFORCE,
+    fill_floor_bytes_per_second=100,
 )
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from fractions import Fraction
 
 from kquota.core.fill import MIN_SEEN_SECONDS
+from kquota.daemon.own_record import own_record
+from kquota.observe.fill_rates import Fill, FillRates
 from kquota.observe.observation import Failure
-from kquota.observe.volume_watch import FillRates
-from tests.unit.daemon.cycles import volume
+from tests.unit.core.situations import NOW
+from tests.unit.daemon.cycles import SETTINGS, volume
 
 SEEN = replace(volume(50), capacity_bytes=10**9, sampled_at_monotonic=0.0)
+
+
+def rounded(fills: Mapping[str, Fill]) -> dict[str, int]:
+    """The present rates, where they are known."""
+    rates = {volume_id: fill.rate.bytes_per_second for volume_id, fill in fills.items()}
+    return {volume_id: round(rate) for volume_id, rate in rates.items() if rate is not None}
 
 
 def test_each_volume_has_a_rate_of_its_own_once_it_was_seen_long_enough():
@@ -23,8 +33,8 @@ def test_each_volume_has_a_rate_of_its_own_once_it_was_seen_long_enough():
             ]
         )
         if at < MIN_SEEN_SECONDS:
-            assert seen == {}
-    assert {id_: round(rate) for id_, rate in seen.items()} == {SEEN.volume_id: 1000, "another": -10}
+            assert rounded(seen) == {}
+    assert rounded(seen) == {SEEN.volume_id: 1000, "another": -10}
 
 
 def test_a_volume_that_can_not_be_looked_at_tells_no_rate_and_goes_on_later():
@@ -34,7 +44,7 @@ def test_a_volume_that_can_not_be_looked_at_tells_no_rate_and_goes_on_later():
     hung = replace(SEEN, failures=(Failure(None, "no answer"),), sampled_at_monotonic=59.0)
     assert rates.observe([hung]) == {}
     back = rates.observe([replace(SEEN, consumed_bytes=70_000, sampled_at_monotonic=70.0)])
-    assert round(back[SEEN.volume_id]) == 1000
+    assert rounded(back) == {SEEN.volume_id: 1000}
 
 
 def test_a_volume_that_is_gone_is_forgotten():
@@ -42,7 +52,7 @@ def test_a_volume_that_is_gone_is_forgotten():
     for at in range(60):
         rates.observe([replace(SEEN, consumed_bytes=1000 * at, sampled_at_monotonic=float(at))])
     rates.observe([])
-    assert rates.observe([replace(SEEN, consumed_bytes=70_000, sampled_at_monotonic=70.0)]) == {}
+    assert rounded(rates.observe([replace(SEEN, consumed_bytes=70_000, sampled_at_monotonic=70.0)])) == {}
 
 
 def test_volumes_without_figures_keep_no_rate_from_the_others():
@@ -53,3 +63,31 @@ def test_volumes_without_figures_keep_no_rate_from_the_others():
     for at in range(int(MIN_SEEN_SECONDS) + 1):
         seen = rates.observe([unknown, failed, undated, replace(SEEN, sampled_at_monotonic=float(at))])
     assert seen.keys() == {SEEN.volume_id}
+
+
+def fastest(rates: FillRates, consumed_bytes: int, at: float) -> int:
+    (fill,) = rates.observe([replace(SEEN, consumed_bytes=consumed_bytes, sampled_at_monotonic=at)]).values()
+    return fill.fastest.bytes_per_second
+
+
+def test_the_fastest_minute_of_each_volume_is_known():
+    rates = FillRates()
+    assert [fastest(rates, used, at) for used, at in ((0, 0.0), (60_000, 30.0), (60_060, 200.0))] == [
+        0,
+        1000,
+        1000,
+    ]
+
+
+def test_a_former_agents_fastest_minute_counts_on_for_its_volume_alone():
+    records = own_record([SEEN], SETTINGS.limits, (), release_margin=Fraction(1, 10), snapshot_at=NOW).volumes
+    reported = [records[0]._replace(fill_ceiling_bytes_per_second=777)]
+    late, early = FillRates(), FillRates()
+    early.recall(reported)
+    assert fastest(early, 0, 0.0) == fastest(early, 0, 10.0) == 777
+    assert fastest(late, 0, 0.0) == 0
+    late.recall(reported)
+    assert fastest(late, 0, 10.0) == 777
+    other = FillRates()
+    other.recall([reported[0]._replace(volume_id="another"), records[0]])
+    assert fastest(other, 0, 0.0) == 0
