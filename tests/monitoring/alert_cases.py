@@ -59,6 +59,15 @@ CASES = (
         {"cluster_id": "c", "broker": "7", "cause": "stale"},
         info=True,
     ),
+    Case(
+        "KquotaBrokerSilent",
+        {'kquota_covered_until_timestamp_seconds{broker="7"}': "_x8 9000x40 _x60"} | INFO,
+        "3m",
+        "9m",
+        "20m",
+        {"cluster_id": "c", "broker": "7"},
+        "Broker 7 of cluster c does not report",
+    ),
     flag(
         "KquotaHoldInForce",
         'kquota_hold_active{action="pause"}',

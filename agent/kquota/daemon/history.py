@@ -114,6 +114,11 @@ def _decision_body(decision: Decision, mode: Mode, sentence: str) -> dict[str, o
         "Mode": mode.value,
         "Reasons": [_capitalised(reason.to_document()) for reason in decision.reasons[:MAX_LISTED]],
         "Undetermined": [_capitalised(entry.to_document()) for entry in decision.undetermined[:MAX_LISTED]],
+        **(
+            {"Covered": [_capitalised(entry.to_document()) for entry in decision.covered[:MAX_LISTED]]}
+            if decision.covered
+            else {}
+        ),
         "Hold": None if decision.hold is None else decision.hold.to_document(),
         "Sentence": sentence,
     }

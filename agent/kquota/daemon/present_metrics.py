@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from math import inf
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -107,6 +108,7 @@ def _of_decision(report: CycleReport | None) -> Iterator[Metric]:
         decision.fallback and decision.state is not State.OPEN if decision else None,
     )
     unknown = decision.undetermined if decision else ()
+    covered = decision.covered if decision else ()
     yield _gauges(
         "kquota_undetermined",
         "1 for each broker whose state is not known, and why; an empty broker is the whole cluster.",
@@ -115,9 +117,19 @@ def _of_decision(report: CycleReport | None) -> Iterator[Metric]:
     )
     yield _gauges(
         "kquota_clock_behind_seconds",
-        "How far the clock of a broker's host is behind, for each whose state is not known because of it.",
+        "How far the clock of a broker's host is behind, for each whose reports are too old because of it.",
         ("broker",),
-        [((str(one.broker_id),), one.clock_behind_seconds) for one in unknown],
+        [
+            ((str(one.broker_id),), one.clock_behind_seconds)
+            for one in (*unknown, *(entry.silence for entry in covered))
+        ],
+    )
+    yield _gauges(
+        "kquota_covered_until_timestamp_seconds",
+        "When a silent broker's first volume could be at its hard limit, for each that counts with a bound;"
+        " +Inf where its volumes do not fill.",
+        ("broker",),
+        [((str(one.broker_id),), inf if one.until is None else one.until.timestamp()) for one in covered],
     )
     yield _one_of(
         "kquota_hold_active",

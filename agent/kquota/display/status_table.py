@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Span, Text
 
+from kquota.core.timestamps import parse_utc
 from kquota.display.bar import usage_bar
 from kquota.display.figures import STATE_STYLES, age_text, headroom_style, size_text, state_text, until_text
 
@@ -67,7 +68,7 @@ def status_rows(
 ) -> list[Row]:
     """Return the rows of a status document; ``troubled_only`` leaves out what nothing is wrong with."""
     deciding = _deciding(document)
-    rows = [row for broker in document["brokers"] for row in _rows_of(broker, deciding)]
+    rows = [row for broker in document["brokers"] for row in _rows_of(broker, document["at"], deciding)]
     if troubled_only:
         rows = [row for row in rows if _troubled(row)]
     if order is Order.BROKER:
@@ -169,7 +170,7 @@ def _deciding(document: Mapping[str, Any]) -> set[tuple[int, str]]:
     return {(r["broker_id"], r["volume"]) for r in reasons if r["headroom"] == least}
 
 
-def _rows_of(broker: Mapping[str, Any], deciding: set[tuple[int, str]]) -> list[Row]:
+def _rows_of(broker: Mapping[str, Any], at: str, deciding: set[tuple[int, str]]) -> list[Row]:
     rows = [
         Row(broker, volume, decides=(broker["broker_id"], volume["volume"]) in deciding)
         for volume in broker["volumes"]
@@ -179,11 +180,21 @@ def _rows_of(broker: Mapping[str, Any], deciding: set[tuple[int, str]]) -> list[
         flags.append("inactive")
     if broker["undetermined"]:
         flags.append(f"not known: {broker['undetermined']}")
+    elif broker["covered"]:
+        flags.append(f"silent, {_cover(at, broker['covered']['until'])}")
     elif not rows:
         flags.append("no report")
     if flags:
         rows.append(Row(broker, None, text=", ".join(flags)))
     return rows
+
+
+def _cover(at: str, until: str | None) -> str:
+    """Return for how long a silent broker's volumes can't be at their hard limit; short, for 60 columns."""
+    if until is None:
+        return "no growth"
+    seconds = (parse_utc(until) - parse_utc(at)).total_seconds()
+    return f"{until_text(max(seconds, 0))} left"
 
 
 def _with_names(rows: Iterable[Row]) -> Iterable[Row]:

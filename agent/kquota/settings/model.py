@@ -156,7 +156,7 @@ class Settings(BaseModel):
     release_margin_ratio: values.Ratio = Field(default_factory=lambda: values.exact("0.1"))
     mode: values.ModeValue = Mode.OBSERVE
     fallback_action: values.FallbackValue = FallbackAction.PAUSE
-    fill_floor_bytes_per_second: values.Bytes = 125_000_000
+    fill_floor_bytes_per_second: values.BytesPerSecond = 125_000_000
     interval_seconds: values.Seconds = 5.0
     sample_interval_seconds: values.Seconds = 0.2
     staleness_seconds: values.Seconds = 60.0

@@ -215,7 +215,7 @@ LimitOrNone = Annotated[
     Value(f"{_LIMIT}; or null, for the broker's", _or_none(_limit), _or_none(Limit.to_document)),
 ]
 ModeValue = Annotated[Mode, Value("observe or enforce", _one_of(Mode), str)]
-FallbackValue = Annotated[FallbackAction, Value("pause or open", _one_of(FallbackAction), str)]
+FallbackValue = Annotated[FallbackAction, Value("pause, open or bounded", _one_of(FallbackAction), str)]
 LogLevelValue = Annotated[
     LogLevel, Value("DEBUG, INFO, WARNING or ERROR", _one_of(LogLevel, any_case=True), str)
 ]
@@ -228,3 +228,4 @@ ReplicationFactor = Annotated[
 ]
 Hours = Annotated[int, _integer(1, 1_000_000, "an integer of hours")]
 Bytes = Annotated[int, _integer(1_048_576, 2**63 - 1, "an integer of bytes")]
+BytesPerSecond = Annotated[int, _integer(1, 2**63 - 1, "an integer of bytes per second")]

@@ -40,6 +40,7 @@ QUICK: Mapping[str, Any] = {
     "join_grace_seconds": 5,
     "brokers_interval_seconds": 0.5,
     "history_interval_seconds": 2,
+    "fill_floor_bytes_per_second": 20_000_000,  # more than any test fills in a minute, in one step
 }
 """Settings for tests: agents report more often than usual, so that there is less to wait for."""
 SOON_STALE_SECONDS = 10

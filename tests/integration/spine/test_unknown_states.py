@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kquota.core.timestamps import format_utc
-from tests.integration.spine.fleet import SOON_STALE_SECONDS, Fleet
+from tests.integration.spine.fleet import QUICK, SOON_STALE_SECONDS, Fleet
 from tests.integration.waiting import eventually
 
 
@@ -134,6 +135,64 @@ def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(f
     eventually(lambda: undetermined(fleet, 1) == undetermined(fleet, 3) == stale, "an old snapshot is stale")
     for agent in others:
         agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
+
+
+@pytest.mark.accepts("A18")
+def test_a_silent_agent_pauses_no_producer_before_its_disk_could_be_full(fleet: Fleet) -> None:
+    ceiling = QUICK["fill_floor_bytes_per_second"]  # the zone of 322 MB lasts for 16 s at that rate
+    silent, others = fleet.agents[2], fleet.of([1, 3])
+    disk, hard_bytes = fleet.disk(2), round(0.8 * fleet.disk(2).capacity_bytes())
+    for agent in fleet.of():
+        agent.reload(staleness_seconds=SOON_STALE_SECONDS, fallback_action="bounded")
+    fleet.fill(2, headroom=2)
+    begun_bytes = disk.consumed_bytes()
+
+    def reported() -> bool:
+        volume = volume_of(fleet.usage_of(2)[-1][1], disk.mount_point)
+        return volume.get("FillCeiling") == ceiling and volume["Consumed"] >= begun_bytes
+
+    eventually(reported, "the present figures and their bound are reported")
+    silent.kill()
+    last = fleet.usage_of(2)[-1][1]
+    reported_at = datetime.fromisoformat(last["SnapshotAt"])
+    marks = fleet.marks()
+
+    def fill_at_the_bound() -> None:
+        # A busy machine decides up to two seconds late.
+        seconds = (datetime.now(UTC) - reported_at).total_seconds() - 2
+        most_bytes = volume_of(last, disk.mount_point)["Consumed"] + ceiling * max(0, seconds)
+        zone_bytes = 0.3 * disk.capacity_bytes()
+        fleet.fill(2, headroom=(hard_bytes - most_bytes) / zone_bytes)
+
+    def all_pause() -> bool:
+        if any(agent.state != "PAUSE" for agent in others):
+            assert disk.consumed_bytes() < hard_bytes, "full, and not every broker is paused"
+            fill_at_the_bound()
+        return all(agent.state == "PAUSE" for agent in others)
+
+    eventually(all_pause, "the bound has reached the hard limit")
+    waited_seconds = (datetime.now(UTC) - reported_at).total_seconds()
+    print(
+        f"paused {waited_seconds:.1f} s after the last report; silence counts from {SOON_STALE_SECONDS} s on"
+    )
+    assert waited_seconds > 2 * SOON_STALE_SECONDS
+    for agent in others:
+        assert agent.states_told(marks[agent.broker_id])[-2:] == ["THROTTLE", "PAUSE"]
+        assert [entry["broker_id"] for entry in agent.decision["covered"]] == [2]
+        assert agent.decision["undetermined"] == []
+        sentence = "broker 2, which is silent, may be over its hard limit by now"
+        eventually(lambda: agent.told(sentence, since=marks[agent.broker_id]), sentence)  # noqa: B023
+    fleet.clear()
+    silent.start()
+    fleet.await_enforced("OPEN")
+    for agent in others:
+        assert "covered" not in agent.decision
+
+
+def volume_of(record: dict[str, Any], mount_point: Path) -> dict[str, Any]:
+    """A report's volume that is mounted there."""
+    (volume,) = [volume for volume in record["Volumes"] if volume["MountPoint"] == str(mount_point)]
+    return dict(volume)
 
 
 @pytest.mark.accepts("A18")

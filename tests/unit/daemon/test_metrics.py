@@ -7,13 +7,23 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
+from math import inf
 
 import pytest
 from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kquota.core.decision import Decision, FallbackAction, Mode, State, Undetermined, UndeterminedCause
+from kquota.core.decision import (
+    Covered,
+    Decision,
+    FallbackAction,
+    Mode,
+    State,
+    Undetermined,
+    UndeterminedCause,
+)
 from kquota.core.records import Hold, HoldAction, Note
 from kquota.core.usage import VolumeRole, VolumeStatus
 from kquota.daemon.metrics import AgentMetrics
@@ -39,7 +49,8 @@ UNDETERMINED = (
     Undetermined(8, UndeterminedCause.CLOCK, 75),
     Undetermined(None, UndeterminedCause.NOT_READ),
 )
-FALLBACK = Decision(Fraction(0), (), UNDETERMINED, True, None, START)
+COVERED = (Covered(Undetermined(9, UndeterminedCause.STALE), START),)
+FALLBACK = Decision(Fraction(0), (), UNDETERMINED, True, None, START, covered=COVERED)
 HELD = Hold(HoldAction.PAUSE, Note(START, "a test", "alice"))
 FAILED = volume(
     0,
@@ -143,6 +154,19 @@ def test_throttling_for_lack_of_data_names_the_broker_until_it_is_known(
     seen = shown(metrics, bench)
     assert seen["kquota_fallback"] == 0
     assert not [name for name in seen if name.startswith("kquota_undetermined")]
+
+
+def test_a_silent_broker_has_the_time_until_which_it_is_covered(metrics: AgentMetrics, bench: Bench) -> None:
+    until = datetime(2026, 11, 20, tzinfo=UTC)
+    covered = (
+        Covered(Undetermined(7, UndeterminedCause.STALE), until),
+        Covered(Undetermined(8, UndeterminedCause.CLOCK, 75), None),
+    )
+    metrics.show(replace(bench.run(), decision=replace(FALLBACK, undetermined=(), covered=covered)))
+    seen = series(metrics)
+    assert seen['kquota_covered_until_timestamp_seconds{broker="7"}'] == until.timestamp()
+    assert seen['kquota_covered_until_timestamp_seconds{broker="8"}'] == inf
+    assert seen['kquota_clock_behind_seconds{broker="8"}'] == 75
 
 
 @pytest.mark.accepts("A19")

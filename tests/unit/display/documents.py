@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from kquota.core.decision import FallbackAction
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.sentences import broken_glass_sentence, observing_brokers
 from kquota.core.status import status_document
@@ -13,11 +14,16 @@ from tests.unit.core.situations import NOW, STALENESS, fold, free, order, usage
 LONG_NAME = "/dev/mapper/" + "v" * 60
 
 
-def status_of(*records: Any, active: frozenset[int], **local: Any) -> dict[str, Any]:
+def status_of(
+    *records: Any,
+    active: frozenset[int],
+    fallback: FallbackAction = FallbackAction.PAUSE,
+    **local: Any,
+) -> dict[str, Any]:
     """The document as `kquota status` has it, of a broker 1 whose host reports only ``local``."""
     view = fold(*records)
     situation = Situation(active)
-    decision = decide(view, situation, PolicySettings(staleness=STALENESS), NOW)
+    decision = decide(view, situation, PolicySettings(fallback, STALENESS), NOW)
     found = status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10), cluster_id="c")
     host = {
         "broker_id": 1,
@@ -50,6 +56,17 @@ def troubled() -> dict[str, Any]:
             }
         ],
         growing_topics=[{"topic": "orders", "bytes_per_second": 7_000_000.0}],
+    )
+
+
+def silent() -> dict[str, Any]:
+    """Brokers 2 and 3 are silent; only the volume of 2 may have filled."""
+    return status_of(
+        ("1", usage(free(50))),
+        ("2", usage(free(30, FillCeiling=10**8), age_seconds=90)),
+        ("3", usage(free(30, FillCeiling=0), age_seconds=90)),
+        active=frozenset({1, 2, 3}),
+        fallback=FallbackAction.BOUNDED,
     )
 
 

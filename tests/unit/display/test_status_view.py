@@ -15,7 +15,7 @@ from rich.table import Table
 from kquota.display.status_table import Order, status_rows
 from kquota.display.status_view import KEYS, Looks, observes, status_view, watch_view
 from tests.unit.core.golden import complaints
-from tests.unit.display.documents import broken_glass, crowded, troubled
+from tests.unit.display.documents import broken_glass, crowded, silent, troubled
 
 WIDTHS = (60, 72, 80, 92, 108, 135, 136, 200)
 
@@ -32,6 +32,14 @@ def printed(console: Console, picture: RenderableType) -> str:
 
 def shown(columns: int, *, ascii_only: bool = False) -> str:
     return printed(console_of(columns), status_view(troubled(), columns, ascii_only=ascii_only))
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_silent_broker_is_shown_with_the_end_of_its_cover(columns: int) -> None:
+    text = printed(console_of(columns), status_view(silent(), columns))
+    flat = " ".join(text.split())
+    assert "silent, 110s left" in flat
+    assert "silent, no growth" in flat
 
 
 @pytest.mark.parametrize("columns", WIDTHS)

@@ -106,9 +106,12 @@ def test_defaults_that_the_agent_has_as_well_are_the_same() -> None:
 
 
 def test_one_variable_sets_the_fallback_of_agent_and_plug_in() -> None:
-    shared = "{{ kquota_fallback_action | default('pause') }}"
-    assert read("roles/kquota_agent/defaults/main.yml")["kquota_agent_fallback_action"] == shared
-    assert read("roles/kquota_callback/defaults/main.yml")["kquota_callback_fallback_action"] == shared
+    shared = "kquota_fallback_action | default('pause')"
+    agent, plug_in = (f"kquota_{role}_fallback_action" for role in ("agent", "callback"))
+    assert read("roles/kquota_agent/defaults/main.yml")[agent] == f"{{{{ {shared} }}}}"
+    # A lost decision has no figures to bound: a plug-in that is not told to open pauses.
+    opens = f"{{{{ 'open' if {shared} == 'open' else 'pause' }}}}"
+    assert read("roles/kquota_callback/defaults/main.yml")[plug_in] == opens
 
 
 def test_inline_secrets_are_known_by_the_agent_s_own_rule() -> None:
