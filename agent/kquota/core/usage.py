@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from kquota.core.fill import seconds_until
 from kquota.core.limits import MAX_BYTES, Limit, LimitPair
+from kquota.core.silence import reaches_after, vote_after
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 from kquota.core.usage_fields import (
@@ -34,12 +35,10 @@ from kquota.core.usage_fields import (
     sequence_field,
     size_field,
 )
-from kquota.core.votes import Basis, Vote, Votes, sorted_votes
+from kquota.core.votes import Vote, Votes, sorted_votes
 
 SCHEMA_VERSION = 1
 MAX_VOLUMES = 4096
-_MICROSECOND = timedelta(microseconds=1)
-_LONGEST_SECONDS = 10**9  # a time that far away is no date that people need
 
 
 class VolumeStatus(StrEnum):
@@ -133,37 +132,6 @@ class Volume(NamedTuple):
             return None
         return Vote.over_soft(left, of, self.name)
 
-    def vote_after(self, age: timedelta) -> Vote | None:
-        """Return the worst that its vote can have become when its figures are of that age.
-
-            consumed = min(capacity, consumed then + fill ceiling · age)
-
-        The volume must have a fill ceiling.
-        """
-        now = self.vote()
-        assert self.fill_ceiling_bytes_per_second is not None
-        grown_bytes = -(-self.fill_ceiling_bytes_per_second * (age // _MICROSECOND) // 10**6)
-        consumed_bytes = min(self.capacity_bytes, self.consumed_bytes + grown_bytes)
-        then = self._replace(consumed_bytes=consumed_bytes).vote()
-        if then is None or (now is not None and now.headroom == then.headroom):
-            return now
-        return then._replace(basis=Basis.BOUND)
-
-    def reaches_after(self) -> tuple[timedelta | None, timedelta | None]:
-        """Return the ages at which it can be over its soft and at its hard limit; None for never."""
-        if self.latched or self.limits is None:
-            return timedelta(0), timedelta(0)
-        bounds = self.limits.bounds(self.capacity_bytes)
-        return self._fills_to_after(bounds.soft_bytes), self._fills_to_after(bounds.hard_bytes)
-
-    def _fills_to_after(self, bound_bytes: Fraction) -> timedelta | None:
-        rate, left_bytes = self.fill_ceiling_bytes_per_second, bound_bytes - self.consumed_bytes
-        if left_bytes <= 0:
-            return timedelta(0)
-        if not rate or bound_bytes > self.capacity_bytes:
-            return None
-        return timedelta(seconds=min(int(left_bytes / rate), _LONGEST_SECONDS))
-
 
 @dataclass(frozen=True)
 class UsageRecord:
@@ -211,7 +179,7 @@ class UsageRecord:
         soft_after, _ = self.reaches_after
         if soft_after is None or age < soft_after:
             return self.votes
-        return sorted_votes(volume.vote_after(age) for volume in self.volumes if volume.votes)
+        return sorted_votes(vote_after(volume, age) for volume in self.volumes if volume.votes)
 
     @cached_property
     def is_bounded(self) -> bool:
@@ -221,7 +189,7 @@ class UsageRecord:
     @cached_property
     def reaches_after(self) -> tuple[timedelta | None, timedelta | None]:
         """The ages at which the first volume can be over its soft and at its hard limit; None for never."""
-        ages = [volume.reaches_after() for volume in self.volumes if volume.votes]
+        ages = [reaches_after(volume) for volume in self.volumes if volume.votes]
         soft = min((soft for soft, _ in ages if soft is not None), default=None)
         return soft, min((hard for _, hard in ages if hard is not None), default=None)
 

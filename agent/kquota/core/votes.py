@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Basis(IntEnum):
-    """What a vote rests on; of equal headrooms the lower one comes first."""
+    """The basis of a vote; of equal headrooms the lower one comes first."""
 
     FIGURES = 0
     LATCH = 1  # the figures alone are no hard breach any more

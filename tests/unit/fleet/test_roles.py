@@ -109,7 +109,7 @@ def test_one_variable_sets_the_fallback_of_agent_and_plug_in() -> None:
     shared = "kquota_fallback_action | default('pause')"
     agent, plug_in = (f"kquota_{role}_fallback_action" for role in ("agent", "callback"))
     assert read("roles/kquota_agent/defaults/main.yml")[agent] == f"{{{{ {shared} }}}}"
-    # A lost decision has no figures to bound: a plug-in that is not told to open pauses.
+    # A lost decision has no figures to bound: without open the plug-in pauses.
     opens = f"{{{{ 'open' if {shared} == 'open' else 'pause' }}}}"
     assert read("roles/kquota_callback/defaults/main.yml")[plug_in] == opens
 
