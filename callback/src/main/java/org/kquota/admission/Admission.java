@@ -1,0 +1,144 @@
+package org.kquota.admission;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Which produce requests are admitted in THROTTLE. One thread plans ten times a second; request threads ask, and wait for no other thread. It reads neither clock nor
+ * counter: both are passed in.
+ */
+public final class Admission {
+    /** A client that has not asked for this long is not counted among those that want to produce. */
+    private static final long ACTIVE_NANOS = 3_000_000_000L;
+    /** A client that was refused and has not asked for this long is not waited for. */
+    private static final long AWAITED_NANOS = 2_500_000_000L;
+    /** From then on who appears was not there at the beginning, and has its turn at once. */
+    private static final long BEGINNING_NANOS = 1_000_000_000L;
+
+    /** Null while admission is not in force. */
+    private volatile Budget budget;
+    private volatile long begunNanos;
+    /** Bytes that have landed, and those that were admitted since the budget was made: until they land they are on their way. */
+    private final AtomicLong promised = new AtomicLong();
+    private final Queue<Claim> appeared = new ConcurrentLinkedQueue<>();
+    private List<Claim> active = new ArrayList<>();
+
+    /** Whether THROTTLE is held by admission now. */
+    public boolean inForce() {
+        return budget != null;
+    }
+
+    /**
+     * Whether a request may be appended now.
+     *
+     * @param landedBytes what has landed by the broker's own counter
+     * @param nanos       now
+     */
+    public boolean admits(Claim claim, long landedBytes, long nanos) {
+        Budget now = budget;
+        if (now == null) {
+            return true;
+        }
+        if (claim.ask(nanos)) {
+            appeared.add(claim);
+        }
+        double turn = now.turn(nanos);
+        if (!claim.isPlaced() && nanos - begunNanos >= BEGINNING_NANOS) {
+            claim.place(turn, 0);
+        }
+        double bytes = claim.requestBytes(now.usualBytes());
+        // Without a place it is not its turn: nothing compares with not-a-number.
+        double due = claim.due();
+        if (due <= turn && promise(now.allowed(nanos) - now.kept(due, turn), landedBytes, bytes)) {
+            claim.charge(now.cost(bytes, claim.weight(now.newcomerWeight())), now.earliest(turn));
+            return true;
+        }
+        claim.refuse();
+        return false;
+    }
+
+    private boolean promise(double allowed, long landed, double bytes) {
+        long before;
+        long used;
+        do {
+            before = promised.get();
+            used = Math.max(before, landed);
+            if (!Budget.hasRoom(allowed - used, bytes)) {
+                return false;
+            }
+        } while (!promised.compareAndSet(before, used + (long) bytes));
+        return true;
+    }
+
+    /**
+     * Makes the next budget, the first one included; on the planning thread.
+     *
+     * @param landedBytes what has landed by the broker's own counter
+     * @param nanos       now
+     */
+    public void plan(Target target, long landedBytes, long nanos) {
+        Budget before = budget;
+        Demand demand = demand(nanos);
+        Budget next;
+        if (before == null) {
+            active.forEach(Claim::displace);
+            begunNanos = nanos;
+            next = Budget.begin(target, demand, landedBytes, 0, nanos);
+        } else {
+            next = before.next(target, demand, landedBytes, nanos);
+            for (Claim claim : active) {
+                if (!claim.isPlaced()) {
+                    claim.place(next.turn(), next.cost(claim.requestBytes(next.usualBytes()), claim.weight(next.newcomerWeight())));
+                }
+            }
+        }
+        promised.set(landedBytes);
+        budget = next;
+    }
+
+    private Demand demand(long nanos) {
+        for (Claim claim = appeared.poll(); claim != null; claim = appeared.poll()) {
+            active.add(claim);
+        }
+        List<Claim> still = new ArrayList<>(active.size());
+        double weight = 0;
+        int newcomers = 0;
+        double round = 0;
+        double largest = 0;
+        double behind = Double.POSITIVE_INFINITY;
+        double waiting = 0;
+        Budget before = budget;
+        double usual = before == null ? Demand.NONE.usualRequestBytes() : before.usualBytes();
+        double turn = before == null ? 0 : before.turn(nanos);
+        for (Claim claim : active) {
+            if (!claim.askedSince(nanos - ACTIVE_NANOS)) {
+                claim.unlist();
+                continue;
+            }
+            still.add(claim);
+            weight += claim.weight();
+            newcomers += claim.isNewcomer() ? 1 : 0;
+            double bytes = claim.requestBytes(usual);
+            round += bytes;
+            largest = Math.max(largest, bytes);
+            if (claim.isRefused() && claim.isPlaced() && claim.askedSince(nanos - AWAITED_NANOS)) {
+                behind = Math.min(behind, claim.due());
+                waiting += claim.due() <= turn ? bytes : 0;
+            }
+        }
+        active = still;
+        return new Demand(weight, newcomers, round, largest, still.size(), behind, waiting);
+    }
+
+    /** Admits everything again, until the next budget. */
+    public void end() {
+        if (budget != null) {
+            budget = null;
+            active.forEach(Claim::unlist);
+            active = new ArrayList<>();
+        }
+    }
+}

@@ -1,0 +1,109 @@
+package org.kquota.admission;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * One client's part of the throttled total, and its next turn. Request threads move the turn, one thread plans; no thread waits for another.
+ *
+ * <p>Turns are counted on a clock of their own, see {@link Budget}: a request of b bytes moves the turn of a client of weight w on by b / w.
+ */
+public final class Claim {
+    private static final AtomicLong MADE = new AtomicLong();
+    private static final double GOLDEN_RATIO = 0.618033988749895;
+    private static final double UNPLACED = Double.NaN;
+
+    /** In [0, 1), evenly spread over any clients that follow each other: who begins when in the first round. */
+    private final double place = MADE.getAndIncrement() * GOLDEN_RATIO % 1;
+    private final AtomicLong due = new AtomicLong(Double.doubleToRawLongBits(UNPLACED));
+    private volatile double weight;
+    private volatile double requestBytes;
+    private volatile long askedNanos;
+    private volatile boolean refused;
+    private final AtomicBoolean listed = new AtomicBoolean();
+
+    /**
+     * Sets what is known of the client.
+     *
+     * @param bytesPerSecond its rate before THROTTLE, or its quota if that is less; 0 for a client that was not producing
+     * @param ofRequest      what one request of it brings, bytes; 0 if that is not known
+     */
+    public void know(double bytesPerSecond, double ofRequest) {
+        weight = bytesPerSecond;
+        requestBytes = ofRequest;
+    }
+
+    /** Its rate before THROTTLE or its quota, bytes per second; 0 for a client that was not producing. */
+    public double weight() {
+        return weight;
+    }
+
+    double weight(double ofNewcomers) {
+        double known = weight;
+        return known > 0 ? known : ofNewcomers;
+    }
+
+    boolean isNewcomer() {
+        return weight <= 0;
+    }
+
+    double requestBytes(double usual) {
+        double known = requestBytes;
+        return known > 0 ? known : usual;
+    }
+
+    /** A request asks; returns whether the client was not among the active ones. */
+    boolean ask(long nanos) {
+        askedNanos = nanos;
+        return !listed.get() && listed.compareAndSet(false, true);
+    }
+
+    /** It is not among the active ones from now on, and has no turn. */
+    void unlist() {
+        displace();
+        listed.set(false);
+    }
+
+    boolean askedSince(long nanos) {
+        return askedNanos - nanos >= 0;
+    }
+
+    void refuse() {
+        refused = true;
+    }
+
+    boolean isRefused() {
+        return refused;
+    }
+
+    /** When its next turn is; not a number as long as it has none. */
+    double due() {
+        return Double.longBitsToDouble(due.get());
+    }
+
+    boolean isPlaced() {
+        return !Double.isNaN(due());
+    }
+
+    /** Its first turn: somewhere in a round of this length. */
+    void place(double turn, double round) {
+        due.set(Double.doubleToRawLongBits(turn + place * round));
+    }
+
+    /** Forgets its turn, because other turns are counted from now on. */
+    void displace() {
+        due.set(Double.doubleToRawLongBits(UNPLACED));
+        refused = false;
+    }
+
+    /** One request is admitted: its next turn is later by this much, not counting what it left unused before. */
+    void charge(double cost, double earliest) {
+        long before;
+        double next;
+        do {
+            before = due.get();
+            next = Math.max(Double.longBitsToDouble(before), earliest) + cost;
+        } while (!due.compareAndSet(before, Double.doubleToRawLongBits(next)));
+        refused = false;
+    }
+}
