@@ -22,8 +22,8 @@ import java.util.Map;
 
 /**
  * The fence: <code>authorizer.class.name=org.kquota.KquotaAuthorizer</code>. It leaves every question to the cluster's own
- * authorizer, and in PAUSE refuses produce requests with an error that clients retry without reporting it, before
- * anything is appended.
+ * authorizer. In PAUSE it refuses all produce requests, in THROTTLE those beyond the target, before anything is appended, with an error that
+ * clients retry without informing the application.
  *
  * <p>The only exception of its own is that refusal. A fault inside is counted, the cluster's authorizer
  * decides, and the governor holds the request.
@@ -53,7 +53,7 @@ public class KquotaAuthorizer extends DelegatingAuthorizer {
             node = Nodes.acquire(config, new BootClock());
             node.fence().install();
             fence = node.fence();
-            LOG.info("the fence is installed on broker {}: produce requests are refused in PAUSE; all else is left to {}", config.nodeId(),
+            LOG.info("the fence is installed on broker {}: produce requests are refused in PAUSE, and in THROTTLE beyond the target; all else is left to {}", config.nodeId(),
                 own.getClass().getName());
         }
     }

@@ -26,10 +26,10 @@ class RequestPathCodeTest {
     private static final Set<String> LEFT_OUT = Set.of("Errors.count", "Fence.fault", "BrokerNode.whySharesAreOld");
     /** Classes of others that neither wait nor do I/O; ConcurrentHashMap does where a client is new. */
     private static final Pattern HARMLESS = Pattern.compile("\\[.*|"
-        + "java/lang/(?!Thread|Process|Runtime|StringBuffer|System|ClassLoader)[A-Za-z$]+|java/lang/invoke/VarHandle|"
+        + "java/lang/(?!Thread(?!Local)|Process|Runtime|StringBuffer|System|ClassLoader)[A-Za-z$]+|java/lang/invoke/VarHandle|"
         + "java/util/(?!Hashtable|Vector|Stack|Scanner|Timer|Properties|ResourceBundle|Formatter)[A-Za-z$]+|java/util/function/.*|java/util/stream/.*|"
         + "java/util/concurrent/ConcurrentHashMap|java/util/concurrent/ConcurrentLinkedQueue|java/util/concurrent/atomic/.*|java/util/regex/.*|"
-        + "org/apache/kafka/(common|server)/.*|com/google/re2j/.*|org/slf4j/MDC");
+        + "org/apache/kafka/(common|server)/.*|com/google/re2j/.*|org/slf4j/MDC|com/yammer/metrics/core/Meter");
     private static final Set<String> SYSTEM = Set.of("nanoTime", "arraycopy", "identityHashCode");
     private static final Set<String> MONITOR = Set.of("wait", "notify", "notifyAll");
 
@@ -73,7 +73,7 @@ class RequestPathCodeTest {
     void allThatARequestAsksIsLookedAt() {
         Set<String> names = reached.keySet().stream().map(Method::toString).collect(Collectors.toSet());
         for (String name : List.of("NodeQuotas.tags", "TagSetMemo.remember", "StockQuotas.limit", "ConfiguredQuotas.meteredAs", "Groups.ofClientId",
-                "ExemptSeen.note", "ResetFlags.take", "LastLimits.remember", "EffectiveDecision.at", "Fence.refusal", "BrokerNode.whyTopicsAreNotRefused",
+                "ExemptSeen.note", "ResetFlags.take", "LastLimits.remember", "EffectiveDecision.at", "Fence.refusal", "Admission.admits", "AnswerWatch.asked", "BrokerLandedBytes.bytes", "BrokerNode.whyTopicsAreNotRefused",
                 "TopicGate.refused", "AllowAll.authorize", "GroupLimit.here", "PartitionShare.ratio")) {
             assertTrue(names.contains(name), name + " is not among " + names);
         }

@@ -14,13 +14,22 @@ public final class Claim {
     private static final double UNPLACED = Double.NaN;
 
     /** In [0, 1), evenly spread over any clients that follow each other: who begins when in the first round. */
-    private final double place = MADE.getAndIncrement() * GOLDEN_RATIO % 1;
+    private final double place;
     private final AtomicLong due = new AtomicLong(Double.doubleToRawLongBits(UNPLACED));
     private volatile double weight;
     private volatile double requestBytes;
     private volatile long askedNanos;
     private volatile boolean refused;
     private final AtomicBoolean listed = new AtomicBoolean();
+
+    public Claim() {
+        this(MADE.getAndIncrement());
+    }
+
+    /** @param number how many were made before */
+    Claim(long number) {
+        place = number * GOLDEN_RATIO % 1;
+    }
 
     /**
      * Sets what is known of the client.

@@ -150,7 +150,7 @@ public final class AppliedReport {
     private AppliedState.Mechanism mechanism(EffectiveDecision decision) {
         return switch (decision.enforced()) {
             case OPEN -> AppliedState.Mechanism.NONE;
-            case THROTTLE -> AppliedState.Mechanism.GOVERNOR;
+            case THROTTLE -> source.quotas().admission().inForce() ? AppliedState.Mechanism.FENCE : AppliedState.Mechanism.GOVERNOR;
             case PAUSE -> source.fence().reliable() ? AppliedState.Mechanism.FENCE : AppliedState.Mechanism.GOVERNOR;
         };
     }

@@ -141,7 +141,7 @@ public record AppliedState(
                                   Double poolLimitByteRate, Double poolMuteSeconds) {
     }
 
-    /** Whether produce requests are refused in PAUSE, and how many were since the broker started. */
+    /** Whether produce requests are refused in THROTTLE and PAUSE, and how many were since the broker started. */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record FenceFigures(boolean installed, long refusals) {
     }

@@ -7,10 +7,13 @@ import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.kquota.accounting.Refusals;
+import org.kquota.admission.LandedBytes;
+import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;
 import org.kquota.group.Group;
 import org.kquota.metering.NodeQuotas;
+import org.kquota.quota.TagSet;
 import org.kquota.threshold.Thresholds;
 import org.kquota.threshold.TopicGate;
 
@@ -19,13 +22,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Which requests are refused in PAUSE, and by the thresholds of topics, for the node's authorizers. Request threads ask; nothing here waits, and nothing
- * does I/O.
+ * Which requests are refused: in PAUSE all, in THROTTLE those beyond the target, and those to topics over their thresholds. For the node's authorizers.
+ * Request threads ask; nothing here waits, and nothing does I/O.
  */
 public final class Fence {
     /** For this long after a fault of the fence, the governor holds producers as if there were none. */
     private static final long MISTRUST_NANOS = 60_000_000_000L;
     private static final String PAUSED = "kquota: producers are paused, because a disk of the cluster is too full";
+    private static final String THROTTLED = "kquota: producers are slowed down, because a disk of the cluster is filling; this request has to wait";
 
     private final NodeQuotas quotas;
     private final Errors errors;
@@ -33,12 +37,15 @@ public final class Fence {
     private final LongAdder refusals = new LongAdder();
     private final Refusals refused = new Refusals();
     private final Thresholds thresholds;
+    private final LandedBytes landed;
     private volatile boolean faulted;
     private volatile long lastFaultNanos;
 
-    public Fence(NodeQuotas quotas, Thresholds thresholds, Errors errors) {
+    /** @param landed what has landed by the broker's own counter */
+    public Fence(NodeQuotas quotas, Thresholds thresholds, LandedBytes landed, Errors errors) {
         this.quotas = quotas;
         this.thresholds = thresholds;
+        this.landed = landed;
         this.errors = errors;
     }
 
@@ -55,12 +62,12 @@ public final class Fence {
         return authorizers.get() > 0;
     }
 
-    /** Whether a pause can rely on it: it is installed, and has had no fault lately. */
+    /** Whether others can rely on it: it is installed, and has had no fault lately. */
     public boolean reliable() {
         return installed() && !(faulted && System.nanoTime() - lastFaultNanos < MISTRUST_NANOS);
     }
 
-    /** Produce requests refused since the broker started. */
+    /** Produce requests refused in THROTTLE and in PAUSE since the broker started. */
     public long refusals() {
         return refusals.sum();
     }
@@ -79,7 +86,7 @@ public final class Fence {
 
     /**
      * Why this request must not be appended now, for the refusal, or null: a produce request of a principal that is not
-     * exempt, which would write to a topic of clients while PAUSE is enforced, or to one that is over its threshold.
+     * exempt, which would write to a topic of clients while PAUSE is enforced, or while THROTTLE is and it is not its turn, or to one that is over its threshold.
      *
      * @param results the answers of the cluster's own authorizer: a client that it denies gets that answer, in a pause too
      */
@@ -87,11 +94,13 @@ public final class Fence {
         if (context.requestType() != ApiKeys.PRODUCE.id) {
             return null;
         }
-        boolean paused = quotas.decision().expireIfDue().enforced() == State.PAUSE;
+        EffectiveDecision decision = quotas.decision().expireIfDue();
+        State state = decision.enforced();
         TopicGate gate = thresholds.gate();
-        if (!paused && !gate.isClosedForSome()) {
+        if (state == State.OPEN && !gate.isClosedForSome()) {
             return null;
         }
+        boolean paused = state == State.PAUSE;
         for (int i = 0; i < actions.size(); i++) {
             Action action = actions.get(i);
             String topic = action.resourcePattern().name();
@@ -107,7 +116,30 @@ public final class Fence {
             gate.refused(topic);
             return "kquota: topic " + topic + " is over its threshold of bytes in";
         }
-        return null;
+        return state == State.THROTTLE && mustWait(context, actions, results, topic -> decision.factor()) ? throttled(context) : null;
+    }
+
+    /**
+     * Whether it is not this request's turn. The worst factor among the topics that it would write to decides whether it has to have one.
+     */
+    private boolean mustWait(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results, TopicFactors factors) {
+        if (!quotas.admission().inForce()) {
+            return false;
+        }
+        double worst = 1;
+        for (int i = 0; i < actions.size(); i++) {
+            if (isWritten(actions.get(i), results.get(i))) {
+                worst = Math.min(worst, factors.of(actions.get(i).resourcePattern().name()));
+            }
+        }
+        TagSet tagSet = worst < 1 ? quotas.admitted(context.principal(), context.clientId()) : null;
+        return tagSet != null && !quotas.admission().admits(tagSet.claim(), landed.bytes(), System.nanoTime());
+    }
+
+    private String throttled(AuthorizableRequestContext context) {
+        account(context);
+        refusals.increment();
+        return THROTTLED;
     }
 
     private void account(AuthorizableRequestContext context) {

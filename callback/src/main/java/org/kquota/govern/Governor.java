@@ -1,5 +1,6 @@
 package org.kquota.govern;
 
+import org.kquota.admission.Target;
 import org.kquota.decision.State;
 import org.kquota.quota.Quotas;
 import org.kquota.quota.TagSet;
@@ -17,8 +18,10 @@ public final class Governor {
     private final Limits limits = new Limits();
     private final OpenStrategy open;
     private final ThrottleStrategy throttle;
+    private final AdmissionStrategy admission;
     private final PauseStrategy pause;
     private State state = State.OPEN;
+    private HoldingStrategy strategy;
     private Double poolMuteSeconds;
 
     /**
@@ -30,8 +33,10 @@ public final class Governor {
         this.seen = new Observations(settings, tagSets, paused, newcomers, rates);
         FactorHistory history = new FactorHistory(settings.windowSeconds());
         this.open = new OpenStrategy(seen, limits, history);
-        this.throttle = new ThrottleStrategy(seen, limits, history, quotas);
+        this.throttle = new ThrottleStrategy(seen, limits, history, quotas, true);
+        this.admission = new AdmissionStrategy(seen, limits, quotas, new ThrottleStrategy(seen, limits, history, quotas, false));
         this.pause = new PauseStrategy(seen, limits, history, quotas);
+        this.strategy = open;
         // What holds if this governor never gets to look: little more than one arrival per window.
         double unseen = settings.arrivalMinBytes() / settings.pauseMuteMaxSeconds();
         paused.limit(unseen);
@@ -53,7 +58,7 @@ public final class Governor {
      *
      * @param next    the state in force; OPEN where nothing is enforced
      * @param factor  the throttle factor in [0, 1]
-     * @param fenced  whether something else keeps requests from being appended in PAUSE
+     * @param fenced  whether a fence keeps requests from being appended: all of them in PAUSE, those beyond the target in THROTTLE
      * @param seconds time since the last step
      * @return whether a limit that is in force changed
      */
@@ -64,29 +69,38 @@ public final class Governor {
             seen.settings(wanted);
         }
         poolMuteSeconds = null;
-        seen.look(strategy(), seconds);
-        if (next != state) {
-            enter(next);
+        seen.look(strategy, seconds);
+        HoldingStrategy wantedStrategy = switch (next) {
+            case OPEN -> open;
+            case THROTTLE -> fenced ? admission : throttle;
+            case PAUSE -> pause;
+        };
+        state = next;
+        if (wantedStrategy != strategy) {
+            enter(wantedStrategy);
         }
-        poolMuteSeconds = strategy().step(factor, fenced, seconds);
+        poolMuteSeconds = strategy.step(factor, fenced, seconds);
         return limits.takeChanged();
     }
 
-    private HoldingStrategy strategy() {
-        return switch (state) {
-            case OPEN -> open;
-            case THROTTLE -> throttle;
-            case PAUSE -> pause;
-        };
-    }
-
-    private void enter(State next) {
-        strategy().leave();
-        state = next;
+    private void enter(HoldingStrategy next) {
+        strategy.leave();
+        strategy = next;
         limits.change();
         seen.alone().forEach(meter -> meter.alone(false));
         seen.alone(List.of());
-        strategy().enter();
+        strategy.enter();
+    }
+
+    /**
+     * The target of all clients together, if requests are to be admitted since the last step; otherwise null.
+     *
+     * @param factor      the throttle factor of that step
+     * @param landedRatio bytes that land for each byte of a request
+     * @param exemptRate  rate of exempt principals, bytes per second
+     */
+    public Target target(double factor, double landedRatio, double exemptRate) {
+        return strategy == admission ? admission.target(factor, landedRatio, exemptRate) : null;
     }
 
     /** The figures to report after a step. */

@@ -16,6 +16,7 @@ final class Meter {
     private static final double REQUEST_GROWTH = 8;
     /** The bytes of a client's first moments do not make it a large producer. */
     private static final double YOUNG_MIN_SECONDS = 2;
+    private static final long FEW_REQUESTS = 30;
 
     private final TagSet tagSet;
     private final ProduceRates.Rate rate;
@@ -25,6 +26,8 @@ final class Meter {
     private final RequestCounts requests;
     private final RecentMaximum arrivals = new RecentMaximum();
     private long requestsBefore;
+    private double requestLast;
+    private double requestBeforeLast;
     private double burst;
     private double observed;
     /** How long something has been in the window, up to W. */
@@ -158,6 +161,10 @@ final class Meter {
         requestsBefore = requestsNow;
         requests.add(came, seconds);
         double arrived = seen && came > 0 ? arrivedBytes(now, came) * Math.min(1, LATE_SECONDS / seconds) : 0;
+        if (came > 0 && filledSeconds >= windowSeconds) {
+            requestBeforeLast = requestLast;
+            requestLast = Math.min((now - observed) * windowSeconds / came, requestMaxBytes);
+        }
         double usual = isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(now));
         arrivals.add(usual, seconds, rememberedSeconds);
         observed = now;
@@ -172,6 +179,15 @@ final class Meter {
     /** The usual size of its requests, bytes. */
     double requestBytes() {
         return usualRequestBytes(observed);
+    }
+
+    /**
+     * The same while a client waits, whose requests grow: the size of the larger of the last two. One alone may seem smaller than it was, because others leave
+     * the window at the same moment; and of a few, the mean is off by a large part of one. If many came, it is their mean, or the last if that is larger.
+     */
+    double requestBytesLately() {
+        double last = Math.max(requestLast, requestBeforeLast);
+        return last > 0 && requests.inWindow() < FEW_REQUESTS ? last : Math.max(requestBytes(), requestLast);
     }
 
     /** Without a limit that is what came; with one, what landed while there was room below it was let in on purpose. */

@@ -9,7 +9,7 @@ final class OpenStrategy implements HoldingStrategy {
     /** For this long after the start, what the broker took in before its restart counts too. */
     private static final double REMEMBERED_SECONDS = 60;
     /** This many clients at most are looked at in one look: each rate costs half a microsecond. */
-    private static final int READ_MAX = 1000;
+    static final int READ_MAX = 1000;
 
     private final Observations seen;
     private final Limits limits;

@@ -5,9 +5,10 @@ import org.kquota.quota.TagSet;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
-/** THROTTLE: each client with a baseline large enough is held by a limit of its own, all the others share the pool of newcomers. */
+/** THROTTLE by delays: each client with a baseline large enough is held by a limit of its own, all the others share the pool of newcomers. */
 final class ThrottleStrategy implements HoldingStrategy {
     /** Those whose rate decides on no limit are looked at once in this many looks. */
     static final int LOOKS_OF_THE_REST = 10;
@@ -17,35 +18,45 @@ final class ThrottleStrategy implements HoldingStrategy {
     private final FactorHistory history;
     private final Quotas quotas;
     private final MuteRounds rounds;
+    /** Whether all are held so; if not, only those that want no answers, who get no part of what the others leave. */
+    private final boolean holdsAll;
     /** Of whom it has to be found out in this look whether they are to be held alone. */
     private final List<Meter> candidates = new ArrayList<>();
     /** Earlier total rate of the clients that were put into the pool, bytes per second. */
     private double pooledBaseline;
 
-    ThrottleStrategy(Observations seen, Limits limits, FactorHistory history, Quotas quotas) {
+    ThrottleStrategy(Observations seen, Limits limits, FactorHistory history, Quotas quotas, boolean holdsAll) {
         this.seen = seen;
         this.limits = limits;
         this.history = history;
         this.quotas = quotas;
         this.rounds = new MuteRounds(seen.settings().windowSeconds());
+        this.holdsAll = holdsAll;
+    }
+
+    /** Whether it holds these clients. */
+    private boolean holds(Meter meter) {
+        return holdsAll || meter.tagSet().unanswered();
     }
 
     @Override
     public void enter() {
         rounds.clear();
         candidates.clear();
-        pooledBaseline = seen.meters().stream().filter(meter -> meter.tagSet().pooled()).mapToDouble(Meter::baseline).sum();
-        seen.meters().stream().filter(meter -> !meter.tagSet().pooled()).forEach(candidates::add);
+        pooledBaseline = seen.meters().stream().filter(this::holds).filter(meter -> meter.tagSet().pooled()).mapToDouble(Meter::baseline).sum();
+        seen.meters().stream().filter(this::holds).filter(meter -> !meter.tagSet().pooled()).forEach(candidates::add);
     }
 
     @Override
     public void added(Meter meter) {
-        candidates.add(meter);
+        if (holds(meter)) {
+            candidates.add(meter);
+        }
     }
 
     @Override
     public void beforeTurn(Meter meter) {
-        if (!meter.tagSet().pooled()) {
+        if (holds(meter) && !meter.tagSet().pooled()) {
             candidates.add(meter);
         }
     }
@@ -63,7 +74,8 @@ final class ThrottleStrategy implements HoldingStrategy {
     private double holdPool(double factor, double seconds) {
         GovernorSettings settings = seen.settings();
         Meter pool = seen.newcomers();
-        double observedApart = seen.alone().stream().filter(meter -> meter.tagSet().hasBaseline()).mapToDouble(Meter::observed).sum();
+        double others = holdsAll ? 0 : Double.POSITIVE_INFINITY;
+        double observedApart = others + seen.alone().stream().filter(meter -> meter.tagSet().hasBaseline()).mapToDouble(Meter::observed).sum();
         double target = GovernorLaw.poolTarget(factor, seen.baselineTotal(), observedApart, pooledBaseline, settings.newcomersMinRatio());
         GovernorLaw.Bounds bounds = bounds(pool, rounds.bytes(), target);
         double below = GovernorLaw.limitForMutes(target, rounds.bytes(), settings.windowSeconds(), settings.throttleMuteMaxSeconds());

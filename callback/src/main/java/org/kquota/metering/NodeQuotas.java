@@ -2,6 +2,8 @@ package org.kquota.metering;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
+import org.apache.kafka.common.utils.SecurityUtils;
+import org.kquota.admission.Admission;
 import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.State;
 import org.kquota.group.Group;
@@ -19,6 +21,7 @@ import org.kquota.quota.Tags;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
@@ -50,6 +53,8 @@ public final class NodeQuotas {
     private final TagSet paused = new TagSet(Tags.PAUSED);
     private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
     private final DecisionInForce decision;
+    private final Admission admission = new Admission();
+    private final AnswerWatch answers = new AnswerWatch();
     private volatile int nowSeconds;
     private volatile String metadataWriterNotExempt;
     private volatile long governedAtNanos = System.nanoTime();
@@ -132,6 +137,16 @@ public final class NodeQuotas {
         return decision;
     }
 
+    /** The admission of requests in THROTTLE, where it holds producers. */
+    public Admission admission() {
+        return admission;
+    }
+
+    /** Producers are held by admission from now on, or are no more: whether they want answers matters meanwhile. */
+    public void admitting(boolean now) {
+        answers.always(now);
+    }
+
     /** The governor has looked, at that moment of System.nanoTime(). */
     public void governed(long nanos) {
         governedAtNanos = nanos;
@@ -144,6 +159,7 @@ public final class NodeQuotas {
 
     /** Counts the clients without a quota, if quotas have changed. */
     public void recount() {
+        answers.rest();
         tagSets.values().forEach(TagSets::recount);
     }
 
@@ -166,6 +182,12 @@ public final class NodeQuotas {
         return inForce.exemptSeen.list();
     }
 
+    /** The tags under which the exempt principals seen lately are metered. */
+    public List<Map<String, String>> exemptTags() {
+        return exemptSeen().stream().map(seen -> inForce.principals.of(SecurityUtils.parseKafkaPrincipal(seen.principal())).exemptTags())
+            .filter(Objects::nonNull).toList();
+    }
+
     public int tagSetCount() {
         return tagSets.values().stream().mapToInt(TagSets::size).sum();
     }
@@ -173,12 +195,13 @@ public final class NodeQuotas {
     /** The tags under which this client is metered now. */
     public Map<String, String> tags(ClientQuotaType type, KafkaPrincipal principal, String clientIdOrNull) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
+        answers.asked(type, principal, clientId);
         InForce current = inForce;
         // Asked for first: a change from here on, while the tag set is found, makes another generation.
         TagSetMemo.Generation generation = current.memos[type.ordinal()].generation();
         TagSetMemo.Known known = generation.find(principal, clientId);
         State state = enforced(type);
-        return known != null ? tags(known, state) : tagsOfUnknown(type, current, generation, current.principals.of(principal), clientId, state);
+        return known != null ? tags(type, known, state) : tagsOfUnknown(type, current, generation, current.principals.of(principal), clientId, state);
     }
 
     private Map<String, String> tagsOfUnknown(ClientQuotaType type, InForce current, TagSetMemo.Generation generation, PrincipalResolver.Resolved principal,
@@ -189,7 +212,7 @@ public final class NodeQuotas {
         }
         noteMetadataWriter(type, principal, clientId);
         TagSets sets = tagSets.get(type);
-        StockQuotas.Pair pair = current.quotas[type.ordinal()].meteredAs(current.group(principal, clientId), principal.sanitizedUser(), clientId);
+        StockQuotas.Pair pair = pair(type, current, principal, clientId);
         // No client gets a new tag set in PAUSE.
         TagSet tagSet = state == State.PAUSE ? sets.knownOrOverflow(pair) : sets.of(pair);
         if (tagSet == null) {
@@ -200,12 +223,19 @@ public final class NodeQuotas {
         if (tagSet != sets.overflow()) {
             current.memos[type.ordinal()].remember(generation, known);
         }
-        return tags(known, state);
+        return tags(type, known, state);
+    }
+
+    private static StockQuotas.Pair pair(ClientQuotaType type, InForce current, PrincipalResolver.Resolved principal, String clientId) {
+        return current.quotas[type.ordinal()].meteredAs(current.group(principal, clientId), principal.sanitizedUser(), clientId);
     }
 
     /** The tags of clients with this tag set in that state: their own, or those of the pool that they share. */
-    private Map<String, String> tags(TagSetMemo.Known known, State state) {
+    private Map<String, String> tags(ClientQuotaType type, TagSetMemo.Known known, State state) {
         TagSet own = known.tagSet();
+        if (type == ClientQuotaType.PRODUCE) {
+            answers.metered(known);
+        }
         if (state == State.PAUSE && !isHeldApart(own)) {
             return use(paused);
         }
@@ -236,6 +266,9 @@ public final class NodeQuotas {
 
     /** Whether these clients share the newcomers' pool in THROTTLE. */
     private boolean isInPool(TagSet tagSet) {
+        if (admission.inForce() && !tagSet.unanswered()) {
+            return false;
+        }
         return tagSet.pooled() || !tagSet.hasBaseline() && quota(ClientQuotaType.PRODUCE, tagSet.tags()) == null;
     }
 
@@ -256,6 +289,28 @@ public final class NodeQuotas {
     /** The principal that writes the metadata of tiered storage without being exempt, or null where none has been seen. */
     public String metadataWriterNotExempt() {
         return metadataWriterNotExempt;
+    }
+
+    /**
+     * The tag set whose claim decides whether a produce request of this client is admitted, or null where it is not for admission to hold it: an exempt principal,
+     * and a client that a refusal would disconnect.
+     */
+    public TagSet admitted(KafkaPrincipal principal, String clientIdOrNull) {
+        String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
+        InForce current = inForce;
+        TagSetMemo.Known known = current.memos[ClientQuotaType.PRODUCE.ordinal()].generation().find(principal, clientId);
+        TagSet tagSet;
+        if (known != null) {
+            tagSet = known.tagSet();
+        } else {
+            PrincipalResolver.Resolved resolved = current.principals.of(principal);
+            if (resolved.exemptTags() != null) {
+                return null;
+            }
+            tagSet = tagSets.get(ClientQuotaType.PRODUCE).of(pair(ClientQuotaType.PRODUCE, current, resolved, clientId));
+        }
+        tagSet.ask(nowSeconds);
+        return tagSet.unanswered() ? null : tagSet;
     }
 
     /** Whether this principal is never held. */

@@ -46,6 +46,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     private final MetadataFreshness metadata = new MetadataFreshness();
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
+    private final AdmissionPlanner admissions;
     private final PeriodicChecks checks;
     private final DecisionWatch watch;
     private final LongSupplier nanoTime;
@@ -77,7 +78,8 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
             : EffectiveDecision.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), new DecisionInForce(inForce));
         this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
-        this.fence = new Fence(quotas, thresholds, errors);
+        this.admissions = new AdmissionPlanner(quotas, rates, startNanos);
+        this.fence = new Fence(quotas, thresholds, admissions.landed(), errors);
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates);
@@ -223,6 +225,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         boolean limitsMoved = govern(judged, nanos);
         EffectiveDecision next = publish(judged);
         inForce = next;
+        admissions.endUnlessWanted(governor);
         thresholds.judge(nanos);
         resets.raiseDue(limitsMoved || before.enforced() != next.enforced(), quotas.decision().expired(), nanos);
         if (next.decision() != null && (before.decision() == null || next.decision().sequence() != before.decision().sequence())) {
@@ -253,8 +256,11 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         double seconds = Math.max(1e-3, (nanos - lastStepNanos) / 1e9);
         lastStepNanos = nanos;
         try {
-            boolean changed = governor.step(next.enforced(), next.factor(), fence.reliable(), seconds);
+            boolean possible = admissions.isPossible(nanos);
+            boolean fenced = fence.reliable() && (possible || next.enforced() != State.THROTTLE);
+            boolean changed = governor.step(next.enforced(), next.factor(), fenced, seconds);
             figures = governor.figures();
+            admissions.plan(governor, next.factor(), figures.observedRate(), seconds, nanos);
             quotas.governed(nanos);
             return changed;
         } catch (RuntimeException | Error e) {

@@ -1,5 +1,7 @@
 package org.kquota.quota;
 
+import org.kquota.admission.Claim;
+
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Map;
@@ -14,10 +16,12 @@ public final class TagSet {
 
     private static final int NEVER = Integer.MIN_VALUE;
     private static final VarHandle REQUESTS;
+    private static final VarHandle CLAIM;
 
     static {
         try {
             REQUESTS = MethodHandles.lookup().findVarHandle(TagSet.class, "requests", long.class);
+            CLAIM = MethodHandles.lookup().findVarHandle(TagSet.class, "claim", Claim.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -34,6 +38,8 @@ public final class TagSet {
     private volatile boolean heldApart;
     private volatile boolean pooled;
     private volatile boolean forgotten;
+    private volatile boolean unanswered;
+    private volatile Claim claim;
 
     public TagSet(Map<String, String> tags) {
         this.user = tags.get(Tags.USER);
@@ -56,6 +62,11 @@ public final class TagSet {
     public void touch(int seconds) {
         // Two threads at once may count one request: a mean of sizes bears that, and every request would pay for better.
         REQUESTS.setOpaque(this, (long) REQUESTS.getOpaque(this) + 1);
+        ask(seconds);
+    }
+
+    /** A request asks to be admitted at that second; perhaps it is refused. */
+    public void ask(int seconds) {
         if (lastTouchSeconds != seconds) {
             lastTouchSeconds = seconds;
         }
@@ -116,6 +127,26 @@ public final class TagSet {
 
     public void pooled(boolean shares) {
         pooled = shares;
+    }
+
+    /** Whether one of these clients wants no answer (acks=0): a refusal would cut its connection. */
+    public boolean unanswered() {
+        return unanswered;
+    }
+
+    /** One of these clients has been seen to want no answer. */
+    public void noteUnanswered() {
+        unanswered = true;
+    }
+
+    /** The part that these clients have together where requests are admitted. */
+    public Claim claim() {
+        Claim made = claim;
+        if (made == null) {
+            CLAIM.compareAndSet(this, null, new Claim());
+            made = claim;
+        }
+        return made;
     }
 
     /** Whether another tag set takes its place where these tags are used again. */

@@ -13,7 +13,7 @@ final class SimulatedClients {
 
     /** One client with one connection. */
     final class Client {
-        final Claim claim = new Claim();
+        final Claim claim = new Claim(clients.size());
         final double rate;
         final double largestRequest;
         double weight;

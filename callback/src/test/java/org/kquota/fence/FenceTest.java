@@ -17,6 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.TestRequest;
+import org.kquota.admission.Target;
 import org.kquota.decision.Decision;
 import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.EffectiveDecision;
@@ -50,6 +51,7 @@ class FenceTest {
     @TempDir
     private Path directory;
     private final Group group = new Group("team", null, Map.of(ClientQuotaType.PRODUCE, new GroupLimit(1e6, null)));
+    private long landed;
     private final NodeQuotas quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), groups(), type -> StaticQuotas.NONE, 10,
         new DecisionInForce(decided(State.OPEN)));
     private final Errors errors = new Errors();
@@ -92,7 +94,7 @@ class FenceTest {
         thresholds.read();
         thresholds.judge(System.nanoTime());
         quotas.decision().publish(decided(state));
-        fence = new Fence(quotas, thresholds, errors);
+        fence = new Fence(quotas, thresholds, () -> landed, errors);
     }
 
     private String refusal(TestRequest request, Action... actions) {
@@ -143,6 +145,28 @@ class FenceTest {
         assertEquals(2, thresholds.gate().refusals());
         assertEquals(0, fence.refusals(), "none was refused for a pause");
         assertEquals(2, fence.refused().top(5).get(0).requests());
+    }
+
+    @Test
+    void inThrottleByAdmissionWhatIsBeyondTheTargetIsRefusedAndCounted() throws IOException {
+        fence(State.THROTTLE, true);
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), landed, System.nanoTime() - 60_000_000_000L);
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), landed, System.nanoTime());
+        assertNull(refusal(ALICE, WRITE), "there is room");
+        landed = 50_000_000;
+        assertEquals("kquota: producers are slowed down, because a disk of the cluster is filling; this request has to wait", refusal(ALICE, WRITE));
+        assertEquals(1, fence.refusals());
+        assertEquals(List.of("User:alice"), fence.refused().top(5).stream().map(count -> count.principal()).toList());
+        assertNotNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "bob"), WRITE));
+        assertEquals(1, group.refusals());
+        assertNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "admin"), WRITE), "an exempt principal is always admitted");
+        assertNull(refusal(TestRequest.of(ApiKeys.FETCH, "alice"), WRITE));
+        assertNull(refusal(ALICE, TestRequest.writeTo("__consumer_offsets")));
+        assertNull(fence.refusal(ALICE, List.of(WRITE), List.of(AuthorizationResult.DENIED)));
+        assertEquals("kquota: topic over is over its threshold of bytes in", refusal(ALICE, TestRequest.writeTo("over")));
+        assertEquals(2, fence.refusals());
+        quotas.admission().end();
+        assertNull(refusal(ALICE, WRITE), "the governor holds producers then");
     }
 
     @Test

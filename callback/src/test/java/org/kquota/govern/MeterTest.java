@@ -57,6 +57,28 @@ class MeterTest {
     }
 
     @Test
+    void ofManyRequestsTheSizeIsTheirMeanAndOfFewThatOfTheLargerOfTheLastTwo() {
+        assertEquals(0, meter.requestBytesLately());
+        for (int second = 0; second < 20; second++) {
+            observe(1, 10, 10_000);
+        }
+        assertEquals(1_000, meter.requestBytesLately(), EXACT, "ten a second, 10 kB in all");
+        observe(0.1, 1, 12_000);
+        assertEquals(20_000, meter.requestBytesLately(), EXACT, "one has grown");
+        for (int second = 0; second < 11; second++) {
+            observe(1, 0, 5_000);
+        }
+        observe(0.1, 1, 10_000);
+        assertEquals(50_000, meter.requestBytesLately(), EXACT);
+        observe(0.1, 1, 10_500);
+        assertEquals(50_000, meter.requestBytesLately(), EXACT, "another one left the window meanwhile");
+        observe(0.1, 1, 13_500);
+        assertEquals(30_000, meter.requestBytesLately(), EXACT);
+        observe(0.1, 1, 500_000);
+        assertEquals(REQUEST_MAX, meter.requestBytesLately(), EXACT, "as large as requests are as a rule, at most");
+    }
+
+    @Test
     void theBaselineIsAMovingAverage() {
         assertEquals(0, meter.baseline());
         observe(10, 1, 5_000);

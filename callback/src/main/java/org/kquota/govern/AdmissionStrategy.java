@@ -1,0 +1,84 @@
+package org.kquota.govern;
+
+import org.kquota.admission.Target;
+import org.kquota.quota.Quotas;
+import org.kquota.quota.TagSet;
+
+/**
+ * THROTTLE behind a fence: requests are admitted one by one. This sets the weight of each client's claim. Delays hold only the clients that a refusal would
+ * disconnect.
+ */
+final class AdmissionStrategy implements HoldingStrategy {
+    private final Observations seen;
+    private final Limits limits;
+    private final Quotas quotas;
+    private final ThrottleStrategy byDelay;
+    /** The rates that clients had before, or their quotas where these are less, together, bytes per second. */
+    private double known;
+
+    /** @param byDelay holds those that want no answers */
+    AdmissionStrategy(Observations seen, Limits limits, Quotas quotas, ThrottleStrategy byDelay) {
+        this.seen = seen;
+        this.limits = limits;
+        this.quotas = quotas;
+        this.byDelay = byDelay;
+    }
+
+    @Override
+    public void enter() {
+        known = 0;
+        seen.meters().stream().forEach(meter -> {
+            meter.tagSet().claim().know(0, 0);
+            weigh(meter);
+            if (!meter.tagSet().unanswered()) {
+                limits.set(meter.tagSet(), TagSet.NO_LIMIT, seen.settings().limitChangeMinRatio());
+            }
+        });
+        byDelay.enter();
+    }
+
+    private void weigh(Meter meter) {
+        TagSet tagSet = meter.tagSet();
+        double weight = tagSet.hasBaseline() ? meter.baseline() : 0;
+        Double quota = weight > 0 ? quotas.limit(tagSet.tags()) : null;
+        double bounded = quota == null ? weight : Math.min(weight, quota);
+        known += bounded - tagSet.claim().weight();
+        tagSet.claim().know(bounded, meter.requestBytesLately());
+    }
+
+    /** The target of all together. */
+    Target target(double factor, double landedRatio, double exemptRate) {
+        return new Target(factor, Math.max(0, known), seen.baselineTotal(), seen.settings().newcomersMinRatio(), landedRatio, exemptRate);
+    }
+
+    @Override
+    public Double step(double factor, boolean fenced, double seconds) {
+        return byDelay.step(factor, fenced, seconds);
+    }
+
+    @Override
+    public void added(Meter meter) {
+        byDelay.added(meter);
+    }
+
+    @Override
+    public void beforeTurn(Meter meter) {
+        weigh(meter);
+        byDelay.beforeTurn(meter);
+    }
+
+    @Override
+    public int looksOfAll(int meters) {
+        return meters / OpenStrategy.READ_MAX + 1;
+    }
+
+    @Override
+    public boolean metersByOwnTags() {
+        return true;
+    }
+
+    @Override
+    public double arrivalsRememberedSeconds() {
+        return byDelay.arrivalsRememberedSeconds();
+    }
+}

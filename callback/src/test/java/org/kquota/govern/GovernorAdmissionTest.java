@@ -1,0 +1,136 @@
+package org.kquota.govern;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.apache.kafka.server.quota.ClientQuotaEntity;
+import org.junit.jupiter.api.Test;
+import org.kquota.admission.Target;
+import org.kquota.decision.State;
+import org.kquota.quota.StockQuotas;
+import org.kquota.quota.TagSet;
+import org.kquota.quota.TagSets;
+import org.kquota.quota.Tags;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+
+/** The governor behind a fence in THROTTLE: it weighs clients, and sets limits only for those that a refusal would disconnect. */
+class GovernorAdmissionTest {
+    private static final GovernorSettings SETTINGS = new GovernorSettings(10, 1, 5, 10, 1_000, 0.01, 10, 1_000, 0.05);
+    private static final double LOOK_SECONDS = 0.1;
+
+    private final StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
+    private final TagSets tagSets = new TagSets(quotas, 1_000);
+    private final Map<Map<String, String>, Double> rates = new HashMap<>();
+    private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
+    private final Governor governor = new Governor(SETTINGS, quotas, tagSets, new TagSet(Tags.PAUSED), newcomers,
+        tags -> OptionalDouble.of(rates.getOrDefault(tags, 0.0)));
+
+    private record Part(ClientQuotaEntity.ConfigEntityType entityType, String name) implements ClientQuotaEntity.ConfigEntity {
+    }
+
+    private TagSet client(String clientId, double bytesPerSecond) {
+        TagSet tagSet = tagSets.of("alice", clientId);
+        rates.put(tagSet.tags(), bytesPerSecond);
+        return tagSet;
+    }
+
+    private int steps(double seconds, State state, double factor, boolean fenced, TagSet... sending) {
+        int changes = 0;
+        for (int step = 0; step < Math.round(seconds / LOOK_SECONDS); step++) {
+            for (TagSet tagSet : sending) {
+                tagSet.touch(0);
+            }
+            changes += governor.step(state, factor, fenced, LOOK_SECONDS) ? 1 : 0;
+        }
+        return changes;
+    }
+
+    @Test
+    void eachClientWeighsAsMuchAsItProducedBeforeOrItsQuota() {
+        TagSet small = client("small", 5_000);
+        TagSet large = client("large", 20_000);
+        TagSet bounded = client("bounded", 20_000);
+        quotas.update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "bounded")), 8_000);
+        steps(120, State.OPEN, 1, false, small, large, bounded);
+        assertNull(governor.target(0.5, 1, 0));
+        TagSet late = client("late", 3_000);
+        steps(0.1, State.THROTTLE, 0.5, true, small, large, bounded, late);
+        assertEquals(5_000, small.claim().weight(), 50);
+        assertEquals(20_000, large.claim().weight(), 200);
+        assertEquals(0, late.claim().weight(), "it is a newcomer");
+        for (TagSet each : List.of(small, large, bounded, late)) {
+            assertEquals(TagSet.NO_LIMIT, each.limit(), "no delay but that of its quota");
+        }
+        Target target = governor.target(0.5, 0.9, 700);
+        assertEquals(5_000 + 20_000 + bounded.claim().weight(), target.knownRate(), 1);
+        assertEquals(0.5, target.factor());
+        assertEquals(0.9, target.landedRatio());
+        assertEquals(700, target.exemptRate());
+        assertEquals(0.05, target.newcomersMinRatio());
+    }
+
+    @Test
+    void aQuotaThatChangesMeanwhileCountsFromThenOn() {
+        TagSet app = client("app", 20_000);
+        steps(120, State.OPEN, 1, false, app);
+        steps(1, State.THROTTLE, 0.5, true, app);
+        double before = governor.target(0.5, 1, 0).knownRate();
+        quotas.update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "app")), 6_000);
+        steps(1, State.THROTTLE, 0.5, true, app);
+        assertEquals(20_000, before, 200);
+        assertEquals(6_000, governor.target(0.5, 1, 0).knownRate(), 1);
+    }
+
+    @Test
+    void whoWantsNoAnswersIsHeldByDelays() {
+        TagSet answered = client("answered", 5_000);
+        TagSet unanswered = client("unanswered", 5_000);
+        unanswered.noteUnanswered();
+        steps(120, State.OPEN, 1, false, answered, unanswered);
+        steps(20, State.THROTTLE, 0.2, true, answered, unanswered);
+        assertEquals(TagSet.NO_LIMIT, answered.limit());
+        assertTrue(unanswered.limit() < 5_000, "limit " + unanswered.limit());
+        TagSet noticed = answered;
+        noticed.noteUnanswered();
+        steps(2, State.THROTTLE, 0.2, true, answered, unanswered);
+        assertTrue(noticed.limit() < 5_000, "found out later, limit " + noticed.limit());
+    }
+
+    /** The smallest part of the whole is theirs, and the parts of the others are not. */
+    @Test
+    void thePoolOfThoseWithoutAnswersGetsNothingOfWhatTheOthersLeave() {
+        TagSet large = client("large", 100_000);
+        steps(120, State.OPEN, 1, false, large);
+        client("large", 0);
+        steps(30, State.THROTTLE, 0.5, true);
+        assertEquals(0.5 * 0.05 * 100_000, newcomers.limit(), 100);
+        steps(30, State.THROTTLE, 0.5, false);
+        assertEquals(0.5 * 100_000, newcomers.limit(), 1_000, "without the fence it does");
+    }
+
+    @Test
+    void withAndWithoutTheFenceInTheMiddleOfAThrottle() {
+        TagSet app = client("app", 5_000);
+        steps(120, State.OPEN, 1, false, app);
+        steps(5, State.THROTTLE, 0.2, true, app);
+        assertNotNull(governor.target(0.2, 1, 0));
+        assertEquals(1, steps(0.1, State.THROTTLE, 0.2, false, app), "the broker has to take over limits");
+        assertNotEquals(TagSet.NO_LIMIT, app.limit());
+        assertNull(governor.target(0.2, 1, 0));
+        assertTrue(steps(0.1, State.THROTTLE, 0.2, true, app) > 0);
+        assertEquals(TagSet.NO_LIMIT, app.limit());
+        steps(0.1, State.PAUSE, 0, true, app);
+        assertNull(governor.target(0, 1, 0));
+        steps(0.1, State.OPEN, 1, true, app);
+        assertEquals(TagSet.NO_LIMIT, app.limit(), "nothing is left at the release");
+        assertFalse(app.heldApart());
+    }
+}
