@@ -55,7 +55,9 @@ def claims(figures: Figures) -> Iterator[Claim]:
     """All subjects of the figures."""
     yield from _pauses(of(Paused, figures))
     yield from _against_the_peer(of(Paused, figures))
-    yield from _throttles(of(Throttled, figures))
+    changes = of(Throttled, figures)
+    yield from _throttles([change for change in changes if change.case.system not in _FENCED])
+    yield from _admissions([change for change in changes if change.case.system in _FENCED])
     yield from _reactions(of(Reaction, figures))
     yield from _overshoots(of(Overshoot, figures))
     yield from _open(of(Throughput, figures))
@@ -163,6 +165,32 @@ def _throttles(changes: list[Throttled]) -> Iterator[Claim]:
                 "silences, and mutes of at most D can't hold a rate below C·s / D",
                 f"{_SMALLER_REQUESTS}; or a longer D, for longer silences",
             )  # fmt: skip
+
+
+def _admissions(changes: list[Throttled]) -> Iterator[Claim]:
+    long = "the sizes of requests are known late, and a client comes when its own backoff ends"
+    short = [change for change in changes if change.round_seconds <= 5]
+    others = [change for change in changes if change.round_seconds > 5]
+    for name, near, some in (
+        ("where a round takes at most 5 s", 0.05, short),
+        ("below that, over two minutes", 0.15, others),
+    ):
+        yield from each(
+            f"THROTTLE by the fence, {name}: mean rate within {near:.0%} of the target",
+            [change for change in some if change.mean_ratio is not None],
+            lambda change: abs((change.mean_ratio or 0.0) - 1), near, "off", str, long, _SMALLER_REQUESTS,
+            digits=2,
+        )  # fmt: skip
+    yield from each(
+        "THROTTLE by the fence: no client is silent for longer than max(2 s, two rounds)",
+        changes, lambda change: change.longest_silence_seconds,
+        lambda change: max(2.0, 2 * change.round_seconds), "s", str, long, _SOONER_RETRY,
+    )  # fmt: skip
+    yield from each(
+        "THROTTLE by the fence: Jain's index is at least 0.95",
+        [change for change in changes if change.fairness is not None],
+        lambda change: 1 - (change.fairness or 0.0), 0.05, "from 1", str, long, _SMALLER_REQUESTS, digits=2,
+    )  # fmt: skip
 
 
 def _reactions(reactions: list[Reaction]) -> Iterator[Claim]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from bench.loads import Client, Delivery
 
@@ -57,6 +58,16 @@ class Throttled:
     """
     ramp_seconds: float = 0.0
     """0: a step."""
+    fairness: float | None = None
+    """A step: Jain's index of what the connections landed in the same time, 1 where all landed the same."""
+    measured_seconds: float = 16.0
+    """A step: how long it was watched."""
+
+    @property
+    def round_seconds(self) -> float:
+        """How long one largest request of each connection takes at the target."""
+        target = self.factor * self.baseline_rate
+        return self.case.connections * self.case.client.largest_request_bytes / target if target > 0 else inf
 
     @property
     def step(self) -> str:

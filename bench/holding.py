@@ -24,6 +24,8 @@ RAMP_SECONDS = 20.0
 
 _WARM_SECONDS = 20.0  # a baseline is an average over ten seconds, and producers take seconds to warm up
 _STEP_SECONDS = 16.0
+_LONG_STEP_SECONDS = 120.0
+_LONG_ROUND_SECONDS = 5.0
 _RAMP_TICK_SECONDS = 0.25  # as often as an agent that looks at its disks five times a second might decide
 _BEFORE_PAUSE_SECONDS = 6.0
 _RATE_BEFORE_SECONDS = 4.0
@@ -39,9 +41,14 @@ def throttle(systems: Sequence[System], case: Case, java: JavaLoadClass) -> list
             if factor_from == 1:
                 baselines = _warm(lanes)
             started = _decide(lanes, factor)
-            time.sleep(_STEP_SECONDS)
+            # Where a request of each connection takes this long, a mean over seconds is of few requests.
+            round_bytes = case.connections * case.client.largest_request_bytes
+            is_long = round_bytes > _LONG_ROUND_SECONDS * float(factor) * max(baselines)
+            step_seconds = _LONG_STEP_SECONDS if is_long else _STEP_SECONDS
+            mean_seconds = step_seconds if is_long else WINDOW_SECONDS
+            time.sleep(step_seconds)
             for lane, baseline, start in zip(lanes, baselines, started, strict=True):
-                end, target, landed = start + _STEP_SECONDS, float(factor) * baseline, lane.landed()
+                end, target, landed = start + step_seconds, float(factor) * baseline, lane.landed()
                 step = Throttled(
                     lane.case,
                     float(factor_from),
@@ -49,7 +56,9 @@ def throttle(systems: Sequence[System], case: Case, java: JavaLoadClass) -> list
                     baseline,
                     landed.settled_seconds(start, end, target),
                     landed.longest_silence_seconds(start, end),
-                    landed.rate(end - WINDOW_SECONDS, end) / target if target > 0 else None,
+                    landed.rate(end - mean_seconds, end) / target if target > 0 else None,
+                    fairness=landed.fairness(end - mean_seconds, end),
+                    measured_seconds=step_seconds,
                 )
                 results.append(step)
         _decide(lanes, Fraction(1))

@@ -120,6 +120,12 @@ class Landed:
         first, last = self._ends(start, end)
         return tuple(count / (last.at - first.at) for count in self.bytes_by_connection(start, end))
 
+    def fairness(self, start: float, end: float) -> float | None:
+        """Jain's index of what the connections landed between two times; None: nothing landed."""
+        counts = self.bytes_by_connection(start, end)
+        squares = sum(count * count for count in counts)
+        return sum(counts) ** 2 / (len(counts) * squares) if squares else None
+
     def _ends(self, start: float, end: float) -> tuple[Sample, Sample]:
         inside = self.between(start, end)
         if len(inside) < 2:
