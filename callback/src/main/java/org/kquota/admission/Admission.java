@@ -53,7 +53,7 @@ public final class Admission {
         // Without a place it is not its turn: nothing compares with not-a-number.
         double due = claim.due();
         if (due <= turn && promise(now.allowed(nanos) - now.kept(due, turn), landedBytes, bytes)) {
-            claim.charge(now.cost(bytes, claim.weight(now.newcomerWeight())), now.earliest(turn));
+            claim.charge(bytes, now.cost(bytes, claim.weight(now.newcomerWeight())), now.earliest(turn));
             return true;
         }
         claim.refuse();
@@ -119,6 +119,10 @@ public final class Admission {
                 continue;
             }
             still.add(claim);
+            double unexpected = claim.unexpectedBytes(usual);
+            if (before != null && unexpected > 0) {
+                claim.postpone(before.cost(unexpected, claim.weight(before.newcomerWeight())), before.earliest(turn));
+            }
             weight += claim.weight();
             newcomers += claim.isNewcomer() ? 1 : 0;
             double bytes = claim.requestBytes(usual);

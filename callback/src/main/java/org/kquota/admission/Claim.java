@@ -20,6 +20,10 @@ public final class Claim {
     private volatile double requestBytes;
     private volatile long askedNanos;
     private volatile boolean refused;
+    private final AtomicLong chargedBytes = new AtomicLong();
+    /** Of the planning thread. */
+    private double settledBytes;
+    private double arrivedBytes;
     private final AtomicBoolean listed = new AtomicBoolean();
 
     public Claim() {
@@ -105,14 +109,37 @@ public final class Claim {
         refused = false;
     }
 
+    /** Its bytes have been seen to arrive, by the broker's own rates; on the planning thread. */
+    public void arrived(double bytes) {
+        arrivedBytes += bytes;
+    }
+
+    /**
+     * Bytes that have arrived beyond what its requests were charged for, since this was asked last; on the planning thread. A request is charged before it
+     * arrives, so two of them may be on their way.
+     */
+    double unexpectedBytes(double usual) {
+        double expected = chargedBytes.get() - settledBytes;
+        double unexpected = arrivedBytes - expected;
+        settledBytes += Math.min(expected, Math.max(arrivedBytes, expected - 2 * requestBytes(usual)));
+        arrivedBytes = 0;
+        return unexpected;
+    }
+
     /** One request is admitted: its next turn is later by this much, not counting what it left unused before. */
-    void charge(double cost, double earliest) {
+    void charge(double bytes, double cost, double earliest) {
+        chargedBytes.addAndGet((long) bytes);
+        refused = false;
+        postpone(cost, earliest);
+    }
+
+    /** Its next turn is later by this much. */
+    void postpone(double cost, double earliest) {
         long before;
         double next;
         do {
             before = due.get();
             next = Math.max(Double.longBitsToDouble(before), earliest) + cost;
         } while (!due.compareAndSet(before, Double.doubleToRawLongBits(next)));
-        refused = false;
     }
 }

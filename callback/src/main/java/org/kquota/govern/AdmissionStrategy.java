@@ -44,6 +44,7 @@ final class AdmissionStrategy implements HoldingStrategy {
         double bounded = quota == null ? weight : Math.min(weight, quota);
         known += bounded - tagSet.claim().weight();
         tagSet.claim().know(bounded, meter.requestBytesLately());
+        tagSet.claim().arrived(meter.takeArrived());
     }
 
     /** The target of all together. */

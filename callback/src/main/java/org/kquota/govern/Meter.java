@@ -28,6 +28,7 @@ final class Meter {
     private long requestsBefore;
     private double requestLast;
     private double requestBeforeLast;
+    private double arrivedLast;
     private double burst;
     private double observed;
     /** How long something has been in the window, up to W. */
@@ -164,6 +165,7 @@ final class Meter {
         if (came > 0 && filledSeconds >= windowSeconds) {
             requestBeforeLast = requestLast;
             requestLast = Math.min((now - observed) * windowSeconds / came, requestMaxBytes);
+            arrivedLast = Math.max(0, requestLast * came);
         }
         double usual = isPool ? arrived : Math.min(arrived, came * REQUEST_GROWTH * usualRequestBytes(now));
         arrivals.add(usual, seconds, rememberedSeconds);
@@ -179,6 +181,13 @@ final class Meter {
     /** The usual size of its requests, bytes. */
     double requestBytes() {
         return usualRequestBytes(observed);
+    }
+
+    /** The bytes that requests brought at least between the last two looks; 0 if it was asked for already. */
+    double takeArrived() {
+        double arrived = arrivedLast;
+        arrivedLast = 0;
+        return arrived;
     }
 
     /**

@@ -85,6 +85,21 @@ class AdmissionTest {
         }
     }
 
+    /** Bytes that arrive beyond the known size of a request are charged once they are seen. */
+    @Test
+    void aClientWhoseRequestsAreLargerThanKnownGetsNoMoreThanTheOthers() {
+        SimulatedClients clients = new SimulatedClients(11);
+        for (int i = 0; i < 10; i++) {
+            clients.add(MB, 10e3, i < 5 ? 100e3 : 10e3).sizeIsLearnt = false;
+        }
+        clients.factor(0.1);
+        clients.run(10);
+        clients.forget();
+        clients.run(60);
+        assertEquals(1, clients.total() / (60 * MB), 0.05);
+        assertTrue(clients.fairness() > 0.98, "fairness " + clients.fairness());
+    }
+
     @Test
     void whatAClientLeavesTheOthersGet() {
         SimulatedClients clients = new SimulatedClients(5);

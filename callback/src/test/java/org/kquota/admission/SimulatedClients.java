@@ -19,12 +19,15 @@ final class SimulatedClients {
         double weight;
         double backlog;
         double landed;
+        private double arrived;
         double lastLandedSeconds;
         double longestSilence;
         double learntBytes;
         long nextNanos;
         int attempts;
         boolean stopped;
+        /** Whether the size of its requests becomes known. */
+        boolean sizeIsLearnt = true;
 
         Client(double rate, double weight, double request, double largestRequest) {
             this.rate = rate;
@@ -44,11 +47,12 @@ final class SimulatedClients {
             if (admission.admits(claim, landedBytes, nowNanos)) {
                 backlog -= bytes;
                 landed += bytes;
+                arrived += bytes;
                 everLanded += bytes;
                 underWay.add(bytes);
                 longestSilence = Math.max(longestSilence, seconds() - lastLandedSeconds);
                 lastLandedSeconds = seconds();
-                learntBytes += (bytes - learntBytes) * Math.min(1, (seconds() - learntAt) / LEARNT_SECONDS + 0.05);
+                learntBytes += !sizeIsLearnt ? 0 : (bytes - learntBytes) * Math.min(1, (seconds() - learntAt) / LEARNT_SECONDS + 0.05);
                 learntAt = seconds();
                 attempts = 0;
                 nextNanos = nowNanos + STEP_NANOS;
@@ -82,6 +86,8 @@ final class SimulatedClients {
     private double allowed;
     private double everLanded;
     private long steps;
+    /** Whether the broker's rates show what a request brought; those of a client with many at a time do not. */
+    boolean arrivalsAreSeen = true;
     /** Bytes per second that exempt principals land meanwhile. */
     double othersRate;
 
@@ -118,7 +124,11 @@ final class SimulatedClients {
             underWay.clear();
             landedBytes += (long) (othersRate * STEP_NANOS / 1e9);
             if (steps++ % LOOK_STEPS == 0) {
-                clients.forEach(client -> client.claim.know(client.weight, client.learntBytes));
+                clients.forEach(client -> {
+                    client.claim.know(client.weight, client.learntBytes);
+                    client.claim.arrived(arrivalsAreSeen ? client.arrived : 0);
+                    client.arrived = 0;
+                });
                 admission.plan(target, landedBytes, nowNanos);
             }
             int first = random.nextInt(Math.max(1, clients.size()));

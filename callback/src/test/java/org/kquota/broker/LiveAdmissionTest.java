@@ -24,6 +24,8 @@ import javax.management.ObjectName;
 class LiveAdmissionTest {
     private static final double MB = 1e6;
     private static final long SECOND = 1_000_000_000L;
+    /** Kafka's default. */
+    private static final double BATCH_BYTES = 16_384;
     private static final Map<String, String> FENCED = Map.of("authorizer.class.name", "org.kquota.KquotaAuthorizer", "kquota.fence.authorizer.class", "none");
 
     @TempDir
@@ -69,6 +71,42 @@ class LiveAdmissionTest {
         long started = System.nanoTime();
         for (Load load : loads) {
             LiveBroker.await("everybody produces", () -> load.bytes(started, System.nanoTime()) > bytes, load::story);
+        }
+    }
+
+    /** Targets at which delays of at most 5 s let in many times as much: each connection would land a request per delay. */
+    @ParameterizedTest
+    @CsvSource({"20, 0.05, 0.1", "40, 0.1, 0.05"})
+    @Tag("long")
+    @Tag("A7")
+    void manySmallClientsComeToASmallTargetAndEachHasItsTurns(int clients, double megabytes, double factor) throws Exception {
+        try (LiveBroker broker = new LiveBroker(directory, FENCED)) {
+            open(broker);
+            for (int i = 0; i < clients; i++) {
+                loads.add(new Load(broker, "alice", "app-" + i, "small", megabytes * MB));
+            }
+            awaitProducing(2 * megabytes * MB);
+            Thread.sleep(20_000);
+            long throttled = System.nanoTime();
+            long before = throttled - 10 * SECOND;
+            double target = factor * rate(loads, before, throttled);
+            throttle(broker, factor);
+            Thread.sleep(10_000);
+            long settled = System.nanoTime();
+            Thread.sleep(60_000);
+            long end = System.nanoTime();
+            double ratio = rate(loads, settled, end) / target;
+            double fairness = fairness(loads, before, throttled, settled, end);
+            double silence = silence(loads, throttled, end);
+            double round = clients * BATCH_BYTES / target;
+            System.out.printf("%d clients of %.2f MB/s at %.2f: mean / target %.2f, Jain's index %.3f, longest silence %.1f s, a round %.1f s%n", clients, megabytes,
+                factor, ratio, fairness, silence, round);
+            assertEquals(1, ratio, 0.15, "of the target");
+            assertTrue(fairness > 0.9, "fair: " + fairness);
+            assertTrue(silence < 3 * Math.max(2, round), "silent for " + silence + " s where a round takes " + round);
+            assertEquals(0, loads.stream().mapToLong(Load::failed).sum(), "no record may fail");
+        } finally {
+            loads.forEach(Load::close);
         }
     }
 
