@@ -70,7 +70,7 @@ class LiveAdmissionTest {
     private void awaitProducing(double bytes) throws Exception {
         long started = System.nanoTime();
         for (Load load : loads) {
-            LiveBroker.await("everybody produces", () -> load.bytes(started, System.nanoTime()) > bytes, load::story);
+            LiveBroker.await("every client produces", () -> load.bytes(started, System.nanoTime()) > bytes, load::story);
         }
     }
 
