@@ -88,7 +88,7 @@ class ClosedByTheBrokerTest {
             Role first = new Role(metrics, "broker");
             first.limitApp();
             assertEquals(5e6, first.limitOfApp());
-            assertEquals(List.of("kquota-applied-1", "kquota-decision-1"), threads());
+            assertEquals(List.of("kquota-applied-1", "kquota-decision-1", "kquota-watch-1"), threads());
             assertNotEquals(withoutUs, metrics.metrics().size());
             first.close();
             assertEquals(List.of(), threads());
@@ -111,7 +111,7 @@ class ClosedByTheBrokerTest {
             node.refusalMetrics().update();
             assertEquals(0, node.errors().total());
             assertEquals(1, metrics.metrics().keySet().stream().filter(name -> name.name().equals(RefusalMetrics.OF_CLIENT)).count());
-            assertEquals(List.of("kquota-applied-1", "kquota-decision-1"), threads());
+            assertEquals(List.of("kquota-applied-1", "kquota-decision-1", "kquota-watch-1"), threads());
             controller.limitApp();
             assertEquals(5e6, controller.limitOfApp());
         } finally {

@@ -11,6 +11,7 @@ import org.kquota.config.KquotaConfig;
 import org.kquota.config.LiveProperties;
 import org.kquota.decision.BootClock;
 import org.kquota.decision.DecisionFile;
+import org.kquota.decision.DecisionFileEvents;
 import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.DecisionWatch;
 import org.kquota.decision.EffectiveDecision;
@@ -53,8 +54,9 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     private final long startNanos;
     private final BootClock bootClock;
     private final AppliedReport report;
-    /** Not started on a controller. */
+    /** These two are not started on a controller. */
     private final NodeThreads threads;
+    private final DecisionFileEvents fileEvents;
 
     private volatile Mode brokerMode;
     private volatile String clusterId;
@@ -86,7 +88,8 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         this.checks = new PeriodicChecks(quotas, rates, errors, this::whySharesAreOld);
         this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, nanoTime, config.nodeId());
         this.report = new AppliedReport(this);
-        this.threads = new NodeThreads(config.nodeId(), this::step, this::report, errors);
+        this.threads = new NodeThreads(config.nodeId(), this::step, this::stepIfNews, this::report, errors);
+        this.fileEvents = new DecisionFileEvents(config.decisionFile(), "kquota-watch-" + config.nodeId(), threads::lookNow);
     }
 
     /** Reads the node's last report, decides before the first request can come in, and starts the threads. A controller does none of that. */
@@ -102,6 +105,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         step();
         LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
         threads.start();
+        fileEvents.start();
     }
 
     /** The quotas that request threads ask for. */
@@ -214,14 +218,30 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         resets.leave(instance);
     }
 
-    // ---- on the decision thread, every 100 ms
+    // ---- on the decision thread, every 100 ms, and when the file is replaced
 
     private void step() {
+        step(judge());
+    }
+
+    /**
+     * Takes a step at once where another state came. A factor that has moved waits until the step is due: the governor's law learns from
+     * steps of 100 ms, and begins again with a new state.
+     */
+    private boolean stepIfNews() {
+        EffectiveDecision judged = judge();
+        if (judged.sameSituation(inForce)) {
+            return false;
+        }
+        step(judged);
+        return true;
+    }
+
+    private void step(EffectiveDecision judged) {
         long nanos = nanoTime.getAsLong();
         int nowSeconds = seconds(nanos);
         quotas.nowSeconds(nowSeconds);
         EffectiveDecision before = inForce;
-        EffectiveDecision judged = judge();
         boolean limitsMoved = govern(judged, nanos);
         EffectiveDecision next = publish(judged);
         inForce = next;
@@ -361,6 +381,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
 
     @Override
     public void close() {
+        fileEvents.close();
         threads.close();
         errors.log(nanoTime.getAsLong());
     }

@@ -4,11 +4,13 @@ import org.kquota.error.Errors;
 
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /**
- * The plug-in's two threads for one node: one looks at the decision ten times a second, the other writes the report
- * once a second or when asked. Apart, so that a directory that hangs cannot keep the decision from being read.
+ * The plug-in's two threads for one node: one looks at the decision ten times a second and when it is woken, the other writes the
+ * report once a second or when asked. Apart, so that a directory that hangs cannot keep the decision from being read.
  */
 final class NodeThreads implements AutoCloseable {
     /** How often the decision file is read and the limits are looked at. */
@@ -17,15 +19,22 @@ final class NodeThreads implements AutoCloseable {
     private static final long JOIN_MS = 5000;
 
     private final Runnable step;
+    private final BooleanSupplier stepIfNews;
     private final Runnable report;
     private final Errors errors;
     private final Semaphore reportWanted = new Semaphore(0);
     private final Thread decider;
     private final Thread reporter;
+    private final AtomicBoolean lookWanted = new AtomicBoolean();
     private volatile boolean closed;
 
-    NodeThreads(int nodeId, Runnable step, Runnable report, Errors errors) {
+    /**
+     * @param step       a whole step, due every 100 ms
+     * @param stepIfNews looks whether a step cannot wait until it is due; returns whether it took one
+     */
+    NodeThreads(int nodeId, Runnable step, BooleanSupplier stepIfNews, Runnable report, Errors errors) {
         this.step = step;
+        this.stepIfNews = stepIfNews;
         this.report = report;
         this.errors = errors;
         this.decider = daemon("kquota-decision-" + nodeId, this::decideLoop);
@@ -44,19 +53,48 @@ final class NodeThreads implements AutoCloseable {
         reportWanted.release();
     }
 
+    /** Has the decision looked at now: it may have changed. On any thread. */
+    void lookNow() {
+        lookWanted.set(true);
+        LockSupport.unpark(decider);
+    }
+
     private void decideLoop() {
         long due = System.nanoTime();
         while (!closed) {
+            // This look finds whatever a wake-up before it was for.
+            lookWanted.set(false);
             guarded(step, Errors.Kind.GOVERNOR);
             due += TimeUnit.MILLISECONDS.toNanos(LOOK_MS);
-            long left = due - System.nanoTime();
-            if (left > 0) {
-                LockSupport.parkNanos(left);
+            if (due - System.nanoTime() > 0) {
+                due = waitUntil(due);
             } else {
                 // Held up, for example by a garbage collection: go on from here instead of catching up.
                 due = System.nanoTime();
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
             }
+        }
+    }
+
+    /** Returns when the next step is due, at that moment: a step in between puts it off, so that the one after it has its whole period. */
+    private long waitUntil(long due) {
+        long next = due;
+        for (long left = next - System.nanoTime(); left > 0 && !closed; left = next - System.nanoTime()) {
+            if (!lookWanted.getAndSet(false)) {
+                LockSupport.parkNanos(left);
+            } else if (steppedForNews()) {
+                next = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(LOOK_MS);
+            }
+        }
+        return next;
+    }
+
+    private boolean steppedForNews() {
+        try {
+            return stepIfNews.getAsBoolean();
+        } catch (Throwable e) {
+            count(Errors.Kind.GOVERNOR, e);
+            return false;
         }
     }
 

@@ -151,7 +151,7 @@ class LiveStopTest {
             broker.limitApp();
             assertTrue(broker.delaysApp(), "the quota is in force");
             first = broker.awaitReport();
-            assertEquals(List.of("kquota-applied-1", "kquota-decision-1"), threads());
+            assertEquals(List.of("kquota-applied-1", "kquota-decision-1", "kquota-watch-1"), threads());
             assertTrue(metrics() > 0);
         }
         assertEquals(List.of(), threads());

@@ -2,6 +2,7 @@ package org.kquota.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
@@ -14,13 +15,17 @@ import org.kquota.TestDecision;
 import org.kquota.TestProperties;
 import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
+import org.kquota.decision.State;
 import org.kquota.quota.Tags;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -89,6 +94,31 @@ class BrokerNodeTest {
             node.start();
             assertNull(node.clusterId());
         }
+    }
+
+    /** A poll alone would take half of its period in the median. */
+    @Test
+    void anotherStateIsInForceLongBeforeTheNextPoll() throws Exception {
+        TestDecision decision = new TestDecision(directory);
+        decision.write("OPEN", 1);
+        List<Long> delays = new ArrayList<>();
+        Random moments = new Random(1);
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(TestProperties.broker(directory)), new BootClock())) {
+            node.start();
+            Thread.sleep(2 * NodeThreads.LOOK_MS);
+            for (int i = 0; i < 20; i++) {
+                Thread.sleep(moments.nextLong(NodeThreads.LOOK_MS, 2 * NodeThreads.LOOK_MS));
+                State next = i % 2 == 0 ? State.PAUSE : State.OPEN;
+                decision.write(next.name(), next == State.OPEN ? 1 : 0);
+                long written = System.nanoTime();
+                while (node.now().state() != next) {
+                    Thread.onSpinWait();
+                }
+                delays.add(System.nanoTime() - written);
+            }
+        }
+        Collections.sort(delays);
+        assertTrue(delays.get(10) < NodeThreads.LOOK_MS * 1_000_000 / 4, delays::toString);
     }
 
     private Path formatted(String name, String clusterId) throws IOException {
