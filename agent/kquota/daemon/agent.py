@@ -16,6 +16,7 @@ from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.metrics import AgentMetrics
+from kquota.daemon.pace import Pace
 from kquota.daemon.report import CycleReport
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.troubles import Trouble, TroubleTable
@@ -30,9 +31,6 @@ from kquota.settings.problems import SettingsError
 from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile
 
 _GOODBYE_SECONDS = 1.0
-# After a cycle the agent rests for this many times its length: a thousand brokers report two hundred times a
-# second, and each report would be a cycle of its own. In a small cluster it is some milliseconds.
-_REST_RATIO = 40.0
 # Until the first decision everything is news, including events that are no records.
 _START_WAIT_SECONDS = 0.02
 
@@ -50,7 +48,7 @@ class Agent:
         """
         self._boot_clock = BootClock()
         self._jumps = JumpDetector()
-        self._last_cycle_seconds = 0.0
+        self._pace = Pace(time.monotonic())
         self._metrics = metrics
         self._state_file = AgentStateFile(settings.state_dir / FILE_NAME, take_over=True)
         self._states = StateWriter(self._state_file)
@@ -99,15 +97,18 @@ class Agent:
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
         """Wait for news, at most one sampling interval, then run a cycle; return its report."""
         if self._cycle.decides:
-            wait_seconds, rest_seconds = self._wait_seconds, _REST_RATIO * self._last_cycle_seconds
+            wait_seconds, rest_seconds = self._wait_seconds, self._pace.rest_seconds(time.monotonic())
         else:
             wait_seconds, rest_seconds = _START_WAIT_SECONDS, 0.0
         arrivals = self._kafka.gather(
-            0.0 if self._cycle.publishes_next else wait_seconds, rest_seconds=rest_seconds
+            0.0 if self._cycle.publishes_next else wait_seconds,
+            rest_seconds=rest_seconds,
+            alarm=self._local.alarm,
         )
         moment = Moment.now(self._boot_clock)
         started_seconds = time.monotonic()
         report = self._cycle.run(moment, arrivals, self._kafka.news(moment.monotonic_seconds))
+        self._local.wake_at(report.own)
         for document in self._history.record(report):
             self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
         self._remember_brokers(report)
@@ -116,8 +117,9 @@ class Agent:
         entries = [*self._messages.changes(report), *self._edge_entries(moment)]
         entries += self._troubles.follow(standing, moment.monotonic_seconds)
         self._metrics.show(report, frozenset(growing))
-        self._last_cycle_seconds = time.monotonic() - started_seconds
-        self._metrics.cycle_completed(self._last_cycle_seconds, moment.wall.timestamp())
+        ended_seconds = time.monotonic()
+        self._pace.cycle_ended(ended_seconds - started_seconds, ended_seconds)
+        self._metrics.cycle_completed(ended_seconds - started_seconds, moment.wall.timestamp())
         return report, entries
 
     def close(self) -> None:

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from queue import Empty, SimpleQueue
+from queue import Empty
 
+from kquota.daemon.inbox import Inbox, readable
 from kquota.daemon.inputs import Arrival, ClusterNews
 from kquota.daemon.journal import MessageId
 from kquota.daemon.troubles import Trouble
@@ -221,7 +222,7 @@ class KafkaSide:
         properties = ClientProperties(settings.librdkafka(), broker_id)
         topics = settings.topics
         self.client_id_prefix = f"kquota-{broker_id}-"
-        self.inbox: SimpleQueue[KafkaEvent] = SimpleQueue()
+        self.inbox: Inbox[KafkaEvent] = Inbox()
         self.knowledge = KafkaKnowledge(topics.usage.name, cluster_id)
         with ExitStack() as opened:  # a refusal half-way leaves no client behind
             self.admin = AdminConnection(properties, on_failure=self.inbox.put)
@@ -264,19 +265,22 @@ class KafkaSide:
         reports_lost = sum(self.usage.state().errors.values())
         return replace(self.knowledge.news(now_seconds), reports_lost=reports_lost)
 
-    def gather(self, timeout_seconds: float, *, rest_seconds: float = 0.0) -> list[Arrival]:
+    def gather(
+        self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
+    ) -> list[Arrival]:
         """Wait for events, at most this long; return the records among them, in order.
 
-        Events of the first ``rest_seconds`` are gathered, not answered one by one.
+        Events of the first ``rest_seconds`` are gathered, not answered one by one. Nothing is waited for
+        while the descriptor ``alarm`` is readable.
         """
         arrivals: list[Arrival] = []
         size_bytes = 0
         deadline = time.monotonic() + timeout_seconds
-        time.sleep(min(rest_seconds, timeout_seconds))
+        if not readable(min(rest_seconds, timeout_seconds), alarm):
+            self.inbox.wait(deadline - time.monotonic(), alarm)
         for _ in range(MAX_EVENTS_A_CYCLE):
-            left = deadline - time.monotonic()
             try:
-                event = self.inbox.get(timeout=left) if not arrivals and left > 0 else self.inbox.get_nowait()
+                event = self.inbox.get_nowait()
             except Empty:
                 break
             arrival = self.knowledge.take(event)

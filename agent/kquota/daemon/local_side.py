@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kquota.applied.state import AppliedState, AppliedUnknown, read_applied_state
 from kquota.applied.verification import Verification, verify
+from kquota.core.band import bands
 from kquota.core.records import broker_key
 from kquota.core.usage import UsageRecord, Volume, usage_to_document
 from kquota.daemon.inputs import Moment
@@ -84,6 +85,16 @@ class LocalSide:
         if (remembered, bound) != (self.state.remembered_volumes, self.state.bound_limits):
             self._remember(replace(self.state, remembered_volumes=remembered, bound_limits=bound))
         return with_offline(observation, self.offline_log_dirs)
+
+    def wake_at(self, record: UsageRecord | None) -> None:
+        """Have ``alarm`` readable when a volume's state changes from that of this record."""
+        volumes = () if record is None else record.volumes
+        self._volumes.wake_at(bands(volumes, self._settings.release_margin_ratio))
+
+    @property
+    def alarm(self) -> int | None:
+        """The descriptor that becomes readable then, or None."""
+        return self._volumes.sampler.alarm
 
     def recall(self, volumes: Iterable[Volume]) -> None:
         """Compare log dirs that nothing is remembered of with what this broker last reported."""

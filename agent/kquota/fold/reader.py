@@ -33,7 +33,8 @@ from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
 from kquota.kafka.threads import going_on, repeat
 
-_POLL_SECONDS = 0.25
+# A record ends the wait. The rest of the reading needs no more turns than this.
+_POLL_SECONDS = 0.5
 _POLL_SECONDS_AT_THE_START = 0.02  # answers about the topic arrive in parallel with the records
 _RECORDS_A_STEP = 1000
 _RETRY_SECONDS = 1.0

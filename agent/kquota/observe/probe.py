@@ -26,6 +26,7 @@ _RESTART_PAUSE_SECONDS = 1.0
 _EXIT_WAIT_SECONDS = 0.5
 # One slow answer is no silence, however long the agent itself was stopped in between.
 _SILENT_LOOKS = 3
+_ALARM = b"now\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class LogDirSampler:
         self._process: subprocess.Popen[bytes] | None = None
         self._killed: list[subprocess.Popen[bytes]] = []
         self._buffer = b""
+        self._bands_sent: Mapping[str, tuple[int, int]] = {}
         self._asked_at: float | None = None
         self._answered_at = time.monotonic()
         self._unanswered_looks = 0
@@ -113,6 +115,7 @@ class LogDirSampler:
         for pipe in _pipes(process):
             os.set_blocking(pipe.fileno(), False)
         self._process, self._buffer, self._asked_at = process, b"", None
+        self._bands_sent = {}
         self._started_at = time.monotonic()
 
     @property
@@ -150,6 +153,29 @@ class LogDirSampler:
             self._unanswered_looks += 1
             self._revive()
         return dict(self._looks)
+
+    def wake_at(self, bands: Mapping[str, tuple[int, int]]) -> None:
+        """Have ``alarm`` readable as soon as the bytes available to a log dir leave its band.
+
+        A band is the figures below and above which it is left, those included; a log dir without one never
+        wakes. It counts once: call this after each `latest`, which ends an alarm.
+        """
+        if self._process is None or self._asked_at is not None or bands == self._bands_sent:
+            return
+        numbers = (number for log_dir in self._looks for number in bands.get(log_dir, (0, 0)))
+        line = " ".join(["=", *map(str, numbers)]) + "\n"
+        # All earlier questions are answered, so the pipe is empty and has room for the whole line. Where the
+        # process has died, the next question finds that out.
+        with contextlib.suppress(OSError):
+            os.write(_pipes(self._process)[0].fileno(), line.encode())
+        self._bands_sent = dict(bands)
+
+    @property
+    def alarm(self) -> int | None:
+        """The descriptor that is readable once a band has been left, or None while nothing can wake."""
+        return (
+            None if self._process is None or self._asked_at is not None else _pipes(self._process)[1].fileno()
+        )
 
     def replace(self) -> None:
         """Give up the present process, for instance for threads that wait in a file system no longer mounted.
@@ -222,6 +248,8 @@ class LogDirSampler:
                 if not part:
                     return False
                 self._buffer += part
+                if _ALARM in self._buffer:
+                    self._buffer, self._bands_sent = self._buffer.replace(_ALARM, b""), {}
             answer, self._buffer, self._asked_at = self._buffer, b"", None
             self._take(answer)
         except (OSError, ValueError):

@@ -4,13 +4,18 @@ Run by ``probe.py`` as ``python -I -S probe_process.py INTERVAL_SECONDS LOG_DIR 
 standard library alone and imports little, to stay small. One thread looks at all log dirs every interval,
 as long as they answer; one that doesn't keeps that thread to itself, and another one takes over the rest
 (a thread for each log dir from the start would cost several times as much in wake-ups). The main thread
-never touches a file system: it answers each byte on stdin with one line per
+never touches a file system: it answers each question (``?`` on stdin) with one line per
 log dir and a line ``end``, and exits when stdin ends, that is when its parent closes it or dies.
 
-A line: index, ticks waited for an unfinished look, time of the last look that got figures (CLOCK_MONOTONIC,
-nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available (bytes), errno
-of listing the directory, file system UUID or ``-``, whether Kafka has formatted the directory (1, 0, or
-``-`` where that can't be seen).
+A line ``=`` on stdin, with two numbers for each log dir, asks to be woken: as soon as the bytes available
+are down at the first number or up at the second, the process writes a line ``now``, once, and what is found
+is in the next answer. Until then that log dir is looked at twice an interval, and more often the
+nearer it comes.
+
+A line of an answer: index, ticks waited for an unfinished look, time of the last look that got figures
+(CLOCK_MONOTONIC, nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available
+(bytes), errno of listing the directory, file system UUID or ``-``, whether Kafka has formatted the directory
+(1, 0, or ``-`` where that can't be seen).
 """
 
 import _thread
@@ -26,10 +31,26 @@ import time
 TICK_SECONDS = 0.25
 # The full look (listing, UUID) is made at this interval of seconds; the figures at every interval.
 FULL_LOOK_SECONDS = 1.0
+# The next look comes after this share of the time until a number would be reached, within the next two.
+APPROACH_RATIO = 0.02
+NEAR_SECONDS = 0.02
+FAR_RATIO = 0.5
 # A look that takes this many ticks is left alone with its thread.
 PATIENCE_TICKS = 2
 # _IOR(0x15, 0, struct { u8 length; u8 uuid[16]; }): needs no privileges, Linux 6.9 and later.
 FS_IOC_GETFSUUID = 0x80111500
+
+
+def next_look_seconds(interval_seconds: float, left_bytes: int, bytes_per_second: float) -> float:
+    """Return when to look again, while a number is this many bytes away that are used up at this rate.
+
+    In the last second before it is reached this is ``NEAR_SECONDS``, and far from it ``FAR_RATIO`` of the
+    interval; of an interval that is shorter than ``NEAR_SECONDS`` it is the interval.
+    """
+    far_seconds = max(FAR_RATIO * interval_seconds, min(NEAR_SECONDS, interval_seconds))
+    if bytes_per_second <= 0:
+        return far_seconds
+    return min(far_seconds, max(NEAR_SECONDS, APPROACH_RATIO * left_bytes / bytes_per_second))
 
 
 class LogDir:
@@ -43,6 +64,8 @@ class LogDir:
         self.mount_id = 0
         self.identity: tuple[int, int, int] | None = None
         self.full_look_at = 0.0
+        # The numbers that wake the owner, or None where there are none left.
+        self.band: tuple[int, int] | None = None
         # One tuple, replaced as a whole: the main thread never sees half a look.
         self.result: tuple[int, str, int, int, int, int, int, str, str] = (0, "-", 0, 0, 0, 0, 0, "-", "-")
 
@@ -77,6 +100,25 @@ class LogDir:
         except OSError as error:
             self.identity = None
             self.result = (self.result[0], step, error.errno or errno.EIO, *self.result[3:])
+
+    def leaves_band(self) -> bool:
+        """Return whether the last look found a number reached; each is reported once."""
+        band, available_bytes = self.band, self.result[5]
+        if band is None or not self.result[0] or band[0] < available_bytes < band[1]:
+            return False
+        self.band = None
+        return True
+
+    def pause_seconds(self, interval_seconds: float, before: tuple[int, int]) -> float:
+        """Return the time until the next look, ``before`` being time and figure of the last one but one."""
+        band = self.band
+        if band is None:
+            return interval_seconds
+        at_ns, available_bytes = self.result[0], self.result[5]
+        seconds, freed_bytes = (at_ns - before[0]) / 1e9, available_bytes - before[1]
+        left_bytes = band[1] - available_bytes if freed_bytes > 0 else available_bytes - band[0]
+        rate = abs(freed_bytes) / seconds if before[0] and seconds > 0 else 0.0
+        return next_look_seconds(interval_seconds, left_bytes, rate)
 
     def full_look(self, handle: int) -> None:
         """Read the mount id, list one entry (a dead file system refuses), ask for the UUID and the format."""
@@ -149,15 +191,20 @@ class Probe:
     def watch(self, watcher: Watcher) -> None:
         """Look for ever (a thread's body)."""
         while True:
+            pause_seconds = self.interval_seconds
             for log_dir in watcher.log_dirs:
+                before = log_dir.result[0], log_dir.result[5]
                 log_dir.busy_since_tick = self.tick
                 watcher.present = log_dir
                 log_dir.look()
                 watcher.present = None
                 log_dir.busy_since_tick = None
+                if log_dir.leaves_band():
+                    os.write(1, b"now\n")
+                pause_seconds = min(pause_seconds, log_dir.pause_seconds(self.interval_seconds, before))
                 if len(watcher.log_dirs) == 1:
                     break
-            time.sleep(self.interval_seconds)
+            time.sleep(pause_seconds)
 
     def hand_over(self) -> None:
         """Give the other log dirs of a thread that is kept waiting to a new one.
@@ -183,6 +230,7 @@ class Probe:
 
     def serve(self) -> None:
         """Answer stdin until it ends."""
+        asked = b""
         next_tick = time.monotonic() + TICK_SECONDS
         while True:
             ready, _, _ = select.select([0], [], [], max(0.0, next_tick - time.monotonic()))
@@ -193,12 +241,28 @@ class Probe:
                 next_tick = now + TICK_SECONDS
                 self.hand_over()
             if ready:
-                asked = os.read(0, 64)
-                if not asked:
+                part = os.read(0, 1 << 16)
+                if not part:
                     return
+                asked = self.take(asked + part)
+
+    def take(self, asked: bytes) -> bytes:
+        """Answer questions and take over numbers; return the beginning of a line that is not whole."""
+        while asked:
+            if asked[:1] == b"?":
                 left = memoryview(self.answer())
                 while left:
                     left = left[os.write(1, left) :]
+                asked = asked[1:]
+                continue
+            line, newline, rest = asked.partition(b"\n")
+            if not newline:
+                break
+            numbers = [int(number) for number in line[1:].split()]
+            for log_dir, low, high in zip(self.log_dirs, numbers[::2], numbers[1::2], strict=True):
+                log_dir.band = (low, high) if low < high else None
+            asked = rest
+        return asked
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
+from kquota.core.band import Band
 from kquota.core.usage import Volume
 from kquota.observe.identity import VolumeIdentity, udev_uuids
 from kquota.observe.mountinfo import MountTable, MountTableReader
@@ -50,6 +51,7 @@ class VolumeWatch:
         self._seen_changes = 0
         self._mounts = MountTableReader()
         self._table = MountTable(())
+        self._looks: Mapping[str, LogDirLook] = {}
         looked_at = list(dict.fromkeys([*log_dirs, *self._limits.volumes]))
         self.sampler = LogDirSampler(looked_at, interval_seconds=interval_seconds, hang_seconds=hang_seconds)
 
@@ -87,7 +89,7 @@ class VolumeWatch:
 
     def observe(self) -> Observation:
         """Return the present knowledge; takes well under a millisecond, whatever the disks do."""
-        looks = self.sampler.latest()
+        looks = self._looks = self.sampler.latest()
         wanted = [look.mount_id for look in looks.values() if look.mount_id and look.failed_step is None]
         earlier = self._table
         mounts = self._table = self._mounts.current(wanted_ids=wanted)
@@ -114,6 +116,20 @@ class VolumeWatch:
         bound = bind_limits(self._limits, resolution, looks, mounts, self._bound, self._hang_seconds)
         self._bound.update(bound.bound)
         return bound.observation
+
+    def wake_at(self, bands: Mapping[str, Band]) -> None:
+        """Have the sampler's alarm go off when a log dir leaves its band (see :mod:`kquota.core.band`).
+
+        One whose last figure is not within its band, because another log dir's counts for the volume or
+        something has just changed, is left to the regular looks.
+        """
+        self.sampler.wake_at(
+            {
+                log_dir: (low, high)
+                for log_dir, (low, high) in bands.items()
+                if log_dir in self._looks and low < self._looks[log_dir].available_bytes < high
+            }
+        )
 
     def recall(self, recorded: Recorded) -> None:
         """Compare the log dirs that nothing is remembered of with what this broker last reported.

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from kquota.daemon.inbox import readable
 from kquota.observe import probe_process
 from kquota.observe.probe import LogDirSampler
 from kquota.observe.server_properties import parse_broker_properties
 from kquota.observe.volume_watch import VolumeWatch
+from tests.integration.observe.conftest import MakeDisk
 from tests.integration.waiting import eventually
 
 HANG_SECONDS = 1.0
@@ -55,6 +57,57 @@ def test_the_process_gets_no_secrets_and_no_files_of_its_owner(sampler: LogDirSa
     process = Path(f"/proc/{process_of(sampler)}")
     assert process.joinpath("environ").read_bytes() in (b"", b"LC_CTYPE=C.UTF-8\0")
     eventually(lambda: {entry.name for entry in process.joinpath("fd").iterdir()} == {"0", "1", "2"})
+
+
+def look_again(sampler: LogDirSampler) -> None:
+    before = sampled_at(sampler)
+    eventually(lambda: sampled_at(sampler) > before)
+
+
+def alarmed(sampler: LogDirSampler) -> bool:
+    return readable(0.0, sampler.alarm)
+
+
+def test_a_band_that_is_left_wakes_the_owner_once(sampler: LogDirSampler) -> None:
+    ((log_dir, look),) = sampler.latest().items()
+    sampler.wake_at({log_dir: (-1, look.capacity_bytes + 1)})
+    look_again(sampler)
+    assert not alarmed(sampler)
+    for _ in range(2):
+        sampler.wake_at({log_dir: (look.capacity_bytes, look.capacity_bytes + 1)})
+        eventually(lambda: alarmed(sampler))
+        look_again(sampler)
+        assert not alarmed(sampler), "an answer ends the alarm"
+    sampler.wake_at({})
+    look_again(sampler)
+    assert not alarmed(sampler)
+
+
+def test_a_disk_that_fills_beyond_its_band_wakes_the_owner(make_disk: MakeDisk) -> None:
+    log_dir = make_disk("filling").log_dir()
+    with LogDirSampler([str(log_dir)]) as sampler:
+        eventually(lambda: sampled_at(sampler) > 0)
+        (look,) = sampler.latest().values()
+        low = look.available_bytes - (1 << 20)
+        sampler.wake_at({str(log_dir): (low, look.capacity_bytes + 1)})
+        look_again(sampler)
+        assert not alarmed(sampler)
+        (log_dir / "ballast").write_bytes(bytes(2 << 20))
+        eventually(lambda: alarmed(sampler))
+        (look,) = sampler.latest().values()
+        assert look.available_bytes <= low
+
+
+def test_a_process_that_is_started_again_wakes_its_owner_too(sampler: LogDirSampler) -> None:
+    ((log_dir, look),) = sampler.latest().items()
+    bands = {log_dir: (-1, look.capacity_bytes + 1)}
+    sampler.wake_at(bands)
+    os.kill(process_of(sampler), signal.SIGKILL)
+    before = time.monotonic()
+    eventually(lambda: sampled_at(sampler) > before)
+    assert not alarmed(sampler)
+    sampler.wake_at({log_dir: (look.capacity_bytes, look.capacity_bytes + 1)})
+    eventually(lambda: alarmed(sampler))
 
 
 @pytest.mark.accepts("A11")

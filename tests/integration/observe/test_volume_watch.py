@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kquota.core.band import Band
 from kquota.observe.identity import VolumeIdentity
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.probe import LogDirLook
@@ -63,6 +64,17 @@ def test_directories_of_one_file_system_are_one_volume_with_its_figures(
     assert free == pytest.approx(figures.f_bavail * figures.f_frsize, rel=0.1)
     assert os.path.ismount(volume.mount_point)
     assert tmp_path.is_relative_to(volume.mount_point)
+
+
+def test_only_a_log_dir_within_its_band_can_wake(watch: VolumeWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    capacity = observed(watch).capacity_bytes or 0
+    within, at_its_end = log_dirs_of(watch)
+    asked: list[Mapping[str, Band]] = []
+    monkeypatch.setattr(watch.sampler, "wake_at", asked.append)
+    watch.wake_at(
+        {within: (-1, capacity), at_its_end: (capacity - 1, capacity), "/elsewhere": (-1, capacity)}
+    )
+    assert asked == [{within: (-1, capacity)}]
 
 
 def test_before_the_first_sample_nothing_is_known(properties: BrokerProperties) -> None:

@@ -1,0 +1,51 @@
+"""The range of available bytes within which a volume's state and latch stay as they are.
+
+The probe process watches this figure alone, and wakes the agent when it leaves the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil, floor
+
+from kquota.core.usage import Volume, VolumeStatus
+
+Band = tuple[int, int]
+"""The figures at which the range is left, below and above, in bytes available."""
+
+
+def bands(volumes: Iterable[Volume], release_margin: Fraction) -> dict[str, Band]:
+    """Return the band of each log dir on a volume that can be judged; see :func:`band`."""
+    found = {}
+    for volume in volumes:
+        one = band(volume, release_margin)
+        if one is not None:
+            found.update(dict.fromkeys(volume.log_dirs, one))
+    return found
+
+
+def band(volume: Volume, release_margin: Fraction) -> Band | None:
+    """Return the nearest figures, in bytes available, at which this volume's state or latch changes.
+
+    Where there is none in a direction, the figure is one that no volume of this capacity has. None where the
+    volume can't be judged.
+    """
+    if volume.limits is None or volume.status is not VolumeStatus.OK:
+        return None
+    capacity_bytes = volume.capacity_bytes
+    bounds = volume.limits.bounds(capacity_bytes)
+    never_low, never_high = -1, capacity_bytes + 1
+    at_hard = floor(capacity_bytes - bounds.hard_bytes)
+    if volume.latched:
+        # Released below the bound, and in any case at the soft limit.
+        released = floor(capacity_bytes - bounds.released_below_bytes(release_margin)) + 1
+        if bounds.has_throttle_zone:
+            released = min(released, ceil(capacity_bytes - bounds.soft_bytes))
+        return never_low, min(released, never_high)
+    if not bounds.has_throttle_zone:
+        return max(at_hard, never_low), never_high
+    below_soft = ceil(capacity_bytes - bounds.soft_bytes)
+    if capacity_bytes - volume.consumed_bytes >= below_soft:
+        return max(below_soft - 1, never_low), never_high
+    return max(at_hard, never_low), min(below_soft, never_high)

@@ -1,0 +1,92 @@
+"""An event of another thread, or an alarm, ends the wait at once; nothing else does."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty
+
+import pytest
+
+from kquota.daemon.inbox import Inbox
+from kquota.daemon.kafka_side import KafkaSide
+from tests.unit.daemon.configured import settings_in
+
+LONG_SECONDS = 60.0
+
+
+@pytest.fixture
+def alarm() -> Iterator[tuple[int, int]]:
+    reading, writing = os.pipe()
+    yield reading, writing
+    os.close(reading)
+    os.close(writing)
+
+
+def waited(inbox: Inbox[str], timeout_seconds: float, alarm: int | None = None) -> float:
+    began = time.monotonic()
+    inbox.wait(timeout_seconds, alarm)
+    return time.monotonic() - began
+
+
+def test_events_come_out_in_their_order() -> None:
+    inbox: Inbox[str] = Inbox()
+    for event in "abc":
+        inbox.put(event)
+    assert [inbox.get_nowait() for _ in range(3)] == list("abc")
+    with pytest.raises(Empty):
+        inbox.get_nowait()
+
+
+def test_an_event_of_another_thread_ends_the_wait() -> None:
+    inbox: Inbox[str] = Inbox()
+    thread = threading.Timer(0.05, inbox.put, ["news"])
+    thread.start()
+    assert waited(inbox, LONG_SECONDS) < LONG_SECONDS / 2
+    assert inbox.get_nowait() == "news"
+    thread.join()
+
+
+def test_what_is_left_of_earlier_events_ends_the_next_wait() -> None:
+    inbox: Inbox[str] = Inbox()
+    inbox.put("first")
+    inbox.put("second")
+    inbox.wait(LONG_SECONDS)
+    assert inbox.get_nowait() == "first"
+    assert waited(inbox, LONG_SECONDS) < LONG_SECONDS / 2
+
+
+def test_an_event_that_was_taken_out_ends_no_wait() -> None:
+    inbox: Inbox[str] = Inbox()
+    inbox.put("news")
+    inbox.wait(0)
+    inbox.get_nowait()
+    waited(inbox, 0)
+    assert waited(inbox, 0.2) >= 0.19
+
+
+def test_an_alarm_ends_the_wait(alarm: tuple[int, int]) -> None:
+    inbox: Inbox[str] = Inbox()
+    assert waited(inbox, 0.1, alarm[0]) >= 0.09
+    os.write(alarm[1], b"now\n")
+    assert waited(inbox, LONG_SECONDS, alarm[0]) < LONG_SECONDS / 2
+
+
+def test_an_alarm_ends_a_rest_and_an_event_does_not(tmp_path: Path, alarm: tuple[int, int]) -> None:
+    side = KafkaSide(settings_in(tmp_path), 1, None)
+    try:
+        side.inbox.put(side.inbox)  # type: ignore[arg-type]
+        began = time.monotonic()
+        side.gather(0.3, rest_seconds=0.3, alarm=alarm[0])
+        rested = time.monotonic() - began
+        os.write(alarm[1], b"now\n")
+        began = time.monotonic()
+        side.gather(LONG_SECONDS, rest_seconds=LONG_SECONDS, alarm=alarm[0])
+        alarmed = time.monotonic() - began
+    finally:
+        side.close()
+    assert rested >= 0.29
+    assert alarmed < LONG_SECONDS / 2
