@@ -148,7 +148,10 @@ acceptance: deps ## Write the pages of reference, which are made from the code
 
 .PHONY: docs
 docs: deps-docs ## The documentation as a site, in build/site; loads nothing from elsewhere
-	.venv-docs/bin/python -m tools.site
+	rm -rf build/site
+	.venv-docs/bin/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env --conf-dir tools/site --doctree-dir build/site-doctrees . build/site
+	! grep -rEio -f tools/site/loads-from-elsewhere.txt --include '*.html' --include '*.css' --include '*.svg' build/site docs/img
+	@echo build/site/docs/index.html
 
 # Of what pages pictures are taken: NAME=FILE. The browser reaches no host.
 PHOTOGRAPHED = site-home=build/site/docs/index.html site-reference=build/site/docs/configuration.html $(if $(REPORT),pipeline-report=$(REPORT))

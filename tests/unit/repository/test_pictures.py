@@ -7,9 +7,7 @@ from xml.etree import ElementTree
 
 from kquota.display.status_view import status_view
 from tests.unit.display.documents import troubled
-from tests.unit.repository.tree import REPOSITORY
 from tools.pictures.svg import save_svg
-from tools.site.elsewhere import loaded_from_elsewhere
 
 
 def test_a_terminal_s_picture_says_what_the_terminal_says(tmp_path: Path) -> None:
@@ -18,12 +16,7 @@ def test_a_terminal_s_picture_says_what_the_terminal_says(tmp_path: Path) -> Non
     text = "".join(ElementTree.parse(file).getroot().itertext()).replace("\xa0", " ")
     for part in ("PAUSE", "decided", "BROKER", "/dev/sda1", "kquota status"):
         assert part in text
-    assert loaded_from_elsewhere(tmp_path) == []
     again = tmp_path / "again" / "status.svg"
     again.parent.mkdir()
     save_svg(status_view(troubled(), 80), again, columns=80, title="kquota status")
     assert again.read_bytes() == file.read_bytes()
-
-
-def test_no_picture_of_the_documents_loads_anything_from_elsewhere() -> None:
-    assert loaded_from_elsewhere(REPOSITORY / "docs/img") == []
