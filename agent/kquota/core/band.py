@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor
 
+from kquota.core.limits import LimitPair
 from kquota.core.usage import Volume, VolumeStatus
 
 Band = tuple[int, int]
@@ -33,19 +35,25 @@ def band(volume: Volume, release_margin: Fraction) -> Band | None:
     """
     if volume.limits is None or volume.status is not VolumeStatus.OK:
         return None
-    capacity_bytes = volume.capacity_bytes
-    bounds = volume.limits.bounds(capacity_bytes)
-    never_low, never_high = -1, capacity_bytes + 1
-    at_hard = floor(capacity_bytes - bounds.hard_bytes)
+    below_soft, at_hard, released = _ends(volume.limits, volume.capacity_bytes, release_margin)
+    never_low, never_high = -1, volume.capacity_bytes + 1
     if volume.latched:
-        # Released below the bound, and in any case at the soft limit.
-        released = floor(capacity_bytes - bounds.released_below_bytes(release_margin)) + 1
-        if bounds.has_throttle_zone:
-            released = min(released, ceil(capacity_bytes - bounds.soft_bytes))
         return never_low, min(released, never_high)
-    if not bounds.has_throttle_zone:
+    if below_soft is None:
         return max(at_hard, never_low), never_high
-    below_soft = ceil(capacity_bytes - bounds.soft_bytes)
-    if capacity_bytes - volume.consumed_bytes >= below_soft:
+    if volume.capacity_bytes - volume.consumed_bytes >= below_soft:
         return max(below_soft - 1, never_low), never_high
     return max(at_hard, never_low), min(below_soft, never_high)
+
+
+@lru_cache(256)  # asked several times a second, and changed by operators alone
+def _ends(limits: LimitPair, capacity_bytes: int, release_margin: Fraction) -> tuple[int | None, int, int]:
+    """Return the least bytes available in OPEN (None: no throttle zone), the most in PAUSE, the release."""
+    bounds = limits.bounds(capacity_bytes)
+    at_hard = floor(capacity_bytes - bounds.hard_bytes)
+    released = floor(capacity_bytes - bounds.released_below_bytes(release_margin)) + 1
+    if not bounds.has_throttle_zone:
+        return None, at_hard, released
+    below_soft = ceil(capacity_bytes - bounds.soft_bytes)
+    # Back at the soft limit always releases, whatever the margin.
+    return below_soft, at_hard, min(released, below_soft)
