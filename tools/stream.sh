@@ -5,7 +5,17 @@ log=$1 name=$(basename "$1" .log)
 shift
 mkdir -p "${log%/*}"
 
-say() { printf '%(%T)T  %-9s  %s\n' -1 "$name" "$(cut -c -120 <<<"$*")"; }
+alone() { # COMMAND... One stream writes at a time, so that what another one shows stays whole.
+  { flock 9 && "$@"; } 9>"${log%/*}/lock"
+}
+
+say() { alone printf '%(%T)T  %-9s  %s\n' -1 "$name" "$(cut -c -120 <<<"$*")"; }
+
+show_log() {
+  echo "===== $name"
+  cat "$log"
+  echo "===== end of $name"
+}
 
 progress() {
   printf '%d:%02d  ' $((SECONDS / 60)) $((SECONDS % 60))
@@ -60,11 +70,6 @@ result=passed
 # 5: PYTEST_ARGS leave pytest no test
 [ "$code" = 0 ] || { [ "$code" = 5 ] && [ "$PYTEST_ARGS" ]; } || result="FAILED, exit code $code,"
 if [ "$result" != passed ] || [ "$CI" = true ]; then
-  {
-    flock 9 # of two that end at once, each is shown whole
-    echo "===== $name"
-    cat "$log"
-    echo "===== end of $name"
-  } 9>"${log%/*}/lock"
+  alone show_log
 fi
 finish "$result after $(progress)" 0

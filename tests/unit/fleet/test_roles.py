@@ -110,8 +110,8 @@ def test_one_variable_sets_the_fallback_of_agent_and_plug_in() -> None:
     agent, plug_in = (f"kquota_{role}_fallback_action" for role in ("agent", "callback"))
     assert read("roles/kquota_agent/defaults/main.yml")[agent] == f"{{{{ {shared} }}}}"
     # A lost decision has no figures to bound: without open the plug-in pauses.
-    opens = f"{{{{ 'open' if {shared} == 'open' else 'pause' }}}}"
-    assert read("roles/kquota_callback/defaults/main.yml")[plug_in] == opens
+    pauses = f"{{{{ {shared} | replace('bounded', 'pause') }}}}"
+    assert read("roles/kquota_callback/defaults/main.yml")[plug_in] == pauses
 
 
 def test_inline_secrets_are_known_by_the_agent_s_own_rule() -> None:
