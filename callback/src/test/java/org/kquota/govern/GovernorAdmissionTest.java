@@ -11,46 +11,15 @@ import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.junit.jupiter.api.Test;
 import org.kquota.admission.Target;
 import org.kquota.decision.State;
-import org.kquota.quota.StockQuotas;
 import org.kquota.quota.TagSet;
-import org.kquota.quota.TagSets;
-import org.kquota.quota.Tags;
 
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.OptionalDouble;
 
 /** The governor behind a fence in THROTTLE: it weighs clients, and sets limits only for those that a refusal would disconnect. */
-class GovernorAdmissionTest {
-    private static final GovernorSettings SETTINGS = new GovernorSettings(10, 1, 5, 10, 1_000, 0.01, 10, 1_000, 0.05);
-    private static final double LOOK_SECONDS = 0.1;
-
-    private final StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
-    private final TagSets tagSets = new TagSets(quotas, 1_000);
-    private final Map<Map<String, String>, Double> rates = new HashMap<>();
-    private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
-    private final Governor governor = new Governor(SETTINGS, quotas, tagSets, new TagSet(Tags.PAUSED), newcomers,
-        tags -> OptionalDouble.of(rates.getOrDefault(tags, 0.0)));
-
-    private record Part(ClientQuotaEntity.ConfigEntityType entityType, String name) implements ClientQuotaEntity.ConfigEntity {
-    }
-
-    private TagSet client(String clientId, double bytesPerSecond) {
-        TagSet tagSet = tagSets.of("alice", clientId);
-        rates.put(tagSet.tags(), bytesPerSecond);
-        return tagSet;
-    }
-
-    private int steps(double seconds, State state, double factor, boolean fenced, TagSet... sending) {
-        int changes = 0;
-        for (int step = 0; step < Math.round(seconds / LOOK_SECONDS); step++) {
-            for (TagSet tagSet : sending) {
-                tagSet.touch(0);
-            }
-            changes += governor.step(state, factor, fenced, LOOK_SECONDS) ? 1 : 0;
-        }
-        return changes;
+class GovernorAdmissionTest extends SteppedGovernor {
+    private int steps(double seconds, State state, double factor, boolean behindFence, TagSet... sending) {
+        fenced = behindFence;
+        return steps(seconds, state, factor, sending);
     }
 
     @Test
@@ -58,7 +27,7 @@ class GovernorAdmissionTest {
         TagSet small = client("small", 5_000);
         TagSet large = client("large", 20_000);
         TagSet bounded = client("bounded", 20_000);
-        quotas.update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, "bounded")), 8_000);
+        quota("bounded", 8_000);
         steps(120, State.OPEN, 1, false, small, large, bounded);
         assertNull(governor.target(0.5, 1, 0));
         TagSet late = client("late", 3_000);

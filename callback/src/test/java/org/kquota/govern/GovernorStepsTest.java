@@ -5,62 +5,20 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.decision.State;
-import org.kquota.quota.StockQuotas;
 import org.kquota.quota.TagSet;
 import org.kquota.quota.TagSets;
 import org.kquota.quota.Tags;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.OptionalDouble;
 
 /** The limits that single steps set, in figures that can be checked by hand. {@link GovernorTest} shows many of them on a broker. */
-class GovernorStepsTest {
-    /** A window of 10 s; 1,000 bytes as a surprise; mutes of 1 s, of at most 5 s in THROTTLE and 10 s in PAUSE. */
-    private static final GovernorSettings SETTINGS = new GovernorSettings(10, 1, 5, 10, 1_000, 0.01, 10, 1_000, 0.05);
-    private static final double LOOK_SECONDS = 0.1;
-
-    private final StockQuotas quotas = new StockQuotas(StockQuotas.LevelMemory.COUNTED);
-    private final TagSets tagSets = new TagSets(quotas, 1_000);
-    private final Map<Map<String, String>, Double> rates = new HashMap<>();
-    private final TagSet paused = new TagSet(Tags.PAUSED);
-    private final TagSet newcomers = new TagSet(Tags.NEWCOMERS);
-    private final Governor governor = new Governor(SETTINGS, quotas, tagSets, paused, newcomers,
-        tags -> OptionalDouble.of(rates.getOrDefault(tags, 0.0)));
-    private boolean fenced;
-
-    private record Part(ClientQuotaEntity.ConfigEntityType entityType, String name) implements ClientQuotaEntity.ConfigEntity {
-    }
-
-    private void quota(String clientId, double bytesPerSecond) {
-        quotas.update(() -> List.of(new Part(ClientQuotaEntity.ConfigEntityType.CLIENT_ID, clientId)), bytesPerSecond);
-    }
-
-    private TagSet client(String clientId, double bytesPerSecond) {
-        TagSet tagSet = tagSets.of("alice", clientId);
-        rates.put(tagSet.tags(), bytesPerSecond);
-        return tagSet;
-    }
-
-    /** Each of these clients sends one request between two looks. Returns in how many steps a limit changed. */
-    private int steps(double seconds, State state, double factor, TagSet... sending) {
-        int changes = 0;
-        for (int step = 0; step < Math.round(seconds / LOOK_SECONDS); step++) {
-            for (TagSet tagSet : sending) {
-                tagSet.touch(0);
-            }
-            changes += governor.step(state, factor, fenced, LOOK_SECONDS) ? 1 : 0;
-        }
-        return changes;
-    }
-
+class GovernorStepsTest extends SteppedGovernor {
     @Test
     void beforeTheFirstLookThePoolsLetInLittleMoreThanOneArrivalInEachMute() {
         assertEquals(100, paused.limit());
