@@ -268,9 +268,9 @@ class TopicReader:
         ends = self._questions.ends(self._progress.ends_unknown())
         for partition, end in ends.items():
             self._progress.end_is(partition, end)
-        self._tell_caught_up()
+        self._report_caught_up()
 
-    def _tell_caught_up(self) -> None:
+    def _report_caught_up(self) -> None:
         if self._caught_up or not self._progress.partitions or self._progress.behind:
             return
         self._caught_up = True
@@ -310,7 +310,7 @@ class TopicReader:
     def _read_something(self) -> None:
         self._client.errors.contact()
         self._succeeded(_Source.FETCH, _Source.CONNECTION)
-        self._tell_caught_up()
+        self._report_caught_up()
 
     def _succeeded(self, *sources: _Source) -> None:
         if self._lasting and not (self._lasting - set(sources)):

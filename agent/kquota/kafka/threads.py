@@ -6,13 +6,14 @@ unnoticed.
 
 import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _LOG = logging.getLogger(__name__)
 
 
-class Watch:
+class Watch(ABC):
     """A thread that looks at something again and again, from start() until close()."""
 
     def __init__(self, thread: str) -> None:
@@ -29,9 +30,9 @@ class Watch:
         if self._thread.is_alive():
             self._thread.join(2.0)
 
+    @abstractmethod
     def _run(self) -> None:
         """Look until `_stop` is set."""
-        raise NotImplementedError
 
 
 def repeat(step: Callable[[], None], what: str, *, until: threading.Event, pause_seconds: float) -> None:
@@ -43,7 +44,7 @@ def repeat(step: Callable[[], None], what: str, *, until: threading.Event, pause
         try:
             step()
         except Exception:
-            _tell(what)
+            _log_failure(what)
             until.wait(pause_seconds)
 
 
@@ -53,8 +54,8 @@ def going_on(what: str) -> Iterator[None]:
     try:
         yield
     except Exception:
-        _tell(what)
+        _log_failure(what)
 
 
-def _tell(what: str) -> None:
+def _log_failure(what: str) -> None:
     _LOG.exception("%s failed unexpectedly; it goes on", what)

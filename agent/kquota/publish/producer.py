@@ -4,6 +4,7 @@ thread that uses it.
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -156,7 +157,7 @@ def _retire(client: Producer) -> None:
     client.flush(_RETIRE_SECONDS)
 
 
-class Publisher:
+class Publisher(ABC):
     """A thread that hands records to a producer until it is closed, step by step."""
 
     def __init__(
@@ -181,13 +182,13 @@ class Publisher:
         self._thread = threading.Thread(target=run, name=thread, daemon=True)
         self._thread.start()
 
+    @abstractmethod
     def _step(self) -> None:
         """Do what is due; wait for it half a second at most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _pending(self) -> bool:
         """Whether there are records whose fate is open; the caller holds the lock."""
-        raise NotImplementedError
 
     def flush(self, timeout_seconds: float) -> bool:
         """Wait until the fate of every record is known; False when the time was not enough."""
