@@ -18,8 +18,12 @@ public final class Admission {
     /** From then on who appears was not there at the beginning, and has its turn at once. */
     private static final long BEGINNING_NANOS = 1_000_000_000L;
 
+    /** A budget, and the counter that it goes by. */
+    private record Plan(Budget budget, LandedBytes landed) {
+    }
+
     /** Null while admission is not in force. */
-    private volatile Budget budget;
+    private volatile Plan plan;
     private volatile long begunNanos;
     /** Bytes that have landed, and those that were admitted since the budget was made: until they land they are on their way. */
     private final AtomicLong promised = new AtomicLong();
@@ -28,20 +32,21 @@ public final class Admission {
 
     /** Whether THROTTLE is held by admission now. */
     public boolean inForce() {
-        return budget != null;
+        return plan != null;
     }
 
     /**
      * Whether a request may be appended now.
      *
-     * @param landedBytes what has landed by the broker's own counter
-     * @param nanos       now
+     * @param factor the worst throttle factor among the topics that it writes to
+     * @param nanos  now
      */
-    public boolean admits(Claim claim, long landedBytes, long nanos) {
-        Budget now = budget;
-        if (now == null) {
+    public boolean admits(Claim claim, double factor, long nanos) {
+        Plan inForce = plan;
+        if (inForce == null) {
             return true;
         }
+        Budget now = inForce.budget;
         if (claim.ask(nanos)) {
             appeared.add(claim);
         }
@@ -52,8 +57,8 @@ public final class Admission {
         double bytes = claim.requestBytes(now.usualBytes());
         // Without a place it is not its turn: nothing compares with not-a-number.
         double due = claim.due();
-        if (due <= turn && promise(now.allowed(nanos) - now.kept(due, turn), landedBytes, bytes)) {
-            claim.charge(bytes, now.cost(bytes, claim.weight(now.newcomerWeight())), now.earliest(turn));
+        if (due <= turn && promise(now.allowed(nanos) - now.kept(due, turn), inForce.landed.bytes(), bytes)) {
+            claim.charge(bytes, now.cost(bytes * now.factor() / factor, claim.weight(now.newcomerWeight())), now.earliest(turn));
             return true;
         }
         claim.refuse();
@@ -76,11 +81,12 @@ public final class Admission {
     /**
      * Makes the next budget, the first one included; on the planning thread.
      *
-     * @param landedBytes what has landed by the broker's own counter
-     * @param nanos       now
+     * @param landed what has landed of all that the target is of
+     * @param nanos  now
      */
-    public void plan(Target target, long landedBytes, long nanos) {
-        Budget before = budget;
+    public void plan(Target target, LandedBytes landed, long nanos) {
+        long landedBytes = landed.bytes();
+        Budget before = budget();
         Demand demand = demand(nanos);
         Budget next;
         if (before == null) {
@@ -96,7 +102,12 @@ public final class Admission {
             }
         }
         promised.set(landedBytes);
-        budget = next;
+        plan = new Plan(next, landed);
+    }
+
+    private Budget budget() {
+        Plan inForce = plan;
+        return inForce == null ? null : inForce.budget;
     }
 
     private Demand demand(long nanos) {
@@ -110,7 +121,7 @@ public final class Admission {
         double largest = 0;
         double behind = Double.POSITIVE_INFINITY;
         double waiting = 0;
-        Budget before = budget;
+        Budget before = budget();
         double usual = before == null ? Demand.NONE.usualRequestBytes() : before.usualBytes();
         double turn = before == null ? 0 : before.turn(nanos);
         for (Claim claim : active) {
@@ -121,7 +132,7 @@ public final class Admission {
             still.add(claim);
             double unexpected = claim.unexpectedBytes(usual);
             if (before != null && unexpected > 0) {
-                claim.postpone(before.cost(unexpected, claim.weight(before.newcomerWeight())), before.earliest(turn));
+                claim.postpone(before.cost(unexpected, claim.weight(before.newcomerWeight())), before.earliest(turn), before.latest(turn));
             }
             weight += claim.weight();
             newcomers += claim.isNewcomer() ? 1 : 0;
@@ -139,8 +150,8 @@ public final class Admission {
 
     /** Admits everything again, until the next budget. */
     public void end() {
-        if (budget != null) {
-            budget = null;
+        if (plan != null) {
+            plan = null;
             active.forEach(Claim::unlist);
             active = new ArrayList<>();
         }

@@ -12,6 +12,7 @@ package org.kquota.admission;
  * @param atNanos        when it begins
  * @param allowedBytes   what may have landed until then
  * @param bytesPerSecond the target
+ * @param factor         the factor by which it is less than what clients had before
  * @param turn           the clock of turns then
  * @param turnRate       how fast it passes
  * @param turnMax        how far it may pass
@@ -22,8 +23,8 @@ package org.kquota.admission;
  * @param behind         the earliest turn of those that wait; positive infinity without any
  * @param waitingBytes   what those whose turn it is wait with, bytes
  */
-record Budget(long atNanos, double allowedBytes, double bytesPerSecond, double turn, double turnRate, double turnMax, double pace, double round,
-              double newcomerWeight, double usualBytes, double behind, double waitingBytes) {
+record Budget(long atNanos, double allowedBytes, double bytesPerSecond, double factor, double turn, double turnRate, double turnMax, double pace,
+              double round, double newcomerWeight, double usualBytes, double behind, double waitingBytes) {
     /** Allowed bytes that were not used for longer than this are lost: a client that was refused is back after its longest backoff, a second and a fifth. */
     static final double UNUSED_SECONDS = 2;
     /** The same for one client: its turns may be this old. */
@@ -65,7 +66,7 @@ record Budget(long atNanos, double allowedBytes, double bytesPerSecond, double t
         double correction = 1 + unusedSeconds / CORRECTED_SECONDS;
         double awaitedSeconds = AWAITED_SECONDS + AWAITED_LESS * Math.max(0, unusedSeconds);
         double roundSeconds = Math.max(ROUND_SECONDS, ROUNDS * demand.roundBytes() / bytesPerSecond);
-        return new Budget(nanos, capped, bytesPerSecond, turn, pace * Math.min(Math.max(correction, 0), FASTEST),
+        return new Budget(nanos, capped, bytesPerSecond, target.factor(), turn, pace * Math.min(Math.max(correction, 0), FASTEST),
             Math.max(turn, demand.furthestBehind() + awaitedSeconds * pace), pace, roundSeconds * pace,
             withNewcomers ? newcomersWeight / demand.newcomers() : Math.max(1, target.newcomersMinRatio() * unthrottled), demand.usualRequestBytes(),
             demand.furthestBehind(), kept);
@@ -93,6 +94,11 @@ record Budget(long atNanos, double allowedBytes, double bytesPerSecond, double t
     /** The earliest turn that a client can have at that turn of the clock. */
     double earliest(double turnNow) {
         return turnNow - CREDIT_SECONDS * pace;
+    }
+
+    /** The latest turn to which bytes that were not expected move a client: on a busy broker they may be those of requests from before. */
+    double latest(double turnNow) {
+        return turnNow + round;
     }
 
     /** Bytes that are kept for those that wait with an earlier turn than this one: they are about evenly spread up to the clock. */

@@ -133,8 +133,12 @@ public final class Claim {
         postpone(cost, earliest);
     }
 
-    /** Its next turn is later by this much. */
-    void postpone(double cost, double earliest) {
+    /** Its next turn is later by this much, but not beyond the latest. */
+    void postpone(double cost, double earliest, double latest) {
+        postpone(Math.min(cost, Math.max(0, latest - Math.max(due(), earliest))), earliest);
+    }
+
+    private void postpone(double cost, double earliest) {
         long before;
         double next;
         do {

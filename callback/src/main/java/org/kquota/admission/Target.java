@@ -11,6 +11,11 @@ package org.kquota.admission;
  * @param exemptRate        what exempt principals land now, in addition to the target
  */
 public record Target(double factor, double knownRate, double totalRate, double newcomersMinRatio, double landedRatio, double exemptRate) {
+    /** That of throttled topics alone, which had this rate before; what exempt principals land there counts as the clients'. */
+    Target forTopics(double factorOfTopics, double rate) {
+        return new Target(factorOfTopics, rate, rate, newcomersMinRatio, landedRatio, 0);
+    }
+
     /** The rate of all before THROTTLE, bytes of requests per second. */
     double unthrottled(boolean withNewcomers) {
         return withNewcomers || knownRate <= 0 ? Math.max(knownRate, totalRate) : knownRate;

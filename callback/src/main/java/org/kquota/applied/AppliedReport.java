@@ -7,6 +7,8 @@ import org.kquota.decision.BootClock;
 import org.kquota.decision.DecisionFormat;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
+import org.kquota.decision.Scope;
+import org.kquota.decision.State;
 import org.kquota.error.Errors;
 import org.kquota.fence.Fence;
 import org.kquota.govern.Figures;
@@ -52,6 +54,9 @@ public final class AppliedReport {
 
         /** The cluster's id, or null while it is not known. */
         String clusterId();
+
+        /** How many topics the cluster has, or null while that is not known. */
+        Integer clusterTopics();
 
         /** Seconds since this node started, the clock of what was seen when. */
         int nowSeconds();
@@ -128,6 +133,9 @@ public final class AppliedReport {
             decision.state(),
             decision.factor(),
             mechanism(decision),
+            decision.scope(),
+            source.clusterTopics(),
+            decision.kept(),
             exempt,
             offline(),
             errors,
@@ -148,6 +156,9 @@ public final class AppliedReport {
     }
 
     private AppliedState.Mechanism mechanism(EffectiveDecision decision) {
+        if (decision.scope() == Scope.TOPICS && decision.enforced() != State.OPEN) {
+            return AppliedState.Mechanism.FENCE;
+        }
         return switch (decision.enforced()) {
             case OPEN -> AppliedState.Mechanism.NONE;
             case THROTTLE -> source.quotas().admission().inForce() ? AppliedState.Mechanism.FENCE : AppliedState.Mechanism.GOVERNOR;

@@ -14,6 +14,7 @@ import com.fasterxml.jackson.databind.annotation.JsonNaming;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.kquota.decision.Mode;
+import org.kquota.decision.Scope;
 import org.kquota.decision.State;
 
 import java.io.IOException;
@@ -39,6 +40,9 @@ import java.util.List;
  * @param state                  OPEN, THROTTLE or PAUSE, as decided or for lack of a decision
  * @param factor                 throttle factor in [0, 1]
  * @param mechanism              the mechanism that holds producers now: none, the governor or the fence
+ * @param scope                  the scope in force, or null in a file of a version without it
+ * @param clusterTopics  how many topics the cluster has, or null while the broker does not know them
+ * @param kept                   why the decision holds on although its lease is over, one sentence, or null
  * @param exempt                 exempt principals seen in the last ten minutes
  * @param offlineLogDirs         log dirs that the broker has taken offline
  * @param errors                 all kinds of errors, counted since the plug-in started
@@ -64,6 +68,9 @@ public record AppliedState(
         State state,
         double factor,
         Mechanism mechanism,
+        @JsonInclude(JsonInclude.Include.NON_NULL) Scope scope,
+        @JsonInclude(JsonInclude.Include.NON_NULL) Integer clusterTopics,
+        @JsonInclude(JsonInclude.Include.NON_NULL) String kept,
         List<Exempt> exempt,
         List<String> offlineLogDirs,
         List<Error> errors,
@@ -76,6 +83,7 @@ public record AppliedState(
     private static final ObjectMapper MAPPER = JsonMapper.builder()
         .enable(SerializationFeature.INDENT_OUTPUT)
         .addMixIn(Mode.class, LowerCase.class)
+        .addMixIn(Scope.class, LowerCaseScope.class)
         .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
         .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
         .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
@@ -95,6 +103,9 @@ public record AppliedState(
         check(mode == Mode.OBSERVE || brokerMode == Mode.ENFORCE, "the mode is enforce only if the broker property is enforce");
         check(mechanism == Mechanism.NONE || (mode == Mode.ENFORCE && state != State.OPEN),
             "nothing holds producers in OPEN or in observe mode");
+        check(lost == null || kept == null, "a lost decision is not kept");
+        check(lost == null || scope != Scope.TOPICS, "a lost decision is about the cluster");
+        check(clusterTopics == null || clusterTopics >= 0, "cluster_topics is not negative");
         check(bootId != null && pluginVersion != null && governor != null, "boot_id, plugin_version and governor are there");
         decisionSchemaVersions = List.copyOf(decisionSchemaVersions);
         exempt = List.copyOf(exempt);
@@ -119,6 +130,12 @@ public record AppliedState(
     private enum LowerCase {
         @JsonProperty("observe") OBSERVE,
         @JsonProperty("enforce") ENFORCE
+    }
+
+    /** The spelling of a scope in files. */
+    private enum LowerCaseScope {
+        @JsonProperty("cluster") CLUSTER,
+        @JsonProperty("topics") TOPICS
     }
 
     /** An exempt principal as Type:name, its client ids seen lately, and when it was last seen, milliseconds since boot. */
@@ -158,17 +175,21 @@ public record AppliedState(
      */
     public static AppliedState fromJson(byte[] json) throws IOException {
         JsonNode tree = MAPPER.readTree(json);
-        if (tree instanceof ObjectNode object) {
-            for (String later : List.of("fence", "clients")) {
-                if (!object.has(later)) {
-                    object.putNull(later);
-                }
-            }
-        }
+        nullWhereAbsent(tree, "scope", "cluster_topics", "kept", "fence", "clients");
+        tree.path("clients").path("top").forEach(client -> nullWhereAbsent(client, "factor", "topics"));
         AppliedState state = READER.readValue(tree);
         if (state == null) {
             throw new IOException("an applied state is a JSON object, not null");
         }
         return state;
+    }
+
+    /** For keys that came in later versions: all others have to be there. */
+    private static void nullWhereAbsent(JsonNode node, String... keys) {
+        for (String key : keys) {
+            if (node instanceof ObjectNode object && !object.has(key)) {
+                object.putNull(key);
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 package org.kquota.applied;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import com.fasterxml.jackson.databind.PropertyNamingStrategies;
 import com.fasterxml.jackson.databind.annotation.JsonNaming;
 
@@ -21,10 +22,16 @@ public record ClientFigures(int known, List<Client> top, List<Refused> refused, 
         groups = List.copyOf(groups);
     }
 
-    /** Clients with one set of metric tags. */
+    /**
+     * Clients with one set of metric tags.
+     *
+     * @param factor the worst of the topics at stake that they wrote to lately, or null where they wrote to none
+     * @param topics those that they wrote to in the last minute, or null where not all of them are known
+     */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record Client(String user, String clientId, long producedBytes, double heldSeconds, double produceByteRate, double produceThrottleMs,
-                         Double produceLimitByteRate, double fetchByteRate, double fetchThrottleMs, Double fetchLimitByteRate) {
+                         Double produceLimitByteRate, double fetchByteRate, double fetchThrottleMs, Double fetchLimitByteRate,
+                         @JsonInclude(JsonInclude.Include.NON_NULL) Double factor, @JsonInclude(JsonInclude.Include.NON_NULL) List<String> topics) {
     }
 
     /** A client as Type:name and client id, and its produce requests refused since the broker started. */

@@ -2,8 +2,11 @@ package org.kquota.applied;
 
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.accounting.ClientAccounts;
+import org.kquota.decision.Scope;
+import org.kquota.decision.State;
 import org.kquota.group.Group;
 import org.kquota.metering.NodeQuotas;
+import org.kquota.quota.TagSet;
 import org.kquota.quota.Tags;
 import org.kquota.share.LedPartitions;
 
@@ -17,6 +20,7 @@ final class ClientReport {
 
     private final AppliedReport.Source source;
     private final ClientAccounts accounts;
+    private final NotedTopics notedTopics = new NotedTopics();
     private long lastNanos = System.nanoTime();
 
     ClientReport(AppliedReport.Source source) {
@@ -32,17 +36,24 @@ final class ClientReport {
         long nanos = System.nanoTime();
         accounts.look((nanos - lastNanos) / 1e9);
         lastNanos = nanos;
+        notedTopics.begin(source.now().state() != State.OPEN && source.fence().reliable(), source.nowSeconds());
         return new ClientFigures(accounts.size(),
-            accounts.top(MOST).stream().map(ClientReport::client).toList(),
+            accounts.top(MOST).stream().map(this::client).toList(),
             source.fence().refused().top(MOST).stream()
                 .map(count -> new ClientFigures.Refused(count.principal(), count.clientId(), count.requests())).toList(),
             source.quotas().groups().all().stream().limit(MOST_GROUPS).map(this::group).toList());
     }
 
-    private static ClientFigures.Client client(ClientAccounts.Account account) {
+    private ClientFigures.Client client(ClientAccounts.Account account) {
+        TagSet tagSet = source.quotas().tagSets(ClientQuotaType.PRODUCE).find(account.user(), account.clientId());
         return new ClientFigures.Client(cut(account.user()), cut(account.clientId()), Math.round(account.producedBytes()), account.heldSeconds(),
             account.produceRate(), account.produceThrottleMs(), account.produceLimit(), account.fetchRate(), account.fetchThrottleMs(),
-            account.fetchLimit());
+            account.fetchLimit(), factor(tagSet), notedTopics.of(tagSet));
+    }
+
+    private Double factor(TagSet tagSet) {
+        double factor = tagSet == null || source.now().scope() != Scope.TOPICS ? 1 : tagSet.factor(source.nowSeconds());
+        return factor < 1 ? factor : null;
     }
 
     private ClientFigures.Group group(Group group) {

@@ -10,7 +10,7 @@ import org.apache.kafka.common.config.ConfigDef.ValidString;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.decision.Mode;
-import org.kquota.decision.State;
+import org.kquota.decision.LostAction;
 import org.kquota.govern.GovernorSettings;
 import org.kquota.group.Group;
 import org.kquota.group.GroupProperties;
@@ -76,8 +76,10 @@ public final class KquotaConfig extends AbstractConfig {
                 + "where neither group nor others can write file or directory.")
         .define(APPLIED_FILE, Type.STRING, "/run/kquota-broker/applied.json", new AbsolutePath(), Importance.MEDIUM,
             "The file of the plug-in's report to the local agent. Its directory must exist and be writable by the broker's user.")
-        .define(DECISION_LOST_ACTION, Type.STRING, "pause", ValidString.in("pause", "open"), Importance.HIGH,
-            "The state that holds while the decision is lost: missing, refused, unreadable, for another cluster, broker or boot, or with its lease run out.")
+        .define(DECISION_LOST_ACTION, Type.STRING, "pause", ValidString.in("pause", "open", "bounded"), Importance.HIGH,
+            "The state that holds while the decision is lost: missing, refused, unreadable, for another cluster, broker or boot, or with its lease run out. "
+                + "bounded: the last decision, as far as this broker's own disks, which the plug-in looks at itself, allow it, for at most ten minutes; "
+                + "then, and without a last decision, a pause.")
         .define(EXEMPT_PRINCIPALS, Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new Principals(), Importance.HIGH,
             "Principals that are never held, as Type:name, separated by semicolons, for example User:CN=agent,O=x;User:admin. They have "
                 + "unlimited produce, fetch and request quotas above any other quota. The agent's principal and the brokers' own belong here. "
@@ -213,9 +215,9 @@ public final class KquotaConfig extends AbstractConfig {
         return Set.copyOf(getList(OWN_TOPICS));
     }
 
-    /** The state while the decision is lost: PAUSE or OPEN. */
-    public State lostState() {
-        return State.valueOf(getString(DECISION_LOST_ACTION).toUpperCase(Locale.ROOT));
+    /** The action while the decision is lost. */
+    public LostAction lostAction() {
+        return LostAction.valueOf(getString(DECISION_LOST_ACTION).toUpperCase(Locale.ROOT));
     }
 
     public ExemptPrincipals exemptPrincipals() {

@@ -1,5 +1,7 @@
 package org.kquota.decision;
 
+import java.util.List;
+
 /**
  * The part of a decision file that the broker acts on.
  *
@@ -10,9 +12,11 @@ package org.kquota.decision;
  * @param mode            whether the writer wants the decision enforced
  * @param state           the decided state
  * @param factor          throttle factor: 1 in OPEN, 0 in PAUSE, between them in THROTTLE
+ * @param topics          where its scope is topics, the factor of each; state and factor are the worst of all. Null where its scope is the cluster
  * @param fallback        whether the decision was made for lack of data
  * @param bootId          boot for which the lease holds
  * @param validUntilUptimeMs end of the lease, milliseconds since boot
+ * @param ownLogDirs      the log dirs of this broker's data volumes, or null where a volume cannot be judged by its space alone
  */
 public record Decision(
         int schemaVersion,
@@ -22,7 +26,20 @@ public record Decision(
         Mode mode,
         State state,
         double factor,
+        TopicFactors topics,
         boolean fallback,
         String bootId,
-        long validUntilUptimeMs) {
+        long validUntilUptimeMs,
+        List<OwnLogDir> ownLogDirs) {
+
+    /** A decision whose scope is the cluster. */
+    public Decision(int schemaVersion, String clusterId, int brokerId, long sequence, Mode mode, State state, double factor, boolean fallback, String bootId,
+                    long validUntilUptimeMs) {
+        this(schemaVersion, clusterId, brokerId, sequence, mode, state, factor, null, fallback, bootId, validUntilUptimeMs, null);
+    }
+
+    /** The same with these factors of topics, which are equal to its own. */
+    Decision withTopics(TopicFactors equal) {
+        return new Decision(schemaVersion, clusterId, brokerId, sequence, mode, state, factor, equal, fallback, bootId, validUntilUptimeMs, ownLogDirs);
+    }
 }

@@ -7,17 +7,23 @@ import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.TextNode;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
  * Reads the JSON of a decision file, strictly: duplicate keys, trailing text, wrong types and a factor that contradicts
- * the state are refused. Keys it does not know are ignored, and a higher schema_version is read as long as the fields it
+ * the state are refused. Keys it does not know are ignored, a scope it does not know is the cluster, and a higher schema_version is read as long as the fields it
  * needs are there.
  */
 public final class DecisionFormat {
@@ -25,6 +31,7 @@ public final class DecisionFormat {
     public static final int SCHEMA_VERSION = 1;
 
     private static final int MAX_TEXT = 1024;
+    private static final Pattern TOPIC = Pattern.compile("[a-zA-Z0-9._-]{1,249}");
 
     private static final ObjectMapper MAPPER = new ObjectMapper(JsonFactory.builder()
             .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
@@ -71,6 +78,7 @@ public final class DecisionFormat {
         optional(root, "undetermined", root.path("undetermined").isArray(), "an array");
         optional(root, "decided_at", root.path("decided_at").isTextual(), "a text");
         optional(root, "valid_until", root.path("valid_until").isTextual(), "a text");
+        double factor = factor(root, state);
         return new Decision(
             schemaVersion,
             text(root, "cluster_id"),
@@ -78,10 +86,27 @@ public final class DecisionFormat {
             integer(root, "sequence", 0, Long.MAX_VALUE),
             mode,
             state,
-            factor(root, state),
+            factor,
+            Scope.TOPICS.text().equals(root.path("scope").textValue()) ? topics(root, factor) : null,
             fallback.asBoolean(false),
             text(root, "boot_id"),
-            integer(root, "valid_until_uptime_ms", 0, Long.MAX_VALUE));
+            integer(root, "valid_until_uptime_ms", 0, Long.MAX_VALUE),
+            ownLogDirs(root.path("own_log_dirs")));
+    }
+
+    private static List<OwnLogDir> ownLogDirs(JsonNode node) throws FieldRefused {
+        if (node.isMissingNode() || node.isNull()) {
+            return null;
+        }
+        if (!node.isArray()) {
+            throw new FieldRefused("own_log_dirs", node, "an array");
+        }
+        List<OwnLogDir> found = new ArrayList<>();
+        for (JsonNode entry : node) {
+            long hard = integer(entry, "hard_available_bytes", -1, Long.MAX_VALUE - 1);
+            found.add(new OwnLogDir(text(entry, "log_dir"), integer(entry, "soft_available_bytes", hard + 1, Long.MAX_VALUE), hard));
+        }
+        return List.copyOf(found);
     }
 
     private static double factor(JsonNode root, State state) throws FieldRefused {
@@ -94,6 +119,31 @@ public final class DecisionFormat {
         };
         if (allowed != null) {
             throw new FieldRefused("factor", node, allowed);
+        }
+        return factor;
+    }
+
+    /** @param worst the decision's factor: none is less, or readers that know no scope would hold too little */
+    private static TopicFactors topics(JsonNode root, double worst) throws FieldRefused {
+        JsonNode topics = root.path("topics");
+        if (!topics.isObject()) {
+            throw new FieldRefused("topics", topics, "an object with the factor of each topic, because scope is topics");
+        }
+        Map<String, Double> named = new HashMap<>();
+        for (Map.Entry<String, JsonNode> topic : topics.properties()) {
+            if (!TOPIC.matcher(topic.getKey()).matches()) {
+                throw new FieldRefused("topics", TextNode.valueOf(topic.getKey()), "names of topics");
+            }
+            named.put(topic.getKey(), factorOf("topics." + topic.getKey(), topic.getValue(), worst));
+        }
+        JsonNode others = root.path("other_topics_factor");
+        return new TopicFactors(named, others.isMissingNode() ? 1 : factorOf("other_topics_factor", others, worst));
+    }
+
+    private static double factorOf(String field, JsonNode node, double worst) throws FieldRefused {
+        double factor = node.isNumber() ? node.doubleValue() : Double.NaN;
+        if (!(factor >= worst && factor <= 1)) {
+            throw new FieldRefused(field, node, "a number from " + worst + ", the decision's factor, to 1");
         }
         return factor;
     }

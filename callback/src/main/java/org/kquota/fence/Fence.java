@@ -7,7 +7,6 @@ import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.kquota.accounting.Refusals;
-import org.kquota.admission.LandedBytes;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;
@@ -15,14 +14,15 @@ import org.kquota.group.Group;
 import org.kquota.metering.NodeQuotas;
 import org.kquota.quota.TagSet;
 import org.kquota.threshold.Thresholds;
-import org.kquota.threshold.TopicGate;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Which requests are refused: in PAUSE all, in THROTTLE those beyond the target, and those to topics over their thresholds. For the node's authorizers.
+ * Which requests are refused: in PAUSE all, in THROTTLE those beyond the target, where the scope is topics those that write to topics at stake, and those to
+ * topics over their thresholds. For the node's authorizers.
  * Request threads ask; nothing here waits, and nothing does I/O.
  */
 public final class Fence {
@@ -37,16 +37,16 @@ public final class Fence {
     private final LongAdder refusals = new LongAdder();
     private final Refusals refused = new Refusals();
     private final Thresholds thresholds;
-    private final LandedBytes landed;
+    private final Runnable whenFaulted;
     private volatile boolean faulted;
     private volatile long lastFaultNanos;
 
-    /** @param landed what has landed by the broker's own counter */
-    public Fence(NodeQuotas quotas, Thresholds thresholds, LandedBytes landed, Errors errors) {
+    /** @param whenFaulted called after a fault: others hold producers from then on */
+    public Fence(NodeQuotas quotas, Thresholds thresholds, Errors errors, Runnable whenFaulted) {
         this.quotas = quotas;
         this.thresholds = thresholds;
-        this.landed = landed;
         this.errors = errors;
+        this.whenFaulted = whenFaulted;
     }
 
     /** One more authorizer of this node asks the fence. */
@@ -81,12 +81,13 @@ public final class Fence {
     public void fault(Throwable thrown) {
         lastFaultNanos = System.nanoTime();
         faulted = true;
+        whenFaulted.run();
         errors.count(Errors.Kind.FENCE, thrown);
     }
 
     /**
      * Why this request must not be appended now, for the refusal, or null: a produce request of a principal that is not
-     * exempt, which would write to a topic of clients while PAUSE is enforced, or while THROTTLE is and it is not its turn, or to one that is over its threshold.
+     * exempt, which would write to a topic of clients that is paused, or to one that is throttled while it is not its turn, or to one that is over its threshold.
      *
      * @param results the answers of the cluster's own authorizer: a client that it denies gets that answer, in a pause too
      */
@@ -95,45 +96,62 @@ public final class Fence {
             return null;
         }
         EffectiveDecision decision = quotas.decision().expireIfDue();
-        State state = decision.enforced();
-        TopicGate gate = thresholds.gate();
-        if (state == State.OPEN && !gate.isClosedForSome()) {
+        if (decision.state() != State.OPEN) {
+            noteTopics(context, actions, results);
+        }
+        boolean isOpen = decision.enforced() == State.OPEN;
+        if (isOpen && !thresholds.gate().isClosedForSome()) {
             return null;
-        }
-        boolean paused = state == State.PAUSE;
-        for (int i = 0; i < actions.size(); i++) {
-            Action action = actions.get(i);
-            String topic = action.resourcePattern().name();
-            // The gate first: while it is closed for a few topics, requests to all the others ask nothing more.
-            if (!paused && !thresholds.isClosedFor(topic) || !isWritten(action, results.get(i)) || quotas.isExempt(context.principal())) {
-                continue;
-            }
-            account(context);
-            if (paused) {
-                refusals.increment();
-                return PAUSED;
-            }
-            gate.refused(topic);
-            return "kquota: topic " + topic + " is over its threshold of bytes in";
-        }
-        return state == State.THROTTLE && mustWait(context, actions, results, topic -> decision.factor()) ? throttled(context) : null;
-    }
-
-    /**
-     * Whether it is not this request's turn. The worst factor among the topics that it would write to decides whether it has to have one.
-     */
-    private boolean mustWait(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results, TopicFactors factors) {
-        if (!quotas.admission().inForce()) {
-            return false;
         }
         double worst = 1;
         for (int i = 0; i < actions.size(); i++) {
+            Action action = actions.get(i);
+            String topic = action.resourcePattern().name();
+            double factor = isOpen ? 1 : decision.factor(topic);
+            boolean isOver = factor > 0 && thresholds.isClosedFor(topic);
+            // These first: requests to topics that are neither at stake nor over ask nothing more.
+            if (factor == 1 && !isOver || !isWritten(action, results.get(i))) {
+                continue;
+            }
+            if ((factor == 0 || isOver) && !quotas.isExempt(context.principal())) {
+                return isOver ? over(context, topic) : paused(context, decision, topic);
+            }
+            worst = Math.min(worst, factor);
+        }
+        return worst < 1 && mustWait(context, worst) ? throttled(context) : null;
+    }
+
+    /** Notes the topics of a client while a disk fills, so that others can judge the scopes; in OPEN a request pays nothing for it. */
+    private void noteTopics(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+        List<String> topics = new ArrayList<>(actions.size());
+        for (int i = 0; i < actions.size(); i++) {
             if (isWritten(actions.get(i), results.get(i))) {
-                worst = Math.min(worst, factors.of(actions.get(i).resourcePattern().name()));
+                topics.add(actions.get(i).resourcePattern().name());
             }
         }
-        TagSet tagSet = worst < 1 ? quotas.admitted(context.principal(), context.clientId()) : null;
-        return tagSet != null && !quotas.admission().admits(tagSet.claim(), landed.bytes(), System.nanoTime());
+        quotas.noteTopics(context.principal(), context.clientId(), topics);
+    }
+
+    private String over(AuthorizableRequestContext context, String topic) {
+        account(context);
+        thresholds.gate().refused(topic);
+        return "kquota: topic " + topic + " is over its threshold of bytes in";
+    }
+
+    private String paused(AuthorizableRequestContext context, EffectiveDecision decision, String topic) {
+        account(context);
+        quotas.paused(context.principal(), context.clientId());
+        refusals.increment();
+        return decision.names(topic) ? "kquota: topic " + topic + " is on a disk that is too full; producers to it are paused" : PAUSED;
+    }
+
+    /** Whether it is not this request's turn; the worst factor among the topics that it would write to decides. */
+    private boolean mustWait(AuthorizableRequestContext context, double factor) {
+        if (!quotas.admission().inForce()) {
+            return false;
+        }
+        TagSet tagSet = quotas.admitted(context.principal(), context.clientId(), factor);
+        return tagSet != null && !quotas.admission().admits(tagSet.claim(), factor, System.nanoTime());
     }
 
     private String throttled(AuthorizableRequestContext context) {

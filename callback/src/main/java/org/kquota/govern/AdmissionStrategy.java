@@ -30,7 +30,7 @@ final class AdmissionStrategy implements HoldingStrategy {
         seen.meters().stream().forEach(meter -> {
             meter.tagSet().claim().know(0, 0);
             weigh(meter);
-            if (!meter.tagSet().unanswered()) {
+            if (!meter.tagSet().unanswered() || !seen.isThrottled(meter.tagSet())) {
                 limits.set(meter.tagSet(), TagSet.NO_LIMIT, seen.settings().limitChangeMinRatio());
             }
         });
@@ -44,7 +44,9 @@ final class AdmissionStrategy implements HoldingStrategy {
         double bounded = quota == null ? weight : Math.min(weight, quota);
         known += bounded - tagSet.claim().weight();
         tagSet.claim().know(bounded, meter.requestBytesLately());
-        tagSet.claim().arrived(meter.takeArrived());
+        double arrived = meter.takeArrived();
+        // By topic, requests to topics that are not held bring bytes, too, and are charged nothing.
+        tagSet.claim().arrived(seen.isByTopic() ? 0 : arrived);
     }
 
     /** The target of all together. */

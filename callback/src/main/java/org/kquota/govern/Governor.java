@@ -54,6 +54,20 @@ public final class Governor {
     }
 
     /**
+     * One step where topics have factors of their own, and the fence refuses by them.
+     *
+     * @param next       OPEN if no topic is throttled, otherwise THROTTLE
+     * @param slowest    the smallest factor of a throttled topic
+     * @param seconds    time since the last step
+     * @param nowSeconds now, on the clock by which tag sets note factors
+     * @return whether a limit that is in force changed
+     */
+    public boolean stepByTopic(State next, double slowest, double seconds, int nowSeconds) {
+        seen.byTopic(true, nowSeconds);
+        return take(next, slowest, true, seconds);
+    }
+
+    /**
      * One step.
      *
      * @param next    the state in force; OPEN where nothing is enforced
@@ -63,6 +77,11 @@ public final class Governor {
      * @return whether a limit that is in force changed
      */
     public boolean step(State next, double factor, boolean fenced, double seconds) {
+        seen.byTopic(false, 0);
+        return take(next, factor, fenced, seconds);
+    }
+
+    private boolean take(State next, double factor, boolean fenced, double seconds) {
         // A step before may have ended in the middle.
         limits.takeChanged();
         if (seen.settings() != wanted) {

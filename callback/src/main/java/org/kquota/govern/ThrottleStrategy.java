@@ -36,7 +36,7 @@ final class ThrottleStrategy implements HoldingStrategy {
 
     /** Whether it holds these clients. */
     private boolean holds(Meter meter) {
-        return holdsAll || meter.tagSet().unanswered();
+        return holdsAll || meter.tagSet().unanswered() && seen.isThrottled(meter.tagSet());
     }
 
     @Override
@@ -85,23 +85,30 @@ final class ThrottleStrategy implements HoldingStrategy {
     }
 
     /** Sets the limit of its own that a client has; returns whether it has one, and is not in the pool. */
-    private boolean holdAlone(Meter meter, double factor) {
+    private boolean holdAlone(Meter meter, double slowest) {
         TagSet tagSet = meter.tagSet();
-        if (tagSet.forgotten()) {
+        boolean holds = holds(meter);
+        if (!holds) {
+            set(tagSet, TagSet.NO_LIMIT);
+        }
+        if (tagSet.forgotten() || !holds) {
             meter.alone(false);
             return false;
         }
+        double factor = seen.factor(tagSet, slowest);
+        // The history is that of the slowest.
+        double scale = factor / slowest;
         Double quota = quotas.limit(tagSet.tags());
         boolean pooled = tagSet.hasBaseline() && isTooSmallAlone(factor, meter.baseline(), quota);
         if (pooled) {
             tagSet.pooled(true);
             pooledBaseline += meter.baseline();
         } else if (tagSet.hasBaseline()) {
-            govern(meter, factor, meter.baseline(), quota, meter.leftOfBefore(history));
+            govern(meter, slowest, scale, meter.baseline(), quota, meter.leftOfBefore(history));
         } else if (quota != null) {
             // A newcomer with a quota keeps its own tags, or its quota would not hold.
             double unscaled = Math.min(quota, seen.baselineTotal());
-            govern(meter, factor, unscaled, quota, factor * unscaled * history.shareBefore(seen.settings().windowSeconds()));
+            govern(meter, slowest, scale, unscaled, quota, factor * unscaled * history.shareBefore(seen.settings().windowSeconds()));
         }
         meter.alone(!pooled && (tagSet.hasBaseline() || quota != null));
         return meter.isAlone();
@@ -117,10 +124,10 @@ final class ThrottleStrategy implements HoldingStrategy {
         return factor * baseline < smallestLimit && (quota == null || quota >= smallestLimit);
     }
 
-    private void govern(Meter meter, double factor, double unscaled, Double quota, double leftOfBefore) {
+    private void govern(Meter meter, double slowest, double scale, double unscaled, Double quota, double leftOfBefore) {
         double bound = quota == null ? Double.POSITIVE_INFINITY : quota;
-        double target = GovernorLaw.target(factor, unscaled, bound);
-        double average = leftOfBefore + history.weightedFactor() * Math.min(unscaled, bound);
+        double target = GovernorLaw.target(scale * slowest, unscaled, bound);
+        double average = leftOfBefore + scale * history.weightedFactor() * Math.min(unscaled, bound);
         double limit = GovernorLaw.limit(average, meter.observed(), seen.settings().windowSeconds(), bounds(meter, 0, target));
         // The quota itself is the operator's and mutes as in any broker: a throttle never gives more than that.
         set(meter.tagSet(), Math.min(limit, bound));

@@ -5,6 +5,7 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import org.apache.kafka.common.utils.SecurityUtils;
 import org.kquota.admission.Admission;
 import org.kquota.decision.DecisionInForce;
+import org.kquota.decision.Scope;
 import org.kquota.decision.State;
 import org.kquota.group.Group;
 import org.kquota.group.Groups;
@@ -165,7 +166,7 @@ public final class NodeQuotas {
 
     /** Forgets clients that are gone. */
     public void forgetUnused() {
-        State state = decision.now().enforced();
+        State state = decision.now().governed();
         tagSets.forEach((type, sets) -> {
             // The rates of clients before a THROTTLE or a PAUSE are needed until it ends, which may take hours. In THROTTLE others
             // come, each with a tag set of its own where there is a default quota; in PAUSE no client does.
@@ -200,7 +201,7 @@ public final class NodeQuotas {
         // Asked for first: a change from here on, while the tag set is found, makes another generation.
         TagSetMemo.Generation generation = current.memos[type.ordinal()].generation();
         TagSetMemo.Known known = generation.find(principal, clientId);
-        State state = enforced(type);
+        State state = governed(type);
         return known != null ? tags(type, known, state) : tagsOfUnknown(type, current, generation, current.principals.of(principal), clientId, state);
     }
 
@@ -247,9 +248,9 @@ public final class NodeQuotas {
         return known.tags();
     }
 
-    /** The state that clients feel in this type: only producers are ever held. */
-    private State enforced(ClientQuotaType type) {
-        return type == ClientQuotaType.PRODUCE ? decision.expireIfDue().enforced() : State.OPEN;
+    /** The state by whose limits clients go in this type: only producers are ever held. */
+    private State governed(ClientQuotaType type) {
+        return type == ClientQuotaType.PRODUCE ? decision.expireIfDue().governed() : State.OPEN;
     }
 
     private void noteMetadataWriter(ClientQuotaType type, PrincipalResolver.Resolved principal, String clientId) {
@@ -266,10 +267,15 @@ public final class NodeQuotas {
 
     /** Whether these clients share the newcomers' pool in THROTTLE. */
     private boolean isInPool(TagSet tagSet) {
-        if (admission.inForce() && !tagSet.unanswered()) {
+        if (admission.inForce() && (!tagSet.unanswered() || decision.published().scope() == Scope.TOPICS && !isThrottled(tagSet))) {
             return false;
         }
         return tagSet.pooled() || !tagSet.hasBaseline() && quota(ClientQuotaType.PRODUCE, tagSet.tags()) == null;
+    }
+
+    private boolean isThrottled(TagSet tagSet) {
+        double factor = tagSet.factor(nowSeconds);
+        return factor > 0 && factor < 1;
     }
 
     private Double quota(ClientQuotaType type, Map<String, String> tags) {
@@ -294,23 +300,56 @@ public final class NodeQuotas {
     /**
      * The tag set whose claim decides whether a produce request of this client is admitted, or null where it is not for admission to hold it: an exempt principal,
      * and a client that a refusal would disconnect.
+     *
+     * @param factor the worst throttle factor among the topics that it writes to
      */
-    public TagSet admitted(KafkaPrincipal principal, String clientIdOrNull) {
+    public TagSet admitted(KafkaPrincipal principal, String clientIdOrNull, double factor) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
         InForce current = inForce;
-        TagSetMemo.Known known = current.memos[ClientQuotaType.PRODUCE.ordinal()].generation().find(principal, clientId);
+        TagSetMemo.Known known = producer(current, principal, clientId);
         TagSet tagSet;
         if (known != null) {
             tagSet = known.tagSet();
         } else {
-            PrincipalResolver.Resolved resolved = current.principals.of(principal);
-            if (resolved.exemptTags() != null) {
+            StockQuotas.Pair pair = producerPair(current, principal, clientId);
+            if (pair == null) {
                 return null;
             }
-            tagSet = tagSets.get(ClientQuotaType.PRODUCE).of(pair(ClientQuotaType.PRODUCE, current, resolved, clientId));
+            tagSet = tagSets.get(ClientQuotaType.PRODUCE).of(pair);
         }
         tagSet.ask(nowSeconds);
+        tagSet.noteFactor(factor, nowSeconds);
         return tagSet.unanswered() ? null : tagSet;
+    }
+
+    /** A produce request of this client was refused for a pause. */
+    public void paused(KafkaPrincipal principal, String clientIdOrNull) {
+        TagSetMemo.Known known = producer(inForce, principal, clientIdOrNull == null ? "" : clientIdOrNull);
+        if (known != null) {
+            known.tagSet().noteFactor(0, nowSeconds);
+        }
+    }
+
+    /** A produce request of this client writes to these topics, or would. An exempt principal's are not noted. */
+    public void noteTopics(KafkaPrincipal principal, String clientIdOrNull, List<String> topics) {
+        String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
+        InForce current = inForce;
+        TagSetMemo.Known known = producer(current, principal, clientId);
+        StockQuotas.Pair pair = known == null ? producerPair(current, principal, clientId) : null;
+        TagSet tagSet = known != null ? known.tagSet() : pair == null ? null : tagSets.get(ClientQuotaType.PRODUCE).knownOrOverflow(pair);
+        if (tagSet != null) {
+            topics.forEach(topic -> tagSet.noteTopic(topic, nowSeconds));
+        }
+    }
+
+    private static TagSetMemo.Known producer(InForce current, KafkaPrincipal principal, String clientId) {
+        return current.memos[ClientQuotaType.PRODUCE.ordinal()].generation().find(principal, clientId);
+    }
+
+    /** Null for an exempt principal. */
+    private static StockQuotas.Pair producerPair(InForce current, KafkaPrincipal principal, String clientId) {
+        PrincipalResolver.Resolved resolved = current.principals.of(principal);
+        return resolved.exemptTags() != null ? null : pair(ClientQuotaType.PRODUCE, current, resolved, clientId);
     }
 
     /** Whether this principal is never held. */
@@ -320,7 +359,7 @@ public final class NodeQuotas {
 
     /** Tags under which no client that is held now is released, for when the right ones could not be found. */
     public Map<String, String> safeTags(ClientQuotaType type) {
-        return switch (enforced(type)) {
+        return switch (governed(type)) {
             case PAUSE -> Tags.PAUSED;
             case THROTTLE -> Tags.NEWCOMERS;
             case OPEN -> Tags.OVERFLOW;
@@ -335,7 +374,7 @@ public final class NodeQuotas {
         if (type != ClientQuotaType.PRODUCE) {
             return tags.equals(Tags.OVERFLOW) ? null : quota(type, tags);
         }
-        State state = enforced(type);
+        State state = governed(type);
         if (tags.equals(Tags.PAUSED)) {
             return state == State.PAUSE ? (Double) paused.limit() : null;
         }
@@ -355,7 +394,7 @@ public final class NodeQuotas {
 
     /** The limit for when none could be found: that of the pool in force, or null while producers are not held. */
     public Double safeLimit(ClientQuotaType type) {
-        return switch (enforced(type)) {
+        return switch (governed(type)) {
             case PAUSE -> (Double) paused.limit();
             case THROTTLE -> (Double) newcomers.limit();
             case OPEN -> null;

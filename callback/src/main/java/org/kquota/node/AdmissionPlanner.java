@@ -1,9 +1,11 @@
 package org.kquota.node;
 
 import org.kquota.admission.BrokerLandedBytes;
-import org.kquota.admission.LandedBytes;
 import org.kquota.admission.LandedRatio;
 import org.kquota.admission.Target;
+import org.kquota.admission.TopicsAtStake;
+import org.kquota.decision.EffectiveDecision;
+import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
 import org.kquota.govern.ProduceRates;
 import org.kquota.metering.NodeQuotas;
@@ -20,6 +22,8 @@ final class AdmissionPlanner {
     private final ProduceRates rates;
     private final BrokerLandedBytes landed = new BrokerLandedBytes();
     private final LandedRatio ratio = new LandedRatio();
+    private final TopicsAtStake stakes = new TopicsAtStake();
+    private boolean byTopic;
     private boolean found;
     private long foundNanos;
     private long exemptNanos;
@@ -31,10 +35,6 @@ final class AdmissionPlanner {
         this.rates = rates;
         this.foundNanos = nanos - FIND_NANOS;
         this.exemptNanos = nanos - EXEMPT_NANOS;
-    }
-
-    LandedBytes landed() {
-        return landed;
     }
 
     /** Whether what lands can be counted, so that admission can hold producers. */
@@ -56,17 +56,40 @@ final class AdmissionPlanner {
     }
 
     /** After a step of the governor, before what it decided holds for requests. */
-    void plan(Governor governor, double factor, double observedRate, double seconds, long nanos) {
+    void plan(Governor governor, EffectiveDecision next, Figures figures, double seconds, long nanos) {
         long bytes = landed.bytes();
         double exemptRate = exemptRate(nanos);
-        Target target = governor.target(factor, ratio.get(), exemptRate);
+        Target target = governor.target(next.governedFactor(), ratio.get(), exemptRate);
+        look(next, figures.baselineRate() + exemptRate);
         if (target != null) {
-            quotas.admission().plan(target, bytes, nanos);
+            plan(target, nanos);
             quotas.admitting(true);
         } else if (!quotas.admission().inForce()) {
-            ratio.add(bytes - landedBefore - exemptRate * seconds, observedRate * seconds, seconds);
+            ratio.add(bytes - landedBefore - exemptRate * seconds, figures.observedRate() * seconds, seconds);
         }
         landedBefore = bytes;
+    }
+
+    /** By topic, what counts has no unit in common with all that lands: another scope begins another plan. */
+    private void look(EffectiveDecision next, double baseline) {
+        if (byTopic != (next.topics() != null)) {
+            byTopic = !byTopic;
+            stakes.clear();
+            quotas.admission().end();
+        }
+        if (byTopic) {
+            stakes.look(next.topics(), landed, baseline, ratio.get());
+        }
+    }
+
+    private void plan(Target target, long nanos) {
+        if (byTopic) {
+            // Summed here: a request thread has no time to look at each topic.
+            long landedThere = stakes.landedBytes();
+            quotas.admission().plan(stakes.target(target), () -> landedThere, nanos);
+        } else {
+            quotas.admission().plan(target, landed, nanos);
+        }
     }
 
     /** Once requests go by something else. */

@@ -16,8 +16,8 @@ import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.DecisionWatch;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
+import org.kquota.decision.Scope;
 import org.kquota.decision.State;
-import org.kquota.decision.Verdict;
 import org.kquota.error.Errors;
 import org.kquota.fence.Fence;
 import org.kquota.govern.Figures;
@@ -49,7 +49,8 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     private final Governor governor;
     private final AdmissionPlanner admissions;
     private final PeriodicChecks checks;
-    private final DecisionWatch watch;
+    private final OwnDisks disks;
+    private final DecisionJudge judge;
     private final LongSupplier nanoTime;
     private final long startNanos;
     private final BootClock bootClock;
@@ -60,6 +61,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
 
     private volatile Mode brokerMode;
     private volatile String clusterId;
+    private volatile Integer clusterTopics;
     private volatile Figures figures = Figures.NONE;
     private volatile long decisionSinceNanos;
     private EffectiveDecision inForce;
@@ -76,17 +78,19 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         this.nanoTime = nanoTime;
         this.startNanos = nanoTime.getAsLong();
         this.brokerMode = config.mode();
-        this.inForce = config.isBroker() ? EffectiveDecision.lost(config.lostState(), brokerMode, "it has not been read yet")
+        this.inForce = config.isBroker() ? EffectiveDecision.lost(config.lostAction().state(), brokerMode, "it has not been read yet")
             : EffectiveDecision.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), new DecisionInForce(inForce));
         this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
         this.admissions = new AdmissionPlanner(quotas, rates, startNanos);
-        this.fence = new Fence(quotas, thresholds, admissions.landed(), errors);
+        this.fence = new Fence(quotas, thresholds, errors, this::fenceFaulted);
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates);
         this.checks = new PeriodicChecks(quotas, rates, errors, this::whySharesAreOld);
-        this.watch = new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, nanoTime, config.nodeId());
+        this.disks = new OwnDisks(config.nodeId(), errors, nanoTime);
+        this.judge = new DecisionJudge(new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, nanoTime, config.nodeId()), disks, fence,
+            () -> admissions.isPossible(nanoTime.getAsLong()), errors, nanoTime);
         this.report = new AppliedReport(this);
         this.threads = new NodeThreads(config.nodeId(), this::step, this::stepIfNews, this::report, errors);
         this.fileEvents = new DecisionFileEvents(config.decisionFile(), "kquota-watch-" + config.nodeId(), threads::lookNow);
@@ -157,6 +161,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
             clusterId(cluster.clusterResource().clusterId());
         }
         LedPartitions partitions = LedPartitions.of(cluster, config().nodeId());
+        clusterTopics = partitions.topics().size();
         thresholds.update(partitions);
         if (liveProperties.update(partitions)) {
             resets.limitsChanged();
@@ -210,6 +215,11 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         return holds;
     }
 
+    /** The governor has to hold the producers that the fence lets through, and does so after the next look. */
+    private void fenceFaulted() {
+        threads.lookNow();
+    }
+
     public void join(ResetFlags instance) {
         resets.join(instance);
     }
@@ -247,7 +257,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         inForce = next;
         admissions.endUnlessWanted(governor);
         thresholds.judge(nanos);
-        resets.raiseDue(limitsMoved || before.enforced() != next.enforced(), quotas.decision().expired(), nanos);
+        resets.raiseDue(limitsMoved || before.governed() != next.governed(), quotas.decision().expired(), nanos);
         if (next.decision() != null && (before.decision() == null || next.decision().sequence() != before.decision().sequence())) {
             decisionSinceNanos = nanos;
         }
@@ -258,18 +268,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     }
 
     private EffectiveDecision judge() {
-        try {
-            Verdict verdict = watch.look(clusterId);
-            Mode fileMode = verdict.isLost() ? watch.lastMode() : verdict.decision().mode();
-            Mode mode = fileMode == Mode.OBSERVE ? Mode.OBSERVE : brokerMode;
-            return verdict.isLost()
-                ? EffectiveDecision.lost(config().lostState(), mode, verdict.lost())
-                : EffectiveDecision.decided(verdict.decision(), mode, verdict.deadlineNanos(), config().lostState());
-        } catch (RuntimeException | Error e) {
-            errors.count(Errors.Kind.DECISION, e);
-            // The last decision stays until its lease runs out: a fault of ours never releases.
-            return inForce.at(nanoTime.getAsLong());
-        }
+        return judge.judge(clusterId, brokerMode, config().lostAction(), inForce);
     }
 
     private boolean govern(EffectiveDecision next, long nanos) {
@@ -277,10 +276,11 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         lastStepNanos = nanos;
         try {
             boolean possible = admissions.isPossible(nanos);
-            boolean fenced = fence.reliable() && (possible || next.enforced() != State.THROTTLE);
-            boolean changed = governor.step(next.enforced(), next.factor(), fenced, seconds);
+            boolean fenced = fence.reliable() && (possible || next.governed() != State.THROTTLE);
+            boolean changed = next.scope() == Scope.TOPICS ? governor.stepByTopic(next.governed(), next.governedFactor(), seconds, seconds(nanos))
+                : governor.step(next.governed(), next.governedFactor(), fenced, seconds);
             figures = governor.figures();
-            admissions.plan(governor, next.factor(), figures.observedRate(), seconds, nanos);
+            admissions.plan(governor, next, figures, seconds, nanos);
             quotas.governed(nanos);
             return changed;
         } catch (RuntimeException | Error e) {
@@ -293,7 +293,10 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         if (next.lost() != null && before.lost() == null) {
             errors.count(Errors.Kind.DECISION, next.lost());
         }
-        if (next.lost() != null || next.state() == State.PAUSE) {
+        if (next.kept() != null && before.kept() == null) {
+            errors.count(Errors.Kind.DECISION, next.kept());
+        }
+        if (next.lost() != null || next.kept() != null || next.state() == State.PAUSE) {
             LOG.warn("{}", next.sentence());
         } else {
             LOG.info("{}", next.sentence());
@@ -366,6 +369,11 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     }
 
     @Override
+    public Integer clusterTopics() {
+        return clusterTopics;
+    }
+
+    @Override
     public int nowSeconds() {
         return seconds(nanoTime.getAsLong());
     }
@@ -383,6 +391,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     public void close() {
         fileEvents.close();
         threads.close();
+        disks.close();
         errors.log(nanoTime.getAsLong());
     }
 }

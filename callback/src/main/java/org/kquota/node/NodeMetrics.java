@@ -14,9 +14,14 @@ import java.util.function.ToDoubleFunction;
 public enum NodeMetrics {
     STATE("state", "Decided state: 0 OPEN, 1 THROTTLE, 2 PAUSE.", node -> node.now().state().ordinal()),
     FACTOR("factor", "Throttle factor in [0, 1].", node -> node.now().factor()),
+    SCOPE("scope", "Scope in force: 0 cluster, 1 topics.", node -> node.now().scope().ordinal()),
+    TOPICS_AT_STAKE("topics-at-stake", "Topics that the decision pauses or throttles by name; 0 where the scope is the cluster.",
+        node -> node.now().topicsAtStake()),
     ENFORCING("enforcing", "1 if the decision is enforced, 0 if it is only observed.",
         node -> node.now().mode() == Mode.ENFORCE ? 1 : 0),
     DECISION_LOST("decision-lost", "1 while there is no decision under a running lease.", node -> node.now().lost() == null ? 0 : 1),
+    DECISION_KEPT("decision-kept", "1 while the last decision holds on although its lease is over, because the broker's own disks have room.",
+        node -> node.now().kept() == null ? 0 : 1),
     LEASE_SECONDS("decision-lease-seconds", "Time until the decision's lease runs out, in seconds; 0 while the decision is lost.",
         node -> {
             EffectiveDecision now = node.now();

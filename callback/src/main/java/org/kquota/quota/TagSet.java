@@ -4,6 +4,7 @@ import org.kquota.admission.Claim;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -14,6 +15,8 @@ public final class TagSet {
     /** The limit of a tag set that the governor does not hold. */
     public static final double NO_LIMIT = Double.POSITIVE_INFINITY;
 
+    /** For this long after a write to a topic at stake, its factor is that of the clients. */
+    private static final int STAKE_SECONDS = 10;
     private static final int NEVER = Integer.MIN_VALUE;
     private static final VarHandle REQUESTS;
     private static final VarHandle CLAIM;
@@ -29,6 +32,7 @@ public final class TagSet {
 
     private final String user;
     private final String clientId;
+    private final WrittenTopics written = new WrittenTopics();
     private volatile int lastTouchSeconds;
     private volatile int lastMeteredSeconds = NEVER;
     @SuppressWarnings("unused") // by its handle
@@ -40,6 +44,14 @@ public final class TagSet {
     private volatile boolean forgotten;
     private volatile boolean unanswered;
     private volatile Claim claim;
+    private volatile Stake stake;
+
+    /** The worst throttle factor among the topics that these clients wrote to, and when it was seen last. */
+    private record Stake(double factor, int seconds) {
+        boolean isOld(int nowSeconds) {
+            return nowSeconds - seconds > STAKE_SECONDS;
+        }
+    }
 
     public TagSet(Map<String, String> tags) {
         this.user = tags.get(Tags.USER);
@@ -137,6 +149,30 @@ public final class TagSet {
     /** One of these clients has been seen to want no answer. */
     public void noteUnanswered() {
         unanswered = true;
+    }
+
+    /** A request writes to a topic with this throttle factor at that second, or would. */
+    public void noteFactor(double factor, int seconds) {
+        Stake before = stake;
+        if (before == null || factor < before.factor || factor == before.factor && seconds != before.seconds || before.isOld(seconds)) {
+            stake = new Stake(factor, seconds);
+        }
+    }
+
+    /** The worst throttle factor among the topics that these clients wrote to in the ten seconds before that second; 1 if none of them was at stake. */
+    public double factor(int nowSeconds) {
+        Stake last = stake;
+        return last == null || last.isOld(nowSeconds) ? 1 : last.factor;
+    }
+
+    /** A request writes to a topic at that second, or would. */
+    public void noteTopic(String topic, int seconds) {
+        written.note(topic, seconds);
+    }
+
+    /** The topics noted in the minute before that second, sorted; null where there were too many to keep. */
+    public List<String> topics(int nowSeconds) {
+        return written.names(nowSeconds);
     }
 
     /** The part that these clients have together where requests are admitted. */

@@ -20,7 +20,7 @@ public final class TagSetMemo {
     /** A client is looked for in this many places. */
     private static final int REACH = 8;
     private static final int MAX_CLIENT_ID_LENGTH = 128;
-    private static final int UNANSWERED = 3;
+    static final int UNANSWERED = 3;
     private static final int SETTLED = -1;
 
     private final AtomicReference<Generation> current = new AtomicReference<>(new Generation(FIRST_PLACES));

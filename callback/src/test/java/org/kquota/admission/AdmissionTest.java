@@ -21,13 +21,13 @@ class AdmissionTest {
         Admission admission = new Admission();
         Claim claim = new Claim();
         assertFalse(admission.inForce());
-        assertTrue(admission.admits(claim, 0, 0));
-        admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), 0, SECOND);
+        assertTrue(admission.admits(claim, 0.5, 0));
+        admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), () -> 0, SECOND);
         assertTrue(admission.inForce());
-        assertFalse(admission.admits(claim, 0, SECOND), "nothing may have landed yet");
+        assertFalse(admission.admits(claim, 0.5, SECOND), "nothing may have landed yet");
         admission.end();
         assertFalse(admission.inForce());
-        assertTrue(admission.admits(claim, 50_000_000, SECOND));
+        assertTrue(admission.admits(claim, 0.5, SECOND));
     }
 
     /** Connections, offered rate, factor, size of a request at first and at most; the cases of the bench, and the bounds that it aims for. */
@@ -209,26 +209,74 @@ class AdmissionTest {
     @Test
     void requestsAtTheSameMomentDoNotShareRoom() {
         Admission admission = new Admission();
-        admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), 1000, 0);
+        admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), () -> 1000, 0);
         Claim[] claims = new Claim[50];
         for (int i = 0; i < claims.length; i++) {
             claims[i] = new Claim();
             claims[i].know(MB / claims.length, 10_000);
         }
         long now = 2 * SECOND;
-        admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), 1000, now);
+        admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), () -> 1000, now);
         int admitted = 0;
         for (Claim claim : claims) {
-            admitted += admission.admits(claim, 1000, now) ? 1 : 0;
+            admitted += admission.admits(claim, 0.5, now) ? 1 : 0;
         }
         // 2 s at 0.5 MB/s are room for a hundred of them, were they not to stop at what was unused for longer; each has one.
         assertEquals(50, admitted);
         admitted = 0;
         for (int round = 0; round < 20; round++) {
             for (Claim claim : claims) {
-                admitted += admission.admits(claim, 1000, now) ? 1 : 0;
+                admitted += admission.admits(claim, 0.5, now) ? 1 : 0;
             }
         }
         assertTrue(admitted <= 51, "half a request of room is enough for one more: " + admitted);
+    }
+
+    /** A busy broker reports a client's requests late, those from before the beginning included. */
+    @Test
+    @Tag("A7")
+    void bytesThatWereNotExpectedKeepAClientFromNoMoreThanARoundOrTwo() {
+        Admission admission = new Admission();
+        long[] landed = {0};
+        Claim[] claims = new Claim[10];
+        for (int i = 0; i < claims.length; i++) {
+            claims[i] = new Claim();
+            claims[i].know(MB / claims.length, 10_000);
+        }
+        long servedNanos = 0;
+        double longestSeconds = 0;
+        for (int tick = 0; tick < 600; tick++) {
+            long now = tick * SECOND / 10;
+            if (tick > 20 && tick < 50) {
+                claims[0].arrived(MB / 10);
+            }
+            admission.plan(new Target(0.5, MB, MB, 0.05, 1, 0), () -> landed[0], now);
+            for (Claim claim : claims) {
+                if (admission.admits(claim, 0.5, now)) {
+                    landed[0] += 10_000;
+                    servedNanos = claim == claims[0] ? now : servedNanos;
+                }
+            }
+            longestSeconds = Math.max(longestSeconds, (now - servedNanos) / 1e9);
+        }
+        assertTrue(longestSeconds < 6, "its requests were refused for " + longestSeconds + " s");
+    }
+
+    /** Half of them write to a topic with a factor of 0.2, the others to one of 0.8: each has its own share, and together they land the mean. */
+    @Test
+    @Tag("A7")
+    void clientsOfAWorseTopicAreSlower() {
+        SimulatedClients clients = new SimulatedClients(13);
+        for (int i = 0; i < 10; i++) {
+            clients.add(MB, 10e3, 30e3).factor = i < 5 ? 0.2 : 0.8;
+        }
+        clients.factor(0.5);
+        clients.run(10);
+        clients.forget();
+        clients.run(60);
+        assertEquals(1, clients.total() / (60 * 5 * MB), 0.05);
+        for (SimulatedClients.Client client : clients.clients) {
+            assertEquals(client.factor * MB * 60, client.landed, 0.1 * client.factor * MB * 60, "of factor " + client.factor);
+        }
     }
 }

@@ -11,6 +11,9 @@ class LandedRatioTest {
     void itIsOneUntilThereIsEnoughToCompare() {
         ratio.add(100, 1000, 1);
         assertEquals(1, ratio.get());
+        LandedRatio enough = new LandedRatio();
+        enough.add(500_000, 1_000_000, 1);
+        assertEquals(0.5, enough.get(), 1e-9);
     }
 
     @Test

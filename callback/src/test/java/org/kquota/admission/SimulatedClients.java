@@ -17,6 +17,8 @@ final class SimulatedClients {
         final double rate;
         final double largestRequest;
         double weight;
+        /** Of the topic that it writes to; 0 for that of all. */
+        double factor;
         double backlog;
         double landed;
         private double arrived;
@@ -44,7 +46,7 @@ final class SimulatedClients {
             }
             double bytes = Math.min(backlog, largestRequest);
             asked++;
-            if (admission.admits(claim, landedBytes, nowNanos)) {
+            if (admission.admits(claim, factor > 0 ? factor : target.factor(), nowNanos)) {
                 backlog -= bytes;
                 landed += bytes;
                 arrived += bytes;
@@ -129,7 +131,7 @@ final class SimulatedClients {
                     client.claim.arrived(arrivalsAreSeen ? client.arrived : 0);
                     client.arrived = 0;
                 });
-                admission.plan(target, landedBytes, nowNanos);
+                admission.plan(target, () -> landedBytes, nowNanos);
             }
             int first = random.nextInt(Math.max(1, clients.size()));
             for (int c = 0; c < clients.size(); c++) {

@@ -194,6 +194,11 @@ final class LiveBroker implements AutoCloseable {
         replaceDecision(decision(state, factor, mode, leaseMs));
     }
 
+    /** A decision whose scope is topics: the factor of each, as a JSON object. */
+    void decideTopics(String state, double factor, String topics) throws IOException {
+        replaceDecision(decision(state, factor, "enforce", 600_000).replace("\"fallback\"", "\"scope\": \"topics\", \"topics\": " + topics + ", \"fallback\""));
+    }
+
     String decision(String state, double factor, String mode, long leaseMs) throws IOException {
         return String.format(Locale.ROOT, "{\"schema_version\": 1, \"cluster_id\": \"%s\", \"broker_id\": 1, \"sequence\": %d, \"mode\": \"%s\", "
                 + "\"state\": \"%s\", \"factor\": %.6f, \"fallback\": false, \"hold\": null, \"reasons\": [], \"undetermined\": [], "

@@ -22,12 +22,15 @@ final class Load implements AutoCloseable {
     private static final Set<String> TOLD = Set.of("requests-in-flight", "record-retry-total", "record-error-total", "record-send-total",
         "produce-throttle-time-max", "buffer-available-bytes", "connection-count", "connection-close-total", "request-total", "response-total");
 
+    private record Acknowledgement(String topic, long nanos) {
+    }
+
     private final KafkaProducer<byte[], byte[]> producer;
     private final Thread thread;
     private final boolean transactional;
     private final AtomicLong failed = new AtomicLong();
     private volatile Exception lastFailure;
-    private final List<Long> acknowledgedAt = new ArrayList<>();
+    private final List<Acknowledgement> acknowledged = new ArrayList<>();
     private volatile boolean closed;
 
     Load(LiveBroker broker, String user, String clientId, String topic, double bytesPerSecond) {
@@ -36,13 +39,18 @@ final class Load implements AutoCloseable {
 
     /** With other settings of the producer; with a transactional id, a transaction for every few records. */
     Load(LiveBroker broker, String user, String clientId, String topic, double bytesPerSecond, Map<String, Object> settings) {
+        this(broker, user, clientId, List.of(topic), bytesPerSecond, settings);
+    }
+
+    /** Writes to these topics in turn. */
+    Load(LiveBroker broker, String user, String clientId, List<String> topics, double bytesPerSecond, Map<String, Object> settings) {
         producer = broker.producer(user, clientId, settings);
         transactional = settings.containsKey("transactional.id");
-        thread = new Thread(() -> run(topic, bytesPerSecond), "load-" + clientId);
+        thread = new Thread(() -> run(topics, bytesPerSecond), "load-" + clientId);
         thread.start();
     }
 
-    private void run(String topic, double bytesPerSecond) {
+    private void run(List<String> topics, double bytesPerSecond) {
         long gapNanos = (long) (RECORD_BYTES / bytesPerSecond * 1e9);
         long due = System.nanoTime();
         byte[] value = new byte[RECORD_BYTES];
@@ -53,7 +61,7 @@ final class Load implements AutoCloseable {
             if (transactional && sent % RECORDS_IN_TRANSACTION == 0) {
                 nextTransaction(sent == 0);
             }
-            send(topic, value);
+            send(topics.get(sent % topics.size()), value);
             due = Math.max(due + gapNanos, System.nanoTime() - 100_000_000L);
             long left = due - System.nanoTime();
             if (left > 0) {
@@ -83,8 +91,8 @@ final class Load implements AutoCloseable {
                 if (error != null) {
                     failed(error);
                 } else {
-                    synchronized (acknowledgedAt) {
-                        acknowledgedAt.add(System.nanoTime());
+                    synchronized (acknowledged) {
+                        acknowledged.add(new Acknowledgement(topic, System.nanoTime()));
                     }
                 }
             });
@@ -106,9 +114,9 @@ final class Load implements AutoCloseable {
     String story() {
         StringBuilder story = new StringBuilder(thread.getName()).append(thread.isAlive() ? "" : " has ended");
         story.append(", failed ").append(failed.get()).append(", the last by ").append(lastFailure);
-        synchronized (acknowledgedAt) {
-            long last = acknowledgedAt.isEmpty() ? 0 : acknowledgedAt.get(acknowledgedAt.size() - 1);
-            story.append(", acknowledged ").append(acknowledgedAt.size()).append(", the last ").append((System.nanoTime() - last) / 1e9).append(" s ago");
+        synchronized (acknowledged) {
+            long last = acknowledged.isEmpty() ? 0 : acknowledged.get(acknowledged.size() - 1).nanos;
+            story.append(", acknowledged ").append(acknowledged.size()).append(", the last ").append((System.nanoTime() - last) / 1e9).append(" s ago");
         }
         producer.metrics().forEach((name, metric) -> {
             if (name.group().equals("producer-metrics") && TOLD.contains(name.name())) {
@@ -127,9 +135,22 @@ final class Load implements AutoCloseable {
 
     /** Bytes acknowledged between two moments of System.nanoTime(). */
     long bytes(long fromNanos, long toNanos) {
-        synchronized (acknowledgedAt) {
-            return acknowledgedAt.stream().filter(at -> at - fromNanos >= 0 && at - toNanos < 0).count() * RECORD_BYTES;
+        synchronized (acknowledged) {
+            return acknowledged.stream().filter(ack -> ack.nanos - fromNanos >= 0 && ack.nanos - toNanos < 0).count() * RECORD_BYTES;
         }
+    }
+
+    /** Those of one of its topics. */
+    long bytes(String topic, long fromNanos, long toNanos) {
+        synchronized (acknowledged) {
+            return acknowledged.stream().filter(ack -> ack.topic.equals(topic) && ack.nanos - fromNanos >= 0 && ack.nanos - toNanos < 0).count() * RECORD_BYTES;
+        }
+    }
+
+    /** The value of one of the producer's own metrics. */
+    double metric(String name) {
+        return producer.metrics().entrySet().stream().filter(entry -> entry.getKey().group().equals("producer-metrics") && entry.getKey().name().equals(name))
+            .mapToDouble(entry -> ((Number) entry.getValue().metricValue()).doubleValue()).max().orElseThrow();
     }
 
     /** Bytes per second acknowledged between two moments. */
@@ -141,8 +162,9 @@ final class Load implements AutoCloseable {
     double longestSilence(long fromNanos, long toNanos) {
         long longest = 0;
         long last = fromNanos;
-        synchronized (acknowledgedAt) {
-            for (long at : acknowledgedAt) {
+        synchronized (acknowledged) {
+            for (Acknowledgement ack : acknowledged) {
+                long at = ack.nanos;
                 if (at - fromNanos >= 0 && at - toNanos < 0) {
                     longest = Math.max(longest, at - last);
                     last = at;

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.decision.Mode;
-import org.kquota.decision.State;
+import org.kquota.decision.LostAction;
 
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -28,7 +28,7 @@ class KquotaConfigTest {
     void theDefaultsObserveAndPause() {
         KquotaConfig config = new KquotaConfig(properties());
         assertEquals(Mode.OBSERVE, config.mode());
-        assertEquals(State.PAUSE, config.lostState());
+        assertEquals(LostAction.PAUSE, config.lostAction());
         assertEquals(Path.of("/run/kquota/decision.json"), config.decisionFile());
         assertEquals(Path.of("/run/kquota-broker/applied.json"), config.appliedFile());
         assertEquals(3, config.nodeId());

@@ -115,6 +115,7 @@ class DecisionFileEventsTest {
         events.start();
         awaitNotice();
         assertEquals(1, threads().size());
+        assertTrue(threads().get(0).isDaemon(), "a broker that stops does not wait for it");
         events.close();
         assertEquals(List.of(), threads());
         int before = seen.get();

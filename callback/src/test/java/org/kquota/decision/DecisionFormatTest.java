@@ -3,6 +3,7 @@ package org.kquota.decision;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -20,8 +21,11 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 class DecisionFormatTest {
@@ -55,6 +59,11 @@ class DecisionFormatTest {
         assertEquals(expected.get("mode").textValue(), decision.mode().text());
         assertEquals(expected.get("state").textValue(), decision.state().name());
         assertEquals(expected.get("factor").doubleValue(), decision.factor());
+        assertEquals(expected.path("scope").asText("cluster").equals("topics"), decision.topics() != null);
+        if (decision.topics() != null) {
+            expected.get("topics").properties().forEach(topic -> assertEquals(topic.getValue().doubleValue(), decision.topics().of(topic.getKey())));
+            assertEquals(expected.path("other_topics_factor").asDouble(1), decision.topics().others());
+        }
         assertEquals(expected.get("fallback").booleanValue(), decision.fallback());
         assertEquals(expected.get("boot_id").textValue(), decision.bootId());
         assertEquals(expected.get("valid_until_uptime_ms").longValue(), decision.validUntilUptimeMs());
@@ -105,6 +114,69 @@ class DecisionFormatTest {
         for (String value : List.of(good, "null")) {
             assertNotNull(parse(DECISION.replace("{", "{\"" + field + "\": " + value + ", ")).value());
         }
+    }
+
+    private static List<OwnLogDir> ownLogDirs(String json) {
+        return parse(DECISION.replace("{", "{\"own_log_dirs\": " + json + ", ")).value().ownLogDirs();
+    }
+
+    @Test
+    void theOwnLogDirsAreReadWithTheirFigures() {
+        String first = "{\"log_dir\": \"/a\", \"soft_available_bytes\": 1, \"hard_available_bytes\": 0}";
+        String second = "{\"log_dir\": \"/b\", \"soft_available_bytes\": 0, \"hard_available_bytes\": -1}";
+        assertEquals(List.of(new OwnLogDir("/a", 1, 0), new OwnLogDir("/b", 0, -1)), ownLogDirs("[" + first + ", " + second + "]"));
+        assertEquals(List.of(), ownLogDirs("[]"));
+        assertNull(ownLogDirs("null"));
+        assertNull(parse(DECISION).value().ownLogDirs(), "an agent of before names none");
+        assertEquals("decision's own_log_dirs is {}, allowed is an array", parse(DECISION.replace("{", "{\"own_log_dirs\": {}, ")).reason());
+        assertEquals("decision's soft_available_bytes is 0, allowed is an integer from 1 to 9223372036854775807",
+            parse(DECISION.replace("{", "{\"own_log_dirs\": [" + first.replace("1", "0") + "], ")).reason());
+    }
+
+    private static String withScope(String keys) {
+        return DECISION.replace("\"boot_id\"", keys + ", \"boot_id\"");
+    }
+
+    @Test
+    @Tag("F21")
+    void factorsOfTopicsThatAreMalformedRefuseTheFile() {
+        String scope = "\"scope\": \"topics\", ";
+        assertEquals("decision's topics is missing, allowed is an object with the factor of each topic, because scope is topics",
+            parse(withScope("\"scope\": \"topics\"")).reason());
+        assertEquals("decision's topics is [], allowed is an object with the factor of each topic, because scope is topics",
+            parse(withScope(scope + "\"topics\": []")).reason());
+        assertEquals("decision's topics is \"a b\", allowed is names of topics", parse(withScope(scope + "\"topics\": {\"a b\": 1}")).reason());
+        for (String name : List.of("", "x".repeat(250), "größe")) {
+            assertNull(parse(withScope(scope + "\"topics\": {\"" + name + "\": 1}")).value(), name);
+        }
+        for (String factor : List.of("1.1", "-0.1", "\"0.5\"", "null", "{}", "0.41")) {
+            assertEquals("decision's topics.orders is " + factor + ", allowed is a number from 0.42, the decision's factor, to 1",
+                parse(withScope(scope + "\"topics\": {\"orders\": " + factor + "}")).reason());
+            assertEquals("decision's other_topics_factor is " + factor + ", allowed is a number from 0.42, the decision's factor, to 1",
+                parse(withScope(scope + "\"topics\": {}, \"other_topics_factor\": " + factor)).reason());
+        }
+        assertTrue(parse(withScope(scope + "\"topics\": {\"orders\": 0.5, \"orders\": 0.6}")).reason().contains("orders"));
+    }
+
+    @Test
+    void aScopeThatIsNotKnownIsTheCluster() {
+        for (String scope : List.of("\"cluster\"", "\"volumes\"", "7", "null")) {
+            assertNull(parse(withScope("\"scope\": " + scope + ", \"topics\": 7")).value().topics());
+        }
+        assertNull(parse(DECISION).value().topics());
+    }
+
+    /** As many topics as a file of its largest size has, read ten times in less time than a reader that were quadratic would take for one. */
+    @Test
+    void thousandsOfTopicsAreReadInNoTime() {
+        String topics = IntStream.range(0, 13_000).mapToObj(i -> "\"" + "t".repeat(60) + i + "\": 0.5").collect(Collectors.joining(", "));
+        String json = withScope("\"scope\": \"topics\", \"topics\": {" + topics + "}");
+        assertTrue(json.length() <= DecisionFile.MAX_BYTES && json.length() > DecisionFile.MAX_BYTES - 100_000, "of " + json.length() + " bytes");
+        assertTimeoutPreemptively(Duration.ofSeconds(10), () -> {
+            for (int i = 0; i < 10; i++) {
+                assertEquals(13_000, parse(json).value().topics().throttled());
+            }
+        });
     }
 
     @Test

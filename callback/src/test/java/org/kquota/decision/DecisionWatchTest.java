@@ -2,7 +2,9 @@ package org.kquota.decision;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.BeforeEach;
@@ -112,6 +114,37 @@ class DecisionWatchTest {
         Files.delete(decision);
         watch.look("c");
         assertEquals(Mode.OBSERVE, watch.lastMode());
+    }
+
+    private void writeTopics(int sequence, double factor) throws IOException {
+        Files.writeString(decision, "{\"schema_version\": 1, \"cluster_id\": \"c\", \"broker_id\": 1, \"sequence\": " + sequence
+            + ", \"mode\": \"enforce\", \"state\": \"PAUSE\", \"factor\": 0, \"scope\": \"topics\", \"topics\": {\"orders\": 0, \"clicks\": " + factor
+            + "}, \"boot_id\": \"this-boot\", \"valid_until_uptime_ms\": 110250}");
+    }
+
+    @Test
+    void aFileThatIsTheSameIsNotParsedAgain() throws IOException {
+        Decision first = watch.look("c").decision();
+        assertSame(first, watch.look("c").decision());
+        write("enforce", 1, "c", "this-boot", 110_300);
+        assertNotSame(first, watch.look("c").decision());
+        Files.writeString(decision, "no decision");
+        assertLost("not valid JSON");
+        assertLost("not valid JSON");
+        write("enforce", 1, "c", "this-boot", 110_250);
+        assertFalse(watch.look("c").isLost());
+    }
+
+    @Test
+    void equalFactorsOfTopicsStayTheSameObject() throws IOException {
+        writeTopics(1, 0.5);
+        TopicFactors first = watch.look("c").decision().topics();
+        writeTopics(2, 0.5);
+        Decision second = watch.look("c").decision();
+        assertEquals(2, second.sequence());
+        assertSame(first, second.topics());
+        writeTopics(3, 0.4);
+        assertEquals(0.4, watch.look("c").decision().topics().of("clicks"));
     }
 
     @Test

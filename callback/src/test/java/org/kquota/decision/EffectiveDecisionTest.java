@@ -11,6 +11,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.util.List;
+import java.util.Map;
+
 class EffectiveDecisionTest {
     private static final long DEADLINE = 1_000;
 
@@ -75,5 +78,74 @@ class EffectiveDecisionTest {
     void theSentenceOfALostDecisionHasTheReason() {
         assertEquals("PAUSE: producers are stopped (the decision is lost: it is missing)",
             EffectiveDecision.lost(State.PAUSE, Mode.ENFORCE, "it is missing").sentence());
+    }
+
+    private static EffectiveDecision byTopic(State state, double factor, Map<String, Double> topics, double others) {
+        return EffectiveDecision.decided(new Decision(1, "c", 1, 7, Mode.ENFORCE, state, factor, new TopicFactors(topics, others), false, "b", 1, null), Mode.ENFORCE,
+            DEADLINE, State.PAUSE);
+    }
+
+    @Test
+    void aDecisionByTopicHasAFactorForEachTopicAndALostOneIsForAllProducers() {
+        EffectiveDecision decision = byTopic(State.PAUSE, 0, Map.of("orders", 0.0, "clicks", 0.3), 1);
+        assertEquals(Scope.TOPICS, decision.scope());
+        assertEquals(2, decision.topicsAtStake());
+        assertEquals(0, decision.forCluster().topicsAtStake());
+        assertTrue(decision.names("orders") && !decision.names("logs") && !decision.forCluster().names("orders"));
+        assertEquals(0, decision.factor("orders"));
+        assertEquals(1, decision.factor("logs"));
+        assertEquals(Scope.TOPICS, decision.observed().scope());
+        assertEquals(Scope.CLUSTER, decision.at(DEADLINE + 1).scope());
+        assertEquals(0, decision.at(DEADLINE + 1).factor("logs"), "the end of the lease pauses all");
+        assertEquals(0.5, decided(State.THROTTLE, 0.5, false, Mode.ENFORCE).factor("logs"));
+    }
+
+    @Test
+    void forTheClusterItIsTheWorstOfAllTopics() {
+        EffectiveDecision decision = byTopic(State.PAUSE, 0, Map.of("orders", 0.0, "clicks", 0.3), 1).forCluster();
+        assertEquals(Scope.CLUSTER, decision.scope());
+        assertEquals(0, decision.factor("logs"));
+        assertEquals(State.PAUSE, decision.governed());
+        assertSame(decision, decision.forCluster());
+        assertEquals(State.PAUSE, decision.at(DEADLINE + 1).state());
+        Decision byTopic = new Decision(1, "c", 1, 7, Mode.ENFORCE, State.PAUSE, 0, new TopicFactors(Map.of("orders", 0.0), 1), false, "b", 1, List.of());
+        EffectiveDecision kept = EffectiveDecision.decided(byTopic, Mode.ENFORCE, DEADLINE, EffectiveDecision.kept(byTopic, Mode.ENFORCE, 2 * DEADLINE, "late"));
+        assertEquals(Scope.TOPICS, kept.at(DEADLINE + 1).scope());
+        assertEquals(Scope.CLUSTER, kept.forCluster().at(DEADLINE + 1).scope(), "after its lease, too");
+        assertEquals(State.OPEN, EffectiveDecision.decided(byTopic, Mode.ENFORCE, DEADLINE, State.OPEN).forCluster().at(DEADLINE + 1).state());
+    }
+
+    @Test
+    void theGovernorDelaysOnlyWhereATopicIsThrottled() {
+        EffectiveDecision paused = byTopic(State.PAUSE, 0, Map.of("orders", 0.0), 1);
+        assertEquals(State.OPEN, paused.governed());
+        EffectiveDecision both = byTopic(State.PAUSE, 0, Map.of("orders", 0.0, "clicks", 0.3), 1);
+        assertEquals(State.THROTTLE, both.governed());
+        assertEquals(0.3, both.governedFactor());
+        assertEquals(State.OPEN, both.observed().governed());
+        EffectiveDecision all = decided(State.THROTTLE, 0.5, false, Mode.ENFORCE);
+        assertEquals(State.THROTTLE, all.governed());
+        assertEquals(0.5, all.governedFactor());
+    }
+
+    @Test
+    void aTopicThatChangesItsStateIsAnotherSituationAndAFactorThatMovesIsNone() {
+        EffectiveDecision decision = byTopic(State.PAUSE, 0, Map.of("orders", 0.0, "clicks", 0.3), 1);
+        assertTrue(decision.sameSituation(byTopic(State.PAUSE, 0, Map.of("orders", 0.0, "clicks", 0.2), 1)));
+        assertFalse(decision.sameSituation(byTopic(State.PAUSE, 0, Map.of("orders", 0.0), 1)));
+        assertFalse(decision.sameSituation(decision.forCluster()));
+        assertFalse(decision.forCluster().sameSituation(decision));
+    }
+
+    @Test
+    void theSentenceSaysForHowManyTopics() {
+        assertEquals("PAUSE for 1 topic: producers to them are held (decision 7)", byTopic(State.PAUSE, 0, Map.of("orders", 0.0), 1).sentence());
+        assertEquals("PAUSE for 2 topics, THROTTLE for 1 topic down to 30.0 %: producers to them are held (decision 7)",
+            byTopic(State.PAUSE, 0, Map.of("a", 0.0, "b", 0.0, "c", 0.3, "d", 1.0), 1).sentence());
+        assertEquals("PAUSE for 1 topic and all that are not named: producers to them are held (decision 7)",
+            byTopic(State.PAUSE, 0, Map.of("a", 0.0), 0).sentence());
+        assertEquals("THROTTLE for all that are not named down to 50.0 %: producers to them are held (decision 7)",
+            byTopic(State.THROTTLE, 0.5, Map.of(), 0.5).sentence());
+        assertEquals("no topic is at stake: producers are not held (decision 7)", byTopic(State.PAUSE, 0, Map.of(), 1).sentence());
     }
 }

@@ -23,6 +23,7 @@ import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
+import org.kquota.decision.TopicFactors;
 import org.kquota.error.Errors;
 import org.kquota.group.Group;
 import org.kquota.group.GroupLimit;
@@ -38,10 +39,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Which requests the fence refuses, without a broker and without another authorizer. */
 class FenceTest {
@@ -52,6 +57,7 @@ class FenceTest {
     private Path directory;
     private final Group group = new Group("team", null, Map.of(ClientQuotaType.PRODUCE, new GroupLimit(1e6, null)));
     private long landed;
+    private final AtomicInteger faults = new AtomicInteger();
     private final NodeQuotas quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), groups(), type -> StaticQuotas.NONE, 10,
         new DecisionInForce(decided(State.OPEN)));
     private final Errors errors = new Errors();
@@ -94,7 +100,7 @@ class FenceTest {
         thresholds.read();
         thresholds.judge(System.nanoTime());
         quotas.decision().publish(decided(state));
-        fence = new Fence(quotas, thresholds, () -> landed, errors);
+        fence = new Fence(quotas, thresholds, errors, faults::incrementAndGet);
     }
 
     private String refusal(TestRequest request, Action... actions) {
@@ -150,8 +156,8 @@ class FenceTest {
     @Test
     void inThrottleByAdmissionWhatIsBeyondTheTargetIsRefusedAndCounted() throws IOException {
         fence(State.THROTTLE, true);
-        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), landed, System.nanoTime() - 60_000_000_000L);
-        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), landed, System.nanoTime());
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> landed, System.nanoTime() - 60_000_000_000L);
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> landed, System.nanoTime());
         assertNull(refusal(ALICE, WRITE), "there is room");
         landed = 50_000_000;
         assertEquals("kquota: producers are slowed down, because a disk of the cluster is filling; this request has to wait", refusal(ALICE, WRITE));
@@ -169,6 +175,144 @@ class FenceTest {
         assertNull(refusal(ALICE, WRITE), "the governor holds producers then");
     }
 
+    private void publish(Map<String, Double> topics, double others, Mode mode) {
+        quotas.decision().publish(EffectiveDecision.decided(new Decision(1, "c", 1, 1, Mode.ENFORCE, State.PAUSE, 0, new TopicFactors(topics, others), false, "b", 1, null),
+            mode, System.nanoTime() + 3_600_000_000_000L, State.PAUSE));
+    }
+
+    @Test
+    void whatWouldBeWrittenToAPausedTopicIsRefusedByItsName() throws IOException {
+        fence(State.OPEN, false);
+        publish(Map.of("orders", 0.0), 1, Mode.ENFORCE);
+        assertEquals("kquota: topic orders is on a disk that is too full; producers to it are paused", refusal(ALICE, WRITE));
+        Action healthy = TestRequest.writeTo("clicks");
+        assertNull(refusal(ALICE, healthy));
+        assertNotNull(refusal(ALICE, healthy, WRITE), "any of them suffices");
+        assertEquals(2, fence.refusals());
+        assertNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "admin"), WRITE));
+        assertNull(refusal(TestRequest.of(ApiKeys.FETCH, "alice"), WRITE));
+        assertNull(fence.refusal(ALICE, List.of(WRITE), List.of(AuthorizationResult.DENIED)));
+        publish(Map.of("orders", 0.0), 1, Mode.OBSERVE);
+        assertNull(refusal(ALICE, WRITE));
+        publish(Map.of("orders", 1.0), 0, Mode.ENFORCE);
+        assertNull(refusal(ALICE, WRITE));
+        assertEquals("kquota: producers are paused, because a disk of the cluster is too full", refusal(ALICE, healthy));
+        assertNull(refusal(ALICE, TestRequest.writeTo("__consumer_offsets")));
+    }
+
+    @Test
+    void thresholdsActNextToPausedTopics() throws IOException {
+        fence(State.OPEN, true);
+        publish(Map.of("orders", 0.0), 1, Mode.ENFORCE);
+        assertEquals("kquota: topic over is over its threshold of bytes in", refusal(ALICE, TestRequest.writeTo("over")));
+        assertEquals("kquota: topic orders is on a disk that is too full; producers to it are paused", refusal(ALICE, WRITE));
+        assertNull(refusal(ALICE, TestRequest.writeTo("clicks")));
+        assertEquals(1, fence.refusals());
+    }
+
+    private void publishThrottled(Map<String, Double> topics) {
+        quotas.decision().publish(EffectiveDecision.decided(new Decision(1, "c", 1, 1, Mode.ENFORCE, State.THROTTLE, 0.1, new TopicFactors(topics, 1), false, "b", 1, List.of()),
+            Mode.ENFORCE, System.nanoTime() + 3_600_000_000_000L, State.PAUSE));
+    }
+
+    @Test
+    void onlyRequestsToThrottledTopicsNeedATurnAndTheirWorstFactorIsNoted() throws IOException {
+        fence(State.OPEN, false);
+        publishThrottled(Map.of("orders", 0.5, "clicks", 0.2));
+        quotas.admission().plan(new Target(0.5, 1e6, 1e6, 0.05, 1, 0), () -> landed, System.nanoTime() - 60_000_000_000L);
+        landed = 50_000_000;
+        quotas.tags(ClientQuotaType.PRODUCE, TestRequest.of(ApiKeys.PRODUCE, "alice").principal(), TestRequest.of(ApiKeys.PRODUCE, "alice").clientId());
+        assertNull(refusal(ALICE, TestRequest.writeTo("healthy")));
+        assertEquals(1, factor(), "no topic at stake yet");
+        assertEquals("kquota: producers are slowed down, because a disk of the cluster is filling; this request has to wait",
+            refusal(ALICE, TestRequest.writeTo("healthy"), WRITE));
+        assertEquals(0.5, factor());
+        assertNotNull(refusal(ALICE, WRITE, TestRequest.writeTo("clicks")));
+        assertEquals(0.2, factor());
+        publish(Map.of("orders", 0.0), 1, Mode.ENFORCE);
+        assertNotNull(refusal(ALICE, WRITE));
+        assertEquals(0, factor());
+    }
+
+    private double factor() {
+        return quotas.tagSets(ClientQuotaType.PRODUCE).all().stream().mapToDouble(tagSet -> tagSet.factor(0)).min().orElse(1);
+    }
+
+    @Test
+    void aClientWithoutAnswersIsLetThroughToAThrottledTopicAndItsFactorIsNoted() throws IOException {
+        fence(State.OPEN, false);
+        publishThrottled(Map.of("orders", 0.5));
+        quotas.admission().plan(new Target(0.5, 1e6, 1e6, 0.05, 1, 0), () -> landed, System.nanoTime());
+        landed = 50_000_000;
+        refusal(ALICE, WRITE);
+        quotas.tagSets(ClientQuotaType.PRODUCE).all().forEach(tagSet -> tagSet.noteUnanswered());
+        assertNull(refusal(ALICE, WRITE), "the governor delays it");
+        assertEquals(0.5, factor());
+    }
+
+    /** A request is refused if and only if it would write to a topic of clients with a factor of 0. */
+    @Test
+    void anyRequestIsRefusedIfOneOfItsTopicsIsPausedAndOnlyThen() throws IOException {
+        fence(State.OPEN, false);
+        Random random = new Random(3);
+        for (int i = 0; i < 2_000; i++) {
+            Map<String, Double> topics = new HashMap<>();
+            for (int topic = random.nextInt(5); topic > 0; topic--) {
+                topics.put("t" + random.nextInt(6), (double) random.nextInt(2));
+            }
+            double others = random.nextInt(8) == 0 ? 0 : 1;
+            publish(topics, others, Mode.ENFORCE);
+            List<Action> actions = new ArrayList<>();
+            List<AuthorizationResult> results = new ArrayList<>();
+            boolean expected = false;
+            for (int action = random.nextInt(5); action > 0; action--) {
+                String topic = random.nextInt(8) == 0 ? "__consumer_offsets" : "t" + random.nextInt(6);
+                actions.add(TestRequest.writeTo(topic));
+                results.add(random.nextInt(6) == 0 ? AuthorizationResult.DENIED : AuthorizationResult.ALLOWED);
+                expected |= results.get(results.size() - 1) == AuthorizationResult.ALLOWED && topic.startsWith("t") && topics.getOrDefault(topic, others) == 0;
+            }
+            assertEquals(expected, fence.refusal(ALICE, actions, results) != null, topics + ", others " + others + ": " + actions);
+        }
+    }
+
+    private List<String> topics() {
+        return quotas.tagSets(ClientQuotaType.PRODUCE).all().stream().flatMap(tagSet -> tagSet.topics(0).stream()).sorted().toList();
+    }
+
+    @Test
+    void whoWritesToWhichTopicIsNotedWhileProducersWouldBeHeldAlsoIfItIsOnlyObserved() throws IOException {
+        fence(State.OPEN, false);
+        quotas.tags(ClientQuotaType.PRODUCE, ALICE.principal(), ALICE.clientId());
+        Action clicks = TestRequest.writeTo("clicks");
+        assertNull(refusal(ALICE, WRITE));
+        assertEquals(List.of(), topics(), "in OPEN a request pays nothing for it");
+        publish(Map.of("orders", 0.0), 1, Mode.OBSERVE);
+        assertNull(refusal(ALICE, WRITE, clicks, TestRequest.writeTo("__consumer_offsets")));
+        assertEquals(List.of("clicks", "orders"), topics());
+        publish(Map.of("orders", 0.0), 1, Mode.ENFORCE);
+        Action payments = TestRequest.writeTo("payments");
+        assertNull(fence.refusal(ALICE, List.of(payments), List.of(AuthorizationResult.DENIED)));
+        assertNull(refusal(TestRequest.of(ApiKeys.FETCH, "alice"), payments));
+        assertNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "admin"), payments), "an exempt principal is never held");
+        assertEquals(List.of("clicks", "orders"), topics());
+        quotas.decision().publish(decided(State.PAUSE));
+        assertNotNull(refusal(ALICE, payments));
+        assertEquals(List.of("clicks", "orders", "payments"), topics(), "a request that is refused would have written");
+    }
+
+    @Test
+    void topicsAreNotedOfAKnownClientThatTheMemoHasForgotten() throws IOException {
+        fence(State.PAUSE, false);
+        assertNotNull(refusal(ALICE, WRITE));
+        assertEquals(List.of(), topics(), "no client gets a new tag set in PAUSE");
+        fence(State.OPEN, false);
+        quotas.tags(ClientQuotaType.PRODUCE, ALICE.principal(), ALICE.clientId());
+        quotas.configure(ExemptPrincipals.parse("User:admin"), groups(), type -> StaticQuotas.NONE);
+        fence(State.PAUSE, false);
+        assertNotNull(refusal(ALICE, WRITE));
+        assertEquals(List.of("orders"), topics());
+    }
+
     @Test
     void itIsReliableWhileItIsInstalledAndHasHadNoFaultLately() throws IOException {
         fence(State.OPEN, false);
@@ -182,6 +326,7 @@ class FenceTest {
         assertTrue(fence.installed());
         assertFalse(fence.reliable());
         assertEquals(1, errors.tally(Errors.Kind.FENCE).count());
+        assertEquals(1, faults.get(), "others learn of it");
         fence.remove();
         assertFalse(fence.installed());
     }

@@ -102,4 +102,57 @@ class GovernorAdmissionTest extends SteppedGovernor {
         assertEquals(TagSet.NO_LIMIT, app.limit(), "nothing is left at the release");
         assertFalse(app.heldApart());
     }
+
+    private void stepsByTopic(double seconds, double slowest, int nowSeconds, TagSet... sending) {
+        for (int step = 0; step < Math.round(seconds / LOOK_SECONDS); step++) {
+            for (TagSet tagSet : sending) {
+                tagSet.touch(nowSeconds);
+            }
+            governor.stepByTopic(State.THROTTLE, slowest, LOOK_SECONDS, nowSeconds);
+        }
+    }
+
+    /** Each by the worst of its own topics, for ten seconds after it wrote to them. */
+    @Test
+    void byTopicOnlyThoseWithoutAnswersThatWroteToAThrottledTopicLatelyAreDelayed() {
+        TagSet slow = client("slow", 20_000);
+        TagSet faster = client("faster", 20_000);
+        TagSet healthy = client("healthy", 20_000);
+        TagSet pausedTopic = client("paused-topic", 20_000);
+        TagSet answered = client("answered", 20_000);
+        for (TagSet unanswered : List.of(slow, faster, healthy, pausedTopic)) {
+            unanswered.noteUnanswered();
+        }
+        TagSet[] all = {slow, faster, healthy, pausedTopic, answered};
+        steps(120, State.OPEN, 1, true, all);
+        slow.noteFactor(0.2, 100);
+        faster.noteFactor(0.6, 100);
+        pausedTopic.noteFactor(0, 100);
+        answered.noteFactor(0.2, 100);
+        client("slow", 4_000);
+        client("faster", 12_000);
+        stepsByTopic(20, 0.2, 100, all);
+        assertNotEquals(TagSet.NO_LIMIT, slow.limit());
+        assertEquals(3, faster.limit() / slow.limit(), 0.3, "by their factors");
+        for (TagSet free : List.of(healthy, pausedTopic, answered)) {
+            assertEquals(TagSet.NO_LIMIT, free.limit(), free.toString());
+        }
+        stepsByTopic(2, 0.2, 111, all);
+        assertEquals(TagSet.NO_LIMIT, slow.limit(), "it wrote to none lately");
+        steps(20, State.THROTTLE, 0.2, true, all);
+        for (TagSet held : List.of(slow, faster, healthy, pausedTopic)) {
+            assertTrue(held.limit() < 20_000, "all are held alike again: " + held);
+        }
+        stepsByTopic(2, 0.2, 115, all);
+        assertEquals(TagSet.NO_LIMIT, healthy.limit());
+    }
+
+    @Test
+    void byTopicWhatArrivesIsNotChargedToAClient() {
+        TagSet app = client("app", 20_000);
+        steps(120, State.OPEN, 1, true, app);
+        stepsByTopic(5, 0.2, 1, app);
+        assertEquals(20_000, app.claim().weight(), 200);
+        assertNotNull(governor.target(0.2, 1, 0));
+    }
 }

@@ -59,9 +59,9 @@ class AnswerWatchTest {
         answered("all");
         assertFalse(of("all").unanswered());
         assertTrue(of("none").unanswered());
-        assertNotNull(quotas.admitted(ALICE, "all"));
-        assertNull(quotas.admitted(ALICE, "none"), "a refusal would disconnect it");
-        assertNull(quotas.admitted(ADMIN, "all"), "it is exempt");
+        assertNotNull(quotas.admitted(ALICE, "all", 0.5));
+        assertNull(quotas.admitted(ALICE, "none", 0.5), "a refusal would disconnect it");
+        assertNull(quotas.admitted(ADMIN, "all", 0.5), "it is exempt");
     }
 
     @Test
@@ -130,7 +130,7 @@ class AnswerWatchTest {
         answered("app");
         quotas.decision().publish(decided(State.THROTTLE));
         assertEquals(Tags.NEWCOMERS, answered("app"), "by delays");
-        quotas.admission().plan(new org.kquota.admission.Target(0.5, 0, 1e6, 0.05, 1, 0), 0, 0);
+        quotas.admission().plan(new org.kquota.admission.Target(0.5, 0, 1e6, 0.05, 1, 0), () -> 0, 0);
         assertEquals(Tags.of("", "app"), answered("app"));
         assertEquals(Tags.of("", "new"), answered("new"));
         assertEquals(Tags.NEWCOMERS, unanswered("none"));

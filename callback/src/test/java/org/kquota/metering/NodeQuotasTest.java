@@ -13,11 +13,13 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.kquota.admission.Target;
 import org.kquota.decision.Decision;
 import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.Mode;
 import org.kquota.decision.State;
+import org.kquota.decision.TopicFactors;
 import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.StaticQuotas;
@@ -62,6 +64,20 @@ class NodeQuotasTest {
         quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));
         assertEquals(Tags.of("", "known"), quotas.tags(PRODUCE, ALICE, "known"));
         assertEquals(5000, limitOf("known"));
+    }
+
+    /** By topic, clients without answers and without a baseline share the pool only while they write to a throttled topic. */
+    @Test
+    void byTopicOnlyThoseThatWroteToAThrottledTopicShareAPool() {
+        quotas.tagSets(PRODUCE).find("", "idle").noteUnanswered();
+        quotas.decision().publish(EffectiveDecision.decided(new Decision(1, "c", 1, 1, Mode.ENFORCE, State.THROTTLE, 0.5, new TopicFactors(Map.of("orders", 0.5), 1),
+            false, "b", 1, null), Mode.ENFORCE, System.nanoTime() + 60_000_000_000L, State.PAUSE));
+        quotas.admission().plan(new Target(0.5, 0, 1e6, 0.05, 1, 0), () -> 0, 0);
+        assertEquals(Tags.of("", "idle"), quotas.tags(PRODUCE, ALICE, "idle"));
+        quotas.admitted(ALICE, "idle", 0.5);
+        assertEquals(Tags.NEWCOMERS, quotas.tags(PRODUCE, ALICE, "idle"));
+        quotas.paused(ALICE, "idle");
+        assertEquals(Tags.of("", "idle"), quotas.tags(PRODUCE, ALICE, "idle"), "the fence refuses what it writes to a paused one");
     }
 
     @Test

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.common.Cluster;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.Test;
@@ -13,8 +15,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.kquota.TestDecision;
 import org.kquota.TestProperties;
+import org.kquota.applied.AppliedReport;
+import org.kquota.applied.AppliedState;
 import org.kquota.config.KquotaConfig;
 import org.kquota.decision.BootClock;
+import org.kquota.decision.Scope;
 import org.kquota.decision.State;
 import org.kquota.quota.Tags;
 
@@ -96,6 +101,26 @@ class BrokerNodeTest {
         }
     }
 
+    @Test
+    void theReportCountsTheTopicsOfTheClusterOnceTheyAreKnown() throws IOException {
+        Files.createDirectories(directory.resolve("applied"));
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(TestProperties.broker(directory)), new BootClock(), nanos::get)) {
+            assertNull(reported(node).clusterTopics());
+            Node elsewhere = new Node(2, "two", 2);
+            node.metadata(new Cluster("c", List.of(elsewhere), List.of(new PartitionInfo("a", 0, elsewhere, new Node[0], new Node[0]),
+                new PartitionInfo("a", 1, elsewhere, new Node[0], new Node[0]), new PartitionInfo("b", 0, null, new Node[0], new Node[0])),
+                Set.of(), Set.of()));
+            assertEquals(2, reported(node).clusterTopics());
+            node.metadata(cluster("c"));
+            assertEquals(0, reported(node).clusterTopics());
+        }
+    }
+
+    private AppliedState reported(BrokerNode node) throws IOException {
+        new AppliedReport(node).write();
+        return AppliedState.fromJson(Files.readAllBytes(directory.resolve("applied/applied.json")));
+    }
+
     /** A poll alone would take half of its period in the median. */
     @Test
     void anotherStateIsInForceLongBeforeTheNextPoll() throws Exception {
@@ -125,5 +150,26 @@ class BrokerNodeTest {
         Path logDir = Files.createDirectories(directory.resolve(name));
         Files.writeString(logDir.resolve("meta.properties"), "#\n#Sun Nov 22 10:00:00 UTC 2026\ncluster.id=" + clusterId + "\nnode.id=1\nversion=1\n");
         return logDir;
+    }
+
+    /** Only the fence knows topics: without it, and after a fault of it, the worst of all topics holds for all producers. */
+    @Test
+    void theScopeIsTopicsOnlyWhileTheFenceCanBeReliedUpon() throws Exception {
+        new TestDecision(directory).writeTopics("PAUSE", 0, "{\"orders\": 0}");
+        Map<String, Object> properties = TestProperties.broker(directory);
+        properties.put("kquota.mode", "enforce");
+        try (BrokerNode node = new BrokerNode(new KquotaConfig(properties), new BootClock(), System::nanoTime)) {
+            node.start();
+            assertEquals(Scope.CLUSTER, node.now().scope(), "there is no fence yet");
+            assertEquals(Tags.PAUSED, node.quotas().tags(ClientQuotaType.PRODUCE, ALICE, "app"));
+            node.fence().install();
+            TestDecision.await("the scope is topics", () -> node.now().scope() == Scope.TOPICS);
+            assertEquals(State.PAUSE, node.now().enforced());
+            assertEquals(Tags.of("", "app"), node.quotas().tags(ClientQuotaType.PRODUCE, ALICE, "app"));
+            assertNull(node.quotas().limit(ClientQuotaType.PRODUCE, Tags.of("", "app")), "the governor mutes no client");
+            node.fence().fault(new IllegalStateException("an injected fault"));
+            TestDecision.await("the scope is the cluster", () -> node.now().scope() == Scope.CLUSTER);
+            assertEquals(Tags.PAUSED, node.quotas().tags(ClientQuotaType.PRODUCE, ALICE, "app"));
+        }
     }
 }

@@ -2,9 +2,12 @@ package org.kquota.quota;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
+import org.kquota.admission.Claim;
 
 class TagSetTest {
     private final TagSet tagSet = new TagSet(Tags.of("alice", "app"));
@@ -53,7 +56,40 @@ class TagSetTest {
     }
 
     @Test
+    void itIsKnownWhoWantsNoAnswers() {
+        assertFalse(tagSet.unanswered());
+        tagSet.noteUnanswered();
+        assertTrue(tagSet.unanswered());
+    }
+
+    @Test
+    void itsClaimIsMadeOnce() {
+        Claim claim = tagSet.claim();
+        assertNotNull(claim);
+        assertSame(claim, tagSet.claim());
+    }
+
+    @Test
     void itIsShownByItsTags() {
         assertEquals("{user=alice, client-id=app}", tagSet.toString());
+    }
+
+    @Test
+    void theWorstFactorOfTheLastTenSecondsCounts() {
+        TagSet tagSet = new TagSet(Tags.of("alice", "app"));
+        assertEquals(1, tagSet.factor(0));
+        tagSet.noteFactor(0.5, 100);
+        tagSet.noteFactor(0.8, 101);
+        assertEquals(0.5, tagSet.factor(110));
+        assertEquals(1, tagSet.factor(111));
+        tagSet.noteFactor(0.5, 105);
+        assertEquals(0.5, tagSet.factor(115), "seen again");
+        tagSet.noteFactor(0.2, 106);
+        tagSet.noteFactor(0.5, 116);
+        assertEquals(0.2, tagSet.factor(116));
+        tagSet.noteFactor(0.5, 117);
+        assertEquals(0.5, tagSet.factor(117), "the worse one is too old");
+        tagSet.noteFactor(0, 118);
+        assertEquals(0, tagSet.factor(118));
     }
 }

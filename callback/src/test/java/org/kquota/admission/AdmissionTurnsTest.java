@@ -1,0 +1,99 @@
+package org.kquota.admission;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Single steps of admission: who gets a turn, who loses it, and how much is promised. */
+class AdmissionTurnsTest {
+    private static final double MB = 1e6;
+    private static final long SECOND = 1_000_000_000L;
+    private static final long BEGUN = 5 * SECOND;
+    private static final Target HALF = new Target(0.5, MB, MB, 0.05, 1, 0);
+
+    private final Admission admission = new Admission();
+    private long landed;
+
+    private static Claim claim() {
+        Claim claim = new Claim(1);
+        claim.know(MB / 10, 10_000);
+        return claim;
+    }
+
+    private void plan(long nanos) {
+        admission.plan(HALF, () -> landed, nanos);
+    }
+
+    @Test
+    void whoAppearsInTheFirstSecondGetsItsTurnByTheNextPlanAndLaterOnesAtOnce() {
+        plan(BEGUN);
+        Claim early = claim();
+        assertFalse(admission.admits(early, 0.5, BEGUN + SECOND - 1));
+        assertFalse(early.isPlaced());
+        Claim late = claim();
+        assertTrue(admission.admits(late, 0.5, BEGUN + SECOND), "half a megabyte is unused");
+        plan(BEGUN + SECOND + 1);
+        assertTrue(early.isPlaced());
+        double turn = late.due() - 0.1;
+        assertTrue(early.due() > turn && early.due() < turn + 0.1, "somewhere in the first round of its size: " + early.due() + " from " + turn);
+    }
+
+    @Test
+    void anEndTakesAllTurnsThoseOfClientsThatHaveJustAppearedIncluded() {
+        plan(BEGUN);
+        Claim known = claim();
+        admission.admits(known, 0.5, BEGUN + SECOND);
+        plan(BEGUN + 2 * SECOND);
+        Claim appeared = claim();
+        admission.admits(appeared, 0.5, BEGUN + 2 * SECOND);
+        assertTrue(known.isPlaced() && appeared.isPlaced());
+        admission.end();
+        assertFalse(known.isPlaced());
+        assertTrue(known.ask(BEGUN + 2 * SECOND), "it is active no more");
+        plan(BEGUN + 3 * SECOND);
+        assertFalse(appeared.isPlaced(), "other turns are counted from now on");
+    }
+
+    @Test
+    void whoHasNotAskedForThreeSecondsIsActiveNoMore() {
+        plan(BEGUN);
+        Claim claim = claim();
+        admission.admits(claim, 0.5, BEGUN + SECOND);
+        plan(BEGUN + 4 * SECOND);
+        assertTrue(claim.isPlaced());
+        plan(BEGUN + 4 * SECOND + 1);
+        assertFalse(claim.isPlaced());
+        assertTrue(claim.ask(BEGUN + 4 * SECOND + 1));
+    }
+
+    private List<Claim> admitted(int clients, long nanos) {
+        List<Claim> admitted = new ArrayList<>();
+        for (int i = 0; i < clients; i++) {
+            Claim claim = claim();
+            if (admission.admits(claim, 0.5, nanos)) {
+                admitted.add(claim);
+            }
+        }
+        return admitted;
+    }
+
+    /** Promised bytes that have not landed until the next plan do not come any more. */
+    @Test
+    @Tag("A7")
+    void noMoreIsPromisedThanThereIsRoomForUntilTheNextPlan() {
+        plan(BEGUN);
+        long now = BEGUN + SECOND;
+        assertEquals(50, admitted(300, now).size(), "0.5 MB");
+        landed = 100_000;
+        plan(now);
+        assertEquals(40, admitted(300, now).size(), "what has landed is used, the rest is free again");
+        landed = 450_000;
+        assertEquals(0, admitted(300, now).size(), "what lands meanwhile counts");
+    }
+}
