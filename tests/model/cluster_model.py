@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cache
 from typing import NamedTuple
 
-from kquota.core.decision import Decision, FallbackAction, State, UndeterminedCause
+from kquota.core.decision import Decision, FallbackAction, Scope, State, UndeterminedCause
 from kquota.core.latch import latch_volumes
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.core.policy import PolicySettings, Situation, decide
@@ -48,6 +48,7 @@ class Report(NamedTuple):
     age: int
     level: int
     latched: bool
+    topics: frozenset[int] | None = None
 
 
 class Known(NamedTuple):
@@ -72,7 +73,10 @@ class Broker(NamedTuple):
     joined: tuple[tuple[int, int], ...] = ()  # broker and ticks since it joined
     hold: tuple[str, int] | None = None  # action and ticks left, as this agent knows it
     decided: State | None = None
+    decided_of: tuple[State, ...] = ()  # of each topic, with the scope of the volume
     lease_ticks: int = 0
+    topics: frozenset[int] = frozenset()  # those with a partition on its volume, with that scope
+    lists: bool = True  # whether its agent can list them
 
 
 class Cluster(NamedTuple):
@@ -95,25 +99,29 @@ class Model:
     max_faults: int = 3
     fallback: FallbackAction = FallbackAction.PAUSE
     lost: State = State.PAUSE
+    scope: Scope = Scope.CLUSTER
     decide: Decide = decide
     latch: Callable[..., tuple[Volume, ...]] = latch_volumes
     settings: PolicySettings = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "settings", PolicySettings(self.fallback, STALE_TICKS * TICK))
+        object.__setattr__(self, "settings", PolicySettings(self.fallback, STALE_TICKS * TICK, self.scope))
         for name in ("_decision", "_latched"):
             object.__setattr__(self, name, cache(getattr(self, name)))
 
     def start(self) -> Cluster:
         """Return a quiet cluster whose agents have all just started and read the topic."""
         empty = tuple(Known() for _ in range(self.brokers))
-        broker = Broker(known=empty)
-        return self.tick(self.tick(Cluster((broker,) * self.brokers, empty)))
+        narrow = self.scope is Scope.VOLUME
+        brokers = tuple(
+            Broker(known=empty, topics=frozenset({i} if narrow else ())) for i in range(self.brokers)
+        )
+        return self.tick(self.tick(Cluster(brokers, empty)))
 
     def successors(self, cluster: Cluster) -> Iterator[tuple[str, Cluster]]:
         """Yield the possible events of the next tick, with their names: nothing, or one event."""
         yield "nothing", self.tick(cluster)
-        for name, changed in self._events(cluster):
+        for name, changed in (*self._events(cluster), *self._events_of_topics(cluster)):
             yield name, self.tick(changed)
 
     def calmed(self, cluster: Cluster) -> Cluster:
@@ -159,6 +167,10 @@ class Model:
             else:
                 yield f"agent {i} starts", _with(cluster, i, agent_ticks=0)
             yield (
+                f"agent {i} {'no longer ' if broker.lists else ''}lists",
+                _with(cluster, i, lists=not broker.lists),
+            )
+            yield (
                 f"broker {i} {'stops' if broker.running else 'starts'}",
                 _with(cluster, i, running=not broker.running),
             )
@@ -172,9 +184,22 @@ class Model:
         if cluster.hold is not None:
             yield "hold is released", cluster._replace(hold=None)
 
+    def _events_of_topics(self, cluster: Cluster) -> Iterator[tuple[str, Cluster]]:
+        for i, broker in enumerate(cluster.brokers if self.scope is Scope.VOLUME else ()):
+            for topic in range(self.brokers):
+                if topic not in broker.topics and broker.running:
+                    yield f"topic {topic} comes to {i}", _with(cluster, i, topics=broker.topics | {topic})
+            if cluster.faults < self.max_faults:
+                again = "lists again" if not broker.lists else "can no longer list"
+                faulty = cluster._replace(faults=cluster.faults + 1)
+                yield f"agent {i} {again}", _with(faulty, i, lists=not broker.lists)
+
     def _may_become(self, cluster: Cluster, i: int, level: int) -> bool:
         """Whether it may fill that far: a silent volume fills no faster than its owner last reported."""
-        broker, reports = cluster.brokers[i], cluster.topic[i].reports
+        broker = cluster.brokers[i]
+        # An agent that is cut off does not know that the broker was decommissioned.
+        known = (cluster.topic[i], *(other.known[i] for other in cluster.brokers))
+        reports = next((entry.reports for entry in known if entry.reports), ())
         silent = broker.agent_ticks < 0 or broker.cut_off
         if self.fallback is not FallbackAction.BOUNDED or not silent or level < broker.level or not reports:
             return True
@@ -206,7 +231,7 @@ class Model:
         topic = list(cluster.topic)
         if connected:
             age = -SKEW_TICKS if broker.fast_clock else 0
-            topic[i] = Known((Report(age, broker.level, broker.latched),))
+            topic[i] = Known((_report(broker, age),))
         return cluster._replace(brokers=tuple(brokers), topic=tuple(topic))
 
     def _read(self, broker: Broker, cluster: Cluster, active: frozenset[int]) -> Broker:
@@ -228,12 +253,14 @@ class Model:
         elif not broker.has_read and broker.agent_ticks < PATIENCE_TICKS and broker.level != FULL:
             return broker  # it waits for its first look at the cluster
         decision = self.decision(broker, i)
-        return broker._replace(decided=decision.state, lease_ticks=LEASE_TICKS)
+        topics = self.brokers if self.scope is Scope.VOLUME else 0
+        decided_of = tuple(_of_topic(decision, topic) for topic in range(topics))
+        return broker._replace(decided=decision.state, decided_of=decided_of, lease_ticks=LEASE_TICKS)
 
     def decision(self, broker: Broker, i: int, *, own: bool = True) -> Decision:
         """Return what the core decides for the agent of broker ``i`` as it is."""
         joining = frozenset(j for j, ticks in broker.joined if ticks < JOIN_TICKS)
-        look = (broker.level, broker.latched) if own else None
+        look = _report(broker, 0) if own else None
         causes = () if broker.has_read else (UndeterminedCause.NOT_READ,)
         return self._decision(
             broker.known, broker.active, joining, i, look, broker.hold, causes, broker.fast_clock
@@ -245,7 +272,7 @@ class Model:
         active: frozenset[int] | None,
         joining: frozenset[int],
         i: int,
-        look: tuple[int, bool] | None,
+        look: Report | None,
         hold: tuple[str, int] | None,
         causes: tuple[UndeterminedCause, ...],
         fast_clock: bool,
@@ -256,7 +283,7 @@ class Model:
         )
         if hold is not None:
             view.fold(HoldEvent(Hold(HoldAction(hold[0]), Note(now + hold[1] * TICK, "", ""))), now)
-        own = None if look is None else _record(Report(0, *look))
+        own = None if look is None else _record(look)
         return self.decide(view, Situation(active, joining, i, own, causes), self.settings, now)
 
     def _latched(self, level: int, was_latched: bool) -> bool:
@@ -267,6 +294,23 @@ class Model:
 _DEAD_AGENT = {
     "agent_ticks": -1, "latched": False, "has_read": False, "active": None, "joined": (), "hold": None,
 }  # fmt: skip
+
+
+def _report(broker: Broker, age: int) -> Report:
+    """Return its report; it names the topics from the soft limit on, if it can list them."""
+    report = Report(age, broker.level, broker.latched)
+    return report._replace(topics=broker.topics) if over_soft(report) and broker.lists else report
+
+
+def over_soft(report: Report) -> bool:
+    """Return whether its volume is over its soft limit, or counts so."""
+    return report.latched or report.level != LOW
+
+
+def _of_topic(decision: Decision, topic: int) -> State:
+    if decision.scope is None:
+        return decision.state
+    return State.of_headroom(decision.scope.of(str(topic)))
 
 
 def _connected(broker: Broker, active: frozenset[int]) -> bool:
@@ -327,7 +371,8 @@ def _volume(level: int, latched: bool) -> Volume:
 
 @cache
 def _record(report: Report) -> UsageRecord:
-    volume = _volume(report.level, report.latched)
+    topics = None if report.topics is None else tuple(map(str, sorted(report.topics)))
+    volume = _volume(report.level, report.latched)._replace(topics=topics)
     return UsageRecord(NOW - report.age * TICK, (volume,), LIMITS.hard, LIMITS.soft)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kquota.core.decision import FallbackAction, State
+from kquota.core.decision import FallbackAction, Scope, State
 from tests.model.cluster_model import (
     FULL,
     HOLD_TICKS,
@@ -18,6 +18,7 @@ from tests.model.cluster_model import (
     Cluster,
     Known,
     Model,
+    over_soft,
 )
 
 CALM_TICKS = STALE_TICKS + LEASE_TICKS + JOIN_TICKS + HOLD_TICKS
@@ -84,8 +85,44 @@ def breaches_hold_producers(
         held_open = broker.hold is not None and broker.hold[0] == "open"
         for j, other in enumerate(after.brokers):
             heard = _hears(broker, active) and _hears(other, active) and not held_open
-            if other.level == FULL and (i == j or heard) and broker.decided is not State.PAUSE:
-                return f"the volume of {j} is full and agent {i} has decided {broker.decided}"
+            if other.level == FULL and (i == j or heard):
+                problem = _not_paused(model, broker, other)
+                if problem is not None:
+                    return f"the volume of {j} is full and agent {i} has decided {problem}"
+    return None
+
+
+def _not_paused(model: Model, broker: Broker, full: Broker) -> str | None:
+    """Return what an agent has decided of producers that fill this volume, if that is not PAUSE."""
+    if broker.decided is not State.PAUSE:
+        return str(broker.decided)
+    for topic in full.topics:
+        if broker.decided_of[topic] is not State.PAUSE:
+            return f"{broker.decided_of[topic]} of topic {topic} on it"
+    return None
+
+
+def other_topics_flow(model: Model, _before: Cluster, after: Cluster, _calm: set[Cluster]) -> str | None:
+    """A topic that no volume over its soft limit holds is OPEN, if all states and lists are known."""
+    if model.scope is Scope.CLUSTER:
+        return None
+    for i, broker in enumerate(after.brokers):
+        if broker.agent_ticks < 0 or broker.hold is not None or not broker.has_read:
+            continue
+        decision = model.decision(broker, i)
+        reports = [known.reports[-1] for known in broker.known if known.reports]
+        listed = broker.lists and all(
+            report.topics is not None and 0 <= report.age <= STALE_TICKS
+            for report in reports
+            if over_soft(report)
+        )
+        if decision.undetermined or not listed or any(len(known.reports) > 1 for known in broker.known):
+            continue
+        held = broker.topics.union(*(report.topics or () for report in reports))
+        for topic in range(model.brokers):
+            state = broker.decided_of[topic]
+            if topic not in held and state is not State.OPEN:
+                return f"agent {i} has decided {state} of topic {topic}, which is elsewhere"
     return None
 
 
@@ -110,15 +147,16 @@ def equal_inputs_decide_equally(
     model: Model, _before: Cluster, after: Cluster, _calm: set[Cluster]
 ) -> str | None:
     """Agents that know the same decide the same, their own fresh look aside, and twice the same."""
-    seen: dict[object, State] = {}
+    seen: dict[object, tuple[State, object]] = {}
     for i, broker in enumerate(after.brokers):
         if broker.agent_ticks < 0:
             continue
         inputs = broker.known, broker.active, broker.joined, broker.has_read, broker.fast_clock, broker.hold
         if broker.hold is not None:
             continue  # an own breach outranks a hold
-        state = model.decision(broker, i, own=False).state
-        if seen.setdefault(inputs, state) is not state:
+        decision = model.decision(broker, i, own=False)
+        state = decision.state, None if decision.scope is None else frozenset(decision.scope.topics.items())
+        if seen.setdefault(inputs, state) != state:
             return f"agent {i} decides {state}, another with the same records {seen[inputs]}"
     return None
 
@@ -163,8 +201,10 @@ def silent_volumes_are_covered(
             reports = broker.known[j].reports
             silent = other.agent_ticks < 0 and other.running and other.level == FULL
             heard = bool(reports) and reports[-1].age > STALE_TICKS and j in (broker.active or ())
-            if silent and heard and broker.decided is not State.PAUSE:
-                return f"the volume of silent broker {j} is full and agent {i} has decided {broker.decided}"
+            if silent and heard:
+                problem = _not_paused(model, broker, other)
+                if problem is not None:
+                    return f"the volume of silent broker {j} is full and agent {i} has decided {problem}"
     return None
 
 
@@ -189,6 +229,7 @@ def every_pause_ends(model: Model, _before: Cluster, after: Cluster, calm: set[C
 
 INVARIANTS: dict[str, Invariant] = {
     "breaches hold producers": breaches_hold_producers,
+    "other topics flow": other_topics_flow,
     "lost agents leave no broker open": lost_agents_leave_nobody_open,
     "equal inputs decide equally": equal_inputs_decide_equally,
     "silence never releases": silence_never_releases,

@@ -5,19 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from kquota.core.decision import Decision, FallbackAction, State
+from kquota.core.decision import Cause, Decision, FallbackAction, Scope, State
 from kquota.core.latch import latch_volumes
 from kquota.core.policy import PolicySettings, Situation, decide
+from kquota.core.topic_scope import Topics, narrowed
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView
+from kquota.core.votes import Vote, Votes
 from tests.model.cluster_model import Model
 from tests.model.exploration import INVARIANTS, Explored, Violated, explore
 
@@ -44,6 +46,21 @@ def test_no_state_within_four_ticks_breaks_an_invariant(fallback: FallbackAction
 def test_a_silent_volume_that_fills_at_its_bound_is_full_only_in_pause() -> None:
     """Deep enough for a silence to outlast its cover; one fault begins it."""
     model = Model(fallback=FallbackAction.BOUNDED, max_faults=1)
+    found = explore(model, 10, {"silent volumes are covered": INVARIANTS["silent volumes are covered"]})
+    show(found, model)
+    assert set(found.by_state) == set(State)
+
+
+@pytest.mark.parametrize("fallback", [FallbackAction.PAUSE, FallbackAction.OPEN])
+def test_with_the_scope_of_the_volume_no_state_breaks_an_invariant(fallback: FallbackAction) -> None:
+    model = Model(fallback=fallback, scope=Scope.VOLUME, max_faults=2)
+    found = explore(model, 4)
+    show(found, model)
+    assert set(found.by_state) == set(State)
+
+
+def test_a_topic_that_comes_to_a_silent_volume_is_held_before_that_is_full() -> None:
+    model = Model(fallback=FallbackAction.BOUNDED, scope=Scope.VOLUME, max_faults=1)
     found = explore(model, 10, {"silent volumes are covered": INVARIANTS["silent volumes are covered"]})
     show(found, model)
     assert set(found.by_state) == set(State)
@@ -104,6 +121,50 @@ def ignore_the_own_look(
     return decide(view, replace(situation, own=None), settings, now)
 
 
+def narrow(view: ClusterView, decision: Decision, trust: Callable[[Vote], Topics | None]) -> Decision:
+    """Return the decision with a scope of all records, whatever their age."""
+    votes = [v for i in view.brokers for v in _votes(view, i, decision.decided_at)]
+    wide = (Cause.FALLBACK, Cause.HOLD)
+    everywhere = [reason.headroom for reason in decision.reasons if reason.cause in wide]
+    return replace(decision, scope=narrowed([(v.headroom, trust(v)) for v in votes], everywhere))
+
+
+def _votes(view: ClusterView, broker_id: int, now: datetime) -> Votes:
+    record = view.record_of(broker_id, now)
+    if not isinstance(record, UsageRecord):
+        return ()
+    return record.votes_after(max(now - record.snapshot_at, timedelta())) or record.votes
+
+
+def trust_old_lists(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Take the topics that a silent volume last had for those that it has."""
+    decision = decide(view, situation, settings, now)
+    return narrow(view, decision, lambda vote: vote.topics) if decision.covered else decision
+
+
+def hold_only_what_is_named(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Take a volume whose topics are not known for one without any."""
+    return narrow(view, decide(view, situation, settings, now), lambda vote: vote.topics or ())
+
+
+def wait_for_the_own_list(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Learn of a topic on the own disk from the usage topic alone."""
+    decision = decide(view, situation, settings, now)
+    blind = decide(view, replace(situation, own=None), settings, now)
+    return decision if decision.scope is None else replace(decision, scope=blind.scope)
+
+
+def hold_all(view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime) -> Decision:
+    """Hold every topic for one volume."""
+    return replace(decide(view, situation, settings, now), scope=None)
+
+
 def judge_by_oneself(
     view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
 ) -> Decision:
@@ -132,6 +193,18 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     (
         "silent volumes are covered",
         {"decide": forget_the_time, "fallback": FallbackAction.BOUNDED, "max_faults": 1},
+    ),
+    ("other topics flow", {"decide": hold_all, "scope": Scope.VOLUME}),
+    ("breaches hold producers", {"decide": hold_only_what_is_named, "scope": Scope.VOLUME}),
+    ("breaches hold producers", {"decide": wait_for_the_own_list, "scope": Scope.VOLUME}),
+    (
+        "silent volumes are covered",
+        {
+            "decide": trust_old_lists,
+            "fallback": FallbackAction.BOUNDED,
+            "scope": Scope.VOLUME,
+            "max_faults": 1,
+        },
     ),
     ("every pause ends", {"latch": latch_for_ever}),
 ]

@@ -7,7 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kquota.applied.fields import Count, Number, Positive, Shown, Text
+from kquota.applied.fields import Count, Number, Positive, Ratio, Shown, Text
+
+# The plug-in reports the topics of this time. A longer window has perhaps seen writes to others.
+_TOPICS_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +34,16 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientUse(Use):
-    """Clients with one set of metric tags."""
+    """Clients with one set of metric tags.
+
+    ``factor`` is the worst of the topics at stake that they wrote to lately, None where they wrote to none.
+    ``topics`` are all that they wrote to in the last minute, None where not all of them are known.
+    """
 
     user: Shown
     client_id: Shown
+    factor: Ratio | None = None
+    topics: Annotated[tuple[Text, ...], Field(max_length=16)] | None = None
 
     @property
     def name(self) -> str:
@@ -42,6 +51,17 @@ class ClientUse(Use):
         if self.user and self.client_id:
             return f"{self.user} / {self.client_id}"
         return self.user or self.client_id or "(no client id)"
+
+    def is_called(self, name: str) -> bool:
+        """Whether it goes by this name: its client id, its user, or both as they are shown."""
+        return name in (self.client_id, self.user, self.name)
+
+    @property
+    def held_by_topics(self) -> str | None:
+        """The effect of the topics at stake on it, in a word or two; None where it writes to none."""
+        if self.factor is None:
+            return None
+        return "paused" if self.factor == 0 else f"to {self.factor:.2g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +101,8 @@ def clients_body(before: ClientFigures, now: ClientFigures, window_seconds: floa
     for client in now.top:
         entry: dict[str, object] = {"User": client.user, "ClientId": client.client_id}
         entry |= _use_in_window(earlier.get((client.user, client.client_id)), client, window_seconds)
+        if client.topics is not None and window_seconds <= _TOPICS_SECONDS:
+            entry["Topics"] = list(client.topics)
         clients.append(entry)
     clients.sort(key=lambda entry: -float(str(entry["ProduceBytesPerSecond"])))
     body: dict[str, object] = {

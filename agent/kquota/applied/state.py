@@ -32,6 +32,13 @@ class Mechanism(StrEnum):
     FENCE = "fence"
 
 
+class AppliedScope(StrEnum):
+    """Whether all topics are held alike."""
+
+    CLUSTER = "cluster"
+    TOPICS = "topics"
+
+
 class UnknownCause(StrEnum):
     """Why it is not known what the broker applies."""
 
@@ -67,14 +74,20 @@ def _by_kind(entries: object) -> object:
         raise ValueError("each entry must be an object with kind and count") from None
 
 
+def _known_scope(scope: object) -> object:
+    """Take a scope of a newer version for the widest."""
+    return scope if scope == AppliedScope.TOPICS else AppliedScope.CLUSTER
+
+
 @dataclass(frozen=True, slots=True)
 class AppliedState:
     """The state of the plug-in of one broker when it wrote the file.
 
     ``mode`` is the one in force: enforce only where decision and broker agree on it. ``broker_mode`` is the
     broker's own, its property kquota.mode. ``sequence`` is the decision's, or None while the plug-in has none
-    in force; ``lost`` then has the reason. ``errors`` counts each kind since the plug-in started. ``clients``
-    is None where it does not report them.
+    in force; ``lost`` then has the reason. ``kept`` is why a decision holds on after its lease. ``errors``
+    counts each kind since the plug-in started. ``clients`` is None where it does not report them, and so is
+    ``cluster_topics``, how many topics the cluster has.
     """
 
     schema_version: Positive
@@ -96,6 +109,9 @@ class AppliedState:
     offline_log_dirs: tuple[Text, ...]
     errors: Annotated[Mapping[Text, Count], BeforeValidator(_by_kind)]
     clients: ClientFigures | None = None
+    scope: Annotated[AppliedScope, BeforeValidator(_known_scope)] = AppliedScope.CLUSTER
+    cluster_topics: Count | None = None
+    kept: Annotated[Shown | None, Field(min_length=1)] = None
 
     def age_seconds(self, now: BootMoment) -> float:
         """Return how long ago it was written, within this boot."""
@@ -109,6 +125,7 @@ class AppliedState:
             "Sequence": self.sequence,
             "Mechanism": self.mechanism.value,
             "Mode": self.mode.value,
+            "Scope": self.scope.value,
         }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from queue import Empty, SimpleQueue
 from typing import Any, Self
 
@@ -14,25 +16,28 @@ from kquota.core.decision import UndeterminedCause
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.reading import Reading
-from kquota.core.records import read_event
+from kquota.core.records import RefusedEvent
+from kquota.core.sentences import refused_sentence, topic_sentence
 from kquota.core.status import status_document
-from kquota.core.view import ClusterView
+from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView
 from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge
+from kquota.daemon.signing import admission_of
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, TopicRecord, TopicRestarted
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList, BrokerWatch
 from kquota.kafka.config import ClientProperties, ConfigurationError
-from kquota.settings import Settings
+from kquota.settings import Settings, SettingsError
 
 CLIENT_NAME = "cli"
+_MOST_REFUSED = 5
 
 
 def look_at_cluster(settings: Settings) -> ClusterLook:
     """Return a look at the cluster, or end with the problems of the configuration."""
     try:
         return ClusterLook(settings)
-    except ConfigurationError as error:
+    except (ConfigurationError, SettingsError) as error:
         fail(str(error), exit_codes.CONFIGURATION)
     except OSError as error:
         fail(str(error))
@@ -46,19 +51,29 @@ class ClusterLook:
 
         Raises:
             ConfigurationError: librdkafka refuses a property.
+            SettingsError: the authorities of signed records can't be read.
             OSError: no client can be started.
         """
+        admission = admission_of(settings)
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
         self._events: SimpleQueue[KafkaEvent] = SimpleQueue()
         self._admin = AdminConnection(properties)
-        self._reader = TopicReader(properties, settings.topics.usage.name, self._admin, self.put)
+        self._knowledge = KafkaKnowledge(settings.topics.usage.name, admission=admission)
+        self._reader = TopicReader(
+            properties,
+            settings.topics.usage.name,
+            self._admin,
+            self.put,
+            may_begin=None if admission is None else lambda: self._knowledge.active_brokers is not None,
+        )
         self._brokers = BrokerWatch(self._admin, self.put)
-        self._policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
+        staleness = timedelta(seconds=settings.staleness_seconds)
+        self._policy = PolicySettings(settings.fallback_action, staleness, settings.scope)
         self._release_margin = settings.release_margin_ratio
-        self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds))
+        self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds), admission)
+        self._signing, self._refused = settings.signing.mode, dict[bytes | str | None, RefusedEvent]()
         self.membership = Membership(timedelta(seconds=settings.join_grace_seconds))
-        self._knowledge = KafkaKnowledge(settings.topics.usage.name)
-        self._read_once = False
+        self._read_once, self._behind = False, True
 
     def __enter__(self) -> Self:
         self._reader.start()
@@ -88,7 +103,8 @@ class ClusterLook:
     def problems(self) -> Sequence[str]:
         """The obstacles that keep the look from being complete: a sentence of each subject."""
         last = {trouble.subject: trouble.sentence for trouble in self._knowledge.standing()}
-        return tuple(dict.fromkeys(last.values()))
+        refused = [refused_sentence(one) for one in self._refused.values()]
+        return tuple(dict.fromkeys((*last.values(), *refused[:_MOST_REFUSED])))
 
     def wait(self, timeout_seconds: float) -> bool:
         """Wait until the look is complete; return whether it is."""
@@ -103,21 +119,25 @@ class ClusterLook:
 
     def take(self, timeout_seconds: float) -> None:
         """Take in arrived events; wait for the first of them, at most this long."""
-        try:
-            self._take(self._events.get(timeout=timeout_seconds))
+        events: list[KafkaEvent] = []
+        with suppress(Empty):
+            events.append(self._events.get(timeout=timeout_seconds))
             while True:
-                self._take(self._events.get_nowait())
-        except Empty:
-            return
+                events.append(self._events.get_nowait())
+        for are_records, group in groupby(events, lambda event: isinstance(event, TopicRecord)):
+            if are_records:
+                self._take_records(group)
+            else:
+                for event in group:
+                    self._take(event)
 
-    def document(self) -> dict[str, Any]:
-        """Return the status document as of now."""
+    def document(self, cluster_topics: int | None = None, topic: str | None = None) -> dict[str, Any]:
+        """Return the status document as of now; ``cluster_topics`` is how many the cluster has, if known.
+
+        With ``topic`` it also has ``topic_sentence``: what producers to this topic may do.
+        """
         now = datetime.now(UTC)
-        situation = Situation(
-            active_brokers=self.membership.active,
-            joining_brokers=self.membership.joining(now, self.view.joined(now)),
-            cluster_causes=tuple(self._causes()),
-        )
+        situation = self._situation(now)
         decision = decide(self.view, situation, self._policy, now)
         document = status_document(
             self.view,
@@ -126,9 +146,22 @@ class ClusterLook:
             now,
             release_margin=self._release_margin,
             cluster_id=self._knowledge.cluster_id,
+            cluster_topics=cluster_topics,
+            signing=self._signing,
         )
         document["problems"] = list(self.problems)
+        if topic is not None:
+            if decision.scope is not None:
+                decision = decide(self.view, situation, self._policy, now, topic=topic)
+            document["topic_sentence"] = topic_sentence(topic, decision)
         return document
+
+    def _situation(self, now: datetime) -> Situation:
+        return Situation(
+            active_brokers=self.membership.active,
+            joining_brokers=self.membership.joining(now, self.view.joined(now)),
+            cluster_causes=tuple(self._causes()),
+        )
 
     def _causes(self) -> Iterator[UndeterminedCause]:
         if self._knowledge.misplaced.sentence is not None:
@@ -136,17 +169,29 @@ class ClusterLook:
         elif not self._read_once:
             yield UndeterminedCause.NOT_READ
 
+    def _take_records(self, events: Iterable[KafkaEvent]) -> None:
+        arrivals = [arrival for event in events if (arrival := self._knowledge.take(event)) is not None]
+        records, now = [arrival.raw() for arrival in arrivals], datetime.now(UTC)
+        events_read = self._reading.read(records, now, backlog=self._behind)
+        for record, event in zip(records, events_read, strict=True):
+            if event is None:
+                continue
+            self._reading.fold(event, now)
+            if not isinstance(event, RefusedEvent):
+                self._refused.pop(record.key, None)
+            elif len(self._refused) < MAX_UNLISTED_BROKERS:
+                self._refused[record.key] = event
+
     def _take(self, event: KafkaEvent) -> None:
         self._knowledge.take(event)
         now = datetime.now(UTC)
         match event:
-            case TopicRecord():
-                self._reading.fold(read_event(event.key, event.value, event.timestamp_ms), now)
             case TopicRestarted():
                 self._reading.begin_again(same_topic=event.same_topic)
+                self._behind = True
             case CaughtUp():
                 self._reading.reached_end(now)
-                self._read_once = True
+                self._read_once, self._behind = True, False
             case BrokerList():
                 self.membership.update(event.ids, now, self.view.joined(now))
                 self._reading.know(event.cluster_id, self.membership.active)

@@ -11,7 +11,7 @@ import typer
 
 from kquota.cli import exit_codes
 from kquota.cli.output import fail, print_json
-from kquota.core.decision import FallbackAction, decision_document
+from kquota.core.decision import FallbackAction, Scope, decision_document
 from kquota.core.policy import PolicySettings, Situation
 from kquota.core.policy import decide as decide_by_policy
 from kquota.core.records import MAX_BROKER_ID, InvalidReplay, read_events
@@ -36,6 +36,9 @@ def decide(
     fallback: Annotated[
         FallbackAction, typer.Option(help="The action while a broker's state is not known.")
     ] = FallbackAction.PAUSE,
+    scope: Annotated[
+        Scope, typer.Option(help="The producers that are held: all, or those to topics on a volume.")
+    ] = Scope.CLUSTER,
     staleness: Annotated[float, typer.Option(help="Seconds after which a record is stale.", min=0)] = 60,
     future_tolerance: Annotated[
         float, typer.Option(help="Seconds a record may be ahead of --now.", min=0)
@@ -61,7 +64,7 @@ def decide(
         fail(f"{records}: {error}", exit_codes.USAGE)
     except (OSError, UnicodeDecodeError) as error:
         fail(f"{records}: can't be read: {error}", exit_codes.USAGE)
-    settings = PolicySettings(fallback_action=fallback, staleness=_duration(staleness, "--staleness"))
+    settings = PolicySettings(fallback, _duration(staleness, "--staleness"), scope)
     decision = decide_by_policy(view, situation, settings, moment)
     print_json(decision_document(decision, broker_id=self_id))
 

@@ -6,26 +6,40 @@ from typing import Annotated
 
 import typer
 
+from kquota.applied.state import AppliedScope, AppliedState, AppliedUnknown, read_applied_state
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
-from kquota.cli.local_state import broken_glass, disagreement, local_document
+from kquota.cli.local_state import broken_glass, cluster_topics, disagreement, local_document
+from kquota.core.decision import Mode, State
 from kquota.display.status_view import observes
+from kquota.host.boot_clock import BootClock
 
 
 def explain(
     config: ConfigOption = DEFAULT_CONFIG,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,
+    client: Annotated[
+        str | None, typer.Option(help="Also explain how this host's broker holds this client id or user.")
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option(help="Also explain how producers to this topic are held.")
+    ] = None,
 ) -> None:
     """Explain in two sentences why producers are slowed right now, and what would end it."""
     settings = settings_of(config)
     broker_id = broker_id_of(settings)
     with look_at_cluster(settings) as look:
         complete = look.wait(timeout)
-        document = look.document()
-    local = local_document(settings, broker_id)
+        local = local_document(settings, broker_id)
+        document = look.document(cluster_topics(local), topic)
     typer.echo(f"{document['sentence']}.")
     typer.echo(document["what_ends_it"])
+    if topic is not None:
+        typer.echo(f"{document['topic_sentence']}.")
+    if client is not None:
+        applied = read_applied_state(settings.applied_file, BootClock().now(), broker_id=broker_id)
+        typer.echo(client_sentence(client, applied, broker_id))
     glass = broken_glass(document, local)
     if glass is not None:
         typer.echo(glass)
@@ -38,3 +52,24 @@ def explain(
         typer.echo(problem)
     if not complete:
         raise typer.Exit(exit_codes.FAILED)
+
+
+def client_sentence(name: str, applied: AppliedState | AppliedUnknown, broker_id: int) -> str:
+    """Return one sentence about how a broker holds the clients of this name, by its plug-in's report."""
+    if not isinstance(applied, AppliedState) or applied.clients is None:
+        why = "its plug-in reports no clients" if isinstance(applied, AppliedState) else applied.reason
+        return f"Client {name}: not known at broker {broker_id}, because {why}."
+    found = [one for one in applied.clients.top if one.is_called(name)]
+    if not found:
+        return f"Client {name}: not among those that the plug-in of broker {broker_id} lists."
+    one = min(found, key=lambda client: 1 if client.factor is None else client.factor)
+    who = f"Client {one.name} at broker {broker_id}"
+    if applied.mode is Mode.OBSERVE or applied.state is State.OPEN:
+        return f"{who}: not held."
+    if applied.scope is AppliedScope.CLUSTER:
+        return f"{who}: held as every producer, {applied.state}."
+    if one.factor is None:
+        return f"{who}: not held, it has written to no topic at stake in the last ten seconds."
+    if one.factor == 0:
+        return f"{who}: requests to a paused topic are refused, all others flow."
+    return f"{who}: slowed to {one.factor:.2g}, the worst factor of its topics at stake; others flow."

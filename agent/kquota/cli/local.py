@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from kquota.cli.configuration import (
 )
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
+from kquota.daemon.signing import admission_of, signing_warnings
 from kquota.daemon.web_access import look_at_web_config
 from kquota.display.figures import size_text
 from kquota.kafka.client import look_at_properties
@@ -35,9 +37,10 @@ from kquota.write.agent_state import FILE_NAME, AgentStateFile
 
 config_app = typer.Typer(help="Check or show the agent's configuration.", no_args_is_help=True)
 _LOOK_SECONDS = 6.0
+_TOPICS_SECONDS = 2.0
 _SHOWN = (
     *("volume_id", "mount_point", "fs_type", "log_dirs", "limits_path", "role", "status", "reason"),
-    *("capacity_bytes", "consumed_bytes"),
+    *("topics", "capacity_bytes", "consumed_bytes"),
 )
 
 
@@ -67,7 +70,7 @@ def volumes(
         bool, typer.Option("--accept", help="Take the volumes the log dirs are on now as the right ones.")
     ] = False,
 ) -> None:
-    """Show what this broker's log dirs resolve to: mount, volume, sizes, limits.
+    """Show what this broker's log dirs resolve to: mount, volume, topics, sizes, limits.
 
     Exits with 1 if a volume has failed, or a path of limits.volumes is for none. After --accept reload the
     agent: systemctl reload kquota-agent.
@@ -75,7 +78,7 @@ def volumes(
     settings = settings_of(config)
     properties = broker_of(settings)
     state_file = AgentStateFile(settings.state_dir / FILE_NAME)
-    seen = _look(settings, properties, state_file, accept=accept)
+    seen = _look(settings, properties, state_file, accept=accept, topics_seconds=_TOPICS_SECONDS)
     if as_json:
         print_json([_volume_document(volume, settings) for volume in seen.volumes])
     else:
@@ -86,7 +89,8 @@ def volumes(
 
 @config_app.command("check")
 def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
-    """Check agent.yml, its librdkafka properties, server.properties and limits.volumes; report all problems.
+    """Check agent.yml, the files and librdkafka properties that it names, and server.properties; report all
+    problems.
 
     Exits with 78 if the agent could not start with them.
     """
@@ -96,6 +100,8 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
     warnings = list(settings.warnings())
     try:
         look_at_properties(ClientProperties(settings.librdkafka(), broker_id))
+        admission_of(settings)
+        warnings += signing_warnings(settings, broker_id, datetime.now(UTC))
         if settings.metrics.web_config_file is not None:
             look_at_web_config(settings.metrics.web_config_file)
         if settings.limits.volumes:
@@ -123,9 +129,17 @@ def config_show(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = Fal
 
 
 def _look(
-    settings: Settings, properties: BrokerProperties, state_file: AgentStateFile, *, accept: bool = False
+    settings: Settings,
+    properties: BrokerProperties,
+    state_file: AgentStateFile,
+    *,
+    accept: bool = False,
+    topics_seconds: float = 0.0,
 ) -> Observation:
-    """Look at the volumes once, with the agent's memory; accepted volumes become its memory."""
+    """Look at the volumes once, with the agent's memory; accepted volumes become its memory.
+
+    ``topics_seconds`` is how long to wait for the topics on them at most.
+    """
     state, problem = state_file.load()
     if accept and problem is not None:
         fail(problem)
@@ -139,10 +153,12 @@ def _look(
         remembered=remembered,
         bound={} if accept else bound_from_json(state.bound_limits),
         hang_seconds=settings.hang_seconds,
+        scope=settings.scope,
     ) as watch:
         watch.wait_for_samples(settings.hang_seconds + _LOOK_SECONDS)
         if accept:
             watch.accept()
+        watch.wait_for_topics(topics_seconds)
         seen = watch.observe()
     if accept:
         accepted = replace(
@@ -171,7 +187,7 @@ def _print_volumes(seen: Observation, settings: Settings) -> None:
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
     for title, right in (
-        ("VOLUME", False), ("MOUNT POINT", False), ("TYPE", False), ("SIZE", True),
+        ("VOLUME", False), ("MOUNT POINT", False), ("TYPE", False), ("TOPICS", True), ("SIZE", True),
         ("USED", True), ("SOFT", True), ("HARD", True), ("STATUS", False),
     ):  # fmt: skip
         table.add_column(title, justify="right" if right else "left", overflow="fold")
@@ -181,8 +197,9 @@ def _print_volumes(seen: Observation, settings: Settings) -> None:
             "-" if document[key] is None else size_text(document[key])
             for key in ("capacity_bytes", "consumed_bytes", "soft_bytes", "hard_bytes")
         ]
+        topics = "-" if volume.topics is None else str(len(volume.topics))
         status = volume.status if volume.role == "data" else f"{volume.status}, {volume.role}"
-        table.add_row(volume.name, volume.mount_point, volume.fs_type, *sizes, status)
+        table.add_row(volume.name, volume.mount_point, volume.fs_type, topics, *sizes, status)
     console.print(table)
     for volume in seen.volumes:
         console.print(f"{volume.name}: {', '.join(volume.log_dirs)}")

@@ -41,6 +41,9 @@ def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
             "mechanism": known.mechanism.value,
             "sequence": known.sequence,
             "lost": known.lost,
+            "kept": known.kept,
+            "scope": known.scope.value,
+            "cluster_topics": known.cluster_topics,
             "age_seconds": known.age_seconds(now),
             "offline_log_dirs": list(known.offline_log_dirs),
             "plugin_version": known.plugin_version,
@@ -49,6 +52,12 @@ def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
         "applied_problem": None if isinstance(applied, AppliedState) else applied.reason,
         "clients": None if known is None or known.clients is None else _clients(known.clients),
     }
+
+
+def cluster_topics(local: Mapping[str, Any]) -> int | None:
+    """Return how many topics the cluster has: the plug-in knows it, and the agent's principal may see few."""
+    applied = local["applied"]
+    return None if applied is None else applied["cluster_topics"]
 
 
 def read_decision(path: Path) -> tuple[dict[str, Any] | None, str | None]:
@@ -89,6 +98,8 @@ def local_notes(local: Mapping[str, Any]) -> list[str]:
         notes.append(f"{broker}: enforcement unverified: {local['applied_problem']}")
     else:
         held = "" if applied["lost"] is None else f"; {applied['lost']}"
+        if applied["kept"] is not None:
+            held = f"; the last decision holds, because {applied['kept']}"
         notes.append(
             f"{broker}: applies {applied['state']} ({applied['mode']}, by {applied['mechanism']}){held}"
         )

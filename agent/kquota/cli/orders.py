@@ -28,14 +28,16 @@ from kquota.core.records import (
     broker_key,
     order_key,
 )
+from kquota.core.signing import SigningMode
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord
 from kquota.core.view import NoRecord
+from kquota.daemon.signing import OrderNotSigned, OrderSeal
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
 from kquota.publish.documents import to_json
 from kquota.publish.operator import publish_operator_record
-from kquota.settings import Settings
+from kquota.settings import Settings, SettingsError
 
 hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time.", no_args_is_help=True)
 
@@ -196,14 +198,18 @@ def _publish(
         ("reason", reason.encode()),
         ("at", format_utc(datetime.now(UTC)).encode()),
     ]
+    topic, value = settings.topics.usage.name, None if document is None else to_json(document)
     try:
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
-        value = None if document is None else to_json(document)
-        result = publish_operator_record(properties, settings.topics.usage.name, key.encode(), value, headers)
-    except ConfigurationError as error:
+        seal = OrderSeal(settings, key.encode(), value)
+        sign = None if settings.signing.mode is SigningMode.OFF else seal.headers
+        result = publish_operator_record(properties, topic, key.encode(), value, headers, sign=sign)
+    except (ConfigurationError, SettingsError) as error:
         fail(str(error), exit_codes.CONFIGURATION)
-    except OSError as error:
+    except (OSError, OrderNotSigned) as error:
         fail(f"nothing was ordered: {error}")
+    if seal.warning is not None:
+        typer.echo(f"warning: {seal.warning}", err=True)
     if isinstance(result, KafkaFailure):
         fail(f"nothing was ordered: {result.sentence}")
 

@@ -18,7 +18,13 @@ from kquota.cli.configuration import (
     broker_of,
     settings_of,
 )
-from kquota.cli.local_state import broken_glass, disagreement, local_document, local_notes
+from kquota.cli.local_state import (
+    broken_glass,
+    cluster_topics,
+    disagreement,
+    local_document,
+    local_notes,
+)
 from kquota.cli.output import print_json
 from kquota.cli.topic_look import TopicLook
 from kquota.cli.watch import watch as run_watch
@@ -65,8 +71,8 @@ def status(
 
 def document_of(look: ClusterLook, settings: Settings, broker_id: int) -> dict[str, Any]:
     """Return the output of ``--json``: the result of the look, and the contents of the files on this host."""
-    document = look.document()
     local = local_document(settings, broker_id)
+    document = look.document(cluster_topics(local))
     document["local"] = local
     document["disagreement"] = disagreement(document, local)
     document["broken_glass"] = broken_glass(document, local)

@@ -58,6 +58,8 @@ def _show(figures: ClientFigures, count: int) -> None:
             told = ", ".join(
                 f"{what} {text}" for what, text in zip(_WHAT, _figures(client), strict=True) if text != "-"
             )
+            if client.held_by_topics is not None:
+                told += f", its topics at stake {client.held_by_topics}"
             console.print(f"  {told}", markup=False)
     else:
         _show_table(console, figures.top[:count])
@@ -76,12 +78,16 @@ def _show(figures: ClientFigures, count: int) -> None:
 def _show_table(console: Console, clients: Sequence[ClientUse]) -> None:
     """Figures are shown whole; names are cut to fit."""
     rows = [_figures(client) for client in clients]
-    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    headings: tuple[str, ...] = _HEADINGS
+    if any(client.factor is not None for client in clients):
+        headings = (*_HEADINGS, "TOPICS")
+        rows = [(*row, client.held_by_topics or "-") for client, row in zip(clients, rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     table = Table(box=None, pad_edge=False)
     room = console.width - sum(widths) - _GAP_COLUMNS * len(widths)
     name_width = min(room, max([len("CLIENT"), *(len(client.name) for client in clients)]))
     table.add_column("CLIENT", no_wrap=True, width=name_width)
-    for heading, width in zip(_HEADINGS, widths, strict=True):
+    for heading, width in zip(headings, widths, strict=True):
         table.add_column(heading, justify="right", no_wrap=True, width=width)
     for client, row in zip(clients, rows, strict=True):
         table.add_row(Text(client.name), *row)

@@ -1,6 +1,7 @@
 """The range of available bytes within which a volume's state and latch stay as they are.
 
-The probe process watches this figure alone, and wakes the agent when it leaves the range.
+The probe process watches this figure alone, and wakes the agent when it leaves the range. While an agent is
+gone, the plug-in looks at it.
 """
 
 from __future__ import annotations
@@ -44,6 +45,27 @@ def band(volume: Volume, release_margin: Fraction) -> Band | None:
     if volume.capacity_bytes - volume.consumed_bytes >= below_soft:
         return max(below_soft - 1, never_low), never_high
     return max(at_hard, never_low), min(below_soft, never_high)
+
+
+def own_log_dirs(volumes: Iterable[Volume]) -> list[dict[str, object]] | None:
+    """Return the log dirs of data volumes, with the bytes available at which their state changes, as JSON.
+
+    From ``soft_available_bytes`` on a volume is OPEN, up to ``hard_available_bytes`` in PAUSE. None where a
+    volume can't be judged, whose owner has to be asked.
+    """
+    found: list[dict[str, object]] = []
+    for volume in volumes:
+        if not volume.votes:
+            continue
+        if volume.limits is None or volume.status is not VolumeStatus.OK:
+            return None
+        below_soft, at_hard, _ = _ends(volume.limits, volume.capacity_bytes, Fraction(0))
+        ends = {
+            "soft_available_bytes": max(at_hard + 1 if below_soft is None else below_soft, 0),
+            "hard_available_bytes": max(at_hard, -1),
+        }
+        found += [{"log_dir": log_dir, **ends} for log_dir in volume.log_dirs]
+    return found
 
 
 @lru_cache(256)  # asked several times a second, and changed by operators alone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from kquota.core.records import Hold, Note
 from kquota.core.timestamps import format_utc
+from kquota.core.topic_scope import NoScope, TopicScope
 
 SCHEMA_VERSION = 1
 FACTOR_DECIMALS = 6
@@ -40,6 +41,13 @@ class FallbackAction(StrEnum):
     OPEN = "open"
     # A silent broker counts with its last figures and the most that it may have filled since; else as PAUSE.
     BOUNDED = "bounded"
+
+
+class Scope(StrEnum):
+    """The producers that are held while a volume is over a limit."""
+
+    CLUSTER = "cluster"
+    VOLUME = "volume"  # those that write to a topic with a partition on it
 
 
 class Mode(StrEnum):
@@ -146,7 +154,8 @@ class Decision:
     ``fallback`` is true if the fallback action decides: some state is not known, and nothing known is
     worse than the action. With the action open and a known breach it is False, though
     ``undetermined`` names the brokers that are not known. ``covered`` are the silent brokers that need no
-    fallback, in order of their ids.
+    fallback, in order of their ids. ``scope`` has the headroom of each topic, None where all are held alike;
+    ``no_scope`` is the reason for that, where the policy's scope is the volume.
     """
 
     headroom: Fraction
@@ -157,6 +166,8 @@ class Decision:
     decided_at: datetime
     unlisted_volumes: int = 0
     covered: tuple[Covered, ...] = ()
+    scope: TopicScope | None = None
+    no_scope: NoScope | None = None
 
     @property
     def state(self) -> State:
@@ -203,8 +214,12 @@ def decision_document(
     sequence: int | None = None,
     mode: Mode | None = None,
     lease: Lease | None = None,
+    own_log_dirs: Sequence[Mapping[str, object]] | None = None,
 ) -> dict[str, object]:
-    """Return the decision file's JSON form; values that only the agent knows are null without it."""
+    """Return the decision file's JSON form; values that only the agent knows are null without it.
+
+    ``own_log_dirs`` are those of :func:`kquota.core.band.own_log_dirs`; absent where they are None.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "cluster_id": cluster_id,
@@ -218,6 +233,8 @@ def decision_document(
         "reasons": [reason.to_document() for reason in decision.reasons[:MAX_LISTED]],
         "undetermined": [entry.to_document() for entry in decision.undetermined[:MAX_LISTED]],
         **_covered_document(decision.covered),
+        **_scope_document(decision.scope),
+        **({} if own_log_dirs is None else {"own_log_dirs": list(own_log_dirs)}),
         "decided_at": format_utc(decision.decided_at),
         "valid_until": None if lease is None else format_utc(lease.valid_until),
         "boot_id": None if lease is None else lease.boot_id,
@@ -227,6 +244,16 @@ def decision_document(
 
 def _covered_document(covered: tuple[Covered, ...]) -> Mapping[str, object]:
     return {"covered": [entry.to_document() for entry in covered[:MAX_LISTED]]} if covered else {}
+
+
+def _scope_document(scope: TopicScope | None) -> Mapping[str, object]:
+    if scope is None:
+        return {}
+    return {
+        "scope": "topics",
+        "topics": {topic: written_factor(headroom) for topic, headroom in sorted(scope.topics.items())},
+        "other_topics_factor": written_factor(scope.others),
+    }
 
 
 def _hold_document(hold: Hold | None) -> Mapping[str, object] | None:

@@ -13,6 +13,7 @@ from kquota.core.limits import exact_number
 from kquota.core.records import Hold, HoldAction, Note
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import InvalidTimestamp, parse_utc
+from kquota.core.topic_scope import TopicScope
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -36,6 +37,7 @@ def read_decision_document(document: Mapping[str, object]) -> Decision:
         hold=_hold(document.get("hold")),
         decided_at=_moment(document, "decided_at"),
         covered=tuple(_covered(entry) for entry in _objects(document, "covered", optional=True)),
+        scope=_scope(document),
     )
     if decision.state is not state:
         raise MalformedDecision(f"factor {float(decision.headroom):g} is not {state}")
@@ -64,6 +66,16 @@ def _undetermined(entry: Mapping[str, object]) -> Undetermined:
 def _covered(entry: Mapping[str, object]) -> Covered:
     until = None if entry.get("until") is None else _moment(entry, "until")
     return Covered(_undetermined(entry), until)
+
+
+def _scope(document: Mapping[str, object]) -> TopicScope | None:
+    if document.get("scope") != "topics":
+        return None
+    topics = document.get("topics")
+    if not isinstance(topics, Mapping):
+        raise MalformedDecision("topics is no object, although scope is topics")
+    others = _ratio(document, "other_topics_factor") if "other_topics_factor" in document else Fraction(1)
+    return TopicScope({printable(topic): _ratio(topics, topic) for topic in topics}, others)
 
 
 def _hold(value: object) -> Hold | None:

@@ -6,6 +6,7 @@ decided in docs/architecture.md. Pure: equal inputs give equal decisions.
     factor = the smallest headroom over the voting volumes of all brokers
     1 → OPEN, between → THROTTLE, 0 → PAUSE
 
+With the scope of the volume this is the worst of all topics; see :mod:`kquota.core.topic_scope`.
 Precedence: own hard breach > hold > everything else. The worst of known headroom and fallback wins.
 """
 
@@ -23,6 +24,7 @@ from kquota.core.decision import (
     Decision,
     FallbackAction,
     Reason,
+    Scope,
     Undetermined,
     UndeterminedCause,
 )
@@ -30,7 +32,7 @@ from kquota.core.ranking import Ranking, volumes_of
 from kquota.core.records import BrokerOrder, Hold, HoldAction
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, NoRecord
-from kquota.core.votes import Votes, breaches, worse_votes
+from kquota.core.votes import Votes, breaches, holding, without_topics, worse_votes
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
@@ -41,6 +43,7 @@ class PolicySettings:
 
     fallback_action: FallbackAction = FallbackAction.PAUSE
     staleness: timedelta = timedelta(seconds=60)
+    scope: Scope = Scope.CLUSTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +67,29 @@ class Situation:
             raise ValueError("a broker's own look needs its self_id")
 
 
-def decide(view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime) -> Decision:
-    """Decide what producers may do at ``now``."""
+def decide(
+    view: ClusterView,
+    situation: Situation,
+    settings: PolicySettings,
+    now: datetime,
+    *,
+    topic: str | None = None,
+) -> Decision:
+    """Decide what producers may do at ``now``; with ``topic``, what those to this one may do."""
     ranking = Ranking()
     undetermined = [Undetermined(None, cause) for cause in _cluster_causes(situation)]
     covered = []
     for broker_id, votes, unknown in _judgements(view, situation, settings, now):
-        ranking.add(broker_id, votes)
+        ranking.add(broker_id, votes if topic is None else holding(topic, votes))
         if isinstance(unknown, Covered):
             covered.append(unknown)
         elif unknown is not None:
             undetermined.append(unknown)
     if situation.own is not None:
-        own_failed = _add_own(ranking, situation.own, situation.self_id)
-        if own_failed and all(entry.broker_id != situation.self_id for entry in undetermined):
+        own = situation.own
+        ranking.own = own.votes if topic is None else holding(topic, own.votes)
+        _add_own(ranking, situation.self_id)
+        if own.failed_volumes and all(entry.broker_id != situation.self_id for entry in undetermined):
             undetermined.append(Undetermined(situation.self_id, UndeterminedCause.FAILED))
 
     hold, fallback = view.hold_in_force(now), False
@@ -90,6 +102,8 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
         if fallback_headroom < 1:
             ranking.others += [Reason(Cause.FALLBACK, _ZERO, entry.broker_id) for entry in undetermined]
     reasons = ranking.worst(MAX_LISTED)
+    by_topic = settings.scope is Scope.VOLUME and topic is None
+    scope, no_scope = ranking.scope(situation.self_id) if by_topic else (None, None)
     return Decision(
         headroom=ranking.smallest(),
         reasons=reasons,
@@ -99,6 +113,8 @@ def decide(view: ClusterView, situation: Situation, settings: PolicySettings, no
         decided_at=now,
         unlisted_volumes=ranking.volumes() - len(volumes_of(reasons)),
         covered=tuple(covered),
+        scope=scope,
+        no_scope=no_scope,
     )
 
 
@@ -114,6 +130,8 @@ def _judgements(
 ) -> Iterator[tuple[int, Votes, Undetermined | Covered | None]]:
     """Yield the votes of each known broker's record, and why its state is not known where it must be."""
     active = situation.active_brokers or frozenset()
+    # A broker that is away gets no other topics; only a list of the active ones shows whether one is.
+    away = frozenset() if situation.active_brokers is None else view.brokers.keys() - active
     must_be_known = active - situation.joining_brokers
     quarantined = view.brokers_under(BrokerOrder.QUARANTINE, now) - {situation.self_id}
     maintained = view.brokers_under(BrokerOrder.MAINTENANCE, now)
@@ -131,6 +149,8 @@ def _judgements(
             votes, unknown = _silent(broker_id, record, settings, now)
         else:
             votes, unknown = record.votes, _unknown_in(broker_id, record)
+        if not isinstance(record, NoRecord) and record.snapshot_at < fresh_since and broker_id not in away:
+            votes = without_topics(votes)
         for other in view.others_of(broker_id, now):  # we cannot judge which of them is right
             if other.snapshot_at >= fresh_since:
                 votes = worse_votes(votes, other.votes if broker_id in active else other.votes_away)
@@ -174,21 +194,20 @@ def _unknown_in(broker_id: int, record: UsageRecord) -> Undetermined | None:
     return None
 
 
-def _add_own(ranking: Ranking, own: UsageRecord, self_id: int | None) -> bool:
-    """Add where the fresh look is worse than this broker's record; return whether a volume failed."""
+def _add_own(ranking: Ranking, self_id: int | None) -> None:
+    """Add where the fresh look is worse than this broker's record."""
     recorded = {vote.volume: vote.headroom for vote in ranking.votes_of(self_id)}
     ranking.others += [
         Reason(Cause.OWN, vote.headroom, self_id, vote.volume)
-        for vote in own.votes
+        for vote in ranking.own
         if vote.headroom < recorded.get(vote.volume, _ONE)
     ]
-    return bool(own.failed_volumes)
 
 
 def _held(hold: Hold, ranking: Ranking, self_id: int | None) -> Ranking:
     """Return an operator's hold, and the hard breach of this broker's own disks, which alone outranks it."""
     # By the record or by the fresh look: a look that is better than the record must not loosen.
-    held = Ranking([reason for reason in ranking.others if reason.headroom == 0])
+    held = Ranking([reason for reason in ranking.others if reason.headroom == 0], breaches(ranking.own))
     if self_id is not None:
         held.add(self_id, breaches(ranking.votes_of(self_id)))
     held.others.append(Reason(Cause.HOLD, _ZERO if hold.action is HoldAction.PAUSE else _ONE))

@@ -8,6 +8,7 @@ from fractions import Fraction
 from heapq import nsmallest
 
 from kquota.core.decision import Cause, Reason
+from kquota.core.topic_scope import NoScope, TopicScope, narrowed
 from kquota.core.votes import Basis, Vote, Votes
 
 _CAUSE_ORDER = {cause: rank for rank, cause in enumerate(Cause)}
@@ -15,9 +16,14 @@ _CAUSE_ORDER = {cause: rank for rank, cause in enumerate(Cause)}
 
 @dataclass(slots=True)
 class Ranking:
-    """The votes of brokers, and ``others``: reasons that are no broker's vote."""
+    """The votes of brokers, and ``others``: reasons that are no broker's vote.
+
+    ``own`` are the votes of a broker's fresh look at its own disks. Where they are worse than those of its
+    record they are among the reasons; their topics always count.
+    """
 
     others: list[Reason] = field(default_factory=list)
+    own: Votes = ()
     _votes: dict[int, Votes] = field(default_factory=dict)
 
     def add(self, broker_id: int, votes: Votes) -> None:
@@ -41,6 +47,23 @@ class Ranking:
         keys = nsmallest(count, (_key(key[3], vote) for key, votes in brokers for vote in votes[:count]))
         reasons = [_reason(headroom, basis, i, volume) for _, headroom, basis, i, volume in keys]
         return tuple(nsmallest(count, reasons + self.others, key=_reason_key))
+
+    def scope(self, self_id: int | None) -> tuple[TopicScope | None, NoScope | None]:
+        """Return the headroom of each topic; or None, and why, unless a reason without a volume decides."""
+        stakes = [(i, vote) for i, votes in self._votes.items() for vote in votes]
+        if self_id is not None:
+            stakes += [(self_id, vote) for vote in self.own]
+        everywhere = [
+            reason.headroom for reason in self.others if reason.cause in (Cause.FALLBACK, Cause.HOLD)
+        ]
+        found = narrowed(((vote.headroom, vote.topics) for _, vote in stakes), everywhere)
+        smallest = self.smallest()
+        if found is not None or smallest in everywhere or smallest == 1:
+            return found, None
+        unnamed = [
+            (i, vote.volume) for i, vote in stakes if vote.topics is None and vote.headroom == smallest
+        ]
+        return None, NoScope(min(unnamed, default=None))
 
     def volumes(self) -> int:
         """Return how many volumes hold producers back; one may have several reasons."""

@@ -2,8 +2,8 @@
 
 A topic holds many records of each broker until it is compacted. A tombstone or an order settles whatever its
 key contained before; a well-formed record that is not from the future settles the earlier records of the same
-instance of an agent. So the backlog is read from its end, and settled records are not even parsed. The view
-is the same as if all had been folded.
+instance of an agent. So the backlog is read from its end, and settled records are neither verified nor
+parsed. The view is the same as if all had been folded.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from kquota.core.records import Event, RawValue, UsageEvent, read_event
+from kquota.core.admission import Admission, Signed, claimed, event_of
+from kquota.core.records import Event, RawRecord, RawValue, Refusal, UsageEvent, read_event
 from kquota.core.view import ClusterView, FoldResult, NoRecord
 
-RawRecord = tuple[bytes | str | None, RawValue | None, int | None]  # key, value, timestamp in ms
 _INSTANCE = re.compile(rb'"InstanceId"\s*:\s*"([^"]*)"')
 
 
@@ -27,10 +27,12 @@ class Reading:
     again reverts nothing that is known: its records count at once, except those that are older.
     """
 
-    def __init__(self, future_tolerance: timedelta) -> None:
+    def __init__(self, future_tolerance: timedelta, admission: Admission | None = None) -> None:
+        """Begin with an empty view; without an admission no signature is looked at."""
         self.view = ClusterView(future_tolerance)
+        self.admission = admission
         self._next: ClusterView | None = None
-        self._older_is_no_news = False
+        self._older_is_no_news = self._forgets = False
 
     @property
     def target(self) -> ClusterView:
@@ -43,6 +45,17 @@ class Reading:
             view.know_cluster(cluster_id)
             view.listed = listed or frozenset()
 
+    def read(self, records: Sequence[RawRecord], now: datetime, *, backlog: bool) -> list[Event | None]:
+        """Return the event of each record, in their order; None for one that another has settled.
+
+        Of a backlog only what still counts is read.
+        """
+        if backlog:
+            return read_backlog(records, self.target, now, self.admission)
+        if self.admission is None:
+            return [read_event(one.key, one.value, one.appended_ms) for one in records]
+        return [self.admission.read(one, now) for one in records]
+
     def fold(self, event: Event, now: datetime) -> FoldResult:
         """Take in one record."""
         if self._older_is_no_news and isinstance(event, UsageEvent):
@@ -51,42 +64,83 @@ class Reading:
                 return FoldResult.SUPERSEDED
         return self.target.fold(event, now)
 
-    def begin_again(self, *, same_topic: bool) -> None:
-        """Take in that the topic is read from its beginning again, or another one of its name is."""
+    def begin_again(self, *, same_topic: bool, forget: bool = False) -> None:
+        """Take in that the topic is read from its beginning again, or another one of its name is.
+
+        With ``forget`` nothing that was read before counts any longer once it has been read to its end.
+        """
         self._older_is_no_news = not same_topic
         if not same_topic:
             return
+        self._forgets = self._forgets or forget
+        if self.admission is not None:
+            self.admission.counters.begin_again()
         view = self.view
         self._next = ClusterView(view.future_tolerance, cluster_id=view.cluster_id, listed=view.listed)
 
     def reached_end(self, now: datetime) -> None:
         """Take in that the topic has been read to its end."""
         self._older_is_no_news = False
+        if self.admission is not None:
+            self.admission.counters.reached_end()
         if self._next is not None:
-            self._next.take_over(self.view, now)
-            self.view, self._next = self._next, None
+            if not self._forgets:
+                self._next.take_over(self.view, now)
+            self.view, self._next, self._forgets = self._next, None, False
 
 
-def read_backlog(records: Sequence[RawRecord], view: ClusterView, now: datetime) -> list[Event | None]:
-    """Return the event of each record, in their order; None for one that a later record has settled."""
-    settled: set[bytes | str | None] = set()
-    settled_instances: dict[bytes | str | None, set[str | None]] = {}
+def read_backlog(
+    records: Sequence[RawRecord], view: ClusterView, now: datetime, admission: Admission | None = None
+) -> list[Event | None]:
+    """Return the event of each record, in their order; None for one that a later record has settled.
+
+    With an admission, a record settles those with its certificate, and unsigned ones.
+    """
+    settled = _Settled()
     events: list[Event | None] = []
-    for key, value, appended_ms in reversed(records):
-        instances = settled_instances.get(key)
-        if key in settled or (instances is not None and _is_of_one_of(instances, value)):
+    verdicts: list[Signed | Refusal | None] = []
+    claims = None if admission is None else claimed(records, admission.counters)
+    for number in range(len(records) - 1, -1, -1):
+        record = records[number]
+        certificate = None if claims is None else claims[number].certificate
+        if settled.has(record.key, certificate, record.value):
             events.append(None)
+            verdicts.append(None)
             continue
-        event = read_event(key, value, appended_ms)
-        if view.settles(event, now):
+        verdict = None if admission is None else admission.judge(record, now)
+        event = event_of(record, verdict)
+        if view.settles(event, now) and (claims is None or claims[number].is_highest):
+            settled.add(record.key, certificate, event)
+        events.append(event)
+        verdicts.append(verdict)
+    events.reverse()
+    if admission is None:
+        return events
+    verdicts.reverse()
+    return [admission.in_turn(*judged) for judged in zip(records, verdicts, events, strict=True)]
+
+
+class _Settled:
+    """The records that a later one has settled, by key, certificate, and for usage records instance."""
+
+    def __init__(self) -> None:
+        self._all: set[tuple[bytes | str | None, bytes | None]] = set()
+        self._instances: dict[tuple[bytes | str | None, bytes | None], set[str | None]] = {}
+
+    def has(self, key: bytes | str | None, certificate: bytes | None, value: RawValue | None) -> bool:
+        """Return whether a record is settled, without parsing it."""
+        place = key, certificate
+        instances = self._instances.get(place)
+        return place in self._all or (instances is not None and _is_of_one_of(instances, value))
+
+    def add(self, key: bytes | str | None, certificate: bytes | None, event: Event) -> None:
+        """Take in that a record settles those before it."""
+        for place in {(key, certificate), (key, None)}:
             if isinstance(event, UsageEvent):
                 # one that names no instance is settled by whatever comes later
-                settled_instances.setdefault(key, {None}).add(event.record.instance_id)
+                self._instances.setdefault(place, {None}).add(event.record.instance_id)
             else:
-                settled.add(key)
-        events.append(event)
-    events.reverse()
-    return events
+                self._all.add(place)
 
 
 def _is_of_one_of(instances: set[str | None], value: RawValue | None) -> bool:

@@ -16,14 +16,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json, printable
 from kquota.core.timestamps import InvalidTimestamp, format_utc, from_epoch_ms, parse_utc
-from kquota.core.usage import UsageRecord, parse_usage
+from kquota.core.usage import UsageRecord
 from kquota.core.usage_fields import MalformedRecord
+from kquota.core.usage_format import parse_usage
 
 _MAX_LINE_BYTES = 8 * 1024 * 1024
 RawValue = bytes | str | ParsedJson
+RecordHeaders = tuple[tuple[str, bytes | None], ...]
 MAX_BROKER_ID = 2**31 - 1
 HOLD_KEY = "hold"
 _BROKER_KEY = re.compile(r"0|[1-9][0-9]{0,9}")
@@ -120,7 +123,38 @@ class IgnoredEvent:
     key: str
 
 
-Event = UsageEvent | TombstoneEvent | MalformedEvent | HoldEvent | BrokerOrderEvent | IgnoredEvent
+class Refusal(StrEnum):
+    """Why a record's signature, or the lack of one, keeps it from counting."""
+
+    UNSIGNED = "unsigned"
+    WRONG_SIGNATURE = "wrong_signature"
+    UNKNOWN_AUTHORITY = "unknown_authority"
+    EXPIRED = "expired"
+    NOT_FOR_KEY = "not_for_key"
+    REPLAYED = "replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedEvent:
+    """A record that does not count; the one before it of its key goes on counting."""
+
+    key: str
+    cause: Refusal
+
+
+Event = (
+    UsageEvent | TombstoneEvent | MalformedEvent | HoldEvent | BrokerOrderEvent | IgnoredEvent | RefusedEvent
+)
+
+
+class RawRecord(NamedTuple):
+    """A record as it is in the topic; ``appended_ms`` is its own timestamp (epoch), None if not known."""
+
+    key: bytes | str | None
+    value: RawValue | None
+    appended_ms: int | None = None
+    partition: int = 0
+    headers: RecordHeaders = ()
 
 
 def broker_key(broker_id: int) -> str:
@@ -133,10 +167,16 @@ def order_key(order: BrokerOrder, broker_id: int) -> str:
     return f"{order.value}/{broker_id}"
 
 
-def read_event(key: bytes | str | None, value: RawValue | None, appended_ms: int | None = None) -> Event:
+def read_event(
+    key: bytes | str | None,
+    value: RawValue | None,
+    appended_ms: int | None = None,
+    signer: str | None = None,
+) -> Event:
     """Return the meaning of a record of the topic. Never raises, whatever the bytes are.
 
-    ``appended_ms`` is the record's own timestamp (epoch), None where that is not known.
+    ``appended_ms`` is the record's own timestamp (epoch), None where that is not known; ``signer`` is who is
+    known to have written it.
     """
     text = _key_text(key)
     if text is None:
@@ -144,7 +184,7 @@ def read_event(key: bytes | str | None, value: RawValue | None, appended_ms: int
     broker_id = _broker_id(text)
     try:
         if broker_id is not None:
-            return _usage_event(broker_id, value, appended_ms)
+            return _usage_event(broker_id, value, appended_ms, signer)
         if text == HOLD_KEY:
             return HoldEvent(None if value is None else _hold(_document(value)))
         match = _BROKER_ORDER_KEY.fullmatch(text)
@@ -169,10 +209,13 @@ def _broker_id(text: str) -> int | None:
     return int(text) if _BROKER_KEY.fullmatch(text) and int(text) <= MAX_BROKER_ID else None
 
 
-def _usage_event(broker_id: int, value: RawValue | None, appended_ms: int | None) -> Event:
+def _usage_event(
+    broker_id: int, value: RawValue | None, appended_ms: int | None, signer: str | None
+) -> Event:
     if value is None:
         return TombstoneEvent(broker_id)
-    return UsageEvent(broker_id, replace(parse_usage(value), appended_at=from_epoch_ms(appended_ms)))
+    appended_at = from_epoch_ms(appended_ms)
+    return UsageEvent(broker_id, replace(parse_usage(value), appended_at=appended_at, signer=signer))
 
 
 def _hold(document: dict[str, object]) -> Hold:

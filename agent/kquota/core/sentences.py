@@ -18,11 +18,13 @@ from kquota.core.decision import (
     State,
     Undetermined,
     UndeterminedCause,
+    written_factor,
 )
 from kquota.core.limits import Bounds
 from kquota.core.ranking import volumes_of
-from kquota.core.records import Hold
+from kquota.core.records import Hold, Refusal, RefusedEvent
 from kquota.core.timestamps import format_utc
+from kquota.core.topic_scope import NoScope
 
 _MOST_NAMED = 5
 _CLOCK_IS_RIGHT = "the clock of broker {}'s host is right again: repair its time synchronization"
@@ -44,6 +46,14 @@ _BROKER_CAUSES = {
     UndeterminedCause.FAILED: "a volume of it has failed",
     UndeterminedCause.INVALID_LIMIT: "its limits are invalid",
 }
+_REFUSALS = {
+    Refusal.UNSIGNED: "it is not signed",
+    Refusal.WRONG_SIGNATURE: "its signature is wrong",
+    Refusal.UNKNOWN_AUTHORITY: "its signer's certificate is of an unknown authority",
+    Refusal.EXPIRED: "its signer's certificate was not valid when it was written",
+    Refusal.NOT_FOR_KEY: "its signer may not write this key",
+    Refusal.REPLAYED: "it is a copy of an older record",
+}
 _CLUSTER_CAUSES = {
     UndeterminedCause.TOPIC_REFUSED: "the usage topic is refused",
     UndeterminedCause.NOT_READ: "the usage topic has not been read to its end yet",
@@ -51,15 +61,56 @@ _CLUSTER_CAUSES = {
 }
 
 
-def decision_sentence(decision: Decision) -> str:
-    """Return one sentence: the state, and what causes it."""
-    return f"{_head(decision)}: {_because(decision)}"
+def refused_sentence(refused: RefusedEvent) -> str:
+    """Return which record does not count, and why."""
+    return f"the record of key {refused.key} is refused: {_REFUSALS[refused.cause]}"
 
 
-def _head(decision: Decision) -> str:
-    if decision.state is State.THROTTLE:
-        return f"THROTTLE to {decision.factor:.6f}".rstrip("0")
-    return decision.state.value
+def decision_sentence(decision: Decision, cluster_topics: int | None = None) -> str:
+    """Return one sentence: the state, and what causes it.
+
+    Args:
+        decision: the decision to put into words.
+        cluster_topics: how many topics the cluster has; None where that is not known.
+    """
+    return f"{_head(decision, cluster_topics)}: {_because(decision)}"
+
+
+def topic_sentence(topic: str, decision: Decision) -> str:
+    """Return one sentence about a topic, from the decision about it: the cluster's where that is for all."""
+    if decision.reasons or decision.fallback:
+        return f"Topic {topic}: {decision_sentence(decision)}"
+    return f"Topic {topic}: OPEN: no volume that is over its soft limit holds a partition of it"
+
+
+def _head(decision: Decision, cluster_topics: int | None) -> str:
+    throttled = _throttled_to(decision.headroom)
+    if decision.scope is None:
+        return throttled if decision.state is State.THROTTLE else decision.state.value
+    scope = decision.scope
+    slowed = len(scope.topics) - scope.paused
+    # The broker may not have passed on yet that a topic is there.
+    known = None if cluster_topics is None or cluster_topics < len(scope.topics) else cluster_topics
+    if decision.state is State.PAUSE:
+        head = f"PAUSE for {topics_in_words(scope.paused, known)}" + (
+            f", THROTTLE for {slowed:,} more" if slowed else ""
+        )
+    else:
+        several = len(set(scope.topics.values())) > 1
+        head = f"{throttled}{' at worst' if several else ''} for {topics_in_words(slowed, known)}"
+    return head + (f", {_throttled_to(scope.others)} for all others" if scope.others < 1 else "")
+
+
+def _throttled_to(headroom: Fraction) -> str:
+    return f"THROTTLE to {written_factor(headroom):.6f}".rstrip("0")
+
+
+def topics_in_words(count: int, of_all: int | None = None) -> str:
+    """Return how many topics, as ``no topic``, ``1 topic`` or, of a known number, ``37 of 4,212 topics``."""
+    if not count:
+        return "no topic"
+    share = "" if of_all is None else f" of {of_all:,}"
+    return f"{count:,}{share} topic{'s' if (of_all or count) > 1 else ''}"
 
 
 def _because(decision: Decision) -> str:
@@ -80,7 +131,16 @@ def _because(decision: Decision) -> str:
         text += f", and {others} more volume{'s' if others > 1 else ''} over a limit"
     if decision.hold and first.cause is not Cause.HOLD:
         text += f", although {hold_sentence(decision.hold)}"
-    return text + _besides(decision)
+    return text + _unscoped(decision.no_scope) + _besides(decision)
+
+
+def _unscoped(no_scope: NoScope | None) -> str:
+    if no_scope is None:
+        return ""
+    if no_scope.volume is None:
+        return "; every topic is held: more are at stake than can be named"
+    broker_id, volume = no_scope.volume
+    return f"; every topic is held: those on volume {volume} of broker {broker_id} are not known"
 
 
 def _besides(decision: Decision) -> str:

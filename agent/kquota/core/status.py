@@ -9,6 +9,7 @@ from kquota.core.decision import Covered, Decision, Mode, decision_document, not
 from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
 from kquota.core.sentences import decision_sentence, what_ends_it
+from kquota.core.signing import SigningMode
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, NoRecord
@@ -24,10 +25,13 @@ def status_document(
     *,
     release_margin: Fraction,
     cluster_id: str | None = None,
+    cluster_topics: int | None = None,
+    signing: SigningMode = SigningMode.OFF,
 ) -> dict[str, object]:
     """Return brokers, volumes, limits in bytes, headroom, states and ages; ages in seconds.
 
-    ``release_margin`` is the headroom (0..1) above which agents release a latch.
+    ``release_margin`` is the headroom (0..1) above which agents release a latch, ``cluster_topics`` the
+    number of the cluster's topics where it is known.
 
     It is published: ``schemas/status.schema.json``.
     """
@@ -41,13 +45,21 @@ def status_document(
         _broker(view, broker_id, situation, undetermined.get(broker_id), covered.get(broker_id), now)
         for broker_id in ids
     ]
+    if signing is SigningMode.OFF:
+        for broker in brokers:
+            broker["signed"] = None
     return {
         "schema_version": SCHEMA_VERSION,
         "at": format_utc(now),
         "cluster_id": cluster_id,
-        "sentence": decision_sentence(decision),
+        "sentence": decision_sentence(decision, cluster_topics),
         "what_ends_it": what_ends_it(decision, brokers, release_margin),
         **{key: verdict[key] for key in ("state", "factor", "fallback", "hold", "reasons", "undetermined")},
+        "scope": verdict.get("scope", "cluster"),
+        "topics": verdict.get("topics"),
+        "other_topics_factor": verdict.get("other_topics_factor"),
+        "cluster_topics": cluster_topics,
+        "signing": signing.value,
         "brokers": brokers,
     }
 
@@ -75,6 +87,7 @@ def _broker(
         "age_seconds": None if known is None else round((now - known.snapshot_at).total_seconds(), 3),
         "applied": None if known is None or known.applied is None else dict(known.applied),
         "mode": None if known is None else _mode(known),
+        "signed": None if known is None else known.signer is not None,
         "volumes": [] if known is None else [_volume(volume) for volume in known.volumes],
     }
 
@@ -104,6 +117,7 @@ def _volume(volume: Volume) -> dict[str, object]:
         "seconds_to_soft": None if seconds_to_soft is None else round(seconds_to_soft, 1),
         "seconds_to_hard": None if seconds_to_hard is None else round(seconds_to_hard, 1),
         "headroom": None if headroom is None else written_factor(headroom),
+        "topics": None if volume.topics is None else list(volume.topics),
         "limits_problem": volume.limits_problem,
     }
 

@@ -20,6 +20,7 @@ from kquota.core.records import (
     IgnoredEvent,
     MalformedEvent,
     Note,
+    RefusedEvent,
     TombstoneEvent,
     UsageEvent,
 )
@@ -46,6 +47,7 @@ class FoldResult(StrEnum):
     MALFORMED = "malformed"
     IGNORED = "ignored"
     EXCESS = "excess"  # about a broker beyond the number that is kept
+    REFUSED = "refused"  # for its signature, or for the lack of one
     SUPERSEDED = "superseded"  # of a backlog, and settled by a later one: not even parsed
 
 
@@ -200,8 +202,8 @@ class ClusterView:
                 if not self._takes_order(order, broker_id, now):
                     return FoldResult.EXCESS
                 self.orders[order, broker_id] = note
-            case IgnoredEvent():
-                return FoldResult.IGNORED
+            case IgnoredEvent() | RefusedEvent():
+                return FoldResult.IGNORED if isinstance(event, IgnoredEvent) else FoldResult.REFUSED
         return FoldResult.OPERATOR
 
     def settles(self, event: Event, now: datetime) -> bool:

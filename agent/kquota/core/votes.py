@@ -11,6 +11,8 @@ from enum import IntEnum
 from fractions import Fraction
 from typing import NamedTuple
 
+from kquota.core.topic_scope import Topics, all_of
+
 
 class Basis(IntEnum):
     """The basis of a vote; of equal headrooms the lower one comes first."""
@@ -25,23 +27,25 @@ class Vote(NamedTuple):
 
     ``approximate`` is the headroom as a float: rounding keeps the order, so most comparisons need no
     exact arithmetic, and where two floats are equal the exact ``headroom`` (from 0, below 1) decides.
+    ``topics`` are those with a partition on the volume, None where they are not known.
     """
 
     approximate: float
     headroom: Fraction
     basis: Basis
     volume: str
+    topics: Topics | None = None
 
     @staticmethod
-    def at_hard(volume: str, *, by_latch: bool) -> Vote:
+    def at_hard(volume: str, topics: Topics | None = None, *, by_latch: bool) -> Vote:
         """Build the vote of a volume at headroom 0."""
-        return Vote(0.0, Fraction(0), Basis.LATCH if by_latch else Basis.FIGURES, volume)
+        return Vote(0.0, Fraction(0), Basis.LATCH if by_latch else Basis.FIGURES, volume, topics)
 
     @staticmethod
-    def over_soft(left: int, of: int, volume: str) -> Vote:
+    def over_soft(left: int, of: int, volume: str, topics: Topics | None = None) -> Vote:
         """Build the vote of a volume with ``left / of`` of headroom, more than 0 and less than 1."""
         # Python divides whole numbers exactly and rounds once, so the order is kept
-        return Vote(left / of, Fraction(left, of), Basis.FIGURES, volume)
+        return Vote(left / of, Fraction(left, of), Basis.FIGURES, volume, topics)
 
 
 Votes = tuple[Vote, ...]  # of one broker, the worst first
@@ -53,13 +57,24 @@ def sorted_votes(votes: Iterable[Vote | None]) -> Votes:
 
 
 def worse_votes(some: Votes, others: Votes) -> Votes:
-    """Return the votes of both; of a volume that both name, the worse one."""
+    """Return the votes of both; of a volume that both name, the worse one, with the topics of both."""
     votes: dict[str, Vote] = {}
-    for vote in sorted(some + others):
-        votes.setdefault(vote.volume, vote)
+    for vote in sorted(some + others, key=lambda vote: vote[:-1]):
+        worse = votes.setdefault(vote.volume, vote)
+        votes[vote.volume] = worse._replace(topics=all_of(worse.topics, vote.topics))
     return tuple(votes.values())
 
 
 def breaches(votes: Votes) -> Votes:
     """Return the votes at headroom 0."""
     return tuple(vote for vote in votes if vote.headroom == 0)
+
+
+def without_topics(votes: Votes) -> Votes:
+    """Return the votes of a record that is too old to name topics: others may be on its volumes by now."""
+    return tuple(vote._replace(topics=None) for vote in votes)
+
+
+def holding(topic: str, votes: Votes) -> Votes:
+    """Return the votes of volumes that hold a partition of the topic, or may hold one."""
+    return tuple(vote for vote in votes if vote.topics is None or topic in vote.topics)

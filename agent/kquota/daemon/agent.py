@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kquota.core.admission import Counters
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.cycle_messages import CycleMessages
 from kquota.daemon.growth import PauseGrowth
@@ -18,6 +19,7 @@ from kquota.daemon.local_side import LocalSide
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.pace import Pace
 from kquota.daemon.report import CycleReport
+from kquota.daemon.signing import Seal, admission_of, signer_of
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.troubles import Trouble, TroubleTable
 from kquota.host.boot_clock import BootClock
@@ -43,7 +45,8 @@ class Agent:
 
         Raises:
             ConfigurationError: librdkafka refuses a property.
-            SettingsError: ``limits.volumes`` can't be used with the volumes that were found.
+            SettingsError: ``limits.volumes`` can't be used with the volumes that were found, or a file that
+                ``signing`` names can't be used.
             OSError: a directory of ours can't be used, or no client can be started.
         """
         self._boot_clock = BootClock()
@@ -57,6 +60,7 @@ class Agent:
         self._messages = CycleMessages(self.broker_id)
         self._growth = PauseGrowth(self.broker_id)
         self._troubles = TroubleTable()
+        self._counters = Counters()
         self._connect(settings, properties, state)
         self._cycle = Cycle(
             settings,
@@ -65,6 +69,7 @@ class Agent:
             Moment.now(self._boot_clock),
             granted_for=state.granted_for(self.broker_id),
             covered_until_uptime_ms=self._local.covered_until_uptime_ms,
+            admission=self._kafka.knowledge.admission,
         )
         self._history = HistoryRecorder(
             self.broker_id, self._cycle.instance_id, settings.history_interval_seconds
@@ -89,9 +94,12 @@ class Agent:
         if self._states.settle(_GOODBYE_SECONDS) and self._state_file.path.exists():
             loaded, self._state_problem = self._state_file.load()
             state = state if self._state_problem else loaded
-        self._connect(settings, properties, state, local.offline_log_dirs)
+        knowledge = kafka.knowledge
+        same_topic = knowledge.usage_topic == settings.topics.usage.name
+        partitions = knowledge.partitions if same_topic else None
+        self._connect(settings, properties, state, local.offline_log_dirs, partitions)
         _close(kafka, local)
-        self._cycle.configure(settings, self._local)
+        self._cycle.configure(settings, self._local, self._kafka.knowledge.admission)
         self._history.sample_interval_seconds = settings.history_interval_seconds
 
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
@@ -112,6 +120,8 @@ class Agent:
         for document in self._history.record(report):
             self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
         self._remember_brokers(report)
+        if self._seal is not None:
+            self._local.remember_counter(self._seal.last)
         growing = self._growth.look(report)
         standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles()]
         entries = [*self._messages.changes(report), *self._edge_entries(moment)]
@@ -134,17 +144,27 @@ class Agent:
         properties: BrokerProperties,
         state: AgentState,
         offline_log_dirs: tuple[str, ...] = (),
+        partitions: int | None = None,
     ) -> None:
         """Build and start both sides; on an error everything stays as it was."""
         known = state.active_brokers
-        kafka = KafkaSide(settings, self.broker_id, None if known is None else known.cluster_id)
+        signer, topic = signer_of(settings, self.broker_id), settings.topics.usage.name
+        seal = None if signer is None else Seal(signer, topic, self._counters, state.signing_counter)
+        kafka = KafkaSide(
+            settings,
+            self.broker_id,
+            None if known is None else known.cluster_id,
+            partitions=partitions,
+            admission=admission_of(settings, self._counters),
+            seal=seal,
+        )
         try:
             local = LocalSide(
                 settings,
                 replace(properties, node_id=self.broker_id),
                 self._states,
                 state,
-                kafka.usage.publish,
+                kafka.publish,
                 kafka.client_id_prefix,
                 offline_log_dirs,
             )
@@ -157,7 +177,7 @@ class Agent:
             local.close()
             kafka.close()
             raise
-        self._kafka, self._local = kafka, local
+        self._kafka, self._local, self._seal = kafka, local, seal
         self._publication_errors: Counter[Kind] = Counter()
         self._history_dropped = 0
         self._wait_seconds = settings.sample_interval_seconds
@@ -181,6 +201,7 @@ class Agent:
             yield Trouble.of("publish", usage, MessageId.PUBLISH_FAILED)
         if history is not None and history.kind is Kind.ACL_DENIED:  # others report shared failures
             yield Trouble.of("history", history)
+        yield from () if self._seal is None else self._seal.troubles()
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():
             if problem:

@@ -9,12 +9,14 @@ It never sleeps and never waits.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.applied.verification import Verification
+from kquota.core.admission import Admission
+from kquota.core.band import own_log_dirs
 from kquota.core.decision import (
     MAX_MAINTENANCE_LEASE,
     Decision,
@@ -24,19 +26,21 @@ from kquota.core.decision import (
 )
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.reading import Reading, read_backlog
+from kquota.core.reading import Reading
 from kquota.core.records import (
     BrokerOrder,
     Event,
     Hold,
     MalformedEvent,
+    RefusedEvent,
     TombstoneEvent,
     UsageEvent,
-    read_event,
+    broker_key,
 )
-from kquota.core.sentences import decision_sentence
+from kquota.core.signing import SigningMode
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import FoldResult, NoRecord, excess_sentence, foreign_sentence
+from kquota.daemon.cycle_sentence import cycle_sentence
 from kquota.daemon.enforcement import Enforcement, Grant
 from kquota.daemon.inputs import Arrival, ClusterNews, Moment
 from kquota.daemon.local_side import LocalSide
@@ -84,13 +88,14 @@ class Cycle:
         *,
         granted_for: str | None = None,
         covered_until_uptime_ms: int = 0,
+        admission: Admission | None = None,
     ) -> None:
         """Begin with an empty view; ``granted_for`` is the cluster id that enforcing was granted for.
 
         ``covered_until_uptime_ms`` is the end of an earlier instance's lease of this boot, 0 for none.
         """
         self.instance_id = str(uuid.uuid4())
-        self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds))
+        self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds), admission)
         self._membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self._schedule = PublicationSchedule(settings.interval_seconds)
         self._settings, self._broker_id = settings, broker_id
@@ -115,12 +120,16 @@ class Cycle:
         self._rival = RivalWatch()
         self._joining: frozenset[int] = frozenset()
 
-    def configure(self, settings: Settings, local: LocalSide) -> None:
-        """Continue with other settings; the knowledge about the cluster stays."""
-        self._settings, self._local = settings, local
+    def configure(self, settings: Settings, local: LocalSide, admission: Admission | None = None) -> None:
+        """Continue with other settings; the knowledge about the cluster stays.
+
+        Where signatures are now required, unsigned records count only until the topic was read again.
+        """
+        required, was = settings.signing.mode is SigningMode.REQUIRED, self._settings.signing.mode
+        self._settings, self._local, self._reading.admission = settings, local, admission
         self._recalled = False
         self._reading.view.future_tolerance = timedelta(seconds=settings.future_tolerance_seconds)
-        self._read_again()
+        self._read_again(forget=required and was is not SigningMode.REQUIRED)
         self._membership.grace = timedelta(seconds=settings.join_grace_seconds)
         self._schedule.interval_seconds = settings.interval_seconds
         self._applied = None
@@ -137,10 +146,10 @@ class Cycle:
         fold = self._fold(arrivals, moment, news)
         decision = self._decide(observed.own, moment, news)
         enforced = self._enforce(observed.verification, moment, news)
-        written, write_error = self._write(decision, enforced, moment, news)
+        written, write_error = self._write(decision, enforced, observed.own, moment, news)
         return CycleReport(
             moment=moment,
-            sentence=self._sentence(decision, enforced, news),
+            sentence=cycle_sentence(decision, observed.applied, enforced, news),
             decision=decision,
             enforcement=enforced,
             own=observed.own,
@@ -215,31 +224,23 @@ class Cycle:
             self._read_again()
         # Only the cluster's own answer counts: a remembered one may be another cluster's.
         self._reading.know(None if news.active_brokers is None else news.cluster_id, self._membership.active)
-        for arrival, event in self._read(arrivals, moment):
+        records = [arrival.raw() for arrival in arrivals]
+        events = self._reading.read(records, moment.wall, backlog=not self._was_caught_up)
+        for arrival, event in zip(arrivals, events, strict=True):
             if event is None:
                 fold.results[FoldResult.SUPERSEDED.value] += 1
                 continue
             result = self._reading.fold(event, moment.wall)
             fold.results[result.value] += 1
+            if isinstance(event, RefusedEvent):
+                fold.refusals[event.cause.value] += 1
             if result is FoldResult.EXCESS:
                 fold.malformed.append(excess_sentence(arrival.key))
                 continue
             if isinstance(event, UsageEvent) and result is FoldResult.USAGE:
                 fold.heard[event.broker_id] = event.record.instance_id, event.record.snapshot_at
-            if not self._was_caught_up:
-                continue  # an order or a claim from before this reading began is no news
-            order = order_news(event, arrival.headers, arrival.timestamp_ms)
-            fold.orders += () if order is None else (order,)
-            match event:
-                case TombstoneEvent(broker_id) if broker_id == self._broker_id:
-                    self._schedule.force()  # we are alive, whatever the record claims
-                case UsageEvent(_, record) if result is FoldResult.MALFORMED:
-                    fold.malformed.append(foreign_sentence(arrival.key, record.cluster_id))
-                case UsageEvent(self._broker_id, record) if result is FoldResult.USAGE:
-                    if record.instance_id != self.instance_id and record.snapshot_at > self._started.wall:
-                        fold.rival = record
-                case MalformedEvent(_, key, problem):
-                    fold.malformed.append(f"the record of key {key} can't be used: {problem}")
+            if self._was_caught_up:  # an order or a claim from before this reading began is no news
+                self._take_news(arrival, event, result, fold)
         self._was_caught_up = news.caught_up
         if news.caught_up:
             self._read_once = True
@@ -248,6 +249,25 @@ class Cycle:
         seconds, interval_seconds = moment.monotonic_seconds, self._schedule.interval_seconds
         fold.rival = self._rival.look(fold.rival, seconds, interval_seconds)
         return fold
+
+    def _take_news(self, arrival: Arrival, event: Event, result: FoldResult, fold: Folded) -> None:
+        order = order_news(event, arrival.headers, arrival.timestamp_ms)
+        fold.orders += () if order is None else (order,)
+        match event:
+            case TombstoneEvent(broker_id) if broker_id == self._broker_id:
+                self._schedule.force()  # we are alive, whatever the record claims
+            case UsageEvent(_, record) if result is FoldResult.MALFORMED:
+                fold.malformed.append(foreign_sentence(arrival.key, record.cluster_id))
+            case UsageEvent(self._broker_id, record) if result is FoldResult.USAGE:
+                if record.instance_id != self.instance_id and record.snapshot_at > self._started.wall:
+                    fold.rival = record
+            case RefusedEvent(key):
+                fold.refused.append(event)
+                is_own = self.instance_id.encode() in (arrival.value or b"")
+                if key == broker_key(self._broker_id) and not is_own:
+                    self._schedule.force()  # or compaction would leave nothing but it
+            case MalformedEvent(_, key, problem):
+                fold.malformed.append(f"the record of key {key} can't be used: {problem}")
 
     def _take_brokers(self, active: frozenset[int] | None, moment: Moment) -> None:
         settings, joined = self._settings, self._reading.view.joined(moment.wall, self._broker_id)
@@ -259,18 +279,11 @@ class Cycle:
             )
         self._joining = self._membership.joining(moment.wall, joined)
 
-    def _read_again(self) -> None:
+    def _read_again(self, *, forget: bool = False) -> None:
         """Read the topic from its beginning; our own last record may be gone, so another follows at once."""
-        self._reading.begin_again(same_topic=True)
+        self._reading.begin_again(same_topic=True, forget=forget)
         self._was_caught_up = False
         self._schedule.force()
-
-    def _read(self, arrivals: Sequence[Arrival], moment: Moment) -> Iterable[tuple[Arrival, Event | None]]:
-        """Read records; of a backlog only what still counts."""
-        if self._was_caught_up:
-            return ((one, read_event(one.key, one.value, one.timestamp_ms)) for one in arrivals)
-        backlog = [(one.key, one.value, one.timestamp_ms) for one in arrivals]
-        return zip(arrivals, read_backlog(backlog, self._reading.target, moment.wall), strict=True)
 
     def _decide(self, own: UsageRecord | None, moment: Moment, news: ClusterNews) -> Decision | None:
         settings, view = self._settings, self._reading.view
@@ -286,7 +299,8 @@ class Cycle:
             own=own,
             cluster_causes=causes,
         )
-        policy = PolicySettings(settings.fallback_action, timedelta(seconds=settings.staleness_seconds))
+        staleness = timedelta(seconds=settings.staleness_seconds)
+        policy = PolicySettings(settings.fallback_action, staleness, settings.scope)
         decision = decide(view, situation, policy, moment.wall)
         self.decides = self.decides or self._may_decide(decision, own, moment, news)
         return decision if self.decides else None
@@ -316,7 +330,12 @@ class Cycle:
         return enforced
 
     def _write(
-        self, decision: Decision | None, enforced: Enforcement, moment: Moment, news: ClusterNews
+        self,
+        decision: Decision | None,
+        enforced: Enforcement,
+        own: UsageRecord | None,
+        moment: Moment,
+        news: ClusterNews,
     ) -> tuple[bool, str | None]:
         cluster_id = news.cluster_id or self._grant.cluster_id
         if decision is None:
@@ -328,6 +347,7 @@ class Cycle:
             decision.reasons,
             decision.undetermined,
             decision.covered,
+            decision.scope,
             decision.hold,
             enforced.mode,
             cluster_id,
@@ -345,6 +365,7 @@ class Cycle:
             sequence=self._decision_sequence,
             mode=enforced.mode,
             lease=lease,
+            own_log_dirs=None if own is None else own_log_dirs(own.volumes),
         )
         error = self._local.write(document)
         if error is not None:
@@ -369,11 +390,3 @@ class Cycle:
             duration = max(shortest, min(hold.note.until - moment.wall, duration))
         end = moment.boot.later(duration.total_seconds())
         return Lease(moment.wall + duration, end.boot_id, end.uptime_ms)
-
-    def _sentence(self, decision: Decision | None, enforced: Enforcement, news: ClusterNews) -> str:
-        if decision is None:
-            return "STARTING: waiting for the first look at the cluster"
-        sentence = decision_sentence(decision)
-        if news.topic_refused is not None:
-            sentence += f" ({news.topic_refused})"
-        return f"{sentence} [{enforced.sentence}]"

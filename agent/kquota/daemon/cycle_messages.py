@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.decision import Decision, Mode, State
-from kquota.core.sentences import broken_glass_sentence, undetermined_sentence
+from kquota.core.records import RefusedEvent
+from kquota.core.sentences import broken_glass_sentence, refused_sentence, undetermined_sentence
 from kquota.core.usage import VolumeStatus
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.report import CycleReport
-from kquota.daemon.troubles import Trouble
+from kquota.daemon.troubles import MAX_OF_SUBJECT, Trouble
 
+# Refused records are one trouble until none has come for this long.
+REFUSED_SECONDS = 60.0
 _STATE_LEVELS = {State.OPEN: logging.INFO, State.THROTTLE: logging.WARNING, State.PAUSE: logging.WARNING}
 
 
@@ -25,6 +28,7 @@ class CycleMessages:
     broker_id: int
     _decision: Decision | None = None
     _enforcement: Enforcement | None = None
+    _refused: dict[RefusedEvent, float] = field(default_factory=dict)
 
     def changes(self, report: CycleReport) -> list[Entry]:
         """Return the journal entries of what a cycle changed or read, the state first."""
@@ -48,9 +52,24 @@ class CycleMessages:
         if (rival := report.fold.rival_instance) is not None:
             sentence = f"another agent (instance {rival}) also reports as broker {self.broker_id}"
             yield Trouble(MessageId.RIVAL_AGENT, "rival", rival, sentence, own_broker)
+        yield from self._refused_records(report)
         yield from _volume_troubles(report)
         if isinstance(applied, AppliedUnknown):
             yield Trouble(MessageId.APPLIED_UNKNOWN, "applied", applied.cause, applied.reason)
+
+    def _refused_records(self, report: CycleReport) -> Iterator[Trouble]:
+        """Yield one trouble for each key and cause; strangers may invent many keys, and some are named."""
+        now_seconds = report.moment.monotonic_seconds
+        lasting = {
+            refused: at for refused, at in self._refused.items() if now_seconds - at <= REFUSED_SECONDS
+        }
+        for refused in report.fold.refused:
+            if refused in lasting or len(lasting) < MAX_OF_SUBJECT:
+                lasting[refused] = now_seconds
+        self._refused = lasting
+        for refused in lasting:
+            sentence = refused_sentence(refused)
+            yield Trouble(MessageId.RECORD_REFUSED, "signatures", refused.cause, sentence, refused.key)
 
     def _transition(self, report: CycleReport) -> list[Entry]:
         decision, before = report.decision, self._decision

@@ -10,12 +10,14 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from kquota.applied.clients import clients_body
 from kquota.applied.state import AppliedState
-from kquota.core.decision import MAX_LISTED, Decision, Mode, State
+from kquota.core.decision import MAX_LISTED, Decision, Mode, State, written_factor
 from kquota.core.timestamps import format_utc
-from kquota.core.usage import usage_to_document
+from kquota.core.topic_scope import TopicScope
+from kquota.core.usage_format import usage_to_document
 from kquota.daemon.orders import OrderNews
 from kquota.daemon.report import CycleReport
 
@@ -26,6 +28,8 @@ TURN_SECONDS = 20.0
 # By then the Kafka client has written a record that the agent passed to it.
 WRITTEN_SECONDS = 3.0
 MAX_WAITING = 1000
+# Readers of a part of the history find the names of topics in its first hour.
+NAMES_SECONDS = 3600.0
 SCHEMA_VERSION = 1
 
 
@@ -40,9 +44,11 @@ class HistoryRecorder:
     _state: State | None = None
     _applied: AppliedState | None = None
     _sequences: Counter[str] = field(default_factory=Counter)
+    _names: NamedTopics = field(init=False)
     _turns: OrderTurns = field(init=False)
 
     def __post_init__(self) -> None:
+        self._names = NamedTopics()
         self._turns = OrderTurns(self.broker_id)
 
     def record(self, report: CycleReport) -> Iterator[dict[str, object]]:
@@ -68,6 +74,7 @@ class HistoryRecorder:
             self._sampled_at_seconds = now
         if report.own is not None:
             body = usage_to_document(report.own)
+            self._names.shorten(body, self._sequences["usage"] + 1, now)
             yield self._envelope("usage", cluster_id, report.own.snapshot_at, body)
         if due:
             yield from self._clients(report, cluster_id)
@@ -119,14 +126,50 @@ def _decision_body(decision: Decision, mode: Mode, sentence: str) -> dict[str, o
             if decision.covered
             else {}
         ),
+        **_scope_body(decision.scope),
         "Hold": None if decision.hold is None else decision.hold.to_document(),
         "Sentence": sentence,
+    }
+
+
+def _scope_body(scope: TopicScope | None) -> dict[str, object]:
+    """Return the numbers of topics: their names would fill the history."""
+    if scope is None:
+        return {}
+    return {
+        "PausedTopics": scope.paused,
+        "ThrottledTopics": len(scope.topics) - scope.paused,
+        "OtherTopicsFactor": written_factor(scope.others),
     }
 
 
 def _capitalised(document: Mapping[str, object]) -> dict[str, object]:
     """Return a decision file's entry with the topics' spelling of keys: broker_id → BrokerId."""
     return {"".join(part.capitalize() for part in key.split("_")): value for key, value in document.items()}
+
+
+@dataclass(slots=True)
+class NamedTopics:
+    """The topics that usage records have named, so that samples need not repeat thousands of names.
+
+    By volume: the names, the sequence of the record that has them, and its time in monotonic seconds.
+    """
+
+    _of: dict[str, tuple[list[str], int, float]] = field(default_factory=dict)
+
+    def shorten(self, body: Mapping[str, Any], sequence: int, now_seconds: float) -> None:
+        """Replace names in a usage record by the sequence of a record of the last hour that has the same."""
+        before, self._of = self._of, {}
+        for volume in body["Volumes"]:
+            if (names := volume.get("Topics")) is None:
+                continue
+            known = before.get(volume["VolumeName"])
+            if known is not None and known[0] == names and now_seconds - known[2] < NAMES_SECONDS:
+                del volume["Topics"], volume["TopicsComplete"]
+                volume["TopicsSequence"] = known[1]
+            else:
+                known = names, sequence, now_seconds
+            self._of[volume["VolumeName"]] = known
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kquota.daemon.orders import Headers
+from kquota.core.records import RawRecord, RecordHeaders
 from kquota.host.boot_clock import BootClock, BootMoment
 
 
@@ -16,8 +16,13 @@ class Arrival:
 
     key: bytes | None
     value: bytes | None
-    headers: Headers = ()
+    headers: RecordHeaders = ()
     timestamp_ms: int | None = None
+    partition: int = 0
+
+    def raw(self) -> RawRecord:
+        """Return it as the core reads it."""
+        return RawRecord(self.key, self.value, self.timestamp_ms, self.partition, self.headers)
 
 
 @dataclass(frozen=True, slots=True)

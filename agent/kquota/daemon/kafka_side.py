@@ -11,11 +11,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from queue import Empty
 
+from kquota.core.admission import Admission
+from kquota.core.records import Refusal
 from kquota.daemon.inbox import Inbox, readable
 from kquota.daemon.inputs import Arrival, ClusterNews
 from kquota.daemon.journal import MessageId
+from kquota.daemon.signing import Seal
 from kquota.daemon.troubles import Trouble
 from kquota.fold.misplaced import MisplacedRecords
 from kquota.fold.reader import TopicReader
@@ -90,17 +94,18 @@ class KafkaKnowledge:
     denied: Counter[Operation] = field(default_factory=Counter)
     read_failures: int = 0
     certificate: CertificateSeen | None = None
+    admission: Admission | None = None
     misplaced: MisplacedRecords = field(init=False)
 
     def __post_init__(self) -> None:
-        self.misplaced = MisplacedRecords(self.usage_topic)
+        self.misplaced = MisplacedRecords(self.usage_topic, None if self.admission is None else self._counts)
 
     def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
         """Take in one event; a record of the usage topic comes back as an arrival."""
         match event:
             case TopicRecord():
                 self.misplaced.take(event)
-                return Arrival(event.key, event.value, event.headers, event.timestamp_ms)
+                return _arrival(event)
             case CaughtUp():
                 self.caught_up = True
             case ReadingFailed():
@@ -110,6 +115,8 @@ class KafkaKnowledge:
                 self._well("reader")
             case BrokerList():
                 self.active_brokers, self.cluster_id = event.ids, event.cluster_id or self.cluster_id
+                if self.admission is not None:
+                    self.admission.cluster_id = self.cluster_id
                 self._well("brokers")
             case BrokerListFailed():
                 self._failed("brokers", event.failure)
@@ -180,6 +187,11 @@ class KafkaKnowledge:
         restarts, self.restarts = self.restarts, []
         return restarts
 
+    def _counts(self, record: TopicRecord) -> bool:
+        """Whether a record is signed as it has to be: anybody can write one into a wrong partition."""
+        assert self.admission is not None
+        return not isinstance(self.admission.judge(_arrival(record).raw(), datetime.now(UTC)), Refusal)
+
     def _take_verdict(self, verdict: TopicVerdict) -> None:
         if verdict.status is not Verdict.UNKNOWN or verdict.topic not in self.topics:
             self.topics[verdict.topic] = verdict
@@ -209,11 +221,26 @@ class KafkaKnowledge:
         self.troubles.pop(subject, None)
 
 
+def _arrival(record: TopicRecord) -> Arrival:
+    return Arrival(record.key, record.value, record.headers, record.timestamp_ms, record.partition)
+
+
 class KafkaSide:
     """All Kafka clients of the agent, started and closed together."""
 
-    def __init__(self, settings: Settings, broker_id: int, cluster_id: str | None) -> None:
-        """Build the clients.
+    def __init__(
+        self,
+        settings: Settings,
+        broker_id: int,
+        cluster_id: str | None,
+        *,
+        partitions: int | None = None,
+        admission: Admission | None = None,
+        seal: Seal | None = None,
+    ) -> None:
+        """Build the clients. Cluster and ``partitions`` of the usage topic are those last known.
+
+        With an admission and a seal, records are judged by their signatures, and ours are signed.
 
         Raises:
             ConfigurationError: librdkafka refuses a property; the text names it.
@@ -223,7 +250,10 @@ class KafkaSide:
         topics = settings.topics
         self.client_id_prefix = f"kquota-{broker_id}-"
         self.inbox: Inbox[KafkaEvent] = Inbox()
-        self.knowledge = KafkaKnowledge(topics.usage.name, cluster_id)
+        self.knowledge = KafkaKnowledge(
+            topics.usage.name, cluster_id, partitions=partitions, admission=admission
+        )
+        self._seal = seal
         with ExitStack() as opened:  # a refusal half-way leaves no client behind
             self.admin = AdminConnection(properties, on_failure=self.inbox.put)
             opened.callback(self.admin.close)
@@ -236,7 +266,13 @@ class KafkaSide:
             opened.callback(self.usage.close)
             self.history = HistoryPublisher(properties, topics.history.name, on_failure=self.inbox.put)
             opened.callback(self.history.close)
-            self.reader = TopicReader(properties, topics.usage.name, self.admin, self.inbox.put)
+            self.reader = TopicReader(
+                properties,
+                topics.usage.name,
+                self.admin,
+                self.inbox.put,
+                may_begin=None if admission is None else self._knows_cluster,
+            )
             opened.pop_all()
         self._brokers = BrokerWatch(
             self.admin,
@@ -259,6 +295,14 @@ class KafkaSide:
         self.reader.start()
         self._brokers.start()
         self._topics.start()
+
+    def publish(self, key: bytes, value: bytes) -> None:
+        """Publish a usage record, signed where it has to be. Returns at once."""
+        cluster_id, partitions = self.knowledge.cluster_id, self.knowledge.partitions
+        if self._seal is None:
+            self.usage.publish(key, value)
+        elif cluster_id is not None and partitions is not None:  # else readers could not verify it
+            self.usage.publish(key, value, self._seal.headers(key, value, cluster_id, partitions))
 
     def news(self, now_seconds: float) -> ClusterNews:
         """Return the clients' answers that a cycle needs."""
@@ -292,6 +336,10 @@ class KafkaSide:
                 if size_bytes >= MAX_BYTES_A_CYCLE:
                     break
         return arrivals
+
+    def _knows_cluster(self) -> bool:
+        """Whether the cluster itself has reported its id: no signature can be verified before."""
+        return self.knowledge.active_brokers is not None
 
     def _look_at_certificate(self) -> None:
         """Report a new certificate. Reading one starts a process, so the thread of the topics does it."""

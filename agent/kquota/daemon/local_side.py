@@ -8,10 +8,14 @@ from dataclasses import replace
 from kquota.applied.state import AppliedState, AppliedUnknown, read_applied_state
 from kquota.applied.verification import Verification, verify
 from kquota.core.band import bands
+from kquota.core.decision import Scope
 from kquota.core.records import broker_key
-from kquota.core.usage import UsageRecord, Volume, usage_to_document
+from kquota.core.usage import UsageRecord, Volume
+from kquota.core.usage_format import usage_to_document
 from kquota.daemon.inputs import Moment
+from kquota.daemon.signing import RESERVED_COUNTERS
 from kquota.daemon.state_writer import StateWriter
+from kquota.daemon.topics_at_stake import log_dirs_near_a_limit
 from kquota.host.boot_clock import BootClock
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, with_offline
@@ -65,6 +69,7 @@ class LocalSide:
             bound=bound_from_json(state.bound_limits),
             interval_seconds=settings.sample_interval_seconds,
             hang_seconds=settings.hang_seconds,
+            scope=settings.scope,
         )
         self._volumes.start()
 
@@ -87,9 +92,11 @@ class LocalSide:
         return with_offline(observation, self.offline_log_dirs)
 
     def wake_at(self, record: UsageRecord | None) -> None:
-        """Have ``alarm`` readable when a volume's state changes from that of this record."""
+        """Have ``alarm`` readable when a volume's state or topics change from those of this record."""
         volumes = () if record is None else record.volumes
-        self._volumes.wake_at(bands(volumes, self._settings.release_margin_ratio))
+        by_topic = self._settings.scope is Scope.VOLUME
+        named = log_dirs_near_a_limit(volumes) if by_topic else frozenset[str]()
+        self._volumes.wake_at(bands(volumes, self._settings.release_margin_ratio), named)
 
     @property
     def alarm(self) -> int | None:
@@ -140,6 +147,11 @@ class LocalSide:
         known = self.state.active_brokers
         if known is None or (known.cluster_id, known.broker_ids) != (brokers.cluster_id, brokers.broker_ids):
             self._remember(replace(self.state, active_brokers=brokers))
+
+    def remember_counter(self, last: int) -> None:
+        """Persist a bound above the counter of the record signed last, before counters reach it."""
+        if last > self.state.signing_counter - RESERVED_COUNTERS // 2:
+            self._remember(replace(self.state, signing_counter=last + RESERVED_COUNTERS))
 
     def close(self) -> None:
         """End the sampling."""

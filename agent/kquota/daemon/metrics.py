@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
+from kquota.core.records import Refusal
 from kquota.core.view import FoldResult
 from kquota.daemon.present_metrics import PRESENT_NAMES, Present
 from kquota.daemon.report import CycleReport
@@ -49,6 +50,9 @@ class AgentMetrics:
         self._records = self._counter(
             "records", "Records read from the usage topic, by what became of them.", "result", FoldResult
         )
+        self._refused = self._counter(
+            "records_refused", "Records that were refused for their signature, by cause.", "cause", Refusal
+        )
         self.read_errors = self._counter("read_errors", "Failures to read the usage topic.")
         self._write_errors = self._counter(
             "decision_write_errors", "Decisions that could not be written to the decision file."
@@ -85,6 +89,8 @@ class AgentMetrics:
         self.present.report, self.present.growing = report, growing_in_pause
         for result, count in report.fold.results.items():
             self._records.labels(str(result)).inc(count)
+        for cause, count in report.fold.refusals.items():
+            self._refused.labels(cause).inc(count)
         if report.write_error is not None:
             self._write_errors.inc()
 

@@ -12,14 +12,13 @@ from kquota.core.records import (
     BrokerOrderEvent,
     Event,
     HoldEvent,
+    RecordHeaders,
     TombstoneEvent,
     broker_key,
     order_key,
 )
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import format_utc, from_epoch_ms
-
-Headers = tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class OrderNews:
     at: datetime | None = None
 
 
-def order_news(event: Event, headers: Headers, timestamp_ms: int | None = None) -> OrderNews | None:
+def order_news(event: Event, headers: RecordHeaders, timestamp_ms: int | None = None) -> OrderNews | None:
     """Return what a record with this time orders; None for everything that is no operator's.
 
     Withdrawals and decommissions are tombstones: author and reason are in their headers ``actor`` and
@@ -70,6 +69,6 @@ def order_news(event: Event, headers: Headers, timestamp_ms: int | None = None) 
     return None
 
 
-def _header(headers: Headers, name: str) -> str:
+def _header(headers: RecordHeaders, name: str) -> str:
     value = next((value for key, value in headers if key == name and value is not None), b"")
     return printable(value.decode("utf-8", "replace"))

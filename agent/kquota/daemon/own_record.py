@@ -7,7 +7,8 @@ from datetime import datetime
 from fractions import Fraction
 
 from kquota.core.latch import latch_volumes
-from kquota.core.usage import UsageRecord, Volume
+from kquota.core.usage import UsageRecord, Volume, VolumeStatus
+from kquota.daemon.topics_at_stake import with_topics_at_stake
 from kquota.observe.fill_rates import Fill
 from kquota.observe.observation import VolumeObservation
 from kquota.settings.model import LimitsSection
@@ -34,7 +35,7 @@ def own_record(
     fresh = [_volume(v, limits, fills.get(v.volume_id), fill_floor_bytes_per_second) for v in observed]
     return UsageRecord(
         snapshot_at=snapshot_at,
-        volumes=latch_volumes(previous, fresh, release_margin),
+        volumes=with_topics_at_stake(latch_volumes(previous, fresh, release_margin)),
         hard=limits.hard,
         soft=limits.soft,
         cluster_id=cluster_id,
@@ -62,4 +63,6 @@ def _volume(
         own_soft=own.soft,
         fill_bytes_per_second=None if rate is None else round(rate),
         fill_ceiling_bytes_per_second=ceiling,
+        # of a volume that can't be read the list may be an old one
+        topics=None if observed.status is VolumeStatus.FAILED else observed.topics,
     )

@@ -9,8 +9,8 @@ from math import inf
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kquota.applied.state import AppliedState, Mechanism
-from kquota.core.decision import Mode, State, written_factor
+from kquota.applied.state import AppliedScope, AppliedState, Mechanism
+from kquota.core.decision import Decision, Mode, State, written_factor
 from kquota.core.records import HoldAction
 from kquota.core.usage import Volume, VolumeStatus
 from kquota.daemon.report import CycleReport
@@ -102,6 +102,26 @@ def _of_decision(report: CycleReport | None) -> Iterator[Metric]:
         "Share of their rate that producers keep: 1 all, 0 nothing.",
         decision.factor if decision else None,
     )
+    scope = decision.scope if decision else None
+    yield _gauges(
+        "kquota_topics_held",
+        "Topics that are held by a factor of their own; absent while all topics are held alike.",
+        ("state",),
+        [(("PAUSE",), scope.paused), (("THROTTLE",), len(scope.topics) - scope.paused)] if scope else [],
+    )
+    yield _gauge(
+        "kquota_other_topics_factor_ratio",
+        "Share of their rate that producers keep to topics without a factor of their own.",
+        None if decision is None else written_factor(scope.others) if scope else decision.factor,
+    )
+    widened = None if decision is None else _widened(decision)
+    yield _gauges(
+        "kquota_scope_widened",
+        "1 while the scope of the volume holds producers to topics that may be on no volume over a limit, and"
+        " why: no-list where the topics on such a volume are not known, too-many where they can't be named.",
+        ("cause",),
+        [] if widened is None else [((widened,), 1)],
+    )
     yield _gauge(
         "kquota_fallback",
         "Whether producers are held because a state is not known; 0 where the fallback action is open.",
@@ -147,6 +167,15 @@ def _of_decision(report: CycleReport | None) -> Iterator[Metric]:
         "Whether decisions are enforced, not only observed.",
         report.enforcement.mode is Mode.ENFORCE if report and is_known else None,
     )
+
+
+def _widened(decision: Decision) -> str | None:
+    """Return why more topics are held than those on volumes over a limit, with the scope of the volume."""
+    if decision.no_scope is not None and decision.no_scope.volume is None:
+        return "too-many"
+    # A hold or the fallback action pauses all topics or none: only a volume without a list slows all others.
+    is_partly = decision.scope is not None and decision.scope.others < 1
+    return "no-list" if decision.no_scope is not None or is_partly else None
 
 
 def _of_volumes(report: CycleReport | None, growing: frozenset[str]) -> Iterator[Metric]:
@@ -196,6 +225,11 @@ def _volume_figures(
 def _of_plug_in(report: CycleReport | None) -> Iterator[Metric]:
     applied = report.applied if report and isinstance(report.applied, AppliedState) else None
     is_known = applied is not None
+    yield _gauge(
+        "kquota_cluster_topics",
+        "Topics of the cluster, as the plug-in reports them; absent while it does not.",
+        applied.cluster_topics if applied else None,
+    )
     yield _gauge("kquota_applied_known", "Whether the broker's plug-in reports its state.", is_known)
     yield _gauge(
         "kquota_applied_verified",
@@ -206,6 +240,12 @@ def _of_plug_in(report: CycleReport | None) -> Iterator[Metric]:
         "kquota_applied_state",
         "The state the plug-in applies.",
         ("state", State, applied.state if applied else None),
+        is_known,
+    )
+    yield _one_of(
+        "kquota_applied_scope",
+        "The scope in force at the plug-in: topics where each topic has a factor of its own.",
+        ("scope", AppliedScope, applied.scope if applied else None),
         is_known,
     )
     yield _gauge(

@@ -1,4 +1,4 @@
-"""When to publish: regularly, at once on a change of state, and soon when the factor moved.
+"""When to publish: regularly, at once on a change of state or topics, and soon when the factor moved.
 
 Another agent may publish for our broker: of a cloned host, with a wrong node id, or the instance before us.
 """
@@ -16,6 +16,8 @@ RIVAL_INTERVALS = 4
 # A factor that moved by less is not worth a message between two regular ones.
 FACTOR_STEP = Fraction(1, 100)
 FACTOR_GAP_SECONDS = 1.0
+# Every agent reads all names again: where topics are created one after the other, some share a message.
+TOPICS_GAP_SECONDS = 1.0
 
 # All brokers together report so often where nothing happens: every agent reads every report.
 REPORTS_A_SECOND = 50.0
@@ -39,6 +41,8 @@ class PublicationSchedule:
     _at_seconds: float | None = None
     _signature: _Signature | None = None
     _headroom: Fraction = Fraction(1)
+    _topics: tuple[object, ...] = ()
+    _topics_at_seconds: float | None = None
     _reports_lost: int = 0
     _retry_seconds: float | None = None
 
@@ -49,13 +53,19 @@ class PublicationSchedule:
             return True
         if _signature(record, applied_state) != self._signature:
             return True
+        since_seconds = self._topics_at_seconds
+        may_name = since_seconds is None or now_seconds - since_seconds >= TOPICS_GAP_SECONDS
+        if _topics(record) != self._topics and may_name:
+            return True
         moved = abs(_smallest_headroom(record) - self._headroom) >= FACTOR_STEP
         return moved and now_seconds - self._at_seconds >= FACTOR_GAP_SECONDS
 
     def published(self, record: UsageRecord, applied_state: str | None, now_seconds: float) -> None:
         """Remember that this record was handed to the topic."""
-        self._at_seconds = now_seconds
-        self._signature = _signature(record, applied_state)
+        signature, topics = _signature(record, applied_state), _topics(record)
+        if topics != self._topics and signature == self._signature:
+            self._topics_at_seconds = now_seconds
+        self._at_seconds, self._signature, self._topics = now_seconds, signature, topics
         self._headroom = _smallest_headroom(record)
         self._retry_seconds = None
 
@@ -84,6 +94,10 @@ def _signature(record: UsageRecord, applied_state: str | None) -> _Signature:
         for v in record.volumes
     )
     return (record.hard, record.soft, record.replaces, applied_state, volumes)
+
+
+def _topics(record: UsageRecord) -> tuple[object, ...]:
+    return tuple(volume.topics for volume in record.volumes)
 
 
 def _state(headroom: Fraction | None) -> State | None:

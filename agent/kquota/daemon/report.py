@@ -8,6 +8,7 @@ from datetime import datetime
 
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.decision import Decision
+from kquota.core.records import RefusedEvent
 from kquota.core.usage import UsageRecord
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.inputs import ClusterNews, Moment
@@ -19,12 +20,15 @@ from kquota.observe.observation import Observation
 class Folded:
     """The fate of one cycle's records, and which of them are news.
 
-    ``malformed`` are sentences; ``rival`` is the last report of another agent for this broker. ``heard`` is,
-    by broker, which instance of its agent reported last, and the time of its snapshot.
+    ``malformed`` are sentences; ``refusals`` counts records refused for their signature, by cause, and
+    ``refused`` are those that are news. ``rival`` is the last report of another agent for this broker.
+    ``heard`` is, by broker, which instance of its agent reported last, and the time of its snapshot.
     """
 
     results: Counter[str] = field(default_factory=Counter)
     malformed: list[str] = field(default_factory=list)
+    refusals: Counter[str] = field(default_factory=Counter)
+    refused: list[RefusedEvent] = field(default_factory=list)
     orders: list[OrderNews] = field(default_factory=list)
     rival: UsageRecord | None = None
     heard: dict[int, tuple[str | None, datetime]] = field(default_factory=dict)

@@ -116,6 +116,11 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
     if state != "OPEN":
         lines.append(Text(str(document["what_ends_it"])))
     lines.append(_applied_line(document))
+    if document["signing"] != "off":
+        lines.append(_signing_line(document))
+    wide = _held_by_the_cluster(document)
+    if wide is not None:
+        lines.append(wide)
     if document.get("broken_glass"):
         lines.append(Text(str(document["broken_glass"]), style="bold red"))
     if document.get("disagreement"):
@@ -149,6 +154,28 @@ def _applied_line(document: Mapping[str, Any]) -> Text:
     if counts[None]:
         text.append(f"; unverified at {_ids(applied, None)}", style="magenta")
     return text
+
+
+def _signing_line(document: Mapping[str, Any]) -> Text:
+    """Return whose last reports were not signed."""
+    brokers = [broker for broker in document["brokers"] if broker["active"] is not False]
+    signed = {one["broker_id"]: None if one["signed"] is None else str(one["signed"]) for one in brokers}
+    text = Text(f"signing: {document['signing']}")
+    if "False" not in signed.values():
+        return text.append(", every report is signed")
+    return text.append(f"; not signed at {_ids(signed, 'False')}", style="yellow")
+
+
+def _held_by_the_cluster(document: Mapping[str, Any]) -> Text | None:
+    """Return the brokers that hold every topic although each has a factor of its own; None without any."""
+    if document["scope"] != "topics":
+        return None
+    brokers = [broker for broker in document["brokers"] if broker["active"] is not False]
+    scopes = {broker["broker_id"]: (broker["applied"] or {}).get("Scope") for broker in brokers}
+    wide = {broker_id: None if scope == "topics" else "cluster" for broker_id, scope in scopes.items()}
+    if "cluster" not in wide.values():
+        return None
+    return Text(f"every topic is held at {_ids(wide, 'cluster')}: no fence is at work there", style="yellow")
 
 
 def _in_force(broker: Mapping[str, Any]) -> str | None:

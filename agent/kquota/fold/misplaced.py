@@ -6,6 +6,8 @@ key stays in its partition for ever, and later ones, for example a tombstone, go
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kquota.core.records import IgnoredEvent, read_event
 from kquota.fold.records import TopicRecord
 
@@ -16,8 +18,10 @@ _MAX_KEYS = 10_000
 class MisplacedRecords:
     """Follows in which partition the record of each key lies."""
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self, topic: str, counts: Callable[[TopicRecord], bool] | None = None) -> None:
+        """Follow the records of a topic; one in a wrong place is only believed if it ``counts``."""
         self._topic = topic
+        self._counts = counts
         self._partitions = 0
         self._live: set[tuple[bytes, int]] = set()
         self._misplaced: set[tuple[bytes, int]] = set()
@@ -45,6 +49,8 @@ class MisplacedRecords:
             self._live.discard(place)
             self._misplaced.discard(place)
         elif place not in self._live and len(self._live) < _MAX_KEYS:
+            if self._counts is not None and self._is_misplaced(place) and not self._counts(record):
+                return
             self._live.add(place)
             self._judge(place)
 
@@ -61,9 +67,12 @@ class MisplacedRecords:
         self._misplaced.clear()
 
     def _judge(self, place: tuple[bytes, int]) -> None:
-        key, partition = place
-        if self._partitions and partition_of(key, self._partitions) != partition:
+        if self._is_misplaced(place):
             self._misplaced.add(place)
+
+    def _is_misplaced(self, place: tuple[bytes, int]) -> bool:
+        key, partition = place
+        return self._partitions > 0 and partition_of(key, self._partitions) != partition
 
 
 def partition_of(key: bytes, partitions: int) -> int:

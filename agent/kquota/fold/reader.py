@@ -84,8 +84,9 @@ class TopicReader:
     a new topic. Nothing ends the thread but close(). Raises ConfigurationError for properties that
     librdkafka refuses.
 
-    `admin` is asked every `topic_interval_seconds` for the topic's id and partitions: a topic that was
-    deleted and created again is known by its id, even when its offsets have grown past the old ones.
+    Reading begins when `may_begin` is true. `admin` is asked every `topic_interval_seconds` for the topic's
+    id and partitions: a topic that was deleted and created again is known by its id, even when its offsets
+    have grown past the old ones.
     """
 
     def __init__(
@@ -96,11 +97,13 @@ class TopicReader:
         sink: Callable[[TopicRecord | ReaderEvent], None],
         *,
         topic_interval_seconds: float = 2.0,
+        may_begin: Callable[[], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._topic = topic
         self._questions = TopicQuestions(admin, topic, topic_interval_seconds, clock)
         self._sink = sink
+        self._may_begin = may_begin
         self._clock = clock
         self._client: RotatingClient[Consumer] = RotatingClient(
             Consumer,
@@ -140,6 +143,11 @@ class TopicReader:
         self._client.close()
 
     def _step(self) -> None:
+        if self._may_begin is not None:
+            if not self._may_begin():
+                self._stop.wait(_POLL_SECONDS_AT_THE_START)
+                return
+            self._may_begin = None
         self._client.refresh()
         self._follow_topic()
         consumer = self._client.current()

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from pathlib import Path
+
+from kquota.host.stamps import Stamp, stamp
 
 FILE_PROPERTIES = (
     "ssl.ca.location",
@@ -40,10 +41,6 @@ class ClientCertificate:
         return now > self.not_after
 
 
-Stamp = tuple[str | int, ...]
-"""A file's path, with the identity of its content and of its readers as far as the file system shows it."""
-
-
 class CredentialFiles:
     """The credential files that the operator's properties name."""
 
@@ -57,7 +54,7 @@ class CredentialFiles:
         """The present state of all files; it differs from an earlier one when a file was replaced or
         rewritten, or its permissions were changed.
         """
-        return tuple(_stamp(path) for path in self._paths.values())
+        return tuple(stamp(path) for path in self._paths.values())
 
     def client_certificate(self) -> ClientCertificate | None:
         """Our own certificate, or None without one or if it cannot be read (the client has the reason)."""
@@ -109,12 +106,3 @@ def _read(_stamps: tuple[Stamp, ...], items: tuple[tuple[str, str | None], ...])
         not_before=datetime.fromisoformat(told["not_before"]),
         not_after=datetime.fromisoformat(told["not_after"]),
     )
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        # Rotation by a symbolic link is seen too: stat follows it.
-        found = Path(path).stat()
-    except OSError:
-        return (path,)
-    return path, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino

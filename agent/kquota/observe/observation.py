@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from kquota.core.topic_scope import Topics
 from kquota.core.usage import VolumeRole, VolumeStatus
 
 UNKNOWN = "unknown"
@@ -42,7 +43,8 @@ class VolumeObservation:
     (the Strimzi proposal has Capacity and Consumed; available to *which* user is decided here). Both figures
     are None where none was ever known; of a failed volume they are the last known ones.
     ``sampled_at_monotonic`` is their time on CLOCK_MONOTONIC, in seconds; None where it is not known.
-    ``limits_path`` is the path of ``limits.volumes`` that is for this volume, None where none is.
+    ``limits_path`` is the path of ``limits.volumes`` that is for this volume, None where none is. ``topics``
+    are those with a partition on it, None where they are not asked for or not all known.
     """
 
     name: str
@@ -57,6 +59,7 @@ class VolumeObservation:
     failures: tuple[Failure, ...] = ()
     offline_log_dirs: tuple[str, ...] = ()
     limits_path: str | None = None
+    topics: Topics | None = None
 
     @property
     def is_unknown(self) -> bool:

@@ -18,7 +18,9 @@ from dataclasses import dataclass, replace
 from typing import IO, Self
 from uuid import UUID
 
+from kquota.core.topic_scope import MAX_TOPICS, Topics
 from kquota.observe import probe_process
+from kquota.observe.topic_list import ALARM
 
 # The probe answers within a millisecond; this long is waited once, then never until it has answered.
 _ANSWER_WAIT_SECONDS = 0.25
@@ -26,7 +28,6 @@ _RESTART_PAUSE_SECONDS = 1.0
 _EXIT_WAIT_SECONDS = 0.5
 # One slow answer is no silence, however long the agent itself was stopped in between.
 _SILENT_LOOKS = 3
-_ALARM = b"now\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class LogDirLook:
     the last look that succeeded at ``sampled_at_monotonic`` (None: none yet): the id of the mount that
     answered, the file system's capacity, the bytes available to an unprivileged user, the errno of listing
     the directory (0: listed), the file system's UUID if the kernel provides it, and whether Kafka has
-    formatted the directory (None where that can't be seen).
+    formatted the directory (None where that can't be seen). ``topics`` are those that clients can write to
+    there, sorted; None where they are not asked for, not all known, or too many.
     """
 
     log_dir: str
@@ -52,6 +54,7 @@ class LogDirLook:
     list_errno: int = 0
     fs_uuid: str | None = None
     formatted: bool | None = None
+    topics: Topics | None = None
 
     @property
     def consumed_bytes(self) -> int:
@@ -83,7 +86,7 @@ class LogDirSampler:
         self._process: subprocess.Popen[bytes] | None = None
         self._killed: list[subprocess.Popen[bytes]] = []
         self._buffer = b""
-        self._bands_sent: Mapping[str, tuple[int, int]] = {}
+        self._wanted: tuple[Mapping[str, tuple[int, int]], frozenset[str]] | None = None
         self._asked_at: float | None = None
         self._answered_at = time.monotonic()
         self._unanswered_looks = 0
@@ -115,7 +118,7 @@ class LogDirSampler:
         for pipe in _pipes(process):
             os.set_blocking(pipe.fileno(), False)
         self._process, self._buffer, self._asked_at = process, b"", None
-        self._bands_sent = {}
+        self._wanted = None
         self._started_at = time.monotonic()
 
     @property
@@ -154,21 +157,25 @@ class LogDirSampler:
             self._revive()
         return dict(self._looks)
 
-    def wake_at(self, bands: Mapping[str, tuple[int, int]]) -> None:
+    def wake_at(self, bands: Mapping[str, tuple[int, int]], named: frozenset[str] = frozenset()) -> None:
         """Have ``alarm`` readable as soon as the bytes available to a log dir leave its band.
 
         A band is the figures below and above which it is left, those included; a log dir without one never
-        wakes. It counts once: call this after each `latest`, which ends an alarm.
+        wakes. It counts once: call this after each `latest`, which ends an alarm. The topics of the log dirs
+        that are ``named`` are found, and each change of them is an alarm, too.
         """
-        if self._process is None or self._asked_at is not None or bands == self._bands_sent:
+        if self._process is None or self._asked_at is not None or (bands, named) == self._wanted:
             return
-        numbers = (number for log_dir in self._looks for number in bands.get(log_dir, (0, 0)))
-        line = " ".join(["=", *map(str, numbers)]) + "\n"
+        line = "="
+        for log_dir in self._looks:
+            low, high = bands.get(log_dir, (0, 0))
+            line += f" {low} {high} {MAX_TOPICS if log_dir in named else 0}"
+        line += "\n"
         # All earlier questions are answered, so the pipe is empty and has room for the whole line. Where the
         # process has died, the next question finds that out.
         with contextlib.suppress(OSError):
             os.write(_pipes(self._process)[0].fileno(), line.encode())
-        self._bands_sent = dict(bands)
+        self._wanted = dict(bands), named
 
     @property
     def alarm(self) -> int | None:
@@ -201,6 +208,7 @@ class LogDirSampler:
                 killed.wait(_EXIT_WAIT_SECONDS)
 
     def _abandon(self, process: subprocess.Popen[bytes]) -> None:
+        self._looks = {log_dir: replace(look, topics=None) for log_dir, look in self._looks.items()}
         for pipe in _pipes(process):
             pipe.close()
         if process.poll() is None:
@@ -248,8 +256,8 @@ class LogDirSampler:
                 if not part:
                     return False
                 self._buffer += part
-                if _ALARM in self._buffer:
-                    self._buffer, self._bands_sent = self._buffer.replace(_ALARM, b""), {}
+                if ALARM in self._buffer:
+                    self._buffer, self._wanted = self._buffer.replace(ALARM, b""), None
             answer, self._buffer, self._asked_at = self._buffer, b"", None
             self._take(answer)
         except (OSError, ValueError):
@@ -279,9 +287,14 @@ def _is_readable(pipe: IO[bytes], wait_seconds: float) -> bool:
     return bool(poll.poll(wait_seconds * 1000))
 
 
+def _topics(field: str) -> Topics | None:
+    return tuple(field[1:].split(",")) if field[1:] else () if field == ":" else None
+
+
 def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
     """Read one line of the probe's answer; values that it has not found yet stay as they were ``before``."""
-    _, waited, sampled, step, failed, mount_id, capacity, available, listed, uuid, formatted = line.split(" ")
+    fields = line.split(" ")
+    _, waited, sampled, step, failed, mount_id, capacity, available, listed, uuid, formatted, topics = fields
     look = LogDirLook(
         log_dir=before.log_dir,
         waiting_seconds=int(waited) * probe_process.TICK_SECONDS,
@@ -294,6 +307,7 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
         list_errno=int(listed),
         fs_uuid=None if uuid == "-" else str(UUID(uuid)),
         formatted=None if formatted == "-" else formatted == "1",
+        topics=before.topics if topics == "=" else _topics(topics),
     )
     if int(sampled):
         return look
@@ -307,4 +321,5 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
         # A process just started knows no errors yet: neither may it wipe those of the one before.
         failed_step=look.failed_step or before.failed_step,
         failed_errno=look.failed_errno or before.failed_errno,
+        topics=look.topics,
     )

@@ -1,21 +1,23 @@
 """The program that looks at log dirs, in a process of its own because a hung disk hangs who asks it.
 
-Run by ``probe.py`` as ``python -I -S probe_process.py INTERVAL_SECONDS LOG_DIR …``; it uses the
-standard library alone and imports little, to stay small. One thread looks at all log dirs every interval,
-as long as they answer; one that doesn't keeps that thread to itself, and another one takes over the rest
-(a thread for each log dir from the start would cost several times as much in wake-ups). The main thread
-never touches a file system: it answers each question (``?`` on stdin) with one line per
-log dir and a line ``end``, and exits when stdin ends, that is when its parent closes it or dies.
+Run by ``probe.py`` as ``python -I -S probe_process.py INTERVAL_SECONDS LOG_DIR …``; besides
+``topic_list.py`` it uses the standard library alone, and imports little, to stay small. One thread looks at
+all log dirs every interval, as long as they answer; one that doesn't keeps that thread to itself, and another
+one takes over the rest (a thread for each log dir from the start would cost several times as much in
+wake-ups). The main thread never touches a file system: it answers each question (``?`` on stdin) with one
+line per log dir and a line ``end``, and exits when stdin ends, that is when its parent closes it or dies.
 
-A line ``=`` on stdin, with two numbers for each log dir, asks to be woken: as soon as the bytes available
-are down at the first number or up at the second, the process writes a line ``now``, once, and what is found
+A line ``=`` on stdin, with three numbers for each log dir, asks to be woken: as soon as the bytes available
+are down at the first number or up at the second, the process writes a line ``!``, once, and what is found
 is in the next answer. Until then that log dir is looked at twice an interval, and more often the
-nearer it comes.
+nearer it comes. The third number is how many topics of the log dir to name at most, 0 for none: each change
+of these is a reason for a line ``!``, too.
 
 A line of an answer: index, ticks waited for an unfinished look, time of the last look that got figures
 (CLOCK_MONOTONIC, nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available
 (bytes), errno of listing the directory, file system UUID or ``-``, whether Kafka has formatted the directory
-(1, 0, or ``-`` where that can't be seen).
+(1, 0, or ``-`` where that can't be seen), its topics: ``=`` if they are those of the answer before, ``-`` if
+they are not known, or ``:`` and the names with commas between them.
 """
 
 import _thread
@@ -25,6 +27,12 @@ import os
 import select
 import sys
 import time
+
+if __name__ == "__main__":
+    # -I leaves out the folder of the package that this file is a part of.
+    sys.path.append(__file__.rpartition("/kquota/")[0])
+
+from kquota.observe.topic_list import ALARM, TopicList
 
 # A look that takes longer than a tick is reported as a number of ticks. Ticks, not a clock: when the whole
 # machine or this process was stopped, no disk is to blame.
@@ -58,6 +66,7 @@ class LogDir:
 
     def __init__(self, path: bytes) -> None:
         self.path = path
+        self.topic_list = TopicList(path)
         self.busy_since_tick: int | None = None
         self.uuid = self.formatted = "-"
         self.list_errno = 0
@@ -197,10 +206,11 @@ class Probe:
                 log_dir.busy_since_tick = self.tick
                 watcher.present = log_dir
                 log_dir.look()
+                log_dir.topic_list.follow(self.tick)
                 watcher.present = None
                 log_dir.busy_since_tick = None
                 if log_dir.leaves_band():
-                    os.write(1, b"now\n")
+                    os.write(1, ALARM)
                 pause_seconds = min(pause_seconds, log_dir.pause_seconds(self.interval_seconds, before))
                 if len(watcher.log_dirs) == 1:
                     break
@@ -225,7 +235,8 @@ class Probe:
         for index, log_dir in enumerate(self.log_dirs):
             since = log_dir.busy_since_tick
             waited = 0 if since is None else self.tick - since
-            lines.append(" ".join(map(str, (index, waited, *log_dir.result))))
+            topics = log_dir.topic_list.news(self.tick)
+            lines.append(" ".join(map(str, (index, waited, *log_dir.result, topics))))
         return "\n".join([*lines, "end\n"]).encode()
 
     def serve(self) -> None:
@@ -259,8 +270,11 @@ class Probe:
             if not newline:
                 break
             numbers = [int(number) for number in line[1:].split()]
-            for log_dir, low, high in zip(self.log_dirs, numbers[::2], numbers[1::2], strict=True):
+            for log_dir, low, high, most in zip(
+                self.log_dirs, numbers[::3], numbers[1::3], numbers[2::3], strict=True
+            ):
                 log_dir.band = (low, high) if low < high else None
+                log_dir.topic_list.ask(most)
             asked = rest
         return asked
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -19,10 +18,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from kquota.observe.topic_list import topic_of
+
 SPAN_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _MAX_TOPICS = 5
-_PARTITION_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-\d+(?:\.[0-9a-f]{32}-future)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,8 @@ def sizes_by_topic(log_dirs: Iterable[str]) -> Counter[str]:
         with os.scandir(log_dir) as entries:
             partitions = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
         for partition in partitions:
-            match = _PARTITION_DIRECTORY.fullmatch(partition.name)
-            if match is not None:
-                sizes[match["topic"]] += _files_bytes(partition.path)
+            if topic := topic_of(partition.name):
+                sizes[topic] += _files_bytes(partition.path)
     return sizes
 
 

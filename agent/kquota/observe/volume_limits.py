@@ -5,7 +5,7 @@ Pure: observations come in as arguments. A volume that is not mounted at the mom
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -112,12 +112,12 @@ def _volumes_of(
     )
 
 
-def _awaits(volume: VolumeObservation, paths: Iterable[str]) -> str | None:
+def _awaits(volume: VolumeObservation, paths: Container[str]) -> str | None:
     """Return the path that a log dir that was never found waits for: the nearest one above it."""
     if not volume.is_unknown:
         return None
-    above = {str(parent) for parent in PurePosixPath(volume.mount_point).parents} - {"/"}
-    return max((path for path in paths if path in above), key=len, default=None)
+    above = [str(parent) for parent in PurePosixPath(volume.mount_point).parents if parent.name]
+    return next((path for path in above if path in paths), None)
 
 
 def _unbound(path: str, place: Mount | str, volumes: Iterable[VolumeObservation]) -> LimitsProblem:

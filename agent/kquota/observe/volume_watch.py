@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from kquota.core.band import Band
+from kquota.core.decision import Scope
 from kquota.core.usage import Volume
 from kquota.observe.identity import VolumeIdentity, udev_uuids
 from kquota.observe.mountinfo import MountTable, MountTableReader
@@ -37,9 +38,11 @@ class VolumeWatch:
         bound: Bound | None = None,
         interval_seconds: float = 0.2,
         hang_seconds: float = 5.0,
+        scope: Scope = Scope.CLUSTER,
     ) -> None:
         self.properties = properties
         self._hang_seconds = hang_seconds
+        self._scope = scope
         log_dirs = [str(path) for path in properties.directories]
         self._remembered = {name: one for name, one in (remembered or {}).items() if name in log_dirs}
         self._limits = limits or LimitsSection()
@@ -87,6 +90,17 @@ class VolumeWatch:
                 return False
             time.sleep(0.01)
 
+    def wait_for_topics(self, timeout_seconds: float) -> None:
+        """Have the topics of every log dir named, and wait until all are known or the time is over."""
+        deadline = time.monotonic() + timeout_seconds
+        log_dirs = frozenset(str(path) for path in self.properties.directories)
+        while time.monotonic() < deadline:
+            looks = self.sampler.latest()
+            if all(looks[log_dir].topics is not None for log_dir in log_dirs):
+                return
+            self.sampler.wake_at({}, log_dirs)
+            time.sleep(0.01)
+
     def observe(self) -> Observation:
         """Return the present knowledge; takes well under a millisecond, whatever the disks do."""
         looks = self._looks = self.sampler.latest()
@@ -110,6 +124,7 @@ class VolumeWatch:
             hang_seconds=self._hang_seconds,
             silence=self.sampler.silence,
             accept=self._accepts,
+            scope=self._scope,
         )
         self._remembered.update(resolution.found)
         self._last_known = {**self._last_known, **resolution.figures}
@@ -117,33 +132,30 @@ class VolumeWatch:
         self._bound.update(bound.bound)
         return bound.observation
 
-    def wake_at(self, bands: Mapping[str, Band]) -> None:
+    def wake_at(self, bands: Mapping[str, Band], named: frozenset[str] = frozenset()) -> None:
         """Have the sampler's alarm go off when a log dir leaves its band (see :mod:`kquota.core.band`).
 
         One whose last figure is not within its band, because another log dir's counts for the volume or
-        something has just changed, is left to the regular looks.
+        something has just changed, is left to the regular looks. The topics of the log dirs that are
+        ``named`` are observed, and the alarm goes off when they change.
         """
         self.sampler.wake_at(
             {
                 log_dir: (low, high)
                 for log_dir, (low, high) in bands.items()
                 if log_dir in self._looks and low < self._looks[log_dir].available_bytes < high
-            }
+            },
+            named,
         )
 
     def recall(self, recorded: Recorded) -> None:
-        """Compare the log dirs that nothing is remembered of with what this broker last reported.
+        """Expect the log dirs that nothing is remembered of on the volumes that this broker last reported.
 
-        One that was on another volume then has lost its mount, and is still expected there. The last figures
-        of a volume that can't be read count for it.
+        One that is on another volume now has lost its mount. The last figures of a volume that can't be read
+        count for it.
         """
-        for log_dir in self._unproven & recorded.identities.keys():
-            expected, present = recorded.identities[log_dir], self._remembered.get(log_dir)
-            has_arrived = expected.mount_point == "/"
-            if present is None or not (
-                has_arrived or expected.is_same(present, mount_point=present.mount_point)
-            ):
-                self._remembered[log_dir] = expected
+        expected = {name: recorded.identities[name] for name in self._unproven & recorded.identities.keys()}
+        self._remembered.update(expected)
         self._unproven.clear()
         self._last_known = {**recorded.figures, **self._last_known}
 

@@ -11,8 +11,11 @@ import errno
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
+from kquota.core.decision import Scope
 from kquota.core.strict_json import printable
+from kquota.core.topic_scope import Topics, all_of
 from kquota.core.usage import VolumeRole
 from kquota.observe.identity import VolumeIdentity, identify
 from kquota.observe.mountinfo import Mount, MountTable
@@ -64,6 +67,7 @@ def resolve(
     hang_seconds: float = 5.0,
     silence: str | None = None,
     accept: bool = False,
+    scope: Scope = Scope.CLUSTER,
 ) -> Resolution:
     """Resolve log dirs to volumes.
 
@@ -71,7 +75,8 @@ def resolve(
     ``device_uuids`` are by "major:minor", for file systems whose UUID the looks don't provide; ``last_known``
     is by volume id. A look without an answer for ``hang_seconds`` is a failure. ``silence`` is the reason why
     no look can be trusted. ``accept`` believes every log dir that was never found before. Several log
-    dirs on one file system are one volume, as full as the fullest.
+    dirs on one file system are one volume, as full as the fullest. ``scope`` is the one configured: what a
+    missing right leads to depends on it.
     """
     last_known = last_known or {}
     log_dirs = [str(path) for path in properties.directories]
@@ -110,7 +115,7 @@ def resolve(
             volume = volumes.setdefault(identity.volume_id, _Volume(identity))
             volume.identity = identity
             found_now[log_dir] = mount
-            _take_look(volume, looks[log_dir], mount, warnings)
+            _take_look(volume, looks[log_dir], mount)
             if mounts.is_root(mount):
                 warnings.append(f"{log_dir} is on the root file system: a full log dir there stops the host")
             volume.log_dirs.append(log_dir)
@@ -119,6 +124,12 @@ def resolve(
         volume.failures.append(Failure(log_dir, failure))
         volume.log_dirs.append(log_dir)
 
+    needs_topics = {str(path) for path in properties.log_dirs} if scope is Scope.VOLUME else set()
+    warnings += [
+        _unlisted(log_dir, needs_topics=log_dir in needs_topics)
+        for log_dir in found_now
+        if looks[log_dir].list_errno == errno.EACCES
+    ]
     observed, figures = [], {}
     for volume, name in zip(volumes.values(), _unique_names(volumes.values()), strict=True):
         known = max(volume.looks, key=_fullness, default=None) or last_known.get(volume.identity.volume_id)
@@ -126,7 +137,8 @@ def resolve(
             figures[volume.identity.volume_id] = known
         if silence is not None:
             volume.failures.append(Failure(None, silence))
-        observed.append(_observe(volume, name, known, properties))
+        topics = [looks[log_dir].topics if log_dir in looks else None for log_dir in volume.log_dirs]
+        observed.append(_observe(volume, name, known, properties, reduce(all_of, topics)))
     found = {
         log_dir: replace(
             identities[mount.device], name=_name_of(log_dir, observed), mount_point=mount.mount_point
@@ -163,21 +175,28 @@ def _errno_text(number: int) -> str:
     return f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
 
 
-def _take_look(volume: _Volume, look: LogDirLook, mount: Mount, warnings: list[str]) -> None:
+def _take_look(volume: _Volume, look: LogDirLook, mount: Mount) -> None:
     """Add the result of a look at the expected file system."""
     log_dir = look.log_dir
     if mount.fault is not None:
         volume.failures.append(Failure(None, mount.fault))
-    if look.list_errno == errno.EACCES:
-        # The figures are right without it; only an error that the disk gives to readers goes unseen.
-        warnings.append(f"{log_dir} can't be listed (permission denied): errors of its disk may go unseen")
-    elif look.list_errno:
+    if look.list_errno not in (0, errno.EACCES):
         reason = f"{log_dir}: can't be listed: {_errno_text(look.list_errno)}"
         volume.failures.append(Failure(log_dir, reason))
     if look.capacity_bytes <= 0:
         volume.failures.append(Failure(log_dir, f"{log_dir}: the file system reports no capacity"))
         return
     volume.looks.append(look)
+
+
+def _unlisted(log_dir: str, *, needs_topics: bool) -> str:
+    """Return what follows from a missing right to list a log dir; its figures are right without it."""
+    warning = f"{log_dir} can't be listed (permission denied): errors of its disk may go unseen"
+    if needs_topics:
+        warning += (
+            ", and all producers are held while its volume is over a limit, because its topics are not known"
+        )
+    return warning
 
 
 def _identify_devices(
@@ -269,7 +288,11 @@ def _unformatted(log_dir: str) -> str:
 
 
 def _observe(
-    volume: _Volume, name: str, known: LogDirLook | None, properties: BrokerProperties
+    volume: _Volume,
+    name: str,
+    known: LogDirLook | None,
+    properties: BrokerProperties,
+    topics: Topics | None,
 ) -> VolumeObservation:
     data = {str(path) for path in properties.log_dirs}
     return VolumeObservation(
@@ -283,6 +306,7 @@ def _observe(
         consumed_bytes=None if known is None else known.consumed_bytes,
         sampled_at_monotonic=None if known is None else known.sampled_at_monotonic,
         failures=tuple(dict.fromkeys(volume.failures)),
+        topics=topics,
     )
 
 

@@ -1,6 +1,7 @@
 """One record of an operator (hold, quarantine, decommission …), published and confirmed while they wait."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, Message
@@ -27,10 +28,12 @@ def publish_operator_record(
     value: bytes | None,
     headers: Headers,
     timeout_seconds: float = 10.0,
+    sign: Callable[[str | None, int], Headers] | None = None,
 ) -> Published | KafkaFailure:
     """Publish one record and wait for all in-sync replicas; `value` None is a tombstone.
 
-    `headers` hold the author, the time and the reason. Raises ConfigurationError for properties that
+    `headers` hold the author, the time and the reason; `sign` returns further ones for the cluster's id and
+    the number of partitions, and may raise to publish nothing. Raises ConfigurationError for properties that
     librdkafka refuses.
     """
     own = {"linger.ms": "0", "message.timeout.ms": str(max(1000, int(timeout_seconds * 1000)))}
@@ -44,6 +47,11 @@ def publish_operator_record(
         else:
             outcome.append(error or KafkaError(KafkaError._FAIL))
 
+    if sign is not None:
+        place = producer.place(timeout_seconds)
+        if isinstance(place, KafkaFailure):
+            return place
+        headers = [*headers, *sign(*place)]
     failure = producer.produce(key, value, headers, finished)
     if failure is not None:
         return failure

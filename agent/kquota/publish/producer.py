@@ -103,6 +103,18 @@ class TopicProducer:
             return self._refusal(KafkaError(KafkaError._QUEUE_FULL))
         return None
 
+    def place(self, timeout_seconds: float) -> tuple[str | None, int] | KafkaFailure:
+        """Return the cluster's id and how many partitions the topic has; waits for the answer."""
+        client = self._client.current()
+        if client is None:
+            return self._refusal(KafkaError(KafkaError._STATE))
+        try:
+            found = client.list_topics(self._topic, timeout=timeout_seconds)
+        except KafkaException as error:
+            return self.failure(error.args[0])
+        topic = found.topics[self._topic]
+        return (found.cluster_id, len(topic.partitions)) if topic.error is None else self.failure(topic.error)
+
     def purge_unsent(self) -> None:
         """Call back records that have not left; they are reported as purged."""
         client = self._client.current()

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from kquota.core.decision import FallbackAction, Mode
+from kquota.core.decision import FallbackAction, Mode, Scope
 from kquota.core.limits import InvalidLimit, Limit, LimitPair, check_pair
+from kquota.core.signing import SigningMode
 from kquota.settings import values
 from kquota.settings.kafka_options import KafkaOptions, KafkaSecretsSection, KafkaSection, is_secret
 from kquota.settings.problems import REDACTED, Allowed, Finding, Problem, refuse
@@ -27,6 +28,11 @@ _LONGER = (
     ("lease_seconds", "hang_seconds", "or a hung volume would let the lease run out"),
     ("staleness_seconds", "hang_seconds", "or a hung volume would make records stale"),
 )
+_SIGNING_FILES = {
+    "certificate_file": "ssl.certificate.location",
+    "key_file": "ssl.key.location",
+    "ca_file": "ssl.ca.location",
+}
 SourceOf = Callable[[Sequence[str]], str]
 """Returns the source of a key: file and line, or the variable."""
 
@@ -119,6 +125,15 @@ class LimitsSection(_Section):
         return LimitPair(soft=own.soft or self.soft, hard=own.hard or self.hard)
 
 
+class SigningSection(_Section):
+    """Whether records of the usage topic are signed; a missing file is the one of the Kafka clients."""
+
+    mode: values.SigningModeValue = SigningMode.OFF
+    certificate_file: values.SigningFile = None
+    key_file: values.SigningFile = None
+    ca_file: values.SigningFile = None
+
+
 class MetricsSection(_Section):
     """Where the agent's Prometheus endpoint listens."""
 
@@ -152,9 +167,11 @@ class Settings(BaseModel):
     kafka: KafkaSection
     kafka_secrets: KafkaSecretsSection = {}
     topics: TopicsSection = TopicsSection()
+    signing: SigningSection = SigningSection()
     limits: LimitsSection = LimitsSection()
     release_margin_ratio: values.Ratio = Field(default_factory=lambda: values.exact("0.1"))
     mode: values.ModeValue = Mode.OBSERVE
+    scope: values.ScopeValue = Scope.CLUSTER
     fallback_action: values.FallbackValue = FallbackAction.PAUSE
     fill_floor_bytes_per_second: values.BytesPerSecond = 125_000_000
     interval_seconds: values.Seconds = 5.0
@@ -205,6 +222,13 @@ class Settings(BaseModel):
             for name in self.kafka_secrets
             if name in self.kafka
         ]
+        findings += [
+            Finding(
+                ("signing", key), f"is missing, and kafka: has no {name}", "an absolute path in one of them"
+            )
+            for key, name in _SIGNING_FILES.items()
+            if self.signing.mode is not SigningMode.OFF and self.signing_file(key) is None
+        ]
         if findings:
             refuse(findings)
         return self
@@ -212,6 +236,12 @@ class Settings(BaseModel):
     def problem(self, key: Sequence[str], wrong: str, allowed: str) -> Problem:
         """Return that a key can't be used on this host, with the place that it is from."""
         return Problem(self._sources.of(key), ".".join(key), None, wrong, allowed)
+
+    def signing_file(self, key: str) -> Path | None:
+        """Return the file in force for a key of ``signing``: its own, or that of the Kafka clients."""
+        own: Path | None = getattr(self.signing, key)
+        named = self.kafka.get(_SIGNING_FILES[key])
+        return own if own is not None or not named else Path(named)
 
     def librdkafka(self) -> KafkaOptions:
         """Return what the operator chose for every Kafka client, secrets from files included."""

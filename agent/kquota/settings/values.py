@@ -15,8 +15,9 @@ from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import Annotated, TypeVar
 
-from kquota.core.decision import FallbackAction, Mode
+from kquota.core.decision import FallbackAction, Mode, Scope
 from kquota.core.limits import InvalidLimit, Limit, LimitType, exact_number, json_number
+from kquota.core.signing import SigningMode
 from kquota.settings.problems import Finding, Value, refuse, show
 
 T = TypeVar("T")
@@ -90,6 +91,11 @@ def _one_of(choices: type[StrEnum], *, any_case: bool = False) -> Callable[[obje
         return choices(text.upper() if any_case else text)
 
     return read
+
+
+def _signing_mode(value: object) -> StrEnum:
+    # YAML 1.1 reads a bare off as false
+    return SigningMode.OFF if value is False else _one_of(SigningMode)(value)
 
 
 def _boolean(value: object) -> bool:
@@ -199,6 +205,10 @@ AbsolutePathOrNone = Annotated[
     Path | None,
     Value(f"{_PATH}; or null, for plain HTTP without users", _or_none(_absolute_path), _or_none(str)),
 ]
+SigningFile = Annotated[
+    Path | None,
+    Value(f"{_PATH}; or null, for the file that kafka: names", _or_none(_absolute_path), _or_none(str)),
+]
 VolumePath = Annotated[str, Value(VOLUME_PATH, _volume_path)]
 TopicName = Annotated[str, Value("1 to 249 letters, digits, dots, underscores and hyphens", _topic_name)]
 Listen = Annotated[
@@ -216,6 +226,8 @@ LimitOrNone = Annotated[
 ]
 ModeValue = Annotated[Mode, Value("observe or enforce", _one_of(Mode), str)]
 FallbackValue = Annotated[FallbackAction, Value("pause, open or bounded", _one_of(FallbackAction), str)]
+ScopeValue = Annotated[Scope, Value("cluster or volume", _one_of(Scope), str)]
+SigningModeValue = Annotated[SigningMode, Value("off, accept or required", _signing_mode, str)]
 LogLevelValue = Annotated[
     LogLevel, Value("DEBUG, INFO, WARNING or ERROR", _one_of(LogLevel, any_case=True), str)
 ]

@@ -30,6 +30,7 @@ _SCHEMA_VERSION = 1
 
 Time = Annotated[datetime, PlainValidator(parse_utc), PlainSerializer(format_utc)]
 BrokerId = Annotated[int, Field(strict=True, ge=0)]
+Count = Annotated[int, Field(strict=True, ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,14 @@ class AgentState:
     """Everything remembered; the empty state is a first start's.
 
     ``remembered_volumes`` is by log dir, ``bound_limits`` by path of ``limits.volumes``; their content is the
-    business of ``kquota.observe``.
+    business of ``kquota.observe``. ``signing_counter`` is above the counter of every record that was signed.
     """
 
     remembered_volumes: Mapping[str, object] = field(default_factory=dict)
     enforce_grant: EnforceGrant | None = None
     active_brokers: ActiveBrokers | None = None
     bound_limits: Mapping[str, object] = field(default_factory=dict)
+    signing_counter: Count = 0
 
     def granted_for(self, broker_id: int) -> str | None:
         """Return the id of the cluster that enforcing was granted for to this broker's agent, if it was."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
+from kquota.observe.probe import LogDirLook, LogDirSampler
 from tests.unit.cli.command import Host
 
 
@@ -22,6 +25,32 @@ def test_volumes_are_what_the_log_dirs_lie_on(host: Host) -> None:
     shown = host.run("volumes")
     assert shown.code == 0
     assert str(host.log_dir) in shown.out
+
+
+def test_the_topics_on_a_volume_are_named_and_counted(host: Host) -> None:
+    for partition in ("orders-0", "orders-1", "visits-0"):
+        (host.log_dir / partition).mkdir()
+    (volume,) = host.run("volumes", "--json").document
+    assert volume["topics"] == ["orders", "visits"]
+    header, line = host.run("volumes", columns=200).out.splitlines()[:2]
+    assert line[: header.index("SIZE")].split()[-1] == "2"
+    (host.log_dir / "-future").mkdir()
+    (volume,) = host.run("volumes", "--json").document
+    assert (volume["topics"], volume["status"]) == (None, "ok"), "not all are known"
+
+
+def test_a_log_dir_that_the_user_may_not_list_holds_all_producers_with_the_scope_of_the_volume(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    latest = LogDirSampler.latest
+
+    def refused(sampler: LogDirSampler) -> dict[str, LogDirLook]:  # root may list everything
+        return {name: replace(look, list_errno=errno.EACCES) for name, look in latest(sampler).items()}
+
+    monkeypatch.setattr(LogDirSampler, "latest", refused)
+    assert "all producers are held" not in " ".join(host.run("volumes").out.split())
+    host.configure(scope="volume")
+    assert "all producers are held while its volume" in " ".join(host.run("volumes").out.split())
 
 
 def test_a_log_dir_that_is_not_there_fails(host: Host) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kquota.applied.state import AppliedState, AppliedUnknown
+from kquota.core.decision import Scope
 from kquota.daemon.inputs import Moment
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.own_record import own_record
 from kquota.daemon.state_writer import StateWriter
 from kquota.host.boot_clock import BootClock
+from kquota.observe.probe import LogDirLook, LogDirSampler
 from kquota.observe.server_properties import read_broker_properties
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
@@ -92,6 +96,24 @@ def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine
     assert complaints("usage", document) == []
     assert document["Volumes"][0]["Capacity"] == volume.capacity_bytes
     assert document["Applied"]["State"] == "OPEN"
+
+
+@pytest.mark.parametrize(("scope", "is_named"), [(Scope.VOLUME, True), (Scope.CLUSTER, False)])
+def test_a_missing_right_to_list_is_warned_of_with_what_it_means_for_the_scope(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, scope: Scope, is_named: bool
+) -> None:
+    latest = LogDirSampler.latest
+
+    def refused(sampler: LogDirSampler) -> dict[str, LogDirLook]:  # root may list everything
+        return {name: replace(look, list_errno=errno.EACCES) for name, look in latest(sampler).items()}
+
+    machine.side.close()
+    machine.settings = machine.settings.model_copy(update={"scope": scope})
+    monkeypatch.setattr(LogDirSampler, "latest", refused)
+    machine.side = machine.start()
+    machine.side.wait_for_volumes(60)
+    (warning,) = [warning for warning in machine.side.observe().warnings if "listed" in warning]
+    assert ("all producers are held" in warning) is is_named
 
 
 def test_volumes_brokers_and_the_grant_are_remembered(machine: Machine) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,15 @@ _FACTORS = {"OPEN": 1.0, "PAUSE": 0.0}
 
 
 class FencedCluster:
-    """The cluster: brokers 1 and 2, and controller 3, which only delegates."""
+    """The cluster: brokers 1 and 2, and controller 3, which the roles leave its own authorizer."""
 
     def __init__(
-        self, runtime: KafkaRuntime, callback_jar: Path, properties: Mapping[str, str] | None = None
+        self,
+        runtime: KafkaRuntime,
+        callback_jar: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        fenced: Iterable[int] = (1, 2),
     ) -> None:
         spec = ClusterSpec(
             nodes=(
@@ -34,7 +40,7 @@ class FencedCluster:
             ),
             authorizer=True,
             properties={"allow.everyone.if.no.acl.found": "true", **(properties or {})},
-            node_properties=_plug_in,
+            node_properties=partial(_plug_in, frozenset(fenced)),
             class_path=(callback_jar,),
         )
         self.cluster = KafkaCluster(spec, runtime)
@@ -86,9 +92,9 @@ def _uptime_seconds() -> float:
     return float(Path("/proc/uptime").read_text().split()[0])
 
 
-def _plug_in(layout: NodeLayout, node_id: int) -> Mapping[str, str]:
+def _plug_in(fenced: Collection[int], layout: NodeLayout, node_id: int) -> Mapping[str, str]:
     properties = loaded_plug_in([principal_of("kquota-agent")])(layout, node_id)
-    return properties | {
-        "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-        "kquota.topics.file": str(broker_files(layout).decision.with_name("topics.json")),
-    }
+    properties["kquota.topics.file"] = str(broker_files(layout).decision.with_name("topics.json"))
+    if node_id in fenced:
+        properties["authorizer.class.name"] = "org.kquota.KquotaAuthorizer"
+    return properties

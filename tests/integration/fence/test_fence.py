@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Self
 
 import pytest
@@ -20,6 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition, partition_health
 from testbed.loopback.cluster import KafkaCluster
+from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.fence.fenced_cluster import FencedCluster
 from tests.integration.waiting import at_rest, eventually
 
@@ -31,6 +33,8 @@ PRODUCERS: Mapping[str, Mapping[str, str]] = {
     "acks-none": {"acks": "0", "reconnect.backoff.max.ms": "1000"},
 }
 """Every way to produce; its topic is called so."""
+_REFUSAL = "Unexpected error handling request"
+"""In Kafka's log for each refused request, unless the fence's mark is filtered."""
 _DENIED = KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
@@ -93,6 +97,7 @@ def test_a_pause_keeps_every_byte_of_librdkafka_out_and_ends_promptly(
         time.sleep(10)
         assert {topic: end(topic) for topic in PRODUCERS} == held
         assert fenced.applied(1)["fence"]["refusals"] > 0
+        assert not any(_REFUSAL in node.log.read_text("utf-8") for node in cluster.brokers)
         pause_seconds = time.monotonic() - paused_at
         fenced.decide("OPEN")
         released_at = time.monotonic()
@@ -135,9 +140,16 @@ def test_a_follower_catches_up_in_a_pause(fenced: FencedCluster, topic_name: str
 
 
 @pytest.mark.long
-def test_a_controller_with_the_fence_keeps_acls_and_who_is_denied_is_told_so_in_a_pause(
-    fenced: FencedCluster, topic_name: str
+@pytest.mark.parametrize("nodes", [(1, 2), (1, 2, 3)], ids=["brokers", "brokers-and-controllers"])
+def test_a_controller_keeps_acls_and_who_is_denied_is_told_so_in_a_pause(
+    nodes: Sequence[int], kafka_runtime: KafkaRuntime, callback_jar: Path, topic_name: str
 ) -> None:
+    fenced = FencedCluster(kafka_runtime, callback_jar, fenced=nodes)
+    with fenced.cluster:
+        acls_are_kept(fenced, topic_name)
+
+
+def acls_are_kept(fenced: FencedCluster, topic_name: str) -> None:
     cluster = fenced.cluster
     admin = admin_client(cluster.client_configuration())
     fenced.decide("OPEN")

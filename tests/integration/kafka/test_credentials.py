@@ -41,6 +41,16 @@ def test_a_pem_file_is_described(identity: Identity, tmp_path: Path) -> None:
     )
 
 
+def test_of_a_chain_the_agent_s_own_certificate_is_described(identity: Identity, tmp_path: Path) -> None:
+    issuer = CertificateAuthority(tmp_path / "issuer").certificate.read_text()
+    path = tmp_path / "chain.pem"
+    path.write_text(identity.certificate.read_text() + issuer)
+    for properties in ({"ssl_certificate_location": str(path)}, {"ssl_certificate_pem": path.read_text()}):
+        found = credentials(**properties).client_certificate()
+        assert found is not None
+        assert "kquota-agent-1" in found.subject
+
+
 def test_a_certificate_given_as_text_is_described(identity: Identity, tmp_path: Path) -> None:
     found = credentials(ssl_certificate_pem=identity.certificate.read_text()).client_certificate()
     assert found is not None

@@ -119,10 +119,14 @@ class HangingDisk:
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == b"ready\n"
 
-    def hang(self) -> None:
+    def hang(self, line: bytes = b"hang\n") -> None:
         assert self._server.stdin is not None
-        self._server.stdin.write(b"hang\n")
+        self._server.stdin.write(line)
         self._server.stdin.flush()
+
+    def hang_when_listed(self) -> None:
+        """Change, and never answer who asks for the entries."""
+        self.hang(b"list\n")
 
     def die(self) -> None:
         """End the server: the kernel fails every request that waits for it."""

@@ -2,7 +2,8 @@
 
 Run as ``python hanging_filesystem.py MOUNT_POINT [hang]`` by root; it mounts itself, prints ``ready``, and
 from the line ``hang`` on its stdin on (with the argument ``hang``: from the start) reads requests for
-statistics without ever answering them. When it ends, the kernel fails what waits for it.
+statistics without ever answering them. From the line ``list`` on its directory has changed, and it does the
+same with requests for its entries. When it ends, the kernel fails what waits for it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ OUT_HEADER = struct.Struct("<IiQ")
 BLOCKS, AVAILABLE_BLOCKS, BLOCK_BYTES = 1000, 600, 4096
 
 
-def answer(opcode: int) -> bytes | int | None:
+def answer(opcode: int, changed_at: int) -> bytes | int | None:
     """Return the body of an answer, an errno, or None for a request that wants no answer."""
     if opcode == INIT:
         return struct.pack("<IIIIHHIIHHI28x", 7, 31, 0, 0, 1, 1, 4096, 1, 1, 0, 0)
     if opcode == GETATTR:
         times_and_mode = (0, 0, 0, stat.S_IFDIR | 0o755, 2, 0, 0, 0, BLOCK_BYTES, 0)
-        return struct.pack("<QII", 0, 0, 0) + struct.pack("<6Q10I", 1, 0, 0, 0, 0, 0, *times_and_mode)
+        return struct.pack("<QII", 0, 0, 0) + struct.pack(
+            "<6Q10I", 1, 0, 0, 0, changed_at, 0, *times_and_mode
+        )
     if opcode == STATFS:
         figures = (BLOCKS, AVAILABLE_BLOCKS, AVAILABLE_BLOCKS, 0, 0)
         return struct.pack("<5Q4I24x", *figures, BLOCK_BYTES, 255, BLOCK_BYTES, 0)
@@ -53,15 +56,17 @@ def answer(opcode: int) -> bytes | int | None:
 
 def serve(device: int, hanging: bool) -> None:
     sources = [device, 0]
+    unanswered = {STATFS} if hanging else set()
     while True:
         for source in select.select(sources, [], [])[0]:
             if source == 0:
-                hanging = hanging or b"hang" in os.read(0, 100)
-                sources = [device]
+                if not (line := os.read(0, 100)):
+                    sources = [device]
+                unanswered |= {STATFS} if b"hang" in line else {READDIR} if b"list" in line else set()
                 continue
             request = os.read(device, 1 << 17)
             _, opcode, unique, *_ = IN_HEADER.unpack_from(request)
-            body = None if hanging and opcode == STATFS else answer(opcode)
+            body = None if opcode in unanswered else answer(opcode, changed_at=len(unanswered))
             if isinstance(body, int):
                 os.write(device, OUT_HEADER.pack(OUT_HEADER.size, -body, unique))
             elif body is not None:

@@ -98,6 +98,31 @@ def test_a_mount_elsewhere_neither_ends_the_failure_nor_costs_a_process(
         time.sleep(0.05)
 
 
+@pytest.mark.accepts("F4")
+def test_topics_of_a_disk_whose_listing_hangs_are_not_known_and_those_of_its_neighbour_are(
+    make_disk: MakeDisk, make_hanging_disk: MakeHangingDisk, make_watch: MakeWatch
+) -> None:
+    hanging, healthy = make_hanging_disk("1"), make_disk("2").log_dir()
+    (healthy / "a-0").mkdir()
+    watch = make_watch(hanging.mount_point, healthy)
+    longest_look_seconds = 0.0
+
+    def topics() -> list[tuple[str, ...] | None]:
+        nonlocal longest_look_seconds
+        started = time.monotonic()
+        found = [volume.topics for volume in watch.volumes]
+        longest_look_seconds = max(longest_look_seconds, time.monotonic() - started)
+        watch.watch.wake_at({}, frozenset(map(str, (hanging.mount_point, healthy))))
+        return found
+
+    eventually(lambda: topics() == [(), ("a",)], "both are known")
+    hanging.hang_when_listed()
+    eventually(lambda: topics() == [None, ("a",)], "those of the hanging disk are not")
+    (healthy / "b-0").mkdir()
+    eventually(lambda: topics() == [None, ("a", "b")], "the neighbour is listed on")
+    assert longest_look_seconds < HANG_SECONDS
+
+
 @pytest.mark.accepts("F17")
 def test_a_dead_server_is_an_error_with_its_name(
     make_hanging_disk: MakeHangingDisk, make_watch: MakeWatch

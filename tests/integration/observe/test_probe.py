@@ -23,8 +23,8 @@ while os.read(0, 1):
         os.write(1, file.read().encode())
 """
 UUID_TEXT = "0ab1c2d3-0000-4000-8000-000000000001"
-GOOD = f"0 0 5500000000 - 0 29 1000 400 13 {UUID(UUID_TEXT).hex} 1"
-NEW = "0 0 0 - 0 0 0 0 0 - -"
+GOOD = f"0 0 5500000000 - 0 29 1000 400 13 {UUID(UUID_TEXT).hex} 1 ="
+NEW = "0 0 0 - 0 0 0 0 0 - - ="
 LOOK = LogDirLook(
     "/data/1",
     sampled_at_monotonic=5.5,
@@ -73,9 +73,9 @@ def test_a_look_is_what_the_probe_said(say: Say, sampler: LogDirSampler) -> None
 @pytest.mark.parametrize(
     ("line", "fields"),
     [
-        ("0 6 5500000000 - 0 29 1000 400 0 - -", {"waiting_seconds": 6 * probe_process.TICK_SECONDS}),
-        ("0 0 5500000000 statvfs 5 29 1000 400 0 - -", {"failed_step": "statvfs", "failed_errno": 5}),
-        ("0 0 5500000000 - 0 29 1000 400 0 - 0", {"formatted": False}),
+        ("0 6 5500000000 - 0 29 1000 400 0 - - =", {"waiting_seconds": 6 * probe_process.TICK_SECONDS}),
+        ("0 0 5500000000 statvfs 5 29 1000 400 0 - - =", {"failed_step": "statvfs", "failed_errno": 5}),
+        ("0 0 5500000000 - 0 29 1000 400 0 - 0 =", {"formatted": False}),
     ],
 )
 def test_what_the_probe_does_not_know_is_not_known(
@@ -91,18 +91,18 @@ def test_what_the_probe_does_not_know_is_not_known(
     [
         # a new process that waits or has not begun knows no better than the one before
         (GOOD, NEW, {}),
-        ("0 8 5500000000 - 0 29 1000 400 13 - 1", NEW, {"fs_uuid": None, "waiting_seconds": 2.0}),
-        (GOOD, "0 4 0 - 0 0 0 0 0 - -", {"waiting_seconds": 1.0}),
+        ("0 8 5500000000 - 0 29 1000 400 13 - 1 =", NEW, {"fs_uuid": None, "waiting_seconds": 2.0}),
+        (GOOD, "0 4 0 - 0 0 0 0 0 - - =", {"waiting_seconds": 1.0}),
         (
-            "0 0 5500000000 open 2 29 1000 400 13 - 1",
+            "0 0 5500000000 open 2 29 1000 400 13 - 1 =",
             NEW,
             {"fs_uuid": None, "failed_step": "open", "failed_errno": 2},
         ),
         # its findings count
-        (GOOD, "0 0 0 open 2 0 0 0 0 - -", {"failed_step": "open", "failed_errno": 2}),
+        (GOOD, "0 0 0 open 2 0 0 0 0 - - =", {"failed_step": "open", "failed_errno": 2}),
         (
-            "0 8 5500000000 - 0 29 1000 400 13 - 1",
-            "0 0 0 open 2 0 0 0 0 - -",
+            "0 8 5500000000 - 0 29 1000 400 13 - 1 =",
+            "0 0 0 open 2 0 0 0 0 - - =",
             {"fs_uuid": None, "failed_step": "open", "failed_errno": 2},
         ),
     ],
@@ -115,6 +115,38 @@ def test_what_a_new_process_has_not_found_out_stays_as_it_was(
     say(line)
     known = {name: getattr(LOOK, name) for name in LOOK.__slots__}
     assert becomes(sampler, LogDirLook(**(known | fields)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("line", [GOOD, NEW])
+def test_topics_are_those_of_the_last_answer_that_had_any(
+    say: Say, sampler: LogDirSampler, line: str
+) -> None:
+    def topics_of(field: str) -> object:
+        said = f"{line[:-1]}{field}"
+        say(said)
+        before = read.count(said)
+        eventually(lambda: sampler.latest() and read.count(said) > before + 1, "it was read")
+        return sampler.latest()["/data/1"].topics
+
+    read: list[str] = []
+    take = sampler._take
+
+    def note(answer: bytes) -> None:
+        read.extend(answer.decode().splitlines())
+        take(answer)
+
+    sampler._take = note  # type: ignore[method-assign]
+    fields = ["=", ":a,b.c_D-1", "=", ":", "=", ":now", "-", "=", ":end", "="]
+    expected = [None, ("a", "b.c_D-1"), ("a", "b.c_D-1"), (), (), ("now",), None, None, ("end",), ("end",)]
+    assert [topics_of(field) for field in fields] == expected
+
+
+def test_a_new_process_knows_no_topics(say: Say, sampler: LogDirSampler) -> None:
+    say(f"{GOOD[:-1]}:a")
+    eventually(lambda: sampler.latest()["/data/1"].topics == ("a",), "there is a topic")
+    say(GOOD)
+    sampler.replace()
+    assert sampler.latest()["/data/1"].topics is None
 
 
 def test_each_line_is_for_its_log_dir(say: Say) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from kquota.observe.probe import LogDirLook
 from kquota.observe.server_properties import BrokerProperties, parse_broker_properties
 from kquota.observe.volume_watch import Recorded, VolumeWatch
 from kquota.settings.model import LimitsSection
+from tests.integration.waiting import eventually
 
 NOTHING = Recorded({}, {})
 LAST = LogDirLook("", capacity_bytes=100, available_bytes=3)
@@ -69,12 +71,45 @@ def test_directories_of_one_file_system_are_one_volume_with_its_figures(
 def test_only_a_log_dir_within_its_band_can_wake(watch: VolumeWatch, monkeypatch: pytest.MonkeyPatch) -> None:
     capacity = observed(watch).capacity_bytes or 0
     within, at_its_end = log_dirs_of(watch)
-    asked: list[Mapping[str, Band]] = []
-    monkeypatch.setattr(watch.sampler, "wake_at", asked.append)
-    watch.wake_at(
-        {within: (-1, capacity), at_its_end: (capacity - 1, capacity), "/elsewhere": (-1, capacity)}
-    )
-    assert asked == [{within: (-1, capacity)}]
+    asked: list[tuple[Mapping[str, Band], frozenset[str]]] = []
+    monkeypatch.setattr(watch.sampler, "wake_at", lambda *what: asked.append(what))
+    bands = {within: (-1, capacity), at_its_end: (capacity - 1, capacity), "/elsewhere": (-1, capacity)}
+    watch.wake_at(bands)
+    watch.wake_at(bands, frozenset({at_its_end}))
+    assert asked == [({within: (-1, capacity)}, frozenset(names)) for names in ([], [at_its_end])]
+
+
+def test_the_topics_of_a_volume_are_those_of_all_its_log_dirs(watch: VolumeWatch) -> None:
+    first, second = (Path(log_dir) for log_dir in log_dirs_of(watch))
+    for partition in (first / "b-0", first / "c-0", second / "a-0", second / "b-1"):
+        partition.mkdir()
+
+    def named(*log_dirs: Path) -> tuple[str, ...] | None:
+        topics = observed(watch).topics
+        watch.wake_at({}, frozenset(map(str, log_dirs)))
+        return topics
+
+    assert observed(watch).topics is None
+    eventually(lambda: watch._looks[str(first)].topics or named(first), "the first log dir is listed")
+    assert named(first) is None, "those of the other log dir are not known"
+    eventually(lambda: named(first, second) == ("a", "b", "c"), "both are")
+
+
+def test_topics_are_waited_for_until_those_of_every_log_dir_are_known_or_the_time_is_over(
+    watch: VolumeWatch,
+) -> None:
+    first, second = (Path(log_dir) for log_dir in log_dirs_of(watch))
+    (first / "a-0").mkdir()
+    (second / "-future").mkdir()
+    watch.wait_for_topics(0.0)
+    assert watch.sampler.latest()[str(first)].topics is None
+    begun = time.monotonic()
+    watch.wait_for_topics(0.5)
+    assert time.monotonic() - begun >= 0.5
+    (second / "-future").rename(second / "b-0")
+    watch.wait_for_topics(60)
+    assert observed(watch).topics == ("a", "b")
+    assert time.monotonic() - begun < 50
 
 
 def test_before_the_first_sample_nothing_is_known(properties: BrokerProperties) -> None:

@@ -16,7 +16,13 @@ def test_every_metric_of_the_alerts_and_the_dashboard_is_in_a_live_scrape(fleet:
     texts = [*(rule["expr"] for rule in rules().values()), *queries()]
     # Brokers that are not known are series only while there are any: test_unknown_states.py and
     # test_clock_jumps.py look for those.
-    rare = {"kquota_undetermined", "kquota_clock_behind_seconds", "kquota_covered_until_timestamp_seconds"}
+    rare = {
+        "kquota_undetermined",
+        "kquota_clock_behind_seconds",
+        "kquota_covered_until_timestamp_seconds",
+        "kquota_topics_held",
+        "kquota_scope_widened",
+    }
     named = {name for text in texts for name in METRIC.findall(text)} - rare
     # A volume that fills has a rate and a time to its limits; its agent has to have seen it for a while.
     fleet.fill(1, headroom=0.5)

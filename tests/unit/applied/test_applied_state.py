@@ -124,7 +124,32 @@ def test_what_a_usage_record_tells_of_it() -> None:
         "Sequence": 42,
         "Mechanism": "governor",
         "Mode": "enforce",
+        "Scope": "cluster",
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "scope"),
+    [
+        ({"scope": "topics"}, "topics"),
+        ({"scope": "cluster"}, "cluster"),
+        ({}, "cluster"),
+        ({"scope": "racks"}, "cluster"),
+    ],
+)
+def test_a_scope_that_is_not_known_is_the_widest(written: dict[str, object], scope: str) -> None:
+    document = json.loads(THROTTLE.read_text("utf-8"))
+    assert parse_applied_state({**document, **written}).to_usage_document()["Scope"] == scope
+
+
+def test_the_number_of_topics_is_read_where_the_plug_in_reports_it() -> None:
+    assert parsed(THROTTLE).cluster_topics is None
+    assert parsed(SAMPLES / "valid" / "scope-topics.json").cluster_topics == 4212
+
+
+def test_why_a_decision_holds_on_after_its_lease_is_read() -> None:
+    assert parsed(THROTTLE).kept is None
+    assert parsed(SAMPLES / "valid" / "kept-after-its-lease.json").kept == "the decision's lease ran out"
 
 
 @pytest.mark.accepts("F32")

@@ -109,6 +109,17 @@ def test_groups_and_refusals_are_told_for_the_window_too() -> None:
     assert complaints("history", record | {"Body": body}) == []
 
 
+def test_topics_of_a_client_are_those_of_a_window_that_is_no_longer_than_the_plug_in_looks_back() -> None:
+    writing = replace(APP, topics=("orders", "payments.eu"))
+    for window_seconds, topics in ((30.0, ["orders", "payments.eu"]), (60.0, writing.topics), (60.1, None)):
+        body = clients_body(figures(APP), figures(writing), window_seconds)
+        (entry,) = body["Clients"]
+        assert entry.get("Topics") == (None if topics is None else list(topics))
+        record = json.loads((SAMPLES / "history" / "valid" / "clients.json").read_text("utf-8"))
+        assert complaints("history", record | {"Body": body}) == []
+    assert "Topics" not in clients_body(figures(APP), figures(APP), 30.0)["Clients"][0]
+
+
 def test_the_body_is_one_of_the_history() -> None:
     record = json.loads((SAMPLES / "history" / "valid" / "clients.json").read_text("utf-8"))
     record["Body"] = clients_body(SAMPLE, SAMPLE, 30.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,14 @@ from typing import Any
 import pytest
 
 from kquota.cli.cluster_look import ClusterLook
+from kquota.core.admission import Counters
 from kquota.core.timestamps import format_utc
+from kquota.daemon.signing import Seal
 from kquota.fold.records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
 from kquota.kafka.brokers import BrokerList
+from kquota.signing.signer import FileSigner
 from tests.unit.daemon.configured import settings_in
+from tests.unit.signing.issuing import Authority
 
 MINUTE = timedelta(minutes=1)
 
@@ -31,7 +37,15 @@ def usage(free: int, age: timedelta = timedelta(0)) -> TopicRecord:
             "SnapshotAt": format_utc(datetime.now(UTC) - age),
             "HardLimit": {"type": "MinFreeBytes", "level": 10},
             "SoftLimit": {"type": "MinFreeBytes", "level": 20},
-            "Volumes": [{"VolumeName": "/dev/sda1", "Capacity": 100, "Consumed": 100 - free}],
+            "Volumes": [
+                {
+                    "VolumeName": "/dev/sda1",
+                    "Capacity": 100,
+                    "Consumed": 100 - free,
+                    "Topics": ["orders"],
+                    "TopicsComplete": True,
+                }
+            ],
         },
     )
 
@@ -90,3 +104,51 @@ def test_an_order_that_a_shortened_log_has_lost_does_not_count(shown: Shown) -> 
     assert shown.after(usage(50), hold("pause"), CaughtUp(2)) == "PAUSE"
     cut = TopicRestarted("id", "the offset is out of range", same_topic=True)
     assert shown.after(cut, usage(50), CaughtUp(1)) == "OPEN"
+
+
+@pytest.mark.parametrize(
+    ("scope", "topic", "said"),
+    [
+        ("volume", "orders", "Topic orders: PAUSE: volume /dev/sda1 of broker 1 is over its hard limit"),
+        ("volume", "visits", "Topic visits: OPEN: no volume that is over its soft limit holds a partition"),
+        ("cluster", "visits", "Topic visits: PAUSE: volume /dev/sda1 of broker 1 is over its hard limit"),
+    ],
+)
+def test_a_topic_is_explained_by_the_same_look_as_the_cluster(
+    tmp_path: Path, scope: str, topic: str, said: str
+) -> None:
+    with closing(ClusterLook(settings_in(tmp_path, scope=scope))) as look:
+        look.put(BrokerList(frozenset({1}), "c", 0.0))
+        look.put(usage(5))
+        look.put(CaughtUp(1))
+        look.take(0)
+        assert look.document(topic=topic)["topic_sentence"].startswith(said)
+        assert "topic_sentence" not in look.document(12)
+        of_all = "PAUSE for 1 of 12 topics: " if scope == "volume" else "PAUSE: "
+        assert look.document(12)["sentence"].startswith(of_all)
+
+
+def test_who_signed_is_shown_and_what_was_refused(tmp_path: Path) -> None:
+    always = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+    files = Authority(tmp_path, valid=always).issue("kquota://*/agent/1", valid=always)
+    signing = {"mode": "accept", "ca_file": str(files.authorities), "key_file": str(files.key)}
+    signing["certificate_file"] = str(files.certificate)
+    seal = Seal(FileSigner(files), "__kquota_volume_usage", Counters())
+    look = ClusterLook(settings_in(tmp_path, signing=signing))
+    shown, unsigned = Shown(look), usage(50)
+    try:
+        assert shown.after(unsigned, CaughtUp(1)) == "OPEN"
+        assert look.document()["signing"] == "accept"
+        assert [broker["signed"] for broker in look.document()["brokers"]] == [False]
+        value = usage(15).value
+        headers = tuple(seal.headers(b"1", value, "c", 1))
+        signed = TopicRecord(0, 1, None, b"1", value, headers)
+        assert shown.after(signed) == "THROTTLE"
+        assert [broker["signed"] for broker in look.document()["brokers"]] == [True]
+        assert look.problems == ()
+        assert shown.after(replace(unsigned, headers=headers, timestamp_ms=None)) == "THROTTLE"
+        assert look.problems == ("the record of key 1 is refused: its signature is wrong",)
+        assert shown.after(unsigned) == "OPEN"
+        assert look.problems == ()
+    finally:
+        look.close()

@@ -27,6 +27,9 @@ def test_a_decision_is_shown_with_its_lease_and_what_is_applied(host: Host) -> N
     assert first.startswith("THROTTLE to 0.5: volume /dev/sdb1 of broker 3 has 50 % of the way")
     assert decided.startswith("broker 1 (this host): decided THROTTLE (enforce), lease runs for ")
     assert applies.startswith("broker 1 (this host): applies OPEN (enforce, by none)")
+    host.apply({**OPEN, "kept": "the decision's lease ran out"})
+    kept = host.run("decision").out.splitlines()[-1]
+    assert kept.endswith("by none); the last decision holds, because the decision's lease ran out")
     document = host.run("decision", "--json").document
     assert {key: document["decision"][key] for key in written} == written
     assert document["applied"]["state"] == "OPEN"

@@ -128,7 +128,10 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes | None
     """The records that would have been published."""
     records: list[tuple[bytes, bytes | None]] = []
 
-    def publish(_properties: Any, topic: str, key: bytes, value: bytes | None, _headers: Any) -> Published:
+    def publish(
+        _properties: Any, topic: str, key: bytes, value: bytes | None, _headers: Any, sign: Any
+    ) -> Published:
+        assert sign is None, "nothing is asked of the cluster where records are not signed"
         records.append((key, value))
         return Published(topic, 0, 0)
 

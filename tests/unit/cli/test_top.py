@@ -33,6 +33,19 @@ def test_it_shows_who_produces_who_is_held_who_is_refused_and_the_groups(host: H
     assert "and 2 more" in host.run("top", "--count", "1").out
 
 
+def test_it_shows_what_topics_at_stake_do_to_their_clients(host: Host) -> None:
+    one = SAMPLE["clients"]["top"][0]
+    top = [one | {"factor": 0.0}, one | {"user": "b", "factor": 0.125}, one | {"user": "c"}]
+    host.apply(SAMPLE, clients={**SAMPLE["clients"], "top": top})
+    heading, *rows = host.run("top", columns=120).out.splitlines()
+    assert heading.split()[-1] == "TOPICS"
+    assert [row.split()[-1] for row in rows[:3]] == ["paused", "0.12", "-"]
+    host.apply(SAMPLE, clients={**SAMPLE["clients"], "top": top})
+    narrow = host.run("top", columns=60).out
+    assert "its topics at stake paused" in narrow
+    assert "its topics at stake to 0.12" in narrow
+
+
 def test_in_a_narrow_terminal_names_give_way_and_figures_do_not(host: Host) -> None:
     long = {**SAMPLE["clients"]["top"][0], "user": "x" * 60, "client_id": "y" * 60}
     host.apply(SAMPLE, clients={**SAMPLE["clients"], "top": [long]})

@@ -12,11 +12,12 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from kquota.core.decision import Decision, FallbackAction
+from kquota.core.decision import Decision, FallbackAction, Scope
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
 from kquota.core.timestamps import format_utc
-from kquota.core.usage import UsageRecord, parse_usage
+from kquota.core.usage import UsageRecord
+from kquota.core.usage_format import parse_usage
 from kquota.core.view import ClusterView
 from tests.unit.core.oracle import Case, Message
 from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, raw
@@ -82,6 +83,9 @@ any_limit = limits | invalid_limits
 consumptions = st.integers(0, CAPACITY)
 booleans = st.booleans()
 ceilings = st.sampled_from([None, 0, 0, 1, 1, 2, 10])  # bytes per second: 60 to 600 bytes while a record ages
+TOPICS = ("x", "y", "z")
+complete_topics = st.lists(st.sampled_from(TOPICS), max_size=2, unique=True).map(lambda names: (names, True))
+lists_of_topics = st.none() | complete_topics | complete_topics | st.just((["x"], False))
 oddities = st.sampled_from([None] * 8 + ["limits", "hard", "latched", "offline", "failed", "metadata"])
 
 
@@ -93,6 +97,9 @@ def volumes(draw: st.DrawFn, name: str) -> Message:
     ceiling = draw(ceilings)
     if ceiling is not None:
         fields["FillCeiling"] = ceiling
+    topics = draw(lists_of_topics)
+    if topics is not None:
+        fields["Topics"], fields["TopicsComplete"] = topics
     odd = draw(oddities)
     if odd == "limits":
         fields["SoftLimit"], fields["HardLimit"] = draw(pairs)
@@ -184,9 +191,9 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(records, active, joining, self_id, own, draw(fallbacks), NOW)
 
 
-def decide_case(case: Case) -> Decision:
+def decide_case(case: Case, scope: Scope = Scope.CLUSTER, topic: str | None = None) -> Decision:
     """Decide with the code under test, from the bytes that would be in the topic."""
-    return decide_view(view_of(case), case)
+    return decide_view(view_of(case), case, scope, topic)
 
 
 def view_of(case: Case) -> ClusterView:
@@ -195,10 +202,13 @@ def view_of(case: Case) -> ClusterView:
     return view
 
 
-def decide_view(view: ClusterView, case: Case) -> Decision:
+def decide_view(
+    view: ClusterView, case: Case, scope: Scope = Scope.CLUSTER, topic: str | None = None
+) -> Decision:
     own: UsageRecord | None = None if case.own is None else parse_usage(json.dumps(case.own))
     situation = Situation(case.active, case.joining, case.self_id, own)
-    return decide(view, situation, PolicySettings(FallbackAction(case.fallback), STALENESS), case.now)
+    policy = PolicySettings(FallbackAction(case.fallback), STALENESS, scope)
+    return decide(view, situation, policy, case.now, topic=topic)
 
 
 def with_value(case: Case, index: int, value: Message) -> Case:

@@ -9,11 +9,12 @@ from fractions import Fraction
 
 import pytest
 
-from kquota.core.decision import Decision, FallbackAction, UndeterminedCause
+from kquota.core.decision import Decision, FallbackAction, Scope, UndeterminedCause
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.records import read_event
 from kquota.core.timestamps import format_utc
-from kquota.core.usage import UsageRecord, usage_from_document
+from kquota.core.usage import UsageRecord
+from kquota.core.usage_format import usage_from_document
 from kquota.core.view import ClusterView
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
@@ -83,15 +84,18 @@ def decided(
     self_id: int | None = None,
     own: UsageRecord | None = None,
     fallback: str = "pause",
+    scope: Scope = Scope.CLUSTER,
     causes: tuple[UndeterminedCause, ...] = (),
     now: datetime = NOW,
+    topic: str | None = None,
 ) -> Decision:
     """Fold the records and decide at ``now``; by default, brokers with a record are active."""
     view = fold(*records, now=now)
     if active is None:
         active = view.brokers
     situation = Situation(frozenset(active), frozenset(joining), self_id, own, causes)
-    return decide(view, situation, PolicySettings(FallbackAction(fallback), STALENESS), now)
+    policy = PolicySettings(FallbackAction(fallback), STALENESS, scope)
+    return decide(view, situation, policy, now, topic=topic)
 
 
 def own_look(*volumes: Mapping[str, object]) -> UsageRecord:

@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from kquota.core.decision import State, written_factor
 from kquota.core.latch import latch_volumes
 from kquota.core.limits import MAX_BYTES, Limit, LimitPair, LimitType
-from kquota.core.usage import (
-    UsageRecord,
-    Volume,
-    VolumeRole,
-    VolumeStatus,
-    parse_usage,
-    usage_from_document,
-    usage_to_document,
-)
+from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
+from kquota.core.usage_format import parse_usage, usage_from_document, usage_to_document
 from tests.unit.core.clusters import bounded, limit_pairs
 from tests.unit.core.golden import complaints
 from tests.unit.core.oracle import Message, volume_headroom

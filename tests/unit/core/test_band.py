@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kquota.core.band import band, bands
+from kquota.core.band import band, bands, own_log_dirs
 from kquota.core.decision import State
 from kquota.core.latch import latch_volumes
 from kquota.core.limits import InvalidLimit, Limit, LimitPair, LimitType
-from kquota.core.usage import Volume, VolumeStatus
+from kquota.core.usage import Volume, VolumeRole, VolumeStatus
 
 LIMITS = st.builds(Limit.of, st.sampled_from(LimitType), st.integers(0, 100))
 
@@ -92,3 +92,26 @@ def test_a_volume_that_cannot_be_judged_has_none() -> None:
 def test_each_log_dir_of_a_volume_has_its_band() -> None:
     failed = volume(log_dirs=("/c",), status=VolumeStatus.FAILED)
     assert bands([volume(), failed], Fraction(1, 10)) == {"/a": (39, 101), "/b": (39, 101)}
+
+
+@given(limits=pairs(), capacity=st.integers(1, 60))
+def test_the_plug_in_gets_the_figures_at_which_the_state_changes(limits: LimitPair, capacity: int) -> None:
+    one = volume(capacity_bytes=capacity, consumed_bytes=0, limits=limits, log_dirs=("/a",))
+    (found,) = own_log_dirs([one]) or ()
+    soft, hard = found["soft_available_bytes"], found["hard_available_bytes"]
+    assert -1 <= hard < soft
+    for available in range(capacity + 1):
+        state = State.of_headroom(limits.headroom(capacity, capacity - available))
+        assert (available >= soft, available <= hard) == (state is State.OPEN, state is State.PAUSE)
+
+
+def test_every_log_dir_with_a_vote_is_named_or_none() -> None:
+    ends = {"soft_available_bytes": 40, "hard_available_bytes": 20}
+    metadata, offline = volume(role=VolumeRole.METADATA), volume(status=VolumeStatus.OFFLINE)
+    assert own_log_dirs([volume(), metadata, offline, volume(log_dirs=("/c",))]) == [
+        {"log_dir": "/a", **ends},
+        {"log_dir": "/b", **ends},
+        {"log_dir": "/c", **ends},
+    ]
+    assert own_log_dirs([volume(), volume(status=VolumeStatus.FAILED)]) is None
+    assert own_log_dirs([volume(limits=None), volume()]) is None

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.decision import Covered, Decision, State, Undetermined, UndeterminedCause
+from kquota.core.decision import (
+    Covered,
+    Decision,
+    State,
+    Undetermined,
+    UndeterminedCause,
+    decision_document,
+)
+from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.policy import PolicySettings
 from kquota.core.records import read_event
-from kquota.core.sentences import decision_sentence, what_ends_it
-from kquota.core.usage import UsageRecord, usage_from_document, usage_to_document
+from kquota.core.sentences import covered_sentence, decision_sentence, what_ends_it
+from kquota.core.status import status_document
+from kquota.core.usage import UsageRecord
+from kquota.core.usage_format import usage_from_document, usage_to_document
 from kquota.core.view import ClusterView
 from tests.unit.core import situations
 from tests.unit.core.clusters import bounded
@@ -158,7 +170,7 @@ def test_of_two_agents_for_one_broker_the_worse_counts() -> None:
 def test_the_own_look_tightens_and_a_hold_outranks() -> None:
     assert verdict(decided(silent(50, 61), self_id=2, own=own_look(free(15)))) == throttle("1/2")
     held = decided(silent(50, 300), ("hold", order(Action="open")))
-    assert verdict(held) == PAUSE if held.hold is None else verdict(held) == OPEN
+    assert verdict(held) == OPEN
     assert [entry.broker_id for entry in held.covered] == [2]
 
 
@@ -183,6 +195,59 @@ def test_it_says_who_is_silent_and_until_when_it_is_covered() -> None:
     assert decision_sentence(decided(("3", usage(free(20, FillCeiling=0), age_seconds=70)))).endswith(
         "broker 3 is silent (its last report is too old): its volumes do not fill"
     )
+
+
+def test_of_several_silent_brokers_the_one_that_is_covered_least_is_named() -> None:
+    never, early, late = (Covered(stale(i), until) for i, until in ((3, None), (2, at(-10)), (1, at(-20))))
+    calm = replace(decided(CALM), undetermined=(stale(5),))
+    for covered, named in (
+        ((late, early), early),
+        ((never, late), late),
+        ((never, Covered(stale(4), None)), never),
+    ):
+        for both in (covered, covered[::-1]):
+            text = decision_sentence(replace(calm, covered=both))
+            assert text.endswith(
+                "; besides, the state of broker 5 is not known (its last report is too old)"
+                f"; {covered_sentence(named)}, and 1 more"
+            )
+
+
+def test_a_clock_that_is_behind_is_named_and_a_breach_goes_first() -> None:
+    behind = Covered(Undetermined(2, UndeterminedCause.CLOCK, 75), None)
+    assert (
+        covered_sentence(behind) == "broker 2 is silent (its clock is 75 s behind): its volumes do not fill"
+    )
+    unknown = replace(behind, silence=Undetermined(2, UndeterminedCause.CLOCK))
+    assert "(its clock is some s behind)" in covered_sentence(unknown)
+    missing: Record = ("3", b"garbage")
+    decision = decided(CALM, silent(30, 99), missing, active=(1, 2, 3))
+    assert decision_sentence(decision) == (
+        "PAUSE: fallback, because the state of broker 3 is not known (its report can't be read)"
+    )
+    besides = decided(("1", usage(free(9))), silent(30, 99), ("hold", order(Action="pause")))
+    assert "; broker 2 is silent" in decision_sentence(besides)
+
+
+def test_who_is_covered_is_written_read_and_shown() -> None:
+    view = situations.fold(CALM, silent(30, 99), ("3", usage(free(50, FillCeiling=0), age_seconds=70)))
+    situation = situations.Situation(frozenset({1, 2, 3}))
+    settings = PolicySettings(situations.FallbackAction.BOUNDED, situations.STALENESS)
+    decision = situations.decide(view, situation, settings, NOW)
+    document = decision_document(decision)
+    assert document["covered"] == [
+        {"broker_id": 2, "cause": "stale", "until": "2026-11-20T10:17:11.123Z"},
+        {"broker_id": 3, "cause": "stale", "until": None},
+    ]
+    assert read_decision_document(document).covered == (Covered(stale(2), at(-101)), Covered(stale(3), None))
+    without = {key: value for key, value in document.items() if key != "covered"}
+    assert read_decision_document(without).covered == ()
+    with pytest.raises(MalformedDecision, match="until: "):
+        read_decision_document({**document, "covered": [{"broker_id": 2, "cause": "stale", "until": "soon"}]})
+    status: Any = status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10))
+    assert [broker["covered"] for broker in status["brokers"]] == [None, *document["covered"]]
+    many = replace(decision, covered=decision.covered * 40)
+    assert len(decision_document(many)["covered"]) == 64  # type: ignore[arg-type]
 
 
 def test_the_bound_is_written_and_read() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from kquota.core.decision import (
     Cause,
+    Covered,
     Decision,
     Lease,
     Mode,
@@ -21,6 +23,7 @@ from kquota.core.decision import (
     decision_document,
 )
 from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.topic_scope import TopicScope
 from tests.unit.core.golden import complaints, refused_by_schema, samples
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
@@ -112,9 +115,31 @@ GOLDEN: dict[str, Decision] = {
         Reason(Cause.HOLD, Fraction(1)),
         hold=Hold(HoldAction.OPEN, NOTE),
     ),
+    "open-beside-silent-brokers": replace(
+        decided(1),
+        covered=(
+            Covered(STALE_7, NOW + timedelta(seconds=75)),
+            Covered(Undetermined(8, UndeterminedCause.CLOCK, 75), None),
+        ),
+    ),
+    "pause-for-two-topics-and-throttle-for-one": replace(
+        decided(0, Reason(Cause.HARD, ZERO, 3, "/dev/sdb1"), soft(Fraction(1, 3), 4)),
+        scope=TopicScope({"orders": ZERO, "bills.eu_1": ZERO, "visits": Fraction(1, 3)}),
+    ),
+    "pause-for-no-topic": replace(decided(0, Reason(Cause.HARD, ZERO, 3, "/dev/sdb1")), scope=TopicScope({})),
+    "throttle-for-one-topic-and-less-for-all-others": replace(
+        decided(Fraction(1, 4), soft(Fraction(1, 4)), soft(Fraction(9, 10), 4)),
+        scope=TopicScope({"orders": Fraction(1, 4)}, Fraction(9, 10)),
+    ),
     "volume-name-beyond-ascii": decided(Fraction(1, 2), soft(Fraction(1, 2), 3, "/dev/mapper/größe „A“")),
 }
 OBSERVED = {"open", "pause-latched"}
+OWN_LOG_DIRS = {
+    "open-beside-silent-brokers": [
+        {"log_dir": "/data/1", "soft_available_bytes": 15 * 10**9, "hard_available_bytes": 5 * 10**9},
+        {"log_dir": "/data/2", "soft_available_bytes": 1, "hard_available_bytes": -1},
+    ]
+}
 
 
 def document_of(name: str) -> dict[str, object]:
@@ -125,6 +150,7 @@ def document_of(name: str) -> dict[str, object]:
         sequence=42,
         mode=Mode.OBSERVE if name in OBSERVED else Mode.ENFORCE,
         lease=LEASE,
+        own_log_dirs=OWN_LOG_DIRS.get(name),
     )
 
 

@@ -12,7 +12,7 @@ from kquota.core.limits import MAX_BYTES, exact_number
 from kquota.core.membership import Membership
 from kquota.core.records import MalformedEvent, read_event
 from kquota.core.timestamps import format_utc
-from kquota.core.usage import usage_from_document, usage_to_document
+from kquota.core.usage_format import usage_from_document, usage_to_document
 from kquota.core.view import ClusterView
 from tests.unit.core.situations import (
     NOW,

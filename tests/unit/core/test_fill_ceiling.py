@@ -58,6 +58,23 @@ def test_the_rate_of_an_earlier_agent_counts_on() -> None:
     assert minute.after(CAPACITY, 60, DAY_SECONDS + 4000).bytes_per_second == 0
 
 
+def test_a_rate_counts_from_the_hour_in_which_it_was_seen() -> None:
+    """Not from the time since the start, nor from that of its begin."""
+    late = 30.5 * 3600
+    minute = FastestMinute.begin(CAPACITY, 10**9, late).recalling(777)
+    assert [hour for hour, _ in minute.hours] == [30]
+    grown = minute.after(CAPACITY, 10**9 + 60_000, late + 3600 - MAX_GAP_SECONDS)
+    assert [hour for hour, _ in grown.hours] == [30, 31]
+    last = FastestMinute.begin(CAPACITY, 0, 0.0).recalling(777).after(CAPACITY, 0, DAY_SECONDS + 3599)
+    assert last.bytes_per_second == 777, "the oldest hour counts until its end"
+
+
+def test_a_sample_counts_for_exactly_a_minute() -> None:
+    minute = seen(0, 6_000, step=WINDOW_SECONDS)
+    assert minute.samples == ((0.0, 0), (WINDOW_SECONDS, 6_000))
+    assert minute.after(CAPACITY, 6_000, WINDOW_SECONDS + 2).samples[0] == (WINDOW_SECONDS, 6_000)
+
+
 def test_growth_across_a_short_gap_counts_as_one_minute_and_across_a_long_one_not() -> None:
     minute = FastestMinute.begin(CAPACITY, 0, 0.0)
     assert minute.after(CAPACITY, 6_000, MAX_GAP_SECONDS).bytes_per_second == 100

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kquota.core.records import HOLD_KEY, BrokerOrder, MalformedEvent, UsageEvent, order_key, read_event
-from kquota.core.usage import parse_usage, usage_to_document
+from kquota.core.usage_format import parse_usage, usage_to_document
 from tests.unit.core.golden import SCHEMAS, complaints, refused_by_schema, samples, validator
 
 INVALID_LIMITS = {

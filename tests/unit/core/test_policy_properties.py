@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kquota.core.decision import State, decision_document
 from kquota.core.reading import read_backlog
-from kquota.core.records import read_event
+from kquota.core.records import RawRecord, read_event
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, FoldResult
 from tests.unit.core.clusters import (
@@ -172,7 +172,7 @@ def test_the_topic_compacted_to_what_still_counts_gives_the_same_decision(case: 
 @bounded(100)
 def test_a_backlog_read_from_its_end_gives_the_same_decision(case: Case) -> None:
     view = ClusterView(TOLERANCE)
-    records = [(key, raw(value), None) for key, value in case.records]
+    records = [RawRecord(key, raw(value)) for key, value in case.records]
     events = read_backlog(records, view, NOW)
     assert len(events) == len(records)
     for event in events:

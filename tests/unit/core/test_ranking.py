@@ -15,7 +15,8 @@ from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.ranking import Ranking, volumes_of
 from kquota.core.records import read_event
 from kquota.core.sentences import decision_sentence
-from kquota.core.usage import UsageRecord, parse_usage
+from kquota.core.usage import UsageRecord
+from kquota.core.usage_format import parse_usage
 from kquota.core.view import ClusterView
 from kquota.core.votes import Vote, sorted_votes
 from tests.unit.core.clusters import bounded, cases, view_of

@@ -15,8 +15,8 @@ from kquota.core.records import (
 )
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, parse_json
 from kquota.core.timestamps import from_epoch_ms
-from kquota.core.usage import usage_from_document
 from kquota.core.usage_fields import MalformedRecord
+from kquota.core.usage_format import usage_from_document
 from kquota.core.votes import Basis
 from tests.unit.core.situations import Value, free, order, raw, usage
 

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from kquota.core.decision import decision_document
+from kquota.core.decision import Scope, decision_document
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.records import Hold, HoldAction, Note, read_event
+from kquota.core.signing import SigningMode
 from kquota.core.status import status_document
 from kquota.core.view import ClusterView
 from tests.unit.core.clusters import bounded, cases, decide_case, view_of
 from tests.unit.core.golden import samples
 from tests.unit.core.oracle import Case
-from tests.unit.core.situations import GB, NOW, fold, free, limit, order, usage
+from tests.unit.core.situations import GB, NOW, fold, free, limit, order, raw, usage
 
 HOLD = {
     "action": "pause",
@@ -51,6 +52,38 @@ def test_a_volume_is_shown_with_its_limits_in_bytes() -> None:
     assert broker["quarantine"]["actor"] == "alice"
     (volume,) = broker["volumes"]
     assert (volume["soft_bytes"], volume["hard_bytes"], volume["headroom"]) == (80 * GB, 90 * GB, 0.5)
+
+
+@pytest.mark.parametrize(("signing", "expected"), [("off", [None, None]), ("accept", [True, False])])
+def test_whose_report_is_signed_is_shown_where_somebody_looks(
+    signing: str, expected: list[bool | None]
+) -> None:
+    view, situation = fold(("1", usage(free(15))), ("2", usage(free(15)))), Situation(frozenset({1, 2}))
+    view.fold(read_event("1", raw(usage(free(15))), None, "agent/1"), NOW)
+    decision, margin = decide(view, situation, PolicySettings(), NOW), Fraction(1, 10)
+    mode = SigningMode(signing)
+    status: Any = status_document(view, situation, decision, NOW, release_margin=margin, signing=mode)
+    assert status["signing"] == signing
+    assert [broker["signed"] for broker in status["brokers"]] == expected
+
+
+def test_the_topics_at_stake_are_shown_with_their_factors() -> None:
+    volumes = (free(9, Topics=["a"], TopicsComplete=True), free(15, "v", Topics=["b"], TopicsComplete=True))
+    view, situation = fold(("1", usage(*volumes)), ("2", usage(free(19)))), Situation(frozenset({1, 2}))
+    decision = decide(view, situation, PolicySettings(scope=Scope.VOLUME), NOW)
+    status: Any = status_document(
+        view, situation, decision, NOW, release_margin=Fraction(1, 10), cluster_topics=4212
+    )
+    assert (status["sentence"][:37], status["cluster_topics"]) == (
+        "PAUSE for 1 of 4,212 topics, THROTTLE",
+        4212,
+    )
+    assert (status["scope"], status["topics"], status["other_topics_factor"]) == (
+        "topics",
+        {"a": 0.0, "b": 0.5},
+        0.9,
+    )
+    assert [volume["topics"] for volume in status["brokers"][0]["volumes"]] == [["a"], ["b"]]
 
 
 def test_the_whole_document() -> None:
@@ -85,6 +118,11 @@ def test_the_whole_document() -> None:
         "hold": None,
         "reasons": [],
         "undetermined": [],
+        "scope": "cluster",
+        "topics": None,
+        "other_topics_factor": None,
+        "cluster_topics": None,
+        "signing": "off",
     }
     nothing_known = {
         "joining": False,
@@ -96,6 +134,7 @@ def test_the_whole_document() -> None:
         "age_seconds": None,
         "applied": None,
         "mode": None,
+        "signed": None,
         "volumes": [],
     }
     metadata = {
@@ -113,6 +152,7 @@ def test_the_whole_document() -> None:
         "seconds_to_soft": 0.0,
         "seconds_to_hard": 1666.7,
         "headroom": 0.0,
+        "topics": None,
         "limits_problem": None,
     }
     data = metadata | {
@@ -247,7 +287,9 @@ def test_a_hold_reads_back_fit_to_print() -> None:
         ({"hold": HOLD | {"until": 7}}, "until: must be a text, an ISO 8601 time in UTC"),
         ({"hold": HOLD | {"action": "stop"}}, "action is stop, none of pause, open"),
         ({"hold": HOLD | {"reason": None}}, "reason is no text"),
+        ({"scope": "topics"}, "topics is no object, although scope is topics"),
         ({"reasons": {}}, "reasons is no list of objects"),
+        ({"reasons": None}, "reasons is no list of objects"),
         ({"undetermined": [7]}, "undetermined is no list of objects"),
         ({"undetermined": [{"broker_id": True, "cause": "stale"}]}, "broker_id is neither null nor a number"),
         ({"undetermined": [{"broker_id": "1", "cause": "stale"}]}, "broker_id is neither null nor a number"),
@@ -259,6 +301,15 @@ def test_a_decision_that_can_t_be_read_says_which_key_and_value(
     (path,) = [p for p in samples("decision", "valid") if p.stem == "open"]
     with pytest.raises(MalformedDecision, match=f"^{re.escape(sentence)}"):
         read_decision_document({**json.loads(path.read_text("utf-8")), **change})
+
+
+@pytest.mark.parametrize("key", ["reasons", "undetermined"])
+def test_a_decision_without_its_lists_can_t_be_read(key: str) -> None:
+    (path,) = [p for p in samples("decision", "valid") if p.stem == "open"]
+    document = json.loads(path.read_text("utf-8"))
+    del document[key]
+    with pytest.raises(MalformedDecision, match=f"^{key} is no list of objects"):
+        read_decision_document(document)
 
 
 @pytest.mark.parametrize(

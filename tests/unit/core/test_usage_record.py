@@ -11,14 +11,9 @@ from typing import Any
 import pytest
 
 from kquota.core.limits import MAX_BYTES
-from kquota.core.usage import (
-    MAX_VOLUMES,
-    VolumeRole,
-    VolumeStatus,
-    parse_usage,
-    usage_to_document,
-)
+from kquota.core.usage import VolumeRole, VolumeStatus
 from kquota.core.usage_fields import MalformedRecord
+from kquota.core.usage_format import MAX_VOLUMES, parse_usage, usage_to_document
 from tests.unit.core.situations import GB, HARD_10_GB, free, limit, raw, usage
 
 # The proposal's message, and nothing else.

@@ -360,6 +360,7 @@ def test_what_the_plug_in_applies_is_told_with_the_record() -> None:
         "Sequence": 1,
         "Mechanism": "governor",
         "Mode": "enforce",
+        "Scope": "cluster",
     }
     observed = applied_state(State.PAUSE, mode=Mode.OBSERVE, mechanism=Mechanism.NONE)
     bench.ports.plug_in = (observed, VERIFIED)

@@ -49,13 +49,36 @@ def test_a_sample_is_taken_at_the_first_decision_and_at_intervals() -> None:
 def test_each_transition_is_recorded_at_once_with_its_figures() -> None:
     historian = Historian()
     historian.settle()
-    historian.bench.ports.volumes = (volume(15),)
+    historian.bench.ports.volumes = (volume(15, topics=("a", "b")),)
     usage, decision = historian.run()
     assert usage["Body"]["Volumes"][0]["Consumed"] == 85
     assert (decision["Body"]["PreviousState"], decision["Body"]["State"]) == ("OPEN", "THROTTLE")
     assert decision["Body"]["Factor"] == 0.5
     assert decision["Body"]["Reasons"][0]["BrokerId"] == 1
     assert historian.run() == []
+
+
+def test_topics_are_named_when_they_change_and_once_an_hour_and_referred_to_otherwise() -> None:
+    historian = Historian()
+    historian.settle()
+
+    def sampled(*topics: str, after: float = 31) -> dict[str, Any]:
+        historian.bench.ports.volumes = (volume(15, topics=topics or None), volume(15, name="/dev/sdb1"))
+        usage = next(record for record in historian.run(after=after) if record["Kind"] == "usage")
+        first, second = usage["Body"]["Volumes"]
+        assert not {"Topics", "TopicsSequence"} & set(second)
+        return {"Sequence": usage["Sequence"]} | {key: first[key] for key in first if "Topics" in key}
+
+    def named(sequence: int, *topics: str) -> dict[str, Any]:
+        return {"Sequence": sequence, "Topics": list(topics), "TopicsComplete": True}
+
+    assert sampled("a", "b") == named(2, "a", "b")
+    assert sampled("a", "b") == {"Sequence": 3, "TopicsSequence": 2}
+    assert sampled("a", "b", after=3_500) == {"Sequence": 4, "TopicsSequence": 2}
+    assert sampled("a", "b", after=101) == named(5, "a", "b"), "an hour later"
+    assert sampled("a") == named(6, "a")
+    assert sampled() == {"Sequence": 7}, "they are not known"
+    assert sampled("a") == named(8, "a")
 
 
 def test_an_order_is_written_down_by_the_first_active_broker_alone() -> None:

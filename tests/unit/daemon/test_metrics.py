@@ -1,11 +1,7 @@
 """Prometheus sees the present whole, and errors from zero."""
 
 import re
-import socket
-import threading
-import urllib.request
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -25,13 +21,12 @@ from kquota.core.decision import (
     UndeterminedCause,
 )
 from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.topic_scope import TopicScope
 from kquota.core.usage import VolumeRole, VolumeStatus
 from kquota.daemon.metrics import AgentMetrics
-from kquota.daemon.metrics_server import MetricsServer
 from kquota.daemon.report import CycleReport, Folded
 from kquota.kafka.errors import Kind
 from kquota.observe.observation import Failure
-from kquota.settings.values import ListenAddress
 from tests.unit.daemon.cycles import (
     NEWS,
     START,
@@ -50,7 +45,16 @@ UNDETERMINED = (
     Undetermined(None, UndeterminedCause.NOT_READ),
 )
 COVERED = (Covered(Undetermined(9, UndeterminedCause.STALE), START),)
-FALLBACK = Decision(Fraction(0), (), UNDETERMINED, True, None, START, covered=COVERED)
+FALLBACK = Decision(
+    Fraction(0),
+    (),
+    UNDETERMINED,
+    True,
+    None,
+    START,
+    covered=COVERED,
+    scope=TopicScope({"a": Fraction(0)}, Fraction(1, 2)),
+)
 HELD = Hold(HoldAction.PAUSE, Note(START, "a test", "alice"))
 FAILED = volume(
     0,
@@ -68,7 +72,7 @@ def bench() -> Bench:
     """An agent that has decided; its volume is between the limits, and its plug-in reports."""
     bench = Bench()
     bench.ports.plug_in = (
-        applied_state(State.THROTTLE, factor=0.42, sequence=41, errors={"request": 3}),
+        applied_state(State.THROTTLE, factor=0.42, sequence=41, errors={"request": 3}, cluster_topics=4212),
         VERIFIED,
     )
     bench.ports.volumes = (volume(15), FAILED)
@@ -358,33 +362,3 @@ def test_the_global_registry_is_left_alone(metrics: AgentMetrics, bench: Bench) 
     AgentMetrics("1.2.3")  # a second one does not collide
     everything(metrics, bench)
     assert b"kquota" not in generate_latest(REGISTRY)
-
-
-@pytest.fixture
-def server(metrics: AgentMetrics) -> Iterator[MetricsServer]:
-    server = MetricsServer(ListenAddress("127.0.0.1", 0), metrics.registry)
-    yield server
-    server.close()
-
-
-def test_the_endpoint_serves_the_present(metrics: AgentMetrics, bench: Bench, server: MetricsServer) -> None:
-    everything(metrics, bench)
-    assert server.address.port > 0
-    with urllib.request.urlopen(f"http://{server.address}/metrics", timeout=60) as answer:
-        assert 'kquota_state{state="PAUSE"} 1.0' in answer.read().decode()
-
-
-def test_a_port_in_use_is_an_error_that_names_the_key(metrics: AgentMetrics, server: MetricsServer) -> None:
-    with pytest.raises(OSError, match=f"metrics.listen is {server.address}"):
-        MetricsServer(server.address, metrics.registry)
-
-
-def test_closing_frees_the_port_and_the_thread_beside_a_scrape_that_hangs(metrics: AgentMetrics) -> None:
-    threads = threading.active_count()
-    server = MetricsServer(ListenAddress("127.0.0.1", 0), metrics.registry)
-    with socket.create_connection((server.address.host, server.address.port)) as hanging:
-        hanging.sendall(b"GET /met")
-        server.close()
-    again = MetricsServer(server.address, metrics.registry)
-    again.close()
-    assert threading.active_count() <= threads + 1, "at most the hanging scrape's own thread"

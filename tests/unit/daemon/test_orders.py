@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kquota.core.records import read_event
-from kquota.daemon.orders import Headers, OrderNews, order_news
+from kquota.core.records import RecordHeaders, read_event
+from kquota.daemon.orders import OrderNews, order_news
 
 NOTE = {"Until": "2026-11-20T11:00:00Z", "Reason": "a test", "Actor": "alice"}
-BY_BOB: Headers = (("actor", b"bob"), ("reason", b"done"))
+BY_BOB: RecordHeaders = (("actor", b"bob"), ("reason", b"done"))
 
 
-def news(key: str, value: dict[str, Any] | None, headers: Headers = ()) -> OrderNews | None:
+def news(key: str, value: dict[str, Any] | None, headers: RecordHeaders = ()) -> OrderNews | None:
     raw = None if value is None else json.dumps(value).encode()
     return order_news(read_event(key.encode(), raw), headers)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kquota.daemon.cycle import START_PATIENCE_SECONDS
+from kquota.observe.observation import Failure
 from tests.unit.daemon.cycles import CLUSTER, NEWS, Bench, arrival, order, state, volume
 
 
@@ -36,6 +37,16 @@ def test_after_a_write_that_failed_nobody_knows_what_the_file_says() -> None:
     bench.ports.write_error = None
     held = bench.run(arrival("hold", hold))
     assert (state(held), held.written) == ("PAUSE", True), "although it is what was written well before"
+
+
+def test_the_decision_names_the_own_log_dirs_and_when_their_state_changes() -> None:
+    bench = Bench()
+    bench.settle()
+    (entry,) = bench.ports.written[-1]["own_log_dirs"]
+    assert (entry["soft_available_bytes"], entry["hard_available_bytes"]) == (20, 10)
+    bench.ports.volumes = (volume(50), volume(50, "/dev/sdb1", failures=(Failure(None, "it is gone"),)))
+    bench.run(after=6)
+    assert "own_log_dirs" not in bench.ports.written[-1]
 
 
 def test_nothing_is_written_for_a_cluster_nobody_knows() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from kquota.core.decision import FallbackAction
+from kquota.core.decision import FallbackAction, Scope
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.sentences import broken_glass_sentence, observing_brokers
 from kquota.core.status import status_document
@@ -18,12 +18,13 @@ def status_of(
     *records: Any,
     active: frozenset[int],
     fallback: FallbackAction = FallbackAction.PAUSE,
+    scope: Scope = Scope.CLUSTER,
     **local: Any,
 ) -> dict[str, Any]:
     """The document as `kquota status` has it, of a broker 1 whose host reports only ``local``."""
     view = fold(*records)
     situation = Situation(active)
-    decision = decide(view, situation, PolicySettings(fallback, STALENESS), NOW)
+    decision = decide(view, situation, PolicySettings(fallback, STALENESS, scope), NOW)
     found = status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10), cluster_id="c")
     host = {
         "broker_id": 1,
@@ -67,6 +68,19 @@ def silent() -> dict[str, Any]:
         ("3", usage(free(30, FillCeiling=0), age_seconds=90)),
         active=frozenset({1, 2, 3}),
         fallback=FallbackAction.BOUNDED,
+    )
+
+
+def scoped() -> dict[str, Any]:
+    """The volume of broker 2 is full; brokers 2 and 3 can't refuse by topic."""
+    applied = {"State": "PAUSE", "Factor": 0.0}
+    topics = [f"topic-{number}" for number in range(37)]
+    return status_of(
+        ("1", usage(free(50), Applied={**applied, "Scope": "topics"})),
+        ("2", usage(free(9, Topics=topics, TopicsComplete=True), Applied={**applied, "Scope": "cluster"})),
+        ("3", usage(free(50), Applied=applied)),
+        active=frozenset({1, 2, 3}),
+        scope=Scope.VOLUME,
     )
 
 

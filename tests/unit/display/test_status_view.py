@@ -15,7 +15,7 @@ from rich.table import Table
 from kquota.display.status_table import Order, status_rows
 from kquota.display.status_view import KEYS, Looks, observes, status_view, watch_view
 from tests.unit.core.golden import complaints
-from tests.unit.display.documents import broken_glass, crowded, silent, troubled
+from tests.unit.display.documents import broken_glass, crowded, scoped, silent, troubled
 
 WIDTHS = (60, 72, 80, 92, 108, 135, 136, 200)
 
@@ -40,6 +40,17 @@ def test_a_silent_broker_is_shown_with_the_end_of_its_cover(columns: int) -> Non
     flat = " ".join(text.split())
     assert "silent, 110s left" in flat
     assert "silent, no growth" in flat
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_the_topics_are_counted_and_brokers_that_hold_all_of_them_are_named(columns: int) -> None:
+    document = scoped()
+    flat = " ".join(printed(console_of(columns), status_view(document, columns)).split())
+    assert flat.startswith("PAUSE for 37 topics: volume /dev/sda1 of broker 2 is over its hard limit")
+    assert "every topic is held at brokers 2, 3: no fence is at work there" in flat
+    for broker in document["brokers"]:
+        broker["applied"]["Scope"] = "topics"
+    assert "every topic" not in printed(console_of(columns), status_view(document, columns))
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
@@ -153,7 +164,7 @@ def test_a_broker_that_was_decommissioned_is_not_there() -> None:
     assert [broker["broker_id"] for broker in troubled()["brokers"]] == [1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("document", [troubled(), crowded(), broken_glass()])
+@pytest.mark.parametrize("document", [troubled(), crowded(), broken_glass(), scoped()])
 def test_the_document_is_what_its_schema_says(document: dict[str, Any]) -> None:
     assert complaints("status", json.loads(json.dumps(document))) == []
 
@@ -234,3 +245,24 @@ def test_a_thousand_brokers_are_shown_sooner_than_a_table_of_rich_s_is() -> None
         assert text.count("/dev/sd") > 3000
 
     assert seconds(ours) < seconds(table_of_rich) / 1.5
+
+
+@pytest.mark.parametrize(
+    ("signed", "line"),
+    [
+        ([True, True], "signing: required, every report is signed"),
+        ([True, None], "signing: required, every report is signed"),
+        ([True, False], "signing: required; not signed at broker 2"),
+        ([False, False], "signing: required; not signed at brokers 1, 2"),
+    ],
+)
+def test_brokers_whose_last_report_is_not_signed_are_named(signed: list[bool | None], line: str) -> None:
+    document = troubled()
+    document["brokers"] = document["brokers"][:2]
+    for broker, is_signed in zip(document["brokers"], signed, strict=True):
+        broker |= {"active": True, "signed": is_signed}
+    assert "signing:" not in printed(console_of(80), status_view(document, 80))
+    document["signing"] = "required"
+    assert line in printed(console_of(80), status_view(document, 80)).splitlines()
+    document["brokers"][1] |= {"active": False, "signed": False}
+    assert "not signed at broker 2" not in printed(console_of(80), status_view(document, 80))

@@ -88,6 +88,12 @@ def test_a_former_agents_fastest_minute_counts_on_for_its_volume_alone():
     assert fastest(late, 0, 0.0) == 0
     late.recall(reported)
     assert fastest(late, 0, 10.0) == 777
+    rates = [FillRates(), FillRates()]
+    for at in range(60):
+        for one in rates:
+            fastest(one, 1000 * at, float(at))
+    rates[0].recall(reported)
+    assert fastest(rates[0], 70_000, 70.0) == fastest(rates[1], 70_000, 70.0) == 1000, "its minute goes on"
     other = FillRates()
     other.recall([reported[0]._replace(volume_id="another"), records[0]])
     assert fastest(other, 0, 0.0) == 0

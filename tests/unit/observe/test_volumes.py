@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kquota.core.decision import Scope
 from kquota.observe.mountinfo import MountTable, parse_mountinfo
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.probe import LogDirLook
@@ -48,6 +49,7 @@ def resolved(
     before: Resolution | None = None,
     extra: str = "",
     silence: str | None = None,
+    scope: Scope = Scope.CLUSTER,
 ) -> Resolution:
     return resolve(
         properties(log_dirs, extra),
@@ -57,12 +59,33 @@ def resolved(
         device_uuids=DEVICE_UUIDS,
         last_known={} if before is None else before.figures,
         silence=silence,
+        scope=scope,
     )
 
 
 def only(resolution: Resolution) -> VolumeObservation:
     (volume,) = resolution.observation.volumes
     return volume
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "topics"),
+    [
+        (("a", "c"), ("b", "c"), ("a", "b", "c")),
+        ((), ("b",), ("b",)),
+        ((), (), ()),
+        (("a",), None, None),
+        (None, ("b",), None),
+    ],
+)
+def test_a_volume_has_the_topics_of_all_its_log_dirs_or_they_are_not_known(
+    first: tuple[str, ...] | None, second: tuple[str, ...] | None, topics: tuple[str, ...] | None
+) -> None:
+    one, other = look("/data/1/k", 11), look("/data/1/l", 11)
+    assert only(resolved("/data/1/k", replace(one, topics=first))).topics == first
+    found = resolved("/data/1/k,/data/1/l", replace(one, topics=first), replace(other, topics=second))
+    assert only(found).topics == topics
+    assert only(resolved("/data/1/k,/data/1/l", replace(one, topics=("a",)))).topics is None
 
 
 @pytest.mark.accepts("A28")
@@ -329,7 +352,25 @@ def test_an_error_of_listing_fails_but_a_missing_right_only_warns() -> None:
     assert broken.reason == "/data/1/k: can't be listed: Input/output error (EIO)"
     private = resolved("/data/1/k", replace(look("/data/1/k", 11), list_errno=errno.EACCES))
     assert only(private).status == "ok"
-    assert "permission denied" in private.observation.warnings[0]
+    assert private.observation.warnings == (
+        "/data/1/k can't be listed (permission denied): errors of its disk may go unseen",
+    )
+
+
+def test_with_the_scope_of_the_volume_the_warning_of_a_missing_right_says_who_is_held() -> None:
+    private = replace(look("/data/1/k", 11), list_errno=errno.EACCES)
+    found = resolved("/data/1/k", private, scope=Scope.VOLUME)
+    assert found.observation.warnings == (
+        "/data/1/k can't be listed (permission denied): errors of its disk may go unseen, and all producers"
+        " are held while its volume is over a limit, because its topics are not known",
+    )
+
+
+def test_a_log_dir_of_metadata_alone_names_no_topics_and_holds_no_producer() -> None:
+    private = replace(look("/data/1/m", 11), list_errno=errno.EACCES)
+    data = look("/data/1/k", 11)
+    found = resolved("/data/1/k", private, data, extra="metadata.log.dir=/data/1/m", scope=Scope.VOLUME)
+    assert found.observation.warnings[0].endswith("may go unseen")
 
 
 def test_figures_stay_in_bounds() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from kquota.core.decision import FallbackAction, Mode
+from kquota.core.decision import FallbackAction, Mode, Scope
 from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota.core.signing import SigningMode
 from kquota.settings.values import ListenAddress, LogLevel
 from tests.unit.settings.configuration import loaded, problems_of
 
@@ -18,6 +19,7 @@ def test_the_defaults() -> None:
     assert settings.broker.server_properties == Path("/etc/kafka/server.properties")
     assert settings.broker.node_id is None
     assert settings.mode is Mode.OBSERVE
+    assert settings.scope is Scope.CLUSTER
     assert settings.fallback_action is FallbackAction.PAUSE
     assert settings.release_margin_ratio == Fraction(1, 10)
     assert settings.interval_seconds == 5
@@ -161,6 +163,8 @@ limits:
         ("release_margin_ratio", "-0.1"),
         ("mode", "on"),
         ("mode", "ENFORCE"),
+        ("scope", "topics"),
+        ("scope", "VOLUME"),
         ("fallback_action", "throttle"),
         ("interval_seconds", "0"),
         ("interval_seconds", "5s"),
@@ -269,3 +273,42 @@ def test_equal_files_give_equal_settings_and_they_are_frozen() -> None:
     assert first != loaded()
     with pytest.raises(ValueError, match="frozen"):
         first.mode = Mode.OBSERVE
+
+
+SIGNING_FILES = {
+    "certificate_file": "ssl.certificate.location",
+    "key_file": "ssl.key.location",
+    "ca_file": "ssl.ca.location",
+}
+
+
+@pytest.mark.parametrize("text", ["off", "'off'", "false"])
+def test_signing_off_is_off_however_yaml_reads_it(text: str) -> None:
+    assert loaded(f"signing:\n  mode: {text}\n").signing.mode is SigningMode.OFF
+    assert loaded(environ={"KQUOTA_SIGNING__MODE": "off"}).signing.mode is SigningMode.OFF
+
+
+@pytest.mark.parametrize("text", ["on", "true", "null", "always", "OFF1"])
+def test_other_modes_of_signing_are_refused_with_those_that_are_allowed(text: str) -> None:
+    problem = problems_of(f"signing:\n  mode: {text}\n")["signing.mode"]
+    assert problem.allowed == "off, accept or required"
+
+
+@pytest.mark.parametrize("mode", ["accept", "required"])
+def test_a_file_that_neither_section_names_is_missing(mode: str) -> None:
+    found = problems_of(f"signing:\n  mode: {mode}\n")
+    assert found.keys() == {f"signing.{key}" for key in SIGNING_FILES}
+    for key, name in SIGNING_FILES.items():
+        assert name in found[f"signing.{key}"].wrong
+    paths = "".join(f"  {key}: /own/{key}\n" for key in SIGNING_FILES)
+    settings = loaded(f"signing:\n  mode: {mode}\n{paths}")
+    assert settings.signing_file("key_file") == Path("/own/key_file")
+
+
+def test_a_file_of_signing_is_that_of_the_kafka_clients_unless_it_has_its_own() -> None:
+    environ = {
+        f"KQUOTA_KAFKA__{name.upper().replace('.', '_')}": f"/{name}" for name in SIGNING_FILES.values()
+    }
+    settings = loaded("signing:\n  mode: required\n  key_file: /own.key\n", environ)
+    assert settings.signing_file("key_file") == Path("/own.key")
+    assert settings.signing_file("ca_file") == Path("/ssl.ca.location")

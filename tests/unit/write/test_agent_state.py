@@ -20,6 +20,7 @@ FULL = AgentState(
     remembered_volumes={"/data/1": {"mount_point": "/data", "fs_uuid": None}},
     enforce_grant=EnforceGrant(NOW, "cluster", 3),
     active_brokers=ActiveBrokers("cluster", (1, 2, 3), NOW),
+    signing_counter=1_700_000_000_000,
 )
 
 
@@ -239,5 +240,6 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         "bound_limits": {"/data": ["an id"]},
         "enforce_grant": {"granted_at": "2026-11-20T10:15:30.123Z", "cluster_id": "c", "broker_id": 0},
         "active_brokers": {"cluster_id": "c", "broker_ids": [0], "seen_at": "2026-11-20T10:15:30.123Z"},
+        "signing_counter": 0,
     }
     assert len(file.path.read_text().splitlines()) > 10, "a line for each field"

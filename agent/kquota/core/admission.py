@@ -1,0 +1,188 @@
+"""Which records of the usage topic count, by their signatures, and in which order those of one writer do.
+
+A refused record changes nothing: the record before it goes on counting. So a stranger who may write to the
+topic can neither displace a broker's report nor give an order. A stranger's record can have compaction remove
+the report; an agent that starts then waits for the broker's next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from kquota.core.records import Event, IgnoredEvent, RawRecord, Refusal, RefusedEvent, read_event
+from kquota.core.signing import Authorities, Claim, SigningMode, read_claim, signed_bytes, writer_of
+from kquota.core.strict_json import printable
+from kquota.core.timestamps import from_epoch_ms
+
+# A counter is the signer's time, or more. A record that is appended this long after it was signed was kept
+# back: an order that was withdrawn meanwhile, for example. Far more than any delivery takes.
+MAX_DELAY_MS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A verified signature: its writer (``agent/3``), and the writer's counter."""
+
+    writer: str
+    counter: int
+
+
+class Turn(Enum):
+    """The place of a record among those of its writer."""
+
+    NEXT = "next"
+    REPEATED = "repeated"  # it was read before: no news, and no fault
+    REPLAYED = "replayed"  # a later one was read before
+
+
+class Counters:
+    """The highest counter of each writer, by key.
+
+    By key, because the records of a key are in one partition, and those of others have no order with them.
+    While the topic is read again, the counters of before are the least that count.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._highest: dict[bytes, dict[str, int]] = {}
+        self._floors: dict[bytes, dict[str, int]] = {}
+
+    def highest(self, key: bytes) -> int:
+        """Return the highest counter that is known of a key; 0 for none."""
+        known = (*self._highest.get(key, {}).values(), *self._floors.get(key, {}).values())
+        return max(known, default=0)
+
+    def highest_read(self, key: bytes) -> int:
+        """Return the highest counter of a key in this reading of the topic; -1 for none."""
+        return max(self._highest.get(key, {}).values(), default=-1)
+
+    def turn(self, key: bytes, signed: Signed) -> Turn:
+        """Take in a record's counter, and return the record's place."""
+        highest = self._highest.setdefault(key, {})
+        last = highest.get(signed.writer, -1)
+        if signed.counter < last:
+            return Turn.REPLAYED
+        if signed.counter == last or signed.counter < self._floors.get(key, {}).get(signed.writer, 0):
+            return Turn.REPEATED
+        highest[signed.writer] = signed.counter
+        return Turn.NEXT
+
+    def begin_again(self) -> None:
+        """Take in that the topic is read from its beginning again."""
+        self.reached_end()
+        self._floors, self._highest = self._highest, {}
+
+    def reached_end(self) -> None:
+        """Take in that the topic has been read to its end."""
+        for key, floors in self._floors.items():
+            highest = self._highest.setdefault(key, {})
+            for writer, floor in floors.items():
+                highest[writer] = max(floor, highest.get(writer, floor))
+        self._floors = {}
+
+
+class Admission:
+    """Judges the records of one topic. ``cluster_id`` has to be set before the first one."""
+
+    def __init__(
+        self, mode: SigningMode, topic: str, authorities: Authorities, counters: Counters | None = None
+    ) -> None:
+        """Begin with the counters of an earlier one, or with none."""
+        self.cluster_id: str | None = None
+        self.counters = Counters() if counters is None else counters
+        self.mode, self._topic, self._authorities = mode, topic, authorities
+
+    def read(self, record: RawRecord, now: datetime) -> Event | None:
+        """Return the event of a record that comes after all others; None for one that was read before."""
+        verdict = self.judge(record, now)
+        return self.in_turn(record, verdict, event_of(record, verdict))
+
+    def judge(self, record: RawRecord, now: datetime) -> Signed | Refusal | None:
+        """Return whether a record counts, its place in its writer's order aside; None: it does, unsigned.
+
+        The certificate has to be valid at the time at which a broker appended the record, not now: a report
+        goes on counting after its broker is gone, and silence releases nothing.
+        """
+        if isinstance(read_event(record.key, None), IgnoredEvent):
+            return None
+        claim = read_claim(record.headers)
+        if claim is Refusal.UNSIGNED and self.mode is SigningMode.ACCEPT:
+            return None
+        if isinstance(claim, Refusal):
+            return claim
+        certificate = self._authorities.certificate(claim.certificate)
+        if certificate is None:
+            return Refusal.UNKNOWN_AUTHORITY
+        if not certificate.is_valid_at(from_epoch_ms(record.appended_ms) or now):
+            return Refusal.EXPIRED
+        key, value, cluster_id = _bytes(record.key) or b"", _bytes(record.value), self.cluster_id or ""
+        writer = writer_of(certificate.names, cluster_id, key, tombstone=value is None)
+        if writer is None:
+            return Refusal.NOT_FOR_KEY
+        place = cluster_id, self._topic, record.partition
+        message = signed_bytes(*place, key, value, claim.counter, claim.certificate)
+        if not certificate.verifies(claim.signature, message):
+            return Refusal.WRONG_SIGNATURE
+        if record.appended_ms is not None and record.appended_ms - claim.counter > MAX_DELAY_MS:
+            return Refusal.REPLAYED
+        return Signed(writer, claim.counter)
+
+    def in_turn(
+        self, record: RawRecord, verdict: Signed | Refusal | None, event: Event | None
+    ) -> Event | None:
+        """Return the event of a judged record in the topic's order; None for one that was read before."""
+        if event is None or not isinstance(verdict, Signed):
+            return event
+        match self.counters.turn(_bytes(record.key) or b"", verdict):
+            case Turn.NEXT:
+                return event
+            case Turn.REPEATED:
+                return None
+            case Turn.REPLAYED:
+                return event_of(record, Refusal.REPLAYED)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """Whose certificate a record has, None for none, and whether its counter is the highest up to it."""
+
+    certificate: bytes | None
+    is_highest: bool
+
+
+def claimed(records: Sequence[RawRecord], counters: Counters) -> list[Claimed]:
+    """Return what each record claims, compared with those of its key before it.
+
+    A record with the highest counter, once verified, is no replay of one before it with its certificate: they
+    need not be verified at all. Of other certificates' records the counters have to be known.
+    """
+    highest: dict[bytes, int] = {}
+    found = []
+    for record in records:
+        claim, key = read_claim(record.headers), _bytes(record.key) or b""
+        if not isinstance(claim, Claim):
+            found.append(Claimed(None, is_highest=True))
+            continue
+        before = highest.get(key)
+        if before is None:
+            before = counters.highest_read(key)
+        found.append(Claimed(claim.certificate, is_highest=claim.counter > before))
+        highest[key] = max(claim.counter, before)
+    return found
+
+
+def event_of(record: RawRecord, verdict: Signed | Refusal | None) -> Event:
+    """Return the meaning of a judged record."""
+    if isinstance(verdict, Refusal):
+        key = _bytes(record.key) or b""
+        return RefusedEvent(printable(key.decode("ascii", "replace")), verdict)
+    signer = None if verdict is None else verdict.writer
+    return read_event(record.key, record.value, record.appended_ms, signer)
+
+
+def _bytes(text: object) -> bytes | None:
+    """Return a key or value as it is in the topic; texts and parsed values are of replays."""
+    return text.encode() if isinstance(text, str) else text if isinstance(text, bytes) else None

@@ -1,0 +1,154 @@
+"""Signed records at the agent's edges: its own signature, and whose signatures count.
+
+The algorithms take ten megabytes of memory: they are imported only where records are signed or verified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kquota.core.admission import Admission, Counters
+from kquota.core.signing import Claim, SigningMode, names_wanted, next_counter, signed_bytes, writer_of
+from kquota.daemon.journal import MessageId
+from kquota.daemon.troubles import Trouble
+from kquota.fold.misplaced import partition_of
+from kquota.publish.delivery import Headers
+from kquota.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from kquota.signing.signer import FileSigner
+
+# The state file is written once for this many counters, about as often as that many milliseconds pass.
+RESERVED_COUNTERS = 600_000
+
+
+def admission_of(settings: Settings, counters: Counters | None = None) -> Admission | None:
+    """Return who judges records by their signatures; None where no signature is looked at.
+
+    Raises:
+        SettingsError: the authorities can't be read.
+    """
+    if settings.signing.mode is SigningMode.OFF:
+        return None
+    from kquota.signing.authorities import AuthorityFile  # noqa: PLC0415 - see above
+
+    path = settings.signing_file("ca_file")
+    assert path is not None, "checked with the settings"
+    try:
+        authorities = AuthorityFile(path)
+    except (OSError, ValueError) as error:
+        text = error.strerror if isinstance(error, OSError) else str(error)
+        wrong = f"names {path}, which can't be used: {text}"
+        problem = settings.problem(("signing", "ca_file"), wrong, "a file in PEM with authorities")
+        raise SettingsError([problem]) from None
+    return Admission(settings.signing.mode, settings.topics.usage.name, authorities, counters)
+
+
+def signer_of(settings: Settings, broker_id: int | None) -> FileSigner | None:
+    """Return the owner of the configured key; None where records are not signed.
+
+    Raises:
+        SettingsError: key and certificate can't be used, or are not those of this broker's agent. Without a
+            broker they may be anybody's.
+    """
+    if settings.signing.mode is SigningMode.OFF:
+        return None
+    from kquota.signing.signer import FileSigner, SignerProblem, SigningFiles  # noqa: PLC0415 - see above
+
+    keys = ("certificate_file", "key_file", "ca_file")
+    paths = [settings.signing_file(key) for key in keys]
+    certificate, key, authorities = [path for path in paths if path is not None]
+    password = settings.librdkafka().get("ssl.key.password")
+    try:
+        return FileSigner(SigningFiles(certificate, key, authorities, password), broker_id)
+    except SignerProblem as found:
+        where = "key_file" if found.file == key else "certificate_file"
+        wrong = f"names {found.file}, which {found.wrong}"
+        raise SettingsError([settings.problem(("signing", where), wrong, found.allowed)]) from None
+
+
+class Seal:
+    """Signs the records of one writer. ``last`` is the counter of its last record, or more."""
+
+    def __init__(
+        self,
+        signer: FileSigner,
+        topic: str,
+        counters: Counters,
+        last: int = 0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Sign with this signer; ``counters`` are those that were read from the topic."""
+        self.signer = signer
+        self._topic, self._counters, self.last, self._clock = topic, counters, last, clock
+
+    def troubles(self) -> Iterator[Trouble]:
+        """Yield what is wrong with the signer's files."""
+        if self.signer.problem is not None:
+            yield Trouble(MessageId.CONFIGURATION_WARNING, "signing", "", self.signer.problem)
+
+    def headers(self, key: bytes, value: bytes | None, cluster_id: str, partitions: int) -> Headers:
+        """Return the headers that sign a record, for the partition that Kafka's partitioner gives it."""
+        self.signer.refresh()
+        self.last = next_counter(self.last, self._counters.highest(key), round(self._clock() * 1000))
+        place, certificate = (cluster_id, self._topic, partition_of(key, partitions)), self.signer.certificate
+        message = signed_bytes(*place, key, value, self.last, certificate)
+        return Claim(self.signer.sign(message), certificate, self.last).to_headers()
+
+
+class OrderNotSigned(Exception):
+    """An order that readers would not take from this signer; the text says what is wanted."""
+
+
+class OrderSeal:
+    """Signs one order; where signatures are not required, one that it can't sign is sent unsigned.
+
+    ``warning`` says so.
+    """
+
+    def __init__(self, settings: Settings, key: bytes, value: bytes | None) -> None:
+        """Read key and certificate.
+
+        Raises:
+            SettingsError: they can't be used.
+        """
+        self.warning: str | None = None
+        self._settings, self._key, self._value = settings, key, value
+        self._signer = signer_of(settings, None)
+
+    def headers(self, cluster_id: str | None, partitions: int) -> Headers:
+        """Return the headers that sign the order; none where records are not signed.
+
+        Raises:
+            OrderNotSigned: the certificate does not name a writer of this key, and readers require one.
+        """
+        signer, tombstone = self._signer, self._value is None
+        if signer is None:
+            return ()
+        if writer_of(signer.names, cluster_id or "", self._key, tombstone=tombstone) is None:
+            names = ", ".join(signer.names) or "no kquota:// URI"
+            wanted = names_wanted(self._key, cluster_id, tombstone=tombstone)
+            sentence = (
+                f"{self._settings.signing_file('certificate_file')} names {names}, and an order with the key"
+                f" {self._key.decode()} needs {wanted}: set signing.certificate_file and signing.key_file"
+            )
+            if self._settings.signing.mode is SigningMode.REQUIRED:
+                raise OrderNotSigned(sentence)
+            self.warning = f"the order is not signed: {sentence}"
+            return ()
+        seal = Seal(signer, self._settings.topics.usage.name, Counters())
+        return seal.headers(self._key, self._value, cluster_id or "", partitions)
+
+
+def signing_warnings(settings: Settings, broker_id: int, now: datetime) -> tuple[str, ...]:
+    """Return why readers with the same authorities would refuse the records of this broker's agent.
+
+    Raises:
+        SettingsError: key and certificate can't be used at all.
+    """
+    signer = signer_of(settings, broker_id)
+    doubt = None if signer is None else signer.doubt(now)
+    return () if doubt is None else (doubt,)

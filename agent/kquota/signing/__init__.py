@@ -1,0 +1,1 @@
+"""Signing: keys and certificates of signed records. Only an agent that signs or verifies imports it."""

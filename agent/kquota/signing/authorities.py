@@ -1,0 +1,154 @@
+"""The authorities of a file, and the certificates that they have issued.
+
+A certificate counts if an authority of the file has issued it itself: intermediate authorities belong into
+the file. Of a certificate only its names, its validity and its key count, not its key usage.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from kquota.host.stamps import Stamp, stamp
+from kquota.signing.keys import PublicKey, uris, usable
+
+# Verified certificates are kept: to verify one takes longer than a record. Strangers can take no place.
+MAX_CERTIFICATES = 16_384
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedCertificate:
+    """A certificate of one of our authorities; valid only where both are."""
+
+    names: tuple[str, ...]
+    not_before: datetime
+    not_after: datetime
+    key: PublicKey
+
+    def is_valid_at(self, at: datetime) -> bool:
+        """Return whether it and its authority are valid at that time."""
+        return self.not_before <= at <= self.not_after
+
+    def verifies(self, signature: bytes, message: bytes) -> bool:
+        """Return whether its owner has signed the message."""
+        try:
+            if isinstance(self.key, ec.EllipticCurvePublicKey):
+                self.key.verify(signature, message, ec.ECDSA(SHA256()))
+            else:
+                self.key.verify(signature, message)
+        except InvalidSignature:
+            return False
+        return True
+
+
+class AuthorityFile:
+    """The authorities in a PEM file, read again within a second after it has changed.
+
+    While the file can't be read, the authorities of before stay, and ``problem`` says why.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Read the file.
+
+        Raises:
+            OSError: it can't be read.
+            ValueError: there is no authority in it.
+        """
+        self._path, self._clock = path, clock
+        self._issued: dict[bytes, IssuedCertificate] = {}
+        self.problem: str | None = None
+        self._stamp: Stamp = stamp(path)
+        self._authorities = read_authorities(path)
+        self._due_seconds = clock() + _LOOK_SECONDS
+
+    def certificate(self, der: bytes) -> IssuedCertificate | None:
+        """Return the certificate; None where none of the authorities has issued it."""
+        self._refresh()
+        known = self._issued.get(der)
+        if known is not None:
+            return known
+        issued = _issued(der, self._authorities)
+        if issued is not None:
+            if len(self._issued) >= MAX_CERTIFICATES:
+                self._issued.clear()
+            self._issued[der] = issued
+        return issued
+
+    def _refresh(self) -> None:
+        now_seconds = self._clock()
+        if now_seconds < self._due_seconds:
+            return
+        self._due_seconds = now_seconds + _LOOK_SECONDS
+        found = stamp(self._path)
+        if found == self._stamp:
+            return
+        try:
+            self._authorities = read_authorities(self._path)
+        except (OSError, ValueError) as error:
+            self.problem = f"the authorities in {self._path} can't be read again: {error}"
+            return
+        self._stamp, self.problem = found, None
+        self._issued.clear()
+
+
+def read_authorities(path: Path) -> tuple[x509.Certificate, ...]:
+    """Return the authorities in a PEM file; other certificates in it are left out.
+
+    Raises:
+        OSError: the file can't be read.
+        ValueError: there is no authority in it.
+    """
+    authorities = tuple(one for one in x509.load_pem_x509_certificates(path.read_bytes()) if _may_issue(one))
+    if not authorities:
+        raise ValueError("no certificate in it is an authority's")
+    return authorities
+
+
+def _may_issue(certificate: x509.Certificate) -> bool:
+    extensions = certificate.extensions
+    try:
+        is_authority = extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return False
+    try:
+        return is_authority and extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
+    except x509.ExtensionNotFound:
+        return is_authority
+
+
+def _issued(der: bytes, authorities: tuple[x509.Certificate, ...]) -> IssuedCertificate | None:
+    """Return a certificate that one of the authorities has issued; whatever the bytes, it never raises."""
+    try:
+        certificate = x509.load_der_x509_certificate(der)
+        key, names = usable(certificate.public_key()), uris(certificate)
+    except Exception:  # the library raises many errors of its own for what strangers send
+        return None
+    if key is None:
+        return None
+    for authority in authorities:
+        if has_issued(authority, certificate):
+            return IssuedCertificate(
+                names,
+                max(certificate.not_valid_before_utc, authority.not_valid_before_utc),
+                min(certificate.not_valid_after_utc, authority.not_valid_after_utc),
+                key,
+            )
+    return None
+
+
+def has_issued(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    """Return whether an authority has issued a certificate itself."""
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True

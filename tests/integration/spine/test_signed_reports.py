@@ -1,0 +1,218 @@
+"""Agents that sign their records, and an intruder with the key of one of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Message, Producer
+
+from kquota.core.admission import Counters
+from kquota.core.timestamps import format_utc
+from kquota.daemon.signing import Seal
+from kquota.signing.signer import FileSigner, SigningFiles
+from testbed.loopback.plug_in import agent_name
+from tests.integration.spine.agents import AgentProcess
+from tests.integration.spine.fleet import USAGE_TOPIC, Fleet
+from tests.integration.spine.test_hostile_records import report
+from tests.integration.waiting import eventually
+
+INVENTED = "999999"
+
+
+class Signers:
+    """A certificate with a name for signatures for each agent, and for an operator."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._authority = fleet.cluster.authority
+        self._fleet = fleet
+
+    def settings(self, name: str, mode: str) -> dict[str, str]:
+        identity = self._authority.issue(f"signer-{name.replace('/', '-')}", uris=[f"kquota://*/{name}"])
+        files = {"certificate_file": str(identity.certificate), "key_file": str(identity.key)}
+        return {"mode": mode, **files}
+
+    def demand(self, mode: str) -> None:
+        """Reload every agent with that mode, one after the other."""
+        for broker_id, agent in self._fleet.agents.items():
+            agent.reload(signing=self.settings(f"agent/{broker_id}", mode))
+
+    def seal(self, name: str) -> Seal:
+        files = self.settings(name, "required")
+        paths = Path(files["certificate_file"]), Path(files["key_file"])
+        return Seal(FileSigner(SigningFiles(*paths, paths[0])), USAGE_TOPIC, Counters())
+
+
+class Intruder:
+    """A client with the key of the agent of broker 1: it may write to the topic, and sign as that agent."""
+
+    def __init__(self, fleet: Fleet, seal: Seal) -> None:
+        self._cluster_id = fleet.usage_of(1)[-1][1]["ClusterId"]
+        self._fleet, self._seal = fleet, seal
+        self._producer = Producer({**fleet.cluster.client_configuration(agent_name(1)), "log_level": 0})
+
+    def write(self, key: str, value: dict[str, Any] | None, *, signed: bool) -> None:
+        raw = None if value is None else json.dumps(value).encode()
+        partitions = len(self._producer.list_topics(USAGE_TOPIC).topics[USAGE_TOPIC].partitions)
+        headers = self._seal.headers(key.encode(), raw, self._cluster_id, partitions) if signed else ()
+        self.append(key.encode(), raw, list(headers))
+
+    def append(self, key: bytes, value: bytes | None, headers: list[tuple[str, bytes]]) -> None:
+        self._producer.produce(USAGE_TOPIC, key=key, value=value, headers=headers)
+        assert self._producer.flush(60) == 0
+
+    def full(self, **changes: Any) -> dict[str, Any]:
+        return report(self._fleet, age_seconds=0, full=True, **changes)
+
+    def hold(self) -> dict[str, Any]:
+        until = format_utc(datetime.now(UTC) + timedelta(minutes=10))
+        return {"Action": "pause", "Until": until, "Reason": "none", "Actor": "nobody"}
+
+
+@pytest.fixture
+def signers(fleet: Fleet) -> Signers:
+    return Signers(fleet)
+
+
+def genuine(fleet: Fleet, broker_id: int) -> list[Message]:
+    """The records that the broker's agent has signed; its certificate names it in clear."""
+    name = f"kquota://*/agent/{broker_id}".encode()
+    return [
+        message for message in fleet.records() if any(name in value for _, value in message.headers() or ())
+    ]
+
+
+def refused(agent: AgentProcess, cause: str) -> float:
+    return agent.metric("kquota_records_refused_total", cause=cause) or 0
+
+
+def signed_by_all(fleet: Fleet) -> bool:
+    brokers = json.loads(fleet.agents[2].order("status", "--json"))["brokers"]
+    return [broker["signed"] for broker in brokers if broker["active"]] == [True] * 3
+
+
+def await_signed(fleet: Fleet) -> None:
+    eventually(lambda: signed_by_all(fleet), "the last report of each broker is signed")
+
+
+def test_who_has_the_key_of_one_agent_holds_the_cluster_unless_signatures_are_required(
+    fleet: Fleet, signers: Signers
+) -> None:
+    intruder = Intruder(fleet, signers.seal("agent/1"))
+    attacks = {
+        "3": intruder.full(InstanceId="an intruder"),
+        INVENTED: intruder.full(),
+        "hold": intruder.hold(),
+    }
+    for key, value in attacks.items():
+        intruder.write(key, value, signed=True)
+        fleet.await_decided("PAUSE", [1, 2])
+        intruder.write(key, None, signed=True)
+        fleet.await_decided("OPEN")
+
+    marks = fleet.marks()
+    signers.demand("accept")
+    await_signed(fleet)
+    signers.demand("required")
+    await_signed(fleet)
+    assert "signing: required, every report is signed" in fleet.agents[2].order("status")
+
+    reader = fleet.agents[2]
+    before = {cause: refused(reader, cause) for cause in ("not_for_key", "unsigned", "wrong_signature")}
+    for key, value in attacks.items():
+        intruder.write(key, value, signed=True)
+        intruder.write(key, value, signed=False)
+        intruder.write(key, None, signed=True)
+    intruder.append(b"3", b"{}", genuine(fleet, 3)[-1].headers())
+    eventually(lambda: refused(reader, "not_for_key") == before["not_for_key"] + 6, "they are counted")
+    eventually(lambda: refused(reader, "unsigned") == before["unsigned"] + 3, "they are counted")
+    eventually(lambda: refused(reader, "wrong_signature") == before["wrong_signature"] + 1, "it is counted")
+    for key in attacks:
+        sentence = f"the record of key {key} is refused: its signer may not write this key"
+        reader.await_entry("WARNING", sentence, since=marks[2])
+    await_signed(fleet)
+    for broker_id, agent in fleet.agents.items():
+        told = [sentence for _, sentence in agent.journal(marks[broker_id])]
+        assert set(agent.states_told(marks[broker_id])) <= {"OPEN"}, "no order, no report, and no fallback"
+        assert not [sentence for sentence in told if "is not known" in sentence or "undetermined" in sentence]
+        assert agent.state == agent.applied_state == "OPEN"
+
+
+def test_a_copy_of_an_old_report_is_refused(fleet: Fleet, signers: Signers) -> None:
+    signers.demand("required")
+    await_signed(fleet)
+    fleet.fill(3, headroom=-0.2)
+    fleet.await_enforced("PAUSE")
+    reader, marks = fleet.agents[2], fleet.marks()
+    relief = next(one for one in genuine(fleet, 3) if b'"Latched"' not in one.value())
+    Intruder(fleet, signers.seal("agent/1")).append(b"3", relief.value(), relief.headers())
+    sentence = "the record of key 3 is refused: it is a copy of an older record"
+    reader.await_entry("WARNING", sentence, since=marks[2])
+    assert refused(reader, "replayed") >= 1
+    time.sleep(1)
+    assert set(reader.states_told(marks[2])) <= {"PAUSE"}
+
+
+def test_orders_need_an_operator_s_certificate(fleet: Fleet, signers: Signers) -> None:
+    signers.demand("required")
+    await_signed(fleet)
+    agent = fleet.agents[1]
+    done = agent.cli("hold", "pause", "--for", "10m", "--reason", "a test")
+    assert done.returncode == 1
+    assert "names kquota://*/agent/1, and an order with the key hold needs" in done.stderr
+    assert "/operator/<name>" in done.stderr
+
+    agent.order("maintenance", "--for", "1m")  # of its own broker
+    eventually(lambda: (agent.decision or {})["valid_until_uptime_ms"], "its lease runs on")
+    agent.order("maintenance", "--end")
+
+    files = signers.settings("operator/jane", "required")
+    agent.environment |= {
+        "KQUOTA_SIGNING__CERTIFICATE_FILE": files["certificate_file"],
+        "KQUOTA_SIGNING__KEY_FILE": files["key_file"],
+    }
+    try:
+        agent.order("hold", "pause", "--for", "10m", "--reason", "a test")
+        fleet.await_enforced("PAUSE")
+        agent.order("hold", "release")
+        fleet.await_enforced("OPEN")
+    finally:
+        for name in ("KQUOTA_SIGNING__CERTIFICATE_FILE", "KQUOTA_SIGNING__KEY_FILE"):
+            del agent.environment[name]
+
+
+@pytest.mark.parametrize("memory", ["kept", "lost"])
+def test_an_agent_that_starts_again_signs_on_above_its_former_counters(
+    fleet: Fleet, signers: Signers, memory: str
+) -> None:
+    signers.demand("required")
+    await_signed(fleet)
+    agent, marks = fleet.agents[3], fleet.marks()
+    agent.stop()
+    if memory == "lost":
+        (agent.state_dir / "state.json").unlink()
+    heard = len(fleet.usage_of(3))
+    agent.start()
+    eventually(lambda: len(fleet.usage_of(3)) > heard + 2, "it reports again")
+    await_signed(fleet)
+    for broker_id, other in fleet.agents.items():
+        assert set(other.states_told(marks[broker_id])) <= {"OPEN"}
+        assert not other.told("the record of key 3 is refused", since=marks[broker_id])
+
+
+def test_a_certificate_of_another_broker_is_refused_before_the_agent_uses_it(
+    fleet: Fleet, signers: Signers
+) -> None:
+    agent = fleet.agents[1]
+    good = dict(agent.settings)
+    agent.write_config(signing=signers.settings("agent/2", "accept"))
+    done = agent.cli("config", "check")
+    assert done.returncode == 78
+    assert "signing.certificate_file names" in done.stderr
+    assert "kquota://*/agent/1" in done.stderr
+    agent.settings = good
+    agent.write_config()

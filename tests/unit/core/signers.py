@@ -1,0 +1,105 @@
+"""Signers and authorities without algorithms, for the tests of this folder: a signature is an HMAC."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kquota.core.admission import Admission
+from kquota.core.records import RawRecord
+from kquota.core.signing import Claim, SigningMode, signed_bytes
+from tests.unit.core.situations import NOW
+
+CLUSTER, TOPIC = "bm9uZXNlbnNlLWNsdXN0ZQ", "__kquota_volume_usage"
+NOW_MS = round(NOW.timestamp() * 1000)
+
+
+@dataclass(frozen=True)
+class Signer:
+    """The owner of a certificate with these names; ``authority`` is who issued it."""
+
+    names: Sequence[str]
+    authority: str = "ours"
+    not_before_ms: int = 0
+    not_after_ms: int = 2 * NOW_MS
+
+    @property
+    def certificate(self) -> bytes:
+        return json.dumps([*self.names, self.authority, self.not_before_ms, self.not_after_ms]).encode()
+
+    def sign(self, message: bytes) -> bytes:
+        return hmac.digest(self.certificate, message, hashlib.sha256)
+
+    def claim(
+        self,
+        key: bytes,
+        value: bytes | None,
+        counter: int,
+        *,
+        partition: int = 0,
+        cluster_id: str = CLUSTER,
+        topic: str = TOPIC,
+    ) -> Claim:
+        message = signed_bytes(cluster_id, topic, partition, key, value, counter, self.certificate)
+        return Claim(self.sign(message), self.certificate, counter)
+
+    def record(
+        self,
+        key: bytes,
+        value: bytes | None,
+        counter: int = NOW_MS,
+        *,
+        partition: int = 0,
+        appended_ms: int | None = NOW_MS,
+    ) -> RawRecord:
+        claim = self.claim(key, value, counter, partition=partition)
+        return RawRecord(key, value, appended_ms, partition, claim.to_headers())
+
+
+def agent(broker_id: int | str, cluster: str = "*", **fields: object) -> Signer:
+    return Signer((f"kquota://{cluster}/agent/{broker_id}",), **fields)  # type: ignore[arg-type]
+
+
+def operator(name: str = "jane", cluster: str = "*") -> Signer:
+    return Signer((f"kquota://{cluster}/operator/{name}",))
+
+
+@dataclass(frozen=True)
+class _Certificate:
+    signer: Signer
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.signer.names
+
+    def is_valid_at(self, at: datetime) -> bool:
+        return self.signer.not_before_ms <= at.timestamp() * 1000 <= self.signer.not_after_ms
+
+    def verifies(self, signature: bytes, message: bytes) -> bool:
+        return hmac.compare_digest(signature, self.signer.sign(message))
+
+
+class Authorities:
+    """Trusts the authority ``ours``, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def certificate(self, der: bytes) -> _Certificate | None:
+        self.asked += 1
+        try:
+            *names, authority, not_before_ms, not_after_ms = json.loads(der)
+        except ValueError:
+            return None
+        signer = Signer(tuple(names), authority, not_before_ms, not_after_ms)
+        return _Certificate(signer) if authority == "ours" and signer.certificate == der else None
+
+
+def admission(mode: SigningMode = SigningMode.REQUIRED, authorities: Authorities | None = None) -> Admission:
+    admits = Admission(mode, TOPIC, authorities or Authorities())
+    admits.cluster_id = CLUSTER
+    return admits

@@ -1,0 +1,248 @@
+"""Which records count: replays, backlogs, rereadings, and forgeries without the key of a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kquota.core.admission import MAX_DELAY_MS
+from kquota.core.reading import Reading
+from kquota.core.records import BrokerOrder, HoldEvent, RawRecord, Refusal, RefusedEvent, UsageEvent
+from kquota.core.signing import SigningMode
+from kquota.core.usage import UsageRecord
+from kquota.core.view import ClusterView, FoldResult, NoRecord
+from tests.unit.core.clusters import bounded
+from tests.unit.core.signers import CLUSTER, NOW_MS, Authorities, Signer, admission, agent, operator
+from tests.unit.core.situations import NOW, TOLERANCE, free, order, raw, usage
+
+OUR_ID, OWN_KEY = 7, b"7"
+GENUINE, STRANGER = agent(OUR_ID), agent(8)
+
+
+def value(gigabytes: int, instance: str = "a") -> bytes:
+    message = raw(usage(free(gigabytes), InstanceId=instance))
+    assert message is not None
+    return message
+
+
+def reading(mode: SigningMode = SigningMode.REQUIRED, authorities: Authorities | None = None) -> Reading:
+    found = Reading(TOLERANCE, admission(mode, authorities))
+    found.know(CLUSTER, frozenset({OUR_ID, 8}))
+    return found
+
+
+def read(into: Reading, records: Sequence[RawRecord], *, backlog: bool = False) -> list[FoldResult | None]:
+    events = into.read(records, NOW, backlog=backlog)
+    return [None if event is None else into.fold(event, NOW) for event in events]
+
+
+def figures(view: ClusterView, broker_id: int = OUR_ID) -> int | NoRecord:
+    record = view.record_of(broker_id, NOW)
+    return record.volumes[0].consumed_bytes if isinstance(record, UsageRecord) else record
+
+
+# Genuine records, and forgeries of an intruder with the keys of broker 8 and of an unknown authority.
+COPIES = [GENUINE.record(OWN_KEY, value(30 + n), NOW_MS + n) for n in range(4)]
+FORGERS = (STRANGER, agent(OUR_ID, authority="a stranger's"), agent(OUR_ID, cluster="another"))
+FORGED = st.one_of(
+    st.builds(
+        lambda signer, key, gigabytes, counter, partition: signer.record(
+            key, None if gigabytes is None else value(gigabytes), NOW_MS + counter, partition=partition
+        ),
+        st.sampled_from(FORGERS),
+        st.sampled_from([OWN_KEY, b"8", b"9", b"hold", b"quarantine/7", b"maintenance/7"]),
+        st.none() | st.integers(0, 100),
+        st.integers(-5, 50),
+        st.integers(0, 1),
+    ),
+    st.builds(
+        lambda copy, change: copy._replace(**change),
+        st.sampled_from(COPIES),
+        st.sampled_from(
+            [
+                {"value": value(1)}, {"value": None}, {"value": b""}, {"headers": ()}, {"partition": 1},
+                {"headers": COPIES[0].headers}, {"key": b"hold"}, {"key": b"maintenance/7"},
+            ]
+        ),
+    ).filter(lambda record: record not in COPIES),
+)  # fmt: skip
+
+
+@given(
+    plan=st.lists(FORGED | st.integers(0, len(COPIES) - 1), max_size=12),
+    splits=st.tuples(st.integers(0, 12), st.booleans()),
+)
+@bounded(300)
+def test_nobody_without_its_key_changes_what_is_counted_for_a_broker(
+    plan: list[RawRecord | int], splits: tuple[int, bool]
+) -> None:
+    """Genuine records come in their order; forged ones and copies of genuine ones come anywhere."""
+    highest, records = -1, []
+    for step in plan:
+        if isinstance(step, int):
+            records.append(COPIES[step])
+            highest = max(highest, step)
+        else:
+            records.append(step)
+    cut, backlog = splits
+    found = reading()
+    read(found, records[:cut], backlog=True)
+    read(found, records[cut:], backlog=backlog)
+    expected = reading()
+    read(expected, COPIES[: highest + 1][-1:])
+    assert figures(found.view) == figures(expected.view)
+    assert found.view.hold is None
+    assert not {BrokerOrder.QUARANTINE, BrokerOrder.MAINTENANCE} & {
+        kind for kind, broker_id in found.view.orders if broker_id == OUR_ID
+    }
+
+
+STEPS = st.tuples(st.sampled_from([GENUINE, operator(), STRANGER]), st.integers(0, 6), st.sampled_from("abt"))
+
+
+@given(steps=st.lists(STEPS, max_size=12), cut=st.integers(0, 12))
+@bounded(300)
+def test_a_backlog_counts_what_the_same_records_do_one_by_one(
+    steps: list[tuple[Signer, int, str]], cut: int
+) -> None:
+    """Of two instances and a tombstone, by an agent, an operator and a stranger, with any counters."""
+    records = [
+        signer.record(OWN_KEY, None if what == "t" else value(30 + n, what), NOW_MS + counter)
+        for n, (signer, counter, what) in enumerate(steps)
+    ]
+    found, expected = reading(), reading()
+    read(found, records[:cut], backlog=True)
+    read(found, records[cut:], backlog=True)
+    read(expected, records)
+    assert figures(found.view) == figures(expected.view)
+    assert found.view.others_of(OUR_ID, NOW) == expected.view.others_of(OUR_ID, NOW)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=10))
+@bounded(200)
+def test_a_replay_never_counts(counters: list[int]) -> None:
+    for backlog in (False, True):
+        found = reading()
+        records = [GENUINE.record(OWN_KEY, value(30 + n), NOW_MS + n) for n in counters]
+        read(found, records, backlog=backlog)
+        assert figures(found.view) == (100 - 30 - max(counters)) * 10**9
+
+
+def test_a_replay_is_refused_and_a_record_that_lands_twice_is_no_news() -> None:
+    found = reading()
+    results = read(found, [COPIES[1], COPIES[1], COPIES[0]])
+    assert results == [FoldResult.USAGE, None, FoldResult.REFUSED]
+    assert found.read([COPIES[0]], NOW, backlog=False) == [RefusedEvent("7", Refusal.REPLAYED)]
+
+
+def test_garbage_in_a_backlog_does_not_hide_the_record_before_it() -> None:
+    garbage = [RawRecord(OWN_KEY, b"garbage", NOW_MS), RawRecord(OWN_KEY, None, NOW_MS)]
+    for records in ([COPIES[0], *garbage], [garbage[0], COPIES[0], garbage[1]]):
+        found = reading()
+        read(found, records, backlog=True)
+        assert figures(found.view) == 70 * 10**9
+
+
+def test_an_older_record_of_another_instance_still_counts_in_a_backlog() -> None:
+    found, rival = reading(), GENUINE.record(OWN_KEY, value(5, "b"), NOW_MS)
+    read(found, [rival, GENUINE.record(OWN_KEY, value(50, "a"), NOW_MS + 1)], backlog=True)
+    assert len(found.view.others_of(OUR_ID, NOW)) == 1
+
+
+def test_of_a_backlog_only_what_still_counts_is_verified() -> None:
+    authorities = Authorities()
+    found = reading(authorities=authorities)
+    read(found, [GENUINE.record(OWN_KEY, value(50), NOW_MS + n) for n in range(50)], backlog=True)
+    assert authorities.asked == 1
+
+
+def test_a_record_that_was_kept_back_is_a_replay() -> None:
+    held = operator().record(b"hold", raw(order(Action="pause")), NOW_MS, appended_ms=NOW_MS + MAX_DELAY_MS)
+    (event,) = reading().read([held], NOW, backlog=False)
+    assert isinstance(event, HoldEvent)
+    late = held._replace(appended_ms=NOW_MS + MAX_DELAY_MS + 1)
+    assert reading().read([late], NOW, backlog=False) == [RefusedEvent("hold", Refusal.REPLAYED)]
+
+
+def test_an_operator_s_withdrawal_is_not_undone_by_its_own_order() -> None:
+    jane = operator()
+    given, withdrawn = (
+        jane.record(b"hold", raw(order(Action="pause")), NOW_MS),
+        jane.record(b"hold", None, NOW_MS + 1),
+    )
+    found = reading()
+    read(found, [given, withdrawn, given])
+    assert found.view.hold is None
+
+
+def test_counters_of_two_writers_of_a_key_do_not_compare() -> None:
+    found = reading()
+    tombstone = operator().record(OWN_KEY, None, NOW_MS + 100)
+    assert read(found, [tombstone, COPIES[0]]) == [FoldResult.TOMBSTONE, FoldResult.USAGE]
+
+
+def test_while_the_topic_is_read_again_old_records_are_no_replays_and_no_news() -> None:
+    found = reading()
+    read(found, COPIES)
+    found.begin_again(same_topic=True)
+    found.begin_again(same_topic=True)  # the reader says so, and so does a reload
+    results = read(found, COPIES)
+    assert results == [None, None, None, FoldResult.USAGE]
+    found.reached_end(NOW)
+    assert figures(found.view) == 67 * 10**9
+    assert read(found, COPIES[:1]) == [FoldResult.REFUSED]
+
+
+def test_a_copy_takes_no_place_that_compaction_has_cleared() -> None:
+    found = reading()
+    read(found, COPIES)
+    found.begin_again(same_topic=True)
+    assert read(found, [RawRecord(OWN_KEY, b"garbage", NOW_MS), COPIES[0]]) == [FoldResult.REFUSED, None]
+    found.reached_end(NOW)
+    assert figures(found.view) == 67 * 10**9, "what was known before still is"
+
+
+def test_what_counted_unsigned_is_forgotten_where_a_reading_forgets() -> None:
+    for forget, left in ((False, 70 * 10**9), (True, NoRecord.MISSING)):
+        found = Reading(TOLERANCE)
+        read(found, [RawRecord(OWN_KEY, value(30), NOW_MS)])
+        found.admission = admission()
+        found.begin_again(same_topic=True, forget=forget)
+        read(found, [RawRecord(OWN_KEY, value(30), NOW_MS)])
+        assert figures(found.view) == 70 * 10**9, "until the topic has been read to its end"
+        found.reached_end(NOW)
+        assert figures(found.view) == left
+
+
+def test_a_stranger_s_keys_are_ignored_unsigned_as_ever() -> None:
+    assert read(reading(), [RawRecord(b"certificate/7", b"x", NOW_MS)]) == [FoldResult.IGNORED]
+
+
+def test_the_highest_counter_of_a_key_is_known_also_while_the_topic_is_read_again() -> None:
+    found = reading()
+    assert found.admission is not None
+    counters = found.admission.counters
+    assert counters.highest(OWN_KEY) == 0
+    read(found, [*COPIES, operator().record(OWN_KEY, None, NOW_MS + 9)])
+    assert counters.highest(OWN_KEY) == NOW_MS + 9
+    found.begin_again(same_topic=True)
+    assert counters.highest(OWN_KEY) == NOW_MS + 9
+    assert counters.highest(b"8") == 0
+
+
+@pytest.mark.parametrize("signer", [GENUINE, operator()])
+def test_a_broker_s_own_agent_may_announce_its_maintenance(signer: Signer) -> None:
+    found = reading()
+    read(found, [signer.record(b"maintenance/7", raw(order()))])
+    assert found.view.brokers_under(BrokerOrder.MAINTENANCE, NOW + timedelta(seconds=1)) == {7}
+
+
+def test_without_an_admission_headers_are_not_looked_at() -> None:
+    found = Reading(TOLERANCE)
+    (event,) = found.read([COPIES[0]._replace(partition=9)], NOW, backlog=False)
+    assert isinstance(event, UsageEvent)
+    assert event.record.signer is None

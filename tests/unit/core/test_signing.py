@@ -1,0 +1,236 @@
+"""The bytes that a signature covers, the writers of each key, and the headers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kquota.core.admission import Admission
+from kquota.core.records import RawRecord, Refusal, RefusedEvent, UsageEvent
+from kquota.core.signing import (
+    COUNTER_HEADER,
+    MAX_CERTIFICATE_BYTES,
+    MAX_COUNTER,
+    MAX_SIGNATURE_BYTES,
+    SIGNATURE_HEADER,
+    SIGNER_HEADER,
+    Claim,
+    SigningMode,
+    names_wanted,
+    next_counter,
+    read_claim,
+    signed_bytes,
+    writer_of,
+)
+from tests.unit.core.clusters import bounded
+from tests.unit.core.signers import CLUSTER, NOW_MS, TOPIC, Authorities, Signer, admission, agent, operator
+from tests.unit.core.situations import NOW, free, raw, usage
+
+VALUE = raw(usage(free(50)))
+PLACES = st.tuples(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=3),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=3),
+    st.integers(0, 3),
+    st.binary(max_size=4),
+    st.none() | st.binary(max_size=4),
+    st.integers(0, MAX_COUNTER),
+    st.binary(max_size=3),
+)
+HEADERS = st.dictionaries(
+    st.sampled_from([SIGNATURE_HEADER, SIGNER_HEADER, COUNTER_HEADER, "actor"]),
+    st.none() | st.binary(max_size=9),
+)
+
+
+@given(one=PLACES, other=PLACES)
+@bounded(500)
+def test_no_two_records_have_the_same_signed_bytes(one: tuple, other: tuple) -> None:
+    assert (signed_bytes(*one) == signed_bytes(*other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a", "bc", 0, b"", b"", 0, b""), ("ab", "c", 0, b"", b"", 0, b"")),
+        (("a", "b", 0, b"cd", b"", 0, b""), ("a", "bc", 0, b"d", b"", 0, b"")),
+        (("a", "b", 0, b"cd", b"", 0, b"e"), ("a", "b", 0, b"c", b"", 0, b"de")),
+        (("a", "b", 0, b"", None, 0, b""), ("a", "b", 0, b"", b"", 0, b"")),
+        (("a", "b", 0, b"", b"\0", 0, b""), ("a", "b", 0, b"", b"", 0, b"")),
+        (("a", "b", 0, b"c", b"", 0, b""), ("a", "b", 0, b"c", b"c", 0, b"")),
+        (("a", "b", 1, b"", None, 0, b""), ("a", "b", 0, b"", None, 1 << 32, b"")),
+    ],
+)
+def test_bytes_never_move_from_one_part_to_its_neighbour(one: tuple, other: tuple) -> None:
+    assert signed_bytes(*one) != signed_bytes(*other)
+
+
+def test_what_is_signed_is_the_same_for_ever() -> None:
+    assert signed_bytes("c1", "t", 2, b"7", b"{}", 3, b"x").hex() == (
+        "000000186b71756f7461207265636f72642c2076657273696f6e2031"
+        "000000026331" "0000000174" "0000000137" "0000000178"
+        "00000002" "0000000000000003" "01" "7b7d"
+    )  # fmt: skip
+
+
+@given(data=st.data())
+@bounded(300)
+def test_a_record_with_one_bit_changed_does_not_count(data: st.DataObject) -> None:
+    record = agent(7).record(b"7", VALUE)
+    parts = {"key": b"7", "value": VALUE or b"", **{name: value or b"" for name, value in record.headers}}
+    where = data.draw(st.sampled_from(sorted(parts)))
+    bit = data.draw(st.integers(0, 8 * len(parts[where]) - 1))
+    flipped = bytearray(parts[where])
+    flipped[bit // 8] ^= 1 << bit % 8
+    parts[where] = bytes(flipped)
+    headers = tuple((name, parts[name]) for name, _ in record.headers)
+    changed = record._replace(key=parts["key"], value=parts["value"], headers=headers)
+    assert not isinstance(admission().read(changed, NOW), UsageEvent)
+    assert isinstance(admission().read(record, NOW), UsageEvent)
+
+
+@pytest.mark.parametrize("change", [{"partition": 1}, {"value": b""}, {"value": None}, {"key": b"07"}])
+def test_a_copy_in_another_place_does_not_count(change: dict) -> None:
+    copy = agent(7).record(b"7", VALUE)._replace(**change)
+    assert not isinstance(admission().read(copy, NOW), UsageEvent)
+
+
+@pytest.mark.parametrize(("cluster_id", "topic"), [("another", TOPIC), (CLUSTER, "another")])
+def test_a_copy_of_another_cluster_or_topic_does_not_count(cluster_id: str, topic: str) -> None:
+    admits = Admission(SigningMode.REQUIRED, topic, Authorities())
+    admits.cluster_id = cluster_id
+    assert admits.judge(agent(7).record(b"7", VALUE), NOW) is Refusal.WRONG_SIGNATURE
+
+
+@given(headers=HEADERS)
+@bounded(300)
+def test_headers_are_read_or_refused_whatever_they_are(headers: dict[str, bytes | None]) -> None:
+    claim = read_claim(tuple(headers.items()))
+    ours = {name for name in headers if name != "actor"}
+    if not ours:
+        assert claim is Refusal.UNSIGNED
+    elif isinstance(claim, Claim):
+        assert read_claim(claim.to_headers()) == claim
+        assert dict(claim.to_headers()) == {name: headers[name] for name in ours}
+    else:
+        assert claim is Refusal.WRONG_SIGNATURE
+
+
+def test_headers_of_the_largest_allowed_sizes_are_read_and_no_larger_ones() -> None:
+    claim = Claim(b"s" * MAX_SIGNATURE_BYTES, b"c" * MAX_CERTIFICATE_BYTES, MAX_COUNTER)
+    assert read_claim(claim.to_headers()) == claim
+    for larger in (
+        Claim(claim.signature + b"s", claim.certificate, MAX_COUNTER),
+        Claim(claim.signature, claim.certificate + b"c", MAX_COUNTER),
+        Claim(claim.signature, claim.certificate, MAX_COUNTER + 1),
+    ):
+        assert read_claim(larger.to_headers()) is Refusal.WRONG_SIGNATURE
+
+
+def test_a_header_that_comes_twice_is_refused() -> None:
+    headers = agent(7).record(b"7", VALUE).headers
+    for header in headers:
+        assert read_claim((*headers, header)) is Refusal.WRONG_SIGNATURE
+
+
+@pytest.mark.parametrize(
+    ("signer", "key", "tombstone", "writer"),
+    [
+        (agent(7), b"7", False, "agent/7"),
+        (agent(7), b"7", True, "agent/7"),
+        (agent(7), b"maintenance/7", False, "agent/7"),
+        (agent(7), b"8", False, None),
+        (agent(7), b"77", False, None),
+        (agent("07"), b"7", False, None),
+        (agent(7), b"maintenance/8", False, None),
+        (agent(7), b"quarantine/7", False, None),
+        (agent(7), b"hold", False, None),
+        (agent(7), b"hold", True, None),
+        (agent(7), b"certificate/7", False, None),
+        (agent(7, CLUSTER), b"7", False, "agent/7"),
+        (agent(7, "another"), b"7", False, None),
+        (operator(), b"hold", False, "operator/jane"),
+        (operator(), b"hold", True, "operator/jane"),
+        (operator(), b"quarantine/7", False, "operator/jane"),
+        (operator(), b"maintenance/7", True, "operator/jane"),
+        (operator(), b"7", True, "operator/jane"),  # a decommission
+        (operator(), b"7", False, None),  # a report
+        (operator("7"), b"7", False, None),
+        (operator(cluster="another"), b"hold", False, None),
+        (Signer(("kquota://*/agent/8", "kquota://*/agent/7")), b"7", False, "agent/7"),
+        (Signer(("kquota://*/agent/7/8",)), b"7", False, None),
+        (Signer(("KQUOTA://*/agent/7",)), b"7", False, None),
+        (Signer(("kquota://*/agent/7 ",)), b"7", False, None),
+        (Signer(("https://*/agent/7",)), b"7", False, None),
+        (Signer(()), b"7", False, None),
+    ],
+)
+def test_a_certificate_s_names_decide_which_keys_its_owner_writes(
+    signer: Signer, key: bytes, tombstone: bool, writer: str | None
+) -> None:
+    assert writer_of(signer.names, CLUSTER, key, tombstone=tombstone) == writer
+
+
+def test_the_wanted_name_is_told_as_it_is_to_be_written() -> None:
+    assert names_wanted(b"7", "c", tombstone=False) == "kquota://c/agent/7"
+    assert names_wanted(b"7", "c", tombstone=True) == "kquota://c/operator/<name> or kquota://c/agent/7"
+    assert names_wanted(b"maintenance/7", "c", tombstone=False) == (
+        "kquota://c/operator/<name> or kquota://c/agent/7"
+    )
+    assert names_wanted(b"hold", None, tombstone=False) == "kquota://<cluster id>/operator/<name>"
+
+
+@pytest.mark.parametrize(
+    ("signer", "cause"),
+    [
+        (agent(7, authority="a stranger's"), Refusal.UNKNOWN_AUTHORITY),
+        (agent(7, not_after_ms=NOW_MS - 1), Refusal.EXPIRED),
+        (agent(7, not_before_ms=NOW_MS + 1), Refusal.EXPIRED),
+        (agent(8), Refusal.NOT_FOR_KEY),
+    ],
+)
+def test_each_cause_has_its_name(signer: Signer, cause: Refusal) -> None:
+    assert admission().read(signer.record(b"7", VALUE), NOW) == RefusedEvent("7", cause)
+
+
+def test_a_certificate_has_to_be_valid_when_the_record_was_appended_not_when_it_is_read() -> None:
+    record = agent(7, not_after_ms=NOW_MS).record(b"7", VALUE)
+    for appended_ms, counts in ((NOW_MS, True), (NOW_MS + 1, False), (None, True)):
+        judged = admission().judge(record._replace(appended_ms=appended_ms), NOW)
+        assert (judged is not Refusal.EXPIRED) is counts
+
+
+@pytest.mark.parametrize("headers", [(), (("actor", b"alice"),)])
+def test_an_unsigned_record_counts_unless_signatures_are_required(headers: tuple) -> None:
+    record = RawRecord(b"7", VALUE, NOW_MS, 0, headers)
+    read = admission(SigningMode.ACCEPT).read(record, NOW)
+    assert isinstance(read, UsageEvent)
+    assert read.record.signer is None
+    assert admission().read(record, NOW) == RefusedEvent("7", Refusal.UNSIGNED)
+
+
+def test_a_bad_signature_does_not_count_where_an_unsigned_record_would() -> None:
+    forged = agent(7).record(b"7", b"{}")._replace(value=VALUE)
+    assert admission(SigningMode.ACCEPT).read(forged, NOW) == RefusedEvent("7", Refusal.WRONG_SIGNATURE)
+
+
+def test_a_counted_record_names_its_signer() -> None:
+    read = admission().read(agent(7).record(b"7", VALUE), NOW)
+    assert isinstance(read, UsageEvent)
+    assert read.record.signer == "agent/7"
+
+
+@given(
+    last=st.integers(-1, MAX_COUNTER // 2),
+    seen=st.integers(0, MAX_COUNTER // 2),
+    now_ms=st.integers(0, NOW_MS),
+)
+@bounded(100)
+def test_a_counter_is_above_all_before_it_and_no_less_than_the_time(
+    last: int, seen: int, now_ms: int
+) -> None:
+    counter = next_counter(last, seen, now_ms)
+    assert counter > last
+    assert counter > seen
+    assert counter >= now_ms
+    assert counter in (last + 1, seen + 1, now_ms)

@@ -1,0 +1,300 @@
+"""Signed records at the agent's edges: its signature, orders, counters, and what it makes of refused ones."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kquota.core.admission import Admission, Counters, Signed
+from kquota.core.records import RawRecord, Refusal
+from kquota.core.signing import COUNTER_HEADER, SigningMode
+from kquota.core.view import FoldResult
+from kquota.daemon.cycle_messages import REFUSED_SECONDS, CycleMessages
+from kquota.daemon.inputs import Arrival
+from kquota.daemon.kafka_side import KafkaKnowledge, KafkaSide
+from kquota.daemon.signing import OrderNotSigned, OrderSeal, Seal, admission_of, signer_of, signing_warnings
+from kquota.fold.misplaced import partition_of
+from kquota.fold.reader import TopicReader
+from kquota.fold.records import PartitionsChanged, ReadingFailed, TopicRecord
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.brokers import BrokerList
+from kquota.kafka.config import ClientProperties
+from kquota.settings import Settings, SettingsError
+from kquota.settings.model import SigningSection
+from kquota.signing.authorities import AuthorityFile
+from tests.integration.waiting import eventually
+from tests.unit.daemon.configured import settings_in
+from tests.unit.daemon.cycles import CLUSTER, NEWS, SETTINGS, Bench, arrival, state
+from tests.unit.signing.issuing import Authority
+
+TOPIC = "__kquota_volume_usage"
+NOW = datetime.now(UTC)
+VALID = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path, valid=VALID)
+
+
+def configured(authority: Authority, *uris: str, mode: str = "required", **fields: Any) -> Settings:
+    files = authority.issue(*uris, valid=VALID)
+    signing = {
+        "mode": mode,
+        "certificate_file": str(files.certificate),
+        "key_file": str(files.key),
+        "ca_file": str(files.authorities),
+    }
+    return settings_in(authority.directory, signing=signing | fields)
+
+
+def seal_of(settings: Settings, counters: Counters | None = None, last: int = 0, at: float = 5.0) -> Seal:
+    signer = signer_of(settings, None)
+    assert signer is not None
+    return Seal(signer, TOPIC, counters or Counters(), last, lambda: at)
+
+
+def admission(authority: Authority, mode: SigningMode = SigningMode.REQUIRED) -> Admission:
+    admits = Admission(mode, TOPIC, AuthorityFile(authority.file))
+    admits.cluster_id = CLUSTER
+    return admits
+
+
+def test_a_sealed_record_is_admitted_where_kafka_puts_it(authority: Authority) -> None:
+    seal = seal_of(configured(authority, "kquota://*/agent/7"))
+    headers = seal.headers(b"7", b"{}", CLUSTER, 50)
+    record = RawRecord(b"7", b"{}", None, partition_of(b"7", 50), tuple(headers))
+    assert admission(authority).judge(record, NOW) == Signed("agent/7", 5000)
+    elsewhere = record._replace(partition=record.partition + 1)
+    assert admission(authority).judge(elsewhere, NOW) is Refusal.WRONG_SIGNATURE
+
+
+def test_counters_grow_above_the_clock_the_memory_and_the_topic(authority: Authority) -> None:
+    settings = configured(authority, "kquota://*/agent/7")
+
+    def counter(seal: Seal) -> int:
+        return int.from_bytes(dict(seal.headers(b"7", b"{}", CLUSTER, 1))[COUNTER_HEADER], "big")
+
+    seal = seal_of(settings, at=5.0)
+    assert [counter(seal), counter(seal)] == [5000, 5001]
+    assert counter(seal_of(settings, last=9000)) == 9001
+    counters = Counters()
+    counters.turn(b"7", Signed("agent/7", 9500))
+    assert counter(seal_of(settings, counters, last=9000)) == 9501
+
+
+def test_with_signing_off_nobody_signs_and_nobody_looks(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    assert admission_of(settings) is None
+    assert signer_of(settings, 1) is None
+    assert signing_warnings(settings, 1, NOW) == ()
+    assert OrderSeal(settings, b"hold", b"{}").headers(CLUSTER, 1) == ()
+
+
+def test_the_files_of_the_kafka_clients_are_the_default(authority: Authority) -> None:
+    files = authority.issue("kquota://*/agent/7", valid=VALID)
+    kafka = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "ssl.certificate.location": str(files.certificate),
+        "ssl.key.location": str(files.key),
+        "ssl.ca.location": str(files.authorities),
+    }
+    settings = settings_in(authority.directory, kafka=kafka, signing={"mode": "required"})
+    assert signer_of(settings, 7) is not None
+    assert admission_of(settings) is not None
+
+
+@pytest.mark.parametrize(
+    ("uri", "broken", "words"),
+    [
+        ("kquota://*/agent/8", None, ("signing.certificate_file names", "agent/8", "kquota://*/agent/7")),
+        ("kquota://*/agent/7", "key_file", ("signing.key_file names", "can't be read")),
+        ("kquota://*/agent/7", "certificate_file", ("signing.certificate_file names", "can't be read")),
+    ],
+)
+def test_files_that_do_not_fit_the_broker_are_named_with_what_is_wanted(
+    authority: Authority, uri: str, broken: str | None, words: tuple[str, ...]
+) -> None:
+    settings = configured(authority, uri)
+    if broken is not None:
+        getattr(settings.signing, broken).unlink()
+    with pytest.raises(SettingsError) as caught:
+        signer_of(settings, 7)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_authorities_that_cannot_be_read_are_named(authority: Authority) -> None:
+    settings = configured(authority, "kquota://*/agent/7")
+    authority.file.unlink()
+    with pytest.raises(SettingsError, match=r"signing\.ca_file names .*ca\.pem, which can't be used"):
+        admission_of(settings)
+
+
+def test_a_certificate_of_another_authority_is_a_warning(authority: Authority) -> None:
+    settings = configured(authority, "kquota://*/agent/7")
+    assert signing_warnings(settings, 7, NOW) == ()
+    Authority(authority.directory, name="another", valid=VALID)
+    (warning,) = signing_warnings(settings, 7, NOW)
+    assert "has issued" in warning
+
+
+@pytest.mark.parametrize("mode", ["accept", "required"])
+def test_an_order_is_signed_by_who_may_give_it(authority: Authority, mode: str) -> None:
+    jane = configured(authority, "kquota://*/operator/jane", mode=mode)
+    headers = OrderSeal(jane, b"hold", b"{}").headers(CLUSTER, 1)
+    judged = admission(authority).judge(RawRecord(b"hold", b"{}", None, 0, tuple(headers)), NOW)
+    assert isinstance(judged, Signed)
+    assert judged.writer == "operator/jane"
+
+
+def test_an_order_that_may_not_be_given_fails_or_goes_unsigned(authority: Authority) -> None:
+    required = configured(authority, "kquota://*/agent/7")
+    with pytest.raises(OrderNotSigned, match=r"key hold needs kquota://a-cluster/operator/<name>"):
+        OrderSeal(required, b"hold", b"{}").headers(CLUSTER, 1)
+    seal = OrderSeal(configured(authority, "kquota://*/agent/7", mode="accept"), b"hold", b"{}")
+    assert seal.headers(CLUSTER, 1) == ()
+    assert "the order is not signed" in str(seal.warning)
+
+
+def knowledge(authority: Authority) -> KafkaKnowledge:
+    found = KafkaKnowledge(
+        TOPIC, admission=Admission(SigningMode.REQUIRED, TOPIC, AuthorityFile(authority.file))
+    )
+    found.take(BrokerList(frozenset({1}), CLUSTER, 0.0))
+    found.take(PartitionsChanged(4))
+    return found
+
+
+def test_nobody_has_the_topic_refused_by_a_record_in_a_wrong_partition(authority: Authority) -> None:
+    known, key = knowledge(authority), b"7"
+    wrong = (partition_of(key, 4) + 1) % 4
+    headers = tuple(seal_of(configured(authority, "kquota://*/agent/7")).headers(key, b"{}", CLUSTER, 4))
+    known.take(TopicRecord(wrong, 0, None, key, b"{}"))
+    known.take(TopicRecord(wrong, 1, None, key, b"{}", headers))
+    assert known.misplaced.sentence is None
+    assert known.take(TopicRecord(wrong, 1, 3, key, b"{}", headers)) == Arrival(key, b"{}", headers, 3, wrong)
+
+
+def test_a_genuine_record_in_a_partition_of_before_still_refuses_the_topic(authority: Authority) -> None:
+    known, key = knowledge(authority), b"7"
+    partitions = next(n for n in range(1, 4) if partition_of(key, n) != partition_of(key, 4))
+    seal = seal_of(configured(authority, "kquota://*/agent/7"))
+    headers = tuple(seal.headers(key, b"{}", CLUSTER, partitions))
+    known.take(TopicRecord(partition_of(key, partitions), 0, None, key, b"{}", headers))
+    assert "partitions were added" in str(known.misplaced.sentence)
+
+
+def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> None:
+    settings = configured(authority, "kquota://*/agent/7")
+    side = KafkaSide(settings, 7, CLUSTER, admission=admission_of(settings), seal=seal_of(settings))
+    published: list[tuple[Any, ...]] = []
+    try:
+        side.usage.publish = lambda *record: published.append(record)  # type: ignore[method-assign]
+        side.publish(b"7", b"{}")
+        assert published == []
+        side.knowledge.take(PartitionsChanged(1))
+        side.publish(b"7", b"{}")
+        ((key, value, headers),) = published
+        judged = admission(authority).judge(RawRecord(key, value, None, 0, tuple(headers)), NOW)
+        assert isinstance(judged, Signed)
+    finally:
+        side.close()
+
+
+def signed_bench(authority: Authority) -> Bench:
+    bench = Bench(settings=required())
+    bench.cycle.configure(required(), bench.ports, admission(authority))
+    bench.echoes = False
+    return bench
+
+
+def required() -> Settings:
+    return SETTINGS.model_copy(update={"signing": SigningSection(mode=SigningMode.REQUIRED)})
+
+
+def test_a_refused_record_under_its_own_key_is_answered_at_once(authority: Authority) -> None:
+    bench = signed_bench(authority)
+    for _ in range(4):
+        bench.run()
+    before = len(bench.ports.published)
+    report = bench.run(arrival(1, None))
+    assert report.fold.results[FoldResult.REFUSED] == 1
+    assert report.fold.refusals == {"unsigned": 1}
+    assert bench.cycle.publishes_next
+    bench.run()
+    assert len(bench.ports.published) == before + 1
+
+
+def test_its_own_record_is_not_answered_where_it_is_refused_itself(authority: Authority) -> None:
+    bench = signed_bench(authority)
+    for _ in range(4):
+        bench.run()
+    bench.run(arrival(1, bench.ports.published[-1]))
+    assert not bench.cycle.publishes_next
+
+
+def test_refused_records_of_a_backlog_are_counted_and_no_news(authority: Authority) -> None:
+    bench = signed_bench(authority)
+    bench.news = replace(NEWS, caught_up=False)
+    report = bench.run(arrival(2, bench.usage(50)))
+    assert report.fold.refusals == {"unsigned": 1}
+    assert report.fold.refused == []
+
+
+def test_what_counted_unsigned_is_forgotten_after_a_reload_that_requires_signatures(
+    authority: Authority,
+) -> None:
+    bench = Bench()
+    bench.run(arrival(9, bench.usage(5)))
+    assert state(bench.settle()) == "PAUSE", "the verdict of a broker that is not there"
+    bench.news = replace(NEWS, caught_up=False)
+    bench.cycle.configure(required(), bench.ports, admission(authority, SigningMode.ACCEPT))
+    assert state(bench.run()) == "PAUSE"
+    bench.news = NEWS
+    bench.echoes = True
+    assert state(bench.settle()) == "OPEN"
+
+
+def test_refused_records_are_one_trouble_until_none_has_come_for_a_minute(authority: Authority) -> None:
+    bench, messages = signed_bench(authority), CycleMessages(1)
+    for _ in range(4):
+        bench.run()
+
+    def troubles(*arrivals: Arrival, after: float = 0.2) -> list[str]:
+        report = bench.run(*arrivals, after=after)
+        return [one.sentence for one in messages.troubles(report) if one.subject == "signatures"]
+
+    expected = ["the record of key 2 is refused: it is not signed"]
+    assert troubles(arrival(2, bench.usage(50))) == expected
+    assert troubles(after=REFUSED_SECONDS) == expected
+    assert troubles(after=0.1) == []
+
+
+def test_troubles_with_invented_keys_are_bounded(authority: Authority) -> None:
+    bench, messages = signed_bench(authority), CycleMessages(1)
+    for _ in range(4):
+        bench.run()
+    report = bench.run(*(arrival(1000 + n, None) for n in range(100)))
+    assert len(list(messages.troubles(report))) < 20
+    assert report.fold.refusals == {"unsigned": 100}
+
+
+def test_a_reader_begins_when_it_may(tmp_path: Path) -> None:
+    properties = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, 1)
+    admin, events, allowed = AdminConnection(properties), list[object](), list[bool]()
+    reader = TopicReader(properties, TOPIC, admin, events.append, may_begin=lambda: bool(allowed))
+    try:
+        reader.start()
+        time.sleep(0.5)
+        assert events == []
+        allowed.append(True)
+        eventually(lambda: any(isinstance(one, ReadingFailed) for one in events), "it finds no broker")
+    finally:
+        reader.close()
+        admin.close()
