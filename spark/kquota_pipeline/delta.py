@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 
 from kquota_pipeline.tables import Table, Tables
@@ -37,7 +37,8 @@ def create(spark: SparkSession, tables: Tables, table: Table) -> None:
 
 
 def read(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
-    """Return a table as it is now, with the columns of `table.schema` in that order.
+    """Return a table as it is now, with the columns of `table.schema` in that order; in one of an earlier
+    version, later columns are null.
 
     Raises:
         NotATable: there is none, or it has other columns.
@@ -49,7 +50,9 @@ def read(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
         raise NotATable(f"{location}: there is no table {table.name} ({error.getCondition()})") from error
     there = {field.name: field.dataType for field in frame.schema.fields}
     for name, kind, _ in table.columns:
-        if there.get(name) != kind:
+        if name in table.later and name not in there:
+            frame = frame.withColumn(name, F.lit(None).cast(kind))
+        elif there.get(name) != kind:
             found = there[name].simpleString() if name in there else "missing"
             raise NotATable(
                 f"{location}: column {name} of table {table.name} is {found}, not {kind.simpleString()}"
@@ -77,8 +80,9 @@ def append(
 ) -> None:
     """Append rows with the columns of the table. With a transaction (application id, version), a version that
     the table has already seen of that application appends nothing. The table's history keeps the note.
+    A table of an earlier version gets its later columns.
     """
-    writer = rows.select(*table.schema.fieldNames()).write.format("delta").mode("append")
+    writer = _writer(rows, table).mode("append")
     if transaction is not None:
         application, version = transaction
         writer = writer.option("txnAppId", application).option("txnVersion", str(version))
@@ -89,13 +93,12 @@ def append(
 
 def replace_day(rows: DataFrame, tables: Tables, table: Table, day: date) -> None:
     """Put `rows`, which all belong to `day`, in the place of that day's, in one transaction."""
-    (
-        rows.select(*table.schema.fieldNames())
-        .write.format("delta")
-        .mode("overwrite")
-        .option("replaceWhere", f"day = '{day.isoformat()}'")
-        .save(tables.location(table))
-    )
+    writer = _writer(rows, table).mode("overwrite")
+    writer.option("replaceWhere", f"day = '{day.isoformat()}'").save(tables.location(table))
+
+
+def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:
+    return rows.select(*table.schema.fieldNames()).write.format("delta").option("mergeSchema", "true")
 
 
 def of_days(frame: DataFrame, first: date | None = None, last: date | None = None) -> DataFrame:

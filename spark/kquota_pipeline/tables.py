@@ -64,13 +64,16 @@ HOLD = StructType(
 
 @dataclass(frozen=True)
 class Table:
-    """One table. `identity` distinguishes rows; `order` is how a day's rows lie in its files."""
+    """One table. `identity` distinguishes rows; `order` is how a day's rows lie in its files; `later` are
+    columns that tables of earlier versions lack: they are null there.
+    """
 
     name: str
     what: str
     columns: tuple[_Column, ...]
     identity: tuple[str, ...]
     order: tuple[str, ...]
+    later: tuple[str, ...] = ()
 
     @property
     def schema(self) -> StructType:
@@ -107,9 +110,13 @@ USAGE = Table(
         ("applied_state", StringType(), "the plug-in's last reported state; null without a report"),
         ("applied_factor", DoubleType(), "the share of their rate that producers kept, as reported"),
         ("applied_mechanism", StringType(), "none, governor or fence"),
+        ("fill_ceiling_bytes_per_second", LongType(), "the most that it may fill; null where not reported"),
+        ("topics", ArrayType(StringType()), "all with a partition on it; null where not named"),
+        ("topics_sequence", LongType(), "of the instance's record that names the same topics; or null"),
         *_PLACE,
     ),
     identity=(*_RECORD_IDENTITY, "volume_name"),
+    later=("fill_ceiling_bytes_per_second", "topics", "topics_sequence"),
     order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
 )
 DECISIONS = Table(
@@ -126,10 +133,12 @@ DECISIONS = Table(
         ("undetermined", ArrayType(UNDETERMINED), "whose state was not known"),
         ("hold", HOLD, "the operator's hold in force, or null"),
         ("sentence", StringType(), "state and cause for people"),
+        ("covered", ArrayType(IntegerType()), "silent brokers that count with a bound on their growth"),
         *_PLACE,
     ),
     identity=_RECORD_IDENTITY,
     order=("cluster_id", "broker_id", "at", "sequence"),
+    later=("covered",),
 )
 CLIENTS = Table(
     "clients",
@@ -149,10 +158,12 @@ CLIENTS = Table(
             "their produce rate before OPEN ended",
         ),
         ("omitted_clients", IntegerType(), "how many smaller clients the record does not list"),
+        ("topics", ArrayType(StringType()), "all that it wrote to; null where not all are known"),
         *_PLACE,
     ),
     identity=(*_RECORD_IDENTITY, "user", "client_id"),
     order=("cluster_id", "broker_id", "user", "client_id", "at", "sequence"),
+    later=("topics",),
 )
 REFUSALS = Table(
     "refusals",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
 from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
-from kquota_pipeline.tables import ALL, OPERATORS, TICKS, Tables
+from kquota_pipeline.tables import ALL, CLIENTS, OPERATORS, TICKS, Tables
 from tests.spark.rows import rows
 
 
@@ -47,6 +48,28 @@ def test_a_table_with_other_columns_is_refused_by_name(spark, tables):
     spark.range(1).withColumnRenamed("id", "day").write.format("delta").save(other.location(OPERATORS))
     with pytest.raises(delta.NotATable, match="column cluster_id of table operators is missing, not string"):
         delta.create(spark, tables, OPERATORS)
+
+
+def test_a_table_of_an_earlier_version_gets_its_later_columns_with_the_next_rows(spark, tables):
+    earlier = replace(CLIENTS, columns=tuple(one for one in CLIENTS.columns if one[0] not in CLIENTS.later))
+    row = {"cluster_id": "C", "at": datetime(2026, 11, 20, tzinfo=UTC), "day": date(2026, 11, 20)}
+    delta.create(spark, tables, earlier)
+    delta.append(rows(spark, earlier, [row]), tables, earlier)
+    delta.create(spark, tables, CLIENTS)
+    assertDataFrameEqual(delta.read(spark, tables, CLIENTS), rows(spark, CLIENTS, [row]))
+    now = row | {"topics": ["a", "b"]}
+    delta.append(rows(spark, CLIENTS, [now]), tables, CLIENTS)
+    assertDataFrameEqual(delta.read(spark, tables, CLIENTS), rows(spark, CLIENTS, [row, now]))
+
+
+def test_a_day_of_an_earlier_version_is_replaced(spark, tables):
+    earlier = replace(CLIENTS, columns=tuple(one for one in CLIENTS.columns if one[0] not in CLIENTS.later))
+    row = {"cluster_id": "C", "at": datetime(2026, 11, 20, tzinfo=UTC), "day": date(2026, 11, 20)}
+    delta.create(spark, tables, earlier)
+    delta.append(rows(spark, earlier, [row, row]), tables, earlier)
+    kept = delta.read(spark, tables, CLIENTS).distinct()
+    delta.replace_day(kept, tables, CLIENTS, date(2026, 11, 20))
+    assertDataFrameEqual(delta.read(spark, tables, CLIENTS), rows(spark, CLIENTS, [row]))
 
 
 def test_a_transaction_is_appended_once_however_often_it_is_tried(spark, tables):

@@ -28,7 +28,7 @@ class Agents:
         self._margin = policy.release_margin
         # Within a tick there is no finer resolution.
         self._staleness = timedelta(seconds=max(policy.staleness_seconds, tick_seconds))
-        self._settings = PolicySettings(policy.fallback_action, self._staleness)
+        self._settings = PolicySettings(policy.fallback_action, self._staleness, policy.scope)
         self._view = ClusterView(_TOLERANCE)
         self._published: dict[int, tuple[Volume, ...]] = {}
         self._seen_at: dict[int, datetime] = {}

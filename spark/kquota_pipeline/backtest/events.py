@@ -1,4 +1,4 @@
-"""The ticks in which the history reports a broker as unknown, or as decommissioned."""
+"""The ticks in which the history reports a broker as unknown or decommissioned, and who produced in each."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from pyspark.sql import functions as F
 
 from kquota_pipeline.backtest.policy import Policy
 
-UNKNOWN, DECOMMISSION = "unknown", "decommission"
+UNKNOWN, DECOMMISSION, HELD, PRODUCERS = "unknown", "decommission", "held", "producers"
+_WHOLE_DAY_SECONDS = 86_400.0
 
 
 def broker_events(decisions: DataFrame, operators: DataFrame, tick_seconds: int) -> DataFrame:
-    """Return the ticks in which brokers were unknown or decommissioned.
+    """Return the ticks in which brokers were unknown or decommissioned, or held producers.
 
-    Columns: cluster_id, event (UNKNOWN or DECOMMISSION), broker_id, at_micros (of a decommission; null
-    otherwise), tick.
+    Columns: cluster_id, event (UNKNOWN, DECOMMISSION or HELD), broker_id (null of HELD), at_micros (of a
+    decommission; null otherwise), tick.
     """
     ended = operators.where("order_kind = 'decommission'").select(
         "cluster_id",
@@ -25,7 +26,59 @@ def broker_events(decisions: DataFrame, operators: DataFrame, tick_seconds: int)
         F.unix_micros("at").alias("at_micros"),
         tick_of("at", tick_seconds).alias("tick"),
     )
-    return _unknown(decisions, tick_seconds).union(ended).distinct()
+    in_force = _in_force(decisions, tick_seconds)
+    return _unknown(in_force).union(_held(in_force)).union(ended).distinct()
+
+
+def producers(clients: DataFrame, tick_seconds: int) -> DataFrame:
+    """Return who produced in each tick: a client counts in all ticks that a window of its records is in.
+
+    Columns: cluster_id, event (PRODUCERS), tick, producers (array of user, client_id and topics; null where
+    not all are known), unlisted_clients (how many clients the records of the tick do not list).
+    """
+    micros = tick_seconds * 1_000_000
+    window = F.least(F.col("window_seconds"), F.lit(_WHOLE_DAY_SECONDS))
+    begin = F.unix_micros("at") - (window * 1_000_000).cast("long")
+    first = ((F.floor(begin / micros) + 1) * tick_seconds).cast("long")
+    ticks = F.sequence(first, tick_of("at", tick_seconds), F.lit(tick_seconds).cast("long"))
+    rows = clients.withColumn("tick", F.explode(ticks))
+    figures = (F.col("produce_bytes_per_second") > 0) | (F.col("throttled_seconds") > 0)
+    tick = ("cluster_id", "tick")
+    by_client = (
+        rows.where(figures | F.col("topics").isNotNull())
+        .groupBy(*tick, "user", "client_id")
+        .agg(
+            F.array_distinct(F.flatten(F.collect_list("topics"))).alias("topics"),
+            F.max(F.col("topics").isNull()).alias("unknown"),
+        )
+        .withColumn("topics", F.when(~F.col("unknown"), F.col("topics")))
+        .groupBy(*tick)
+        .agg(F.collect_list(F.struct("user", "client_id", "topics")).alias("producers"))
+    )
+    unlisted = (
+        rows.groupBy(*tick, "broker_id")
+        .agg(F.max("omitted_clients").alias("omitted"))
+        .groupBy(*tick)
+        .agg(F.coalesce(F.sum("omitted"), F.lit(0)).cast("int").alias("unlisted_clients"))
+    )
+    return unlisted.join(by_client, [*tick], "left").select(
+        "cluster_id",
+        F.lit(PRODUCERS).alias("event"),
+        "tick",
+        F.coalesce("producers", F.array()).alias("producers"),
+        "unlisted_clients",
+    )
+
+
+def with_named_topics(usage: DataFrame) -> DataFrame:
+    """Return the usage with the topics of each volume, also where its record refers to another one's."""
+    volume = ("cluster_id", "broker_id", "instance_id", "volume_name")
+    names = usage.where(F.col("topics").isNotNull()).select(
+        *volume, F.col("sequence").alias("topics_sequence"), F.col("topics").alias("named")
+    )
+    key = [*volume, "topics_sequence"]
+    joined = usage.join(names.dropDuplicates(key), key, "left")
+    return joined.withColumn("topics", F.coalesce("topics", "named")).drop("named")
 
 
 def for_each(policies: Sequence[Policy], rows: DataFrame) -> DataFrame:
@@ -39,28 +92,40 @@ def tick_of(at: str, tick_seconds: int) -> Column:
     return (F.ceil(F.unix_micros(at) / (tick_seconds * 1_000_000)) * tick_seconds).cast("long")
 
 
-def _unknown(decisions: DataFrame, tick_seconds: int) -> DataFrame:
-    """Return the ticks in which a decision named a broker that it could not determine.
-
-    A decision is in force until the next one of the same reporter.
-    """
+def _in_force(decisions: DataFrame, tick_seconds: int) -> DataFrame:
+    """Return the decisions with their ticks: one is in force until the next one of the same reporter."""
     by_reporter = Window.partitionBy("cluster_id", "broker_id").orderBy("at", "sequence")
     until = F.coalesce(F.lead("at").over(by_reporter), F.col("at") + F.expr("INTERVAL 1 SECOND"))
-    named = decisions.withColumn("until", until).where(F.size("undetermined") > 0)
     first = tick_of("at", tick_seconds)
     last = F.greatest(first, tick_of("until", tick_seconds) - tick_seconds)
+    ticks = F.sequence(first, last, F.lit(tick_seconds).cast("long"))
+    return decisions.withColumn("until", until).withColumn("ticks", ticks)
+
+
+def _unknown(in_force: DataFrame) -> DataFrame:
+    """Return the ticks in which a decision named a broker that it could not determine, or only bound."""
+    undetermined = F.coalesce("undetermined.broker_id", F.array())
+    silent = F.concat(undetermined, F.coalesce("covered", F.array()))
     return (
-        named.select(
-            "cluster_id",
-            F.explode("undetermined.broker_id").alias("broker_id"),
-            F.sequence(first, last, F.lit(tick_seconds).cast("long")).alias("ticks"),
-        )
+        in_force.where(F.size(silent) > 0)
+        .withColumn("broker_id", F.explode(silent))
         .where("broker_id IS NOT NULL")
-        .select(
-            "cluster_id",
-            F.lit(UNKNOWN).alias("event"),
-            "broker_id",
-            F.lit(None).cast("long").alias("at_micros"),
-            F.explode("ticks").alias("tick"),
-        )
+        .select(*_event(UNKNOWN, "broker_id"))
     )
+
+
+def _held(in_force: DataFrame) -> DataFrame:
+    """Return the ticks in which a broker held producers."""
+    holding = in_force.where("mode = 'enforce' AND state != 'OPEN'")
+    return holding.select(*_event(HELD, None))
+
+
+def _event(event: str, broker_id: str | None) -> list[Column]:
+    broker = F.lit(None) if broker_id is None else F.col(broker_id)
+    return [
+        F.col("cluster_id"),
+        F.lit(event).alias("event"),
+        broker.cast("int").alias("broker_id"),
+        F.lit(None).cast("long").alias("at_micros"),
+        F.explode("ticks").alias("tick"),
+    ]

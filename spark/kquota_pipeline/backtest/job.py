@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,23 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kquota_pipeline.backtest.closed_loop import Scene, VolumePlace, simulate
-from kquota_pipeline.backtest.events import DECOMMISSION, UNKNOWN, broker_events, for_each, tick_of
+from kquota.core.decision import Scope
+from kquota_pipeline.backtest.closed_loop import Scene, VolumePlace, Writers, simulate
+from kquota_pipeline.backtest.events import (
+    DECOMMISSION,
+    HELD,
+    PRODUCERS,
+    UNKNOWN,
+    broker_events,
+    for_each,
+    producers,
+    tick_of,
+    with_named_topics,
+)
 from kquota_pipeline.backtest.flows import Observed, flows_of
 from kquota_pipeline.backtest.policy import LIMITS, Policy, recorded_limits
+from kquota_pipeline.backtest.producers import named, topics_of
+from kquota_pipeline.backtest.tallies import TALLY, held_columns
 
 CLOSED_LOOP = StructType(
     [
@@ -37,6 +50,7 @@ CLOSED_LOOP = StructType(
         StructField("fullest_broker_id", IntegerType()),
         StructField("fullest_volume", StringType()),
         StructField("filled_volumes", IntegerType()),
+        *TALLY,
     ]
 )
 _FULL_RATIO = 0.9999
@@ -65,8 +79,13 @@ def closed_loop(
         course.insert(0, "policy", policy)
         return course
 
+    if any(policy.scope is Scope.VOLUME for policy in policies):
+        usage = with_named_topics(usage)
     rows = for_each(policies, _rows(usage, clients, tick_seconds))
-    events = for_each(policies, broker_events(decisions, operators, tick_seconds))
+    events = broker_events(decisions, operators, tick_seconds).unionByName(
+        producers(clients, tick_seconds), allowMissingColumns=True
+    )
+    events = for_each(policies, events)
     group = ("policy", "cluster_id")
     return rows.groupBy(*group).cogroup(events.groupBy(*group)).applyInPandas(run, CLOSED_LOOP)
 
@@ -75,7 +94,8 @@ def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
     """Return the sums of each policy (input: closed_loop).
 
     Columns: policy, cluster_id, open_seconds, throttle_seconds, pause_seconds, mean_factor, delayed_bytes,
-    lost_bytes, fullest_ratio, fullest_broker_id, fullest_volume, first_filled_tick (null: no disk filled).
+    lost_bytes, fullest_ratio, fullest_broker_id, fullest_volume, first_filled_tick (null: no disk filled),
+    and those of `held_columns`.
     """
 
     def seconds(condition: Column) -> Column:
@@ -93,13 +113,17 @@ def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
         F.max_by("fullest_broker_id", "fullest_ratio").alias("fullest_broker_id"),
         F.max_by("fullest_volume", "fullest_ratio").alias("fullest_volume"),
         F.min(F.when(F.col("filled_volumes") > 0, F.col("tick"))).alias("first_filled_tick"),
+        *held_columns(tick_seconds),
     )
 
 
 def _rows(usage: DataFrame, clients: DataFrame, tick_seconds: int) -> DataFrame:
     """One row per data volume and tick, as it last was, with what producers sent in that tick."""
     votes = usage.where((F.col("role") == "data") & (F.col("status") != "offline"))
-    last = ("consumed_bytes", "capacity_bytes", "volume_id", "mount_point", "status", *LIMITS)
+    last = (
+        *("consumed_bytes", "capacity_bytes", "volume_id", "mount_point", "status", *LIMITS),
+        *("fill_ceiling_bytes_per_second", "topics"),
+    )
     volumes = votes.groupBy(
         "cluster_id", "broker_id", "volume_name", tick_of("at", tick_seconds).alias("tick")
     ).agg(*[F.max_by(name, "at").alias(name) for name in last])
@@ -156,6 +180,10 @@ def _course(
         failed=grid("status", "ok", object) == "failed",
         unknown=_unknown(events, index),
         decommissioned={broker: tick for tick, broker in _events_at(events, DECOMMISSION, index)},
+        fill_ceilings=_each(grid("fill_ceiling_bytes_per_second", None, object), int),
+        topics=_each(grid("topics", None, object), lambda names: topics_of(tuple(names))),
+        producers=_producers(events, index),
+        held={tick for tick, _ in _events_at(events, HELD, index)},
     )
     outcome = simulate(scene, flows, policy)
     ratio = outcome.consumed_bytes / np.maximum(flows.capacity_bytes, 1.0)
@@ -172,8 +200,31 @@ def _course(
             "fullest_broker_id": volumes["broker_id"].to_numpy()[fullest],
             "fullest_volume": volumes["volume_name"].to_numpy()[fullest],
             "filled_volumes": (ratio >= _FULL_RATIO).sum(axis=1).astype("int32"),
+            **{
+                field.name: list(column)
+                for field, column in zip(TALLY, zip(*outcome.tallies, strict=True), strict=True)
+            },
         }
     )
+
+
+def _each(values: NDArray[Any], read: Callable[[Any], object]) -> NDArray[Any]:
+    """Return the values as read; None stays None, as does pandas' own mark of a missing number."""
+    found = np.full(values.shape, None, dtype=object)
+    for place, value in np.ndenumerate(values):
+        if value is not None and not (isinstance(value, float) and np.isnan(value)):
+            found[place] = read(value)
+    return found
+
+
+def _producers(events: pd.DataFrame, index: dict[int, int]) -> dict[int, Writers]:
+    of_kind = events[events["event"] == PRODUCERS]
+    columns = ("tick", "producers", "unlisted_clients")
+    return {
+        index[tick]: Writers(named(producing), int(unlisted))
+        for tick, producing, unlisted in zip(*(of_kind[name] for name in columns), strict=True)
+        if tick in index
+    }
 
 
 def _of_cluster(rows: pd.DataFrame, ticks: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -198,8 +249,10 @@ def _unknown(events: pd.DataFrame, index: dict[int, int]) -> dict[int, frozenset
 
 
 def _events_at(events: pd.DataFrame, kind: str, index: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield the number of the tick and the broker id of each event of a kind."""
+    """Yield the number of the tick and the broker id of each event of a kind; -1 of one about none."""
     of_kind = events[events["event"] == kind]
-    for tick, broker in zip(of_kind["tick"].tolist(), of_kind["broker_id"].tolist(), strict=True):
+    # pandas makes numbers with gaps fractions
+    brokers = of_kind["broker_id"].fillna(-1).astype(int).tolist()
+    for tick, broker in zip(of_kind["tick"].tolist(), brokers, strict=True):
         if tick in index:
             yield index[tick], broker

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
@@ -20,11 +20,23 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
-from kquota.core.decision import Decision
+from kquota.core.decision import Decision, Scope
 from kquota.core.usage import Volume, VolumeRole, VolumeStatus
 from kquota_pipeline.backtest.agents import Agents
-from kquota_pipeline.backtest.events import DECOMMISSION, UNKNOWN, broker_events, for_each, tick_of
+from kquota_pipeline.backtest.events import (
+    DECOMMISSION,
+    HELD,
+    PRODUCERS,
+    UNKNOWN,
+    broker_events,
+    for_each,
+    producers,
+    tick_of,
+    with_named_topics,
+)
 from kquota_pipeline.backtest.policy import NOT_JUDGED, Policy, recorded_limits
+from kquota_pipeline.backtest.producers import Producers, Tally, named, topics_of
+from kquota_pipeline.backtest.tallies import TALLY, held_columns
 
 REPLAY = StructType(
     [
@@ -34,6 +46,7 @@ REPLAY = StructType(
         StructField("headroom", DoubleType()),
         StructField("state", StringType()),
         StructField("undetermined", IntegerType()),  # how many brokers
+        *TALLY,
     ]
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,6 +73,18 @@ class Row(NamedTuple):
     hard_limit_level: float | None
     soft_limit_type: str | None
     soft_limit_level: float | None
+    fill_ceiling_bytes_per_second: int | None
+    topics: Sequence[str] | None
+    producers: Sequence[Mapping[str, Any]] | None
+    unlisted_clients: int | None
+
+
+class Decided(NamedTuple):
+    """A policy's decision at the end of a tick, and the producers that it holds."""
+
+    tick: int
+    decision: Decision
+    tally: Tally
 
 
 # In this order a broker's record is a run of rows, and its decommission follows the records that it ends.
@@ -71,6 +96,7 @@ _BATCH = 10_000
 def replay(
     usage: DataFrame,
     decisions: DataFrame,
+    clients: DataFrame,
     operators: DataFrame,
     policies: Sequence[Policy],
     tick_seconds: int = 30,
@@ -84,10 +110,12 @@ def replay(
     samples = usage.withColumn("at_micros", F.unix_micros("at")).withColumn(
         "tick", tick_of("at", tick_seconds)
     )
-    events = broker_events(decisions, operators, tick_seconds)
-    stream = for_each(
-        policies, samples.unionByName(events, allowMissingColumns=True).select(*Row._fields[1:])
-    )
+    if any(policy.scope is Scope.VOLUME for policy in policies):
+        samples = with_named_topics(samples)
+    stream = samples
+    for events in (broker_events(decisions, operators, tick_seconds), producers(clients, tick_seconds)):
+        stream = stream.unionByName(events, allowMissingColumns=True)
+    stream = for_each(policies, stream.select(*Row._fields[1:]))
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return _decided(batches, by_name, tick_seconds)
@@ -96,19 +124,29 @@ def replay(
     return ordered.mapInArrow(run, REPLAY)
 
 
-def decisions_of(rows: Iterable[Row], policy: Policy, tick_seconds: int) -> Iterator[tuple[int, Decision]]:
+def decisions_of(rows: Iterable[Row], policy: Policy, tick_seconds: int) -> Iterator[Decided]:
     """Yield a policy's decision at the end of every tick of one cluster, up to that of the last record.
 
     `rows` are in the order of `_ORDER`. There is no decision while every broker is decommissioned.
     """
-    agents = Agents(policy, tick_seconds)
-    waiting: list[tuple[int, Decision]] = []  # for a further record: none of them is after the last one
+    agents, producing = Agents(policy, tick_seconds), Producers()
+
+    def decide(tick: int, unknown: Set[int]) -> Iterator[Decided]:
+        if agents.any_known:
+            decision = agents.decide(_at(tick), unknown)
+            yield Decided(tick, decision, producing.held_by(decision, policy.scope))
+
+    waiting: list[Decided] = []  # for a further record: none of them is after the last one
     before = None
     for tick, group in groupby(rows, attrgetter("tick")):
         for quiet in range(tick if before is None else before + tick_seconds, tick, tick_seconds):
-            waiting += _decide(agents, quiet, frozenset())
+            waiting += decide(quiet, frozenset())
         of_tick = list(group)
         unknown = {row.broker_id for row in of_tick if row.event == UNKNOWN}
+        were_held = any(row.event == HELD for row in of_tick)
+        for row in of_tick:
+            if row.event == PRODUCERS:
+                producing.observe(named(row.producers or ()), row.unlisted_clients or 0, were_held=were_held)
         published = False
         for (event, at_micros, broker_id, _), record in groupby(of_tick, _RECORD):
             if event is None:
@@ -118,16 +156,11 @@ def decisions_of(rows: Iterable[Row], policy: Policy, tick_seconds: int) -> Iter
             elif event == DECOMMISSION:
                 agents.decommission(broker_id, _at(tick))
                 unknown.discard(broker_id)
-        waiting += _decide(agents, tick, unknown)
+        waiting += decide(tick, unknown)
         if published:
             yield from waiting
             waiting.clear()
         before = tick
-
-
-def _decide(agents: Agents, tick: int, unknown: Set[int]) -> Iterator[tuple[int, Decision]]:
-    if agents.any_known:
-        yield tick, agents.decide(_at(tick), unknown)
 
 
 def _at(tick: int) -> datetime:
@@ -147,6 +180,8 @@ def _volume(row: Row, policy: Policy) -> Volume:
         volume_id=row.volume_id,
         status=VolumeStatus(row.status),
         role=VolumeRole(row.role),
+        fill_ceiling_bytes_per_second=row.fill_ceiling_bytes_per_second,
+        topics=None if row.topics is None else topics_of(tuple(row.topics)),
     )
 
 
@@ -156,9 +191,13 @@ def _decided(
     """Replay sorted batches of rows, and return batches of REPLAY; at most a tick of records is in memory."""
     rows = (Row(*row) for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
     decided = (
-        (name, cluster_id, tick, float(decision.headroom), decision.state.value, len(decision.undetermined))
+        (
+            *(name, cluster_id, tick),
+            *(float(decision.headroom), decision.state.value, len(decision.undetermined)),
+            *tally,
+        )
         for (name, cluster_id), own in groupby(rows, attrgetter("policy", "cluster_id"))
-        for tick, decision in decisions_of(own, policies[name], tick_seconds)
+        for tick, decision, tally in decisions_of(own, policies[name], tick_seconds)
     )
     while some := list(islice(decided, _BATCH)):
         yield pa.RecordBatch.from_pydict(
@@ -170,7 +209,7 @@ def summary(ticks: DataFrame, tick_seconds: int) -> DataFrame:
     """Return how long each policy would have spent in each state (input: replay).
 
     Columns: policy, cluster_id, open_seconds, throttle_seconds, pause_seconds, undetermined_seconds,
-    transitions, mean_factor.
+    transitions, mean_factor, and those of `held_columns`.
     """
     before = F.lag("state").over(Window.partitionBy("policy", "cluster_id").orderBy("tick"))
     changed = F.col("before").isNotNull() & (F.col("before") != F.col("state"))
@@ -188,5 +227,6 @@ def summary(ticks: DataFrame, tick_seconds: int) -> DataFrame:
             seconds(F.col("undetermined") > 0).alias("undetermined_seconds"),
             F.sum(changed.cast("int")).alias("transitions"),
             F.avg("headroom").alias("mean_factor"),
+            *held_columns(tick_seconds),
         )
     )

@@ -6,23 +6,29 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
-from kquota.core.decision import FallbackAction
+from kquota.core.decision import FallbackAction, Scope
 from kquota.core.limits import InvalidLimit, Limit, LimitPair, exact_number
 
 _DEFAULT_HARD = Limit.parse({"type": "MinFreePercentage", "level": 5})
 _DEFAULT_SOFT = Limit.parse({"type": "MinFreePercentage", "level": 15})
+_E = TypeVar("_E", bound=StrEnum)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._%+-]{0,62}")
 _RECORDED = "recorded"
 LIMITS = ("hard_limit_type", "hard_limit_level", "soft_limit_type", "soft_limit_level")
 """The columns of the table usage that `recorded_limits` reads."""
 NOT_JUDGED = "the recorded limits can't be judged"
-_POLICY_KEYS = ("name", "limits", "brokers", "release_margin_ratio", "fallback_action", "staleness_seconds")
+_POLICY_KEYS = (
+    *("name", "limits", "brokers", "release_margin_ratio"),
+    *("scope", "fallback_action", "staleness_seconds"),
+)
 
 
 class InvalidPolicy(ValueError):
@@ -65,6 +71,7 @@ class Policy:
     release_margin: Fraction = Fraction(1, 10)
     fallback_action: FallbackAction = FallbackAction.PAUSE
     staleness_seconds: float = 60.0
+    scope: Scope = Scope.CLUSTER
 
     def pair(self, broker_id: int, mount_point: str | None) -> LimitPair | None:
         """Return the limits of a volume under this policy; None where the recorded ones hold."""
@@ -123,9 +130,6 @@ def _policy(entry: object, where: str) -> Policy:
     where += f" ({name})"
     limits = fields.get("limits", _RECORDED)
     brokers = _mapping(fields.get("brokers", {}), f"{where}.brokers")
-    action = fields.get("fallback_action", FallbackAction.PAUSE.value)
-    if action not in set(FallbackAction):
-        raise InvalidPolicy(f"{where}.fallback_action: {action!r} is none of {', '.join(FallbackAction)}")
     return Policy(
         name=name,
         limits=None if limits == _RECORDED else _limits(limits, f"{where}.limits"),
@@ -134,9 +138,17 @@ def _policy(entry: object, where: str) -> Policy:
             for key, value in brokers.items()
         },
         release_margin=_number(fields, "release_margin_ratio", where, Fraction(1, 10), 0, 1),
-        fallback_action=FallbackAction(str(action)),
+        fallback_action=_one_of(fields, "fallback_action", where, FallbackAction.PAUSE),
         staleness_seconds=float(_number(fields, "staleness_seconds", where, Fraction(60), 1, 86_400)),
+        scope=_one_of(fields, "scope", where, Scope.CLUSTER),
     )
+
+
+def _one_of(fields: Mapping[object, object], key: str, where: str, default: _E) -> _E:
+    value, allowed = fields.get(key, default), {one.value: one for one in type(default)}
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidPolicy(f"{where}.{key}: {value!r} is none of {', '.join(allowed)}")
+    return allowed[value]
 
 
 def _limits(value: object, where: str) -> Limits:

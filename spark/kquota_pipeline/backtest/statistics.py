@@ -17,6 +17,7 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from kquota.core.limits import LimitType
 from kquota_pipeline.backtest.policy import Policy
+from kquota_pipeline.backtest.tallies import TALLY
 
 # The figure that each type of limit is compared with: how little of it is left, in the type's own unit.
 _LEFT = {
@@ -87,7 +88,7 @@ def decide_all(extremes: DataFrame, policies: Sequence[Policy]) -> DataFrame:
 
 def first_look(usage: DataFrame, policies: Sequence[Policy], tick_seconds: int) -> DataFrame:
     """Return each policy's decision in each tick, in the form of `open_loop.replay`: a tick is named by its
-    end, and no broker is undetermined.
+    end, no broker is undetermined, and no producer is counted.
 
     Raises:
         NotOneType: see there.
@@ -100,6 +101,7 @@ def first_look(usage: DataFrame, policies: Sequence[Policy], tick_seconds: int) 
         "headroom",
         F.lit(0).alias("undetermined"),
         "state",
+        *[F.lit(None).cast(field.dataType).alias(field.name) for field in TALLY],
     )
 
 

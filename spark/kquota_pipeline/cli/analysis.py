@@ -174,7 +174,9 @@ def backtest(
         except NotOneType as error:
             fail(f"--first-look: {error}")
     elif open_loop:
-        ticks = replay(history.usage, history.decisions, history.operators, wanted, tick_seconds)
+        ticks = replay(
+            history.usage, history.decisions, history.clients, history.operators, wanted, tick_seconds
+        )
         outcome = summary(ticks, tick_seconds)
     else:
         course = closed_loop(

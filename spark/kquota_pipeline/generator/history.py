@@ -58,6 +58,8 @@ def _spark_frame(spark: SparkSession, frame: pd.DataFrame, schema: StructType) -
     for column in ("at", "until"):
         if column in frame:
             frame[column] = frame[column].dt.tz_localize("UTC")
+    for column in set(schema.fieldNames()) - set(frame):
+        frame[column] = None
     table = pa.Table.from_pandas(
         frame[schema.fieldNames()], schema=to_arrow_schema(schema), preserve_index=False
     )

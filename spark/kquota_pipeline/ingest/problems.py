@@ -17,7 +17,7 @@ MAX_TEXT = 1024
 _KINDS = ("usage", "decision", "clients", "operator")
 _NO_OBJECT = "the value is no JSON object whose keys have the right types"
 _STATES = ("OPEN", "THROTTLE", "PAUSE")
-_CAUSES = ("soft", "hard", "latched", "fallback", "hold", "own")
+_CAUSES = ("soft", "hard", "latched", "fallback", "hold", "own", "bounded")
 _UNDETERMINED_CAUSES = (
     *("missing", "stale", "clock", "tombstone", "malformed", "future", "failed", "invalid-limit"),
     *("topic-refused", "not-read", "no-broker-list"),

@@ -43,6 +43,10 @@ _VOLUME = _struct(
     Status=_TEXT,
     Role=_TEXT,
     Latched=_TEXT,
+    FillCeiling=_LONG,
+    Topics=ArrayType(_TEXT),
+    TopicsComplete=_YES_NO,
+    TopicsSequence=_LONG,
 )
 _ORDER = _struct(Action=_TEXT, Until=_TEXT, Reason=_TEXT, Actor=_TEXT)
 _BODY = _struct(
@@ -60,6 +64,7 @@ _BODY = _struct(
     PreviousState=_TEXT,
     Reasons=ArrayType(_struct(BrokerId=_WHOLE, Volume=_TEXT, Cause=_TEXT, Headroom=_NUMBER)),
     Undetermined=ArrayType(_struct(BrokerId=_WHOLE, Cause=_TEXT)),
+    Covered=ArrayType(_struct(BrokerId=_WHOLE)),
     Hold=_ORDER,
     Sentence=_TEXT,
     # clients
@@ -71,6 +76,7 @@ _BODY = _struct(
             ProduceBytesPerSecond=_NUMBER,
             ThrottledSeconds=_NUMBER,
             LimitBytesPerSecond=_NUMBER,
+            Topics=ArrayType(_TEXT),
         )
     ),
     ObservedBytesPerSecond=_NUMBER,

@@ -50,6 +50,9 @@ def usage_rows(records: DataFrame) -> DataFrame:
         F.col("record.Body.Applied.State").alias("applied_state"),
         F.col("record.Body.Applied.Factor").alias("applied_factor"),
         F.col("record.Body.Applied.Mechanism").alias("applied_mechanism"),
+        F.when(volume["FillCeiling"] >= 0, volume["FillCeiling"]).alias("fill_ceiling_bytes_per_second"),
+        F.when(volume["TopicsComplete"], volume["Topics"]).alias("topics"),
+        volume["TopicsSequence"].alias("topics_sequence"),
         "kafka_partition",
         "kafka_offset",
     )
@@ -78,6 +81,7 @@ def decision_rows(records: DataFrame) -> DataFrame:
             ),
         ).alias("hold"),
         F.col(f"{body}.Sentence").alias("sentence"),
+        F.col(f"{body}.Covered.BrokerId").alias("covered"),
         "kafka_partition",
         "kafka_offset",
     )
@@ -97,6 +101,7 @@ def client_rows(records: DataFrame) -> DataFrame:
         F.col("record.Body.ObservedBytesPerSecond").alias("observed_bytes_per_second"),
         F.col("record.Body.BaselineBytesPerSecond").alias("baseline_bytes_per_second"),
         F.col("record.Body.OmittedClients").alias("omitted_clients"),
+        client["Topics"].alias("topics"),
     )
 
 

@@ -196,22 +196,47 @@ def _backtest(cluster: Cluster, document: Mapping[str, Any]) -> Markup:
                 figures.size(row["delayed_bytes"]),
                 figures.size(row["lost_bytes"]),
                 figures.percent(row["fullest_ratio"]),
+                *[_hours(row[f"{held}_producer_hours"]) for held in ("paused", "slowed")],
                 "no" if filled is None else f"{figures.moment_of(filled)}",
             )
         )
-    columns = ("policy", "OPEN", "THROTTLE", "PAUSE", "delayed", "not sent", "fullest", "a disk filled")
+    columns = (
+        *("policy", "OPEN", "THROTTLE", "PAUSE", "delayed", "not sent", "fullest"),
+        *("producer-hours paused", "producer-hours slowed", "a disk filled"),
+    )
     text = (
         f"Each policy rules over the same history in steps of {figures.duration(document['tick_seconds'])}. "
         f"Held data does not land; every byte lands {document['replication_factor']:g} times. "
         f"The last {len(cluster['tried'])} were made for the recommendation."
+        f"{_wider(cluster['outcomes'])}"
     )
     return element(
         "div",
         element("h2", "The effect of other policies"),
         element("p", text, class_="note"),
         element("div", plots.shares(shares), class_="card one"),
-        _table(columns, rows, numbers=range(1, 7), chosen=chosen, bad=7),
+        _table(columns, rows, numbers=range(1, 9), chosen=chosen, bad=9),
     )
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.1f}"
+
+
+def _wider(outcomes: Sequence[Mapping[str, Any]]) -> str:
+    """Return for how long the history does not distinguish producers, and how many it does not list."""
+    text = ""
+    wider = [
+        f"{row['policy']} {figures.duration(row['cluster_scope_seconds'])}"
+        for row in outcomes
+        if row["cluster_scope_seconds"]
+    ]
+    if wider:
+        text += f" Held as with the scope cluster, because the history lacks topics: {', '.join(wider)}."
+    unlisted = max((row["unlisted_client_hours"] for row in outcomes), default=0.0)
+    if unlisted > 0:
+        text += f" Not counted are clients that records do not list: at most {_hours(unlisted)} hours."
+    return text
 
 
 def _recommendation(cluster: Cluster) -> Markup:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
-from kquota.core.decision import FallbackAction
+from kquota.core.decision import FallbackAction, Scope
 from kquota.core.latch import latch_volumes
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.core.policy import PolicySettings, Situation, decide
@@ -50,7 +51,12 @@ POLICIES = (
         release_margin=Fraction(0),
     ),
     Policy("one broker by itself", brokers={1: _percent(40, 60)}),
+    Policy("volume", scope=Scope.VOLUME),
+    Policy("volume, open", _percent(5, 40), fallback_action=FallbackAction.OPEN, scope=Scope.VOLUME),
+    Policy("bounded", fallback_action=FallbackAction.BOUNDED),
+    Policy("bounded volume", _percent(5, 30), fallback_action=FallbackAction.BOUNDED, scope=Scope.VOLUME),
 )
+TOPICS = ("a", "b", "c", "d", "e")
 
 
 @dataclass
@@ -64,6 +70,8 @@ class Cluster:
     reports: dict[int, dict[int, tuple[Volume, ...]]] = field(default_factory=dict)
     unknown: dict[int, set[int]] = field(default_factory=dict)
     decommissioned: dict[int, int] = field(default_factory=dict)
+    enforced: set[int] = field(default_factory=set)
+    clients: list[dict[str, Any]] = field(default_factory=list)
 
     def ticks_of_history(self) -> set[int]:
         """The ticks up to the last record at which some broker that is not decommissioned has a record."""
@@ -95,12 +103,44 @@ def random_cluster(number: int) -> Cluster:
         cluster.reports[broker] = reports
         if away[1] and not known_missing and draw.random() < 0.5:
             cluster.decommissioned[broker] = draw.randrange(away[0], away[1])
+    cluster.enforced = {tick for tick in range(cluster.ticks) if draw.random() < 0.3}
+    cluster.clients = _client_rows(cluster, draw)
     return cluster
+
+
+def _client_rows(cluster: Cluster, draw: random.Random) -> list[dict[str, Any]]:
+    """Return rows of the table clients: records of several brokers, of which some list no client."""
+    rows = []
+    for number in range(draw.randint(0, 25)):
+        record = {
+            **_envelope(cluster, draw.randint(0, 2), number),
+            "at": START + timedelta(seconds=draw.choice([30, 30, 7]) * draw.randint(-3, cluster.ticks)),
+            "window_seconds": draw.choice([30.0, 30.0, 12.5, 75.0]),
+            "omitted_clients": draw.choice([0, 0, 4]),
+        }
+        for client in draw.sample(range(4), draw.randint(0, 4)) or [None]:
+            topics = draw.choice([None, draw.sample([*TOPICS, "elsewhere"], draw.randint(1, 2))])
+            if client is None:
+                rows.append(record)
+                continue
+            rows.append(
+                record
+                | {
+                    "user": f"user {client // 2}",
+                    "client_id": f"client {client}",
+                    "produce_bytes_per_second": draw.choice([0.0, 5.0]),
+                    "throttled_seconds": draw.choice([0.0, 0.0, 1.0]),
+                    "topics": topics,
+                }
+            )
+    return rows
 
 
 class _Disk:
     def __init__(self, draw: random.Random, number: int) -> None:
         self._draw = draw
+        self._topics: tuple[str, ...] | None = None
+        self._ceiling = draw.choice([None, 0, 1, 3])
         self._number = number
         self._capacity = draw.choice([100, 100, 120, 999])
         self._consumed = draw.randint(0, self._capacity)
@@ -118,6 +158,9 @@ class _Disk:
         self._consumed = min(self._capacity, max(0, self._consumed + round(step * self._capacity)))
         if self._draw.random() < 0.05:
             self._generation += 1
+        if self._draw.random() < 0.3:
+            known = sorted(self._draw.sample(TOPICS, self._draw.randint(0, 3)))
+            self._topics = None if self._draw.random() < 0.2 else tuple(known)
         chance = self._draw.random()
         self._status = (
             VolumeStatus.FAILED
@@ -137,6 +180,8 @@ class _Disk:
             mount_point=f"/data/{self._number}",
             status=self._status,
             role=self._role,
+            fill_ceiling_bytes_per_second=self._ceiling,
+            topics=self._topics,
         )
 
 
@@ -183,16 +228,7 @@ def _after_end(cluster: Cluster, broker: int, tick: int) -> Sequence[int]:
 
 
 def _under(policy: Policy, broker: int, volume: Volume) -> Volume:
-    pair = policy.pair(broker, volume.mount_point)
-    return Volume(
-        name=volume.name,
-        capacity_bytes=volume.capacity_bytes,
-        consumed_bytes=volume.consumed_bytes,
-        limits=pair or volume.limits,
-        volume_id=volume.volume_id,
-        status=volume.status,
-        role=volume.role,
-    )
+    return volume._replace(limits=policy.pair(broker, volume.mount_point) or volume.limits)
 
 
 def usage_rows(cluster: Cluster) -> list[dict[str, object]]:
@@ -201,6 +237,18 @@ def usage_rows(cluster: Cluster) -> list[dict[str, object]]:
     for broker, reports in cluster.reports.items():
         for tick, volumes in reports.items():
             rows += [_row(cluster, broker, tick, volume) for volume in volumes]
+    return _shortened(rows)
+
+
+def _shortened(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Return the rows with a reference where the same topics were named before."""
+    named: dict[object, tuple[object, object]] = {}
+    for row in rows:
+        volume, topics = (row["broker_id"], row["volume_name"]), row["topics"]
+        if topics is not None and volume in named and named[volume][0] == topics:
+            row |= {"topics": None, "topics_sequence": named[volume][1]}
+        else:
+            named[volume] = topics, row["sequence"]
     return rows
 
 
@@ -220,6 +268,8 @@ def _row(cluster: Cluster, broker: int, tick: int, volume: Volume) -> dict[str, 
         "hard_limit_level": float(volume.limits.hard.level),
         "soft_limit_type": volume.limits.soft.type.value,
         "soft_limit_level": float(volume.limits.soft.level),
+        "fill_ceiling_bytes_per_second": volume.fill_ceiling_bytes_per_second,
+        "topics": None if volume.topics is None else list(volume.topics),
     }
 
 
@@ -237,14 +287,20 @@ def _envelope(cluster: Cluster, broker: int, tick: int) -> dict[str, object]:
 
 
 def decision_rows(cluster: Cluster) -> list[dict[str, object]]:
-    """Return the rows of the table decisions: an observer that names the unknown brokers at each tick."""
+    """Return the rows of the table decisions: an observer that names the unknown brokers at each tick, some
+    as undetermined, and others as covered.
+    """
     return [
         {
             **_envelope(cluster, 99, tick),
             "state": "PAUSE",
+            "mode": "enforce" if tick in cluster.enforced else "observe",
             "undetermined": [
-                {"broker_id": broker, "cause": "stale"} for broker in cluster.unknown.get(tick, ())
+                {"broker_id": broker, "cause": "stale"}
+                for broker in cluster.unknown.get(tick, ())
+                if (tick + broker) % 2
             ],
+            "covered": [broker for broker in cluster.unknown.get(tick, ()) if (tick + broker) % 2 == 0],
         }
         for tick in range(cluster.ticks)
     ]

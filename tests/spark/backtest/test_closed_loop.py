@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from kquota.core.decision import FallbackAction
+from kquota.core.decision import FallbackAction, Scope
 from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota_pipeline.backtest.closed_loop import REGAINED_SHARE, Outcome, Scene, VolumePlace, simulate
+from kquota_pipeline.backtest.closed_loop import (
+    REGAINED_SHARE,
+    Outcome,
+    Scene,
+    VolumePlace,
+    Writers,
+    simulate,
+)
 from kquota_pipeline.backtest.flows import Flows, Observed, flows_of
 from kquota_pipeline.backtest.policy import Limits, Policy
 
@@ -42,6 +50,10 @@ def scene(ticks: int, **changes: object) -> Scene:
         "failed": np.zeros((ticks, 2), dtype=bool),
         "unknown": {},
         "decommissioned": {},
+        "fill_ceilings": np.full((ticks, 2), None, dtype=object),
+        "topics": np.full((ticks, 2), None, dtype=object),
+        "producers": {},
+        "held": frozenset(),
     }
     return Scene(**(fields | changes))  # type: ignore[arg-type]
 
@@ -125,6 +137,85 @@ def test_an_unknown_broker_pauses_and_an_absent_one_does_not() -> None:
     assert (unknown.factors[22:30] == 0).all()
     assert (unknown.undetermined[22:30] == 1).all()
     assert unknown.factors[31] == 1
+
+
+def test_a_bounded_broker_holds_producers_only_once_its_volume_may_have_reached_a_limit() -> None:
+    observed = history(np.full(60, 1.0), np.zeros(60))
+    consumed = observed.consumed_bytes.copy()
+    consumed[20:, 1] = np.nan
+    observed = Observed(consumed, observed.capacity_bytes, observed.produced_bytes, observed.produced_bytes)
+    unknown = {tick: frozenset({2}) for tick in range(20, 60)}
+    bounded = Policy("bounded", Limits(), fallback_action=FallbackAction.BOUNDED)
+    # 3020 of 10000 bytes, and 1 byte a second more: at 8500 after 9.1 ticks, at 9500 after 10.8
+    ceilings = np.full((60, 2), 1, dtype=object)
+    outcome, _ = run(observed, bounded, unknown=unknown, fill_ceilings=ceilings)
+    assert (outcome.factors[:29] == 1).all()
+    assert ((outcome.factors[29:30] > 0) & (outcome.factors[29:30] < 1)).all()
+    assert (outcome.factors[30:] == 0).all()
+    assert (outcome.undetermined == 0).all()
+    without, _ = run(observed, bounded, unknown=unknown)
+    assert (without.factors[22:] == 0).all(), "records without a bound"
+
+
+def filling(policy: Policy, topics: tuple[object, object]) -> Outcome:
+    """One volume fills, the other has room. A producer writes to each, a third to both; later, a fourth to
+    unknown topics.
+    """
+    count = 300
+    produced, deleted = np.full(count, 10.0), np.zeros(count)
+    observed = history(produced, deleted, first=(8000.0, 2000.0))
+    of_volumes = np.full((count, 2), None, dtype=object)
+    for column, names in enumerate(topics):
+        for tick in range(count):
+            of_volumes[tick, column] = names
+    writing = {
+        ("one", ""): ["full"],
+        ("other", ""): ["roomy"],
+        ("both", ""): ["full", "roomy"],
+    }
+    producers = {0: Writers(writing, 0), 280: Writers(writing | {("unknown", ""): None}, 5)}
+    return run(observed, policy, topics=of_volumes, producers=producers)[0]
+
+
+def test_with_the_scope_of_the_volume_only_the_topics_on_it_wait_and_its_disk_is_as_safe() -> None:
+    cluster = filling(DEFAULTS, (("full",), ("roomy",)))
+    volume = filling(replace(DEFAULTS, scope=Scope.VOLUME), (("full",), ("roomy",)))
+    held = np.flatnonzero(volume.factors[:280] < 1)
+    assert held.size > 100
+    assert {volume.tallies[tick][:2] for tick in held} == {(0, 2)}
+    assert {cluster.tallies[tick][:2] for tick in np.flatnonzero(cluster.factors[:280] < 1)} == {(0, 3)}
+    np.testing.assert_allclose(volume.consumed_bytes[:, 0], cluster.consumed_bytes[:, 0], rtol=0.01)
+    assert (volume.consumed_bytes[:, 1] >= cluster.consumed_bytes[:, 1]).all()
+    assert volume.consumed_bytes[-1, 1] > cluster.consumed_bytes[-1, 1] + 100
+    assert 0 < volume.held_bytes.sum() < cluster.held_bytes.sum()
+    assert {volume.tallies[tick].by_cluster for tick in held} == {False}
+    assert volume.tallies[-1] == (0, 3, 5, True), "the topics of the fourth are unknown"
+    assert cluster.tallies[-1] == (0, 4, 5, False)
+
+
+def test_where_the_history_names_no_topics_the_scope_of_the_volume_is_that_of_the_cluster() -> None:
+    cluster = filling(DEFAULTS, (None, ("roomy",)))
+    volume = filling(replace(DEFAULTS, scope=Scope.VOLUME), (None, ("roomy",)))
+    np.testing.assert_array_equal(volume.consumed_bytes, cluster.consumed_bytes)
+    np.testing.assert_array_equal(volume.held_bytes, cluster.held_bytes)
+    assert [tally[:3] for tally in volume.tallies] == [tally[:3] for tally in cluster.tallies]
+    assert [tally.by_cluster for tally in volume.tallies] == list(volume.factors < 1)
+
+
+def test_a_disk_with_room_takes_all_of_its_topics_that_are_not_held_whatever_else_is_on_it() -> None:
+    policy = replace(DEFAULTS, scope=Scope.VOLUME)
+    apart = filling(policy, (("full",), ("roomy",)))
+    for names in (("full", "roomy"), None, ()):
+        np.testing.assert_array_equal(
+            filling(policy, (("full",), names)).consumed_bytes, apart.consumed_bytes
+        )
+
+
+def test_a_topic_on_two_volumes_is_held_by_the_worse_one_alone() -> None:
+    volume = filling(replace(DEFAULTS, scope=Scope.VOLUME), (("full", "roomy"), ("roomy",)))
+    cluster = filling(DEFAULTS, (("full", "roomy"), ("roomy",)))
+    np.testing.assert_array_equal(volume.consumed_bytes, cluster.consumed_bytes)
+    assert [tally[:2] for tally in volume.tallies] == [tally[:2] for tally in cluster.tallies]
 
 
 def test_a_decommissioned_broker_holds_nobody_any_more() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -10,11 +11,13 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
+from kquota.core.decision import Scope
 from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.open_loop import replay, summary
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.statistics import NotOneType, decide_all, first_look, statistics
-from kquota_pipeline.tables import DECISIONS, OPERATORS, USAGE, Table
+from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE, Table
+from tests.spark.backtest.brute_force import tallies
 from tests.spark.backtest.clusters import (
     POLICIES,
     RARE,
@@ -40,6 +43,7 @@ def replayed(spark: SparkSession) -> dict[tuple[str, str], dict[int, Any]]:
     ticks = replay(
         frame(spark, USAGE, [row for cluster in CLUSTERS for row in usage_rows(cluster)]),
         frame(spark, DECISIONS, [row for cluster in CLUSTERS for row in decision_rows(cluster)]),
+        frame(spark, CLIENTS, [row for cluster in CLUSTERS for row in cluster.clients]),
         frame(spark, OPERATORS, [row for cluster in CLUSTERS for row in operator_rows(cluster)]),
         POLICIES,
         TICK_SECONDS,
@@ -65,6 +69,19 @@ def test_the_replay_decides_as_the_core_does_on_random_clusters(policy: Policy, 
             assert row.headroom == headroom, where
             states.add(state)
     assert states == {"OPEN", "THROTTLE", "PAUSE"}
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_the_replay_holds_the_producers_that_brute_force_finds(policy: Policy, replayed: Any) -> None:
+    held = Counter[str]()
+    for cluster in CLUSTERS:
+        expected = tallies(cluster, policy)
+        for tick, row in replayed.get((policy.name, cluster.cluster_id), {}).items():
+            found = row.paused_producers, row.slowed_producers, row.unlisted_clients, row.by_cluster
+            assert found == expected[tick], f"{cluster.cluster_id} at tick {tick}: {row}"
+            held.update(paused=found[0], slowed=found[1], unlisted=found[2], lacking=found[3])
+    assert min(held["paused"], held["slowed"], held["unlisted"]) > 50
+    assert (held["lacking"] > 50) == (policy.scope is Scope.VOLUME)
 
 
 LEVELS = {
@@ -122,6 +139,7 @@ def test_a_first_look_says_how_long_each_policy_would_have_held_producers(spark:
         spent = row.open_seconds + row.throttle_seconds + row.pause_seconds
         assert spent == TICK_SECONDS * extremes[row.cluster_id]
         assert row.undetermined_seconds == 0
+        assert row.paused_producer_hours is None, "it counts no producers"
     assert any(row.pause_seconds for row in rows)
 
 
@@ -146,12 +164,17 @@ def test_a_summary_counts_time_in_each_state_and_changes_between_them(spark: Spa
     states = ["OPEN", "OPEN", "THROTTLE", "PAUSE", "PAUSE", "OPEN"]
     factors = [1.0, 1.0, 0.5, 0.0, 0.0, 1.0]
     ticks = spark.createDataFrame(
-        [("p", "c", 30 * i, factors[i], int(name == "PAUSE"), name) for i, name in enumerate(states)],
-        "policy string, cluster_id string, tick long, headroom double, undetermined int, state string",
+        [
+            ("p", "c", 30 * i, factors[i], int(name == "PAUSE"), name, 2 * (i == 3), i, 1, i == 4)
+            for i, name in enumerate(states)
+        ],
+        "policy string, cluster_id string, tick long, headroom double, undetermined int, state string, "
+        "paused_producers int, slowed_producers int, unlisted_clients int, by_cluster boolean",
     )
     expected = spark.createDataFrame(
-        [("p", "c", 90, 30, 60, 60, 3, 3.5 / 6)],
+        [("p", "c", 90, 30, 60, 60, 3, 3.5 / 6, 60 / 3600, 450 / 3600, 180 / 3600, 30)],
         "policy string, cluster_id string, open_seconds long, throttle_seconds long, pause_seconds long, "
-        "undetermined_seconds long, transitions long, mean_factor double",
+        "undetermined_seconds long, transitions long, mean_factor double, paused_producer_hours double, "
+        "slowed_producer_hours double, unlisted_client_hours double, cluster_scope_seconds long",
     )
     assertDataFrameEqual(summary(ticks, 30), expected)

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kquota.core.decision import FallbackAction
+from kquota.core.decision import FallbackAction, Scope
 from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import InvalidPolicy, Limits, parse_policies, read_policies
 
@@ -22,6 +22,7 @@ def test_the_examples_can_be_read() -> None:
     policies = read_policies(ROOT / "spark/kquota_pipeline/policies/examples.yml")
     assert len(policies) >= 4
     assert policies[0].limits is None
+    assert (policies[0].scope, policies[1].scope) == (Scope.CLUSTER, Scope.VOLUME)
 
 
 def test_a_policy_says_limits_by_broker_and_by_mount_point() -> None:
@@ -37,6 +38,7 @@ def test_a_policy_says_limits_by_broker_and_by_mount_point() -> None:
                     "brokers": {3: {"soft": {"type": "MinFreePercentage", "level": 40}}},
                     "release_margin_ratio": 0.25,
                     "fallback_action": "open",
+                    "scope": "volume",
                     "staleness_seconds": 90,
                 }
             ]
@@ -52,6 +54,7 @@ def test_a_policy_says_limits_by_broker_and_by_mount_point() -> None:
     assert (third.hard, third.soft) == (Limit.of(PERCENT, 5), Limit.of(PERCENT, 40))
     assert policy.release_margin == Fraction(1, 4)
     assert policy.fallback_action is FallbackAction.OPEN
+    assert policy.scope is Scope.VOLUME
     assert policy.staleness_seconds == 90
 
 
@@ -67,7 +70,10 @@ def test_a_policy_says_limits_by_broker_and_by_mount_point() -> None:
         ({"name": "a", "limits": {"hard": {"type": "MinFreePercentage", "level": 20}}}, "soft limit"),
         ({"name": "a", "limits": {"volumes": {"data": {}}}}, "'data' is not a mount point"),
         ({"name": "a", "release_margin_ratio": 2}, "release_margin_ratio: 2 is not a number between 0 and 1"),
-        ({"name": "a", "fallback_action": "stop"}, "'stop' is none of pause, open"),
+        ({"name": "a", "fallback_action": "stop"}, "'stop' is none of pause, open, bounded"),
+        ({"name": "a", "fallback_action": ["open"]}, "fallback_action: ['open'] is none of pause, open"),
+        ({"name": "a", "scope": "topic"}, "scope: 'topic' is none of cluster, volume"),
+        ({"name": "a", "scope": None}, "scope: None is none of cluster, volume"),
         ({"name": "a", "brokers": {"x": {}}}, "'x' is not a broker id"),
     ],
 )

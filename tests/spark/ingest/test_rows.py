@@ -66,6 +66,9 @@ def test_a_usage_record_gives_a_row_per_volume_with_the_limits_in_force(rows_of)
         "applied_state": "OPEN",
         "applied_factor": 1.0,
         "applied_mechanism": "governor",
+        "fill_ceiling_bytes_per_second": None,
+        "topics": None,
+        "topics_sequence": None,
         "kafka_partition": 3,
         "kafka_offset": 0,
     }
@@ -77,6 +80,19 @@ def test_a_usage_record_gives_a_row_per_volume_with_the_limits_in_force(rows_of)
     )
     assert (other["hard_limit_type"], other["hard_limit_level"]) == ("MinFreePercentage", 5.0)
     assert (other["soft_limit_type"], other["soft_limit_level"]) == ("ConsumedSpace", 450.0)
+
+
+def test_topics_of_a_volume_are_named_or_referred_to_or_not_known(rows_of):
+    usage = sample("usage-topics")
+    incomplete = changed(usage, "Body.Volumes.0.TopicsComplete", False)
+    found = rows_of(USAGE, usage, incomplete)
+    assert [(row["topics"], row["topics_sequence"]) for row in found] == [
+        (["orders", "payments.eu"], None),
+        (None, 12),
+        (None, None),
+        (None, 12),
+    ]
+    assert {row["fill_ceiling_bytes_per_second"] for row in found} == {125_000_000}
 
 
 def test_what_a_reader_does_not_know_of_a_volume_is_read_as_the_worse(rows_of):
@@ -102,6 +118,9 @@ def test_a_decision_record_gives_a_row_with_its_reasons(rows_of):
     assert transition["undetermined"] == [{"broker_id": 7, "cause": "stale"}]
     assert transition["sentence"].startswith("THROTTLE to 0.42")
     assert held["hold"]["action"] in ("pause", "open")
+    assert (transition["covered"], held["covered"]) == (None, None)
+    (bounded,) = rows_of(DECISIONS, sample("decision-bounded"))
+    assert (bounded["covered"], bounded["reasons"][0]["cause"]) == ([3, 4], "bounded")
     assert held["hold"]["until"] is not None
 
 
@@ -115,6 +134,11 @@ def test_a_clients_record_gives_a_row_per_client_or_one_without(rows_of):
     assert (second["user"], second["client_id"], second["limit_bytes_per_second"]) == ("", "", None)
     assert {row["observed_bytes_per_second"] for row in (first, second)} == {5_500_000}
     assert (none["user"], none["produce_bytes_per_second"]) == (None, None)
+
+
+def test_the_topics_of_a_client_are_those_that_its_record_names(rows_of):
+    first, second = rows_of(CLIENTS, sample("clients-topics"))
+    assert (first["topics"], second["topics"]) == (["orders", "payments.eu"], None)
 
 
 def test_a_clients_record_gives_a_row_per_refused_client_and_per_group(rows_of):
