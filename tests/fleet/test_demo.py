@@ -77,7 +77,12 @@ def test_what_the_rollout_has_installed_holds_producers_everywhere(packages: Pat
     states = seen[1].split()
     assert states[:3] == ["OPEN", "THROTTLE", "PAUSE"]
     assert "OPEN" in states[3:]
-    assert re.search(r"PAUSE: volume /dev/loop\d+ of broker 3 is over its hard limit", output)
+    scope = r"PAUSE for \d+ topics?(, THROTTLE for \d+ more)?"
+    assert re.search(
+        rf"{scope}: volume /dev/loop\d+ of broker 3 is over its hard limit", " ".join(output.split())
+    )
+    assert re.search(r"kept +nothing is written to orders in PAUSE +0B in 12 s", output)
+    assert re.search(r"kept +payments keeps its rate in PAUSE +\S+MB/s, \d+% of \S+MB/s", output)
     assert "The promise was kept." in output
     for step in ("Kafka on each host", "playbooks/rollout.yml", "removing the hosts", "in all"):
         assert re.search(rf"(?m)^ *\d+ s  {re.escape(step)}$", output), step

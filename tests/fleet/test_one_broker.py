@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -18,6 +19,7 @@ from testbed.hosts.rollout import (
     AGENT,
     BROKER,
     REPOSITORY,
+    SHARED,
     applied,
     decision,
     journal,
@@ -204,19 +206,26 @@ def total(host: Host, name: str) -> float:
 def expired_certificate(host: Host, authority: Path) -> str:
     """A certificate for the agent's own key that was good until an hour ago."""
     key = load_pem_private_key(host.read("/etc/kquota/tls/current/agent.key").encode(), None)
-    signer = load_pem_private_key((authority / "ca.key").read_bytes(), None)
-    issuer = x509.load_pem_x509_certificate((authority / "ca.pem").read_bytes())
+    passphrase = yaml.safe_load((SHARED / "group_vars/kafka_brokers.yml").read_text("utf-8"))[
+        "kquota_tls_ca_passphrase"
+    ]
+    signer = load_pem_private_key((authority / "issuer.key").read_bytes(), passphrase.encode())
     assert isinstance(key, EllipticCurvePrivateKey)
     assert isinstance(signer, EllipticCurvePrivateKey)
-    present = x509.load_pem_x509_certificate(host.read("/etc/kquota/tls/current/agent.pem").encode())
+    presented = host.read("/etc/kquota/tls/current/agent.pem").encode()
+    present, issuer = x509.load_pem_x509_certificates(presented)
     end = datetime.now(UTC) - timedelta(hours=1)
     builder = (
         x509.CertificateBuilder(issuer.subject, present.subject, key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(end - timedelta(days=1))
         .not_valid_after(end)
+        .add_extension(
+            present.extensions.get_extension_for_class(x509.SubjectAlternativeName).value, critical=False
+        )
     )
-    return builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+    signed = builder.sign(signer, hashes.SHA256())
+    return "".join(each.public_bytes(Encoding.PEM).decode() for each in (signed, issuer))
 
 
 @pytest.mark.accepts("F22", "A14")
@@ -241,7 +250,7 @@ def acl(host: Host, change: str, operation: str) -> None:
     host.run(
         *("/opt/kafka/bin/kafka-acls.sh", "--bootstrap-server", "broker-1:9093"),
         *("--command-config", "/etc/kafka/admin.properties", f"--{change}", "--force"),
-        *("--allow-principal", "User:CN=kquota-agent", "--operation", operation),
+        *("--allow-principal", "User:CN=kquota-agent,O=kquota", "--operation", operation),
         *("--topic", "__kquota_volume_usage"),
     )
 

@@ -32,6 +32,8 @@ VOLUMES = (
     VolumeSpec(path="/data/b", size_mebibytes=128),
     VolumeSpec(path="/data/metadata", size_mebibytes=128),
 )
+# systemd's id of the message that a unit has started.
+STARTED = "39f53479d3a045ac8e11786248231fbf"
 BOOTSTRAP = f"{METAL}:9093,{METAL}:9193"
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -82,6 +84,12 @@ class Metal:
         """Run one of the playbooks."""
         playbook = REPOSITORY / f"playbooks/{name}.yml"
         return play(self.inventory, playbook, kquota_dist_dir=str(self.packages), **given)
+
+
+def starts(host: Host, name: str) -> int:
+    """How often systemd has started a broker."""
+    ask = ("journalctl", "--no-pager", "--quiet", "--output=cat", f"MESSAGE_ID={STARTED}")
+    return len(host.run(*ask, f"UNIT=kafka@{name}.service").stdout.splitlines())
 
 
 def properties(host: Host) -> dict[str, str]:
@@ -159,6 +167,19 @@ def test_an_agent_that_is_killed_is_replaced_and_its_neighbour_goes_on(host: Hos
 def test_a_further_rollout_changes_nothing(metal: Metal):
     recap = metal.play("rollout").rsplit("PLAY RECAP", 1)[1]
     assert recap.count("changed=0") == len(IDS), recap
+
+
+def test_a_rollout_without_the_fence_removes_it_with_one_restart_of_each(metal: Metal):
+    host = metal.host
+    assert all(applied(host, name)["fence"]["installed"] for name in IDS)
+    named = "authorizer.class.name=org.kquota.KquotaAuthorizer"
+    assert all(named in text for text in properties(host).values())
+    before = {name: starts(host, name) for name in IDS}
+    metal.play("rollout", kquota_fence=False)
+    assert {name: starts(host, name) for name in IDS} == {name: count + 1 for name, count in before.items()}
+    assert not any(applied(host, name)["fence"]["installed"] for name in IDS)
+    assert not any(named in text for text in properties(host).values())
+    both_apply(host, "OPEN")
 
 
 def test_after_the_uninstallation_nothing_is_left(metal: Metal):

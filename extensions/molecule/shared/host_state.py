@@ -84,3 +84,9 @@ def producer(topic: str, records: int) -> str:
 def produce(host: Any, topic: str, records: int) -> str:
     """Write this many records as an application; return the output of the tool."""
     return run(host, producer(topic, records))
+
+
+def run_producer(host: Any, topic: str, records: int) -> Any:
+    """Try to write this many records as an application, for a minute at most; return what the command did."""
+    with host.sudo():
+        return host.run(f"timeout 60 {producer(topic, records)} 2>&1")

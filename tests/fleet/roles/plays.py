@@ -50,8 +50,11 @@ def run_playbook(
     Raises:
         PlayFailed: a task failed.
     """
+    # By a file, because a command line can be seen by others.
+    given = folder / "variables.json"
+    given.write_text(json.dumps(variables))
     finished = subprocess.run(
-        [PROGRAMS / "ansible-playbook", "-i", inventory, playbook, "-e", json.dumps(variables), *options],
+        [PROGRAMS / "ansible-playbook", "-i", inventory, playbook, "-e", f"@{given}", *options],
         capture_output=True,
         text=True,
         check=False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,59 +10,20 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from tests.fleet.roles.authority import ISSUE, certificate, chain, verify
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_playbook, run_tasks
 from tests.unit.repository.tree import REPOSITORY
-
-ISSUE = (("kquota_tls", "install_authority"), ("kquota_tls", "install_key_pair"))
-
-
-def variables_for(folder: Path) -> dict[str, object]:
-    return {
-        "kquota_tls_ca_dir": str(folder / "authority"),
-        "kquota_tls_directory": str(folder / "etc/tls"),
-        "kquota_tls_group": "root",
-        "kquota_tls_ca_passphrase": "correct horse",
-    }
-
-
-@pytest.fixture
-def variables(tmp_path: Path) -> dict[str, object]:
-    return variables_for(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def issued_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an authority and an agent's first certificate."""
-    folder: Path = tmp_path_factory.mktemp("issued")
-    assert run_tasks(folder, ISSUE, variables_for(folder)) > 0
-    return folder
-
-
-@pytest.fixture
-def issued(issued_once: Path, tmp_path: Path) -> x509.Certificate:
-    """A copy of them for the test; returns the certificate."""
-    for name in ("authority", "etc"):
-        shutil.copytree(issued_once / name, tmp_path / name, symlinks=True)
-    return certificate(tmp_path)
-
-
-def certificate(tmp_path: Path) -> x509.Certificate:
-    return x509.load_pem_x509_certificate((tmp_path / "etc/tls/current/agent.pem").read_bytes())
-
-
-def authority(tmp_path: Path) -> x509.Certificate:
-    return x509.load_pem_x509_certificate((tmp_path / "etc/tls/ca.pem").read_bytes())
 
 
 def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
     tmp_path: Path, variables: dict[str, object], issued: x509.Certificate
 ) -> None:
     first = issued
-    assert first.subject.rfc4514_string() == "CN=kquota-agent"
+    assert first.subject.rfc4514_string() == "CN=kquota-agent,O=kquota"
     usage = first.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
-    first.verify_directly_issued_by(authority(tmp_path))
-    assert authority(tmp_path).extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert len(chain(tmp_path)) == 2, "the truststores have the root alone"
+    verify(tmp_path)
     key = load_pem_private_key((tmp_path / "etc/tls/current/agent.key").read_bytes(), None)
     assert key.public_key() == first.public_key()
     assert (tmp_path / "etc/tls/current/agent.key").stat().st_mode & 0o777 == 0o640
@@ -81,6 +41,7 @@ def test_each_agent_gets_a_key_and_a_certificate_that_are_replaced_together(
     second = certificate(tmp_path)
     assert second.serial_number != first.serial_number
     assert second.public_key() != first.public_key()
+    verify(tmp_path)
     key = load_pem_private_key((tmp_path / "etc/tls/current/agent.key").read_bytes(), None)
     assert key.public_key() == second.public_key()
 
@@ -120,9 +81,9 @@ def test_another_authority_replaces_the_first_if_it_is_trusted_or_replaced_on_pu
     elsewhere = {**variables, "kquota_tls_ca_dir": str(tmp_path / "elsewhere"), "kquota_tls_renew": True}
     known = {**elsewhere, "kquota_tls_trusted_files": [str(tmp_path / "authority/ca.pem")]}
     run_tasks(tmp_path, ISSUE, known)
-    certificate(tmp_path).verify_directly_issued_by(authority(tmp_path))
+    verify(tmp_path)
     run_tasks(tmp_path, ISSUE, {**variables, "kquota_tls_replace": True})
-    certificate(tmp_path).verify_directly_issued_by(authority(tmp_path))
+    verify(tmp_path)
 
 
 def test_the_authority_belongs_to_the_user_of_the_play_even_if_the_inventory_sets_become(
@@ -134,7 +95,7 @@ def test_the_authority_belongs_to_the_user_of_the_play_even_if_the_inventory_set
     inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": everybody}}))
     task = {"ansible.builtin.include_role": {"name": "kquota_tls", "tasks_from": "install_authority"}}
     run_play(tmp_path, [task], variables, inventory=str(inventory))
-    assert (tmp_path / "authority/ca.key").exists()
+    assert (tmp_path / "authority/issuer.key").exists()
 
 
 def test_certificates_that_are_not_of_the_role_are_not_rotated(tmp_path: Path) -> None:
@@ -147,16 +108,6 @@ def test_certificates_that_are_not_of_the_role_are_not_rotated(tmp_path: Path) -
             tmp_path, REPOSITORY / "playbooks/rotate_certificates.yml", given, inventory=str(inventory)
         )
     assert not (tmp_path / "authority").exists()
-
-
-@pytest.mark.usefixtures("issued")
-def test_the_authority_s_key_is_encrypted_and_not_on_the_agent_s_host(tmp_path: Path) -> None:
-    key = tmp_path / "authority/ca.key"
-    assert key.stat().st_mode & 0o777 == 0o600
-    assert load_pem_private_key(key.read_bytes(), b"correct horse")
-    with pytest.raises((TypeError, ValueError)):
-        load_pem_private_key(key.read_bytes(), None)
-    assert [path.name for path in (tmp_path / "etc").rglob("ca.*")] == ["ca.pem"]
 
 
 @pytest.mark.usefixtures("issued")

@@ -73,7 +73,7 @@ class Monitoring:
         return int(said.rsplit("PLAY RECAP", 1)[1].split("changed=")[1].split()[0])
 
     def written(self) -> set[str]:
-        mine = {"prometheus.yml", "hosts.yml", "play.json"}
+        mine = {"prometheus.yml", "hosts.yml", "play.json", "variables.json"}
         files = (path for path in self.folder.rglob("*") if path.is_file() and "ansible" not in path.parts)
         return {path.relative_to(self.folder).as_posix() for path in files if path.name not in mine}
 

@@ -15,6 +15,9 @@ from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 Variables = Callable[..., dict[str, object]]
 SET = (("kquota_callback", "facts_properties"), ("kquota_callback", "configure_properties"))
 UNSET = (("kquota_callback", "remove_properties"),)
+PARTS = [
+    {"ansible.builtin.include_role": {"name": role, "tasks_from": part, "public": True}} for role, part in SET
+]
 ORIGINAL = """\
 # Ours since 2019
 process.roles = broker,controller
@@ -72,7 +75,7 @@ def variables(plug_in: dict[str, object]) -> Variables:
 def test_only_a_block_at_the_end_changes_and_removing_it_restores_every_byte(
     server_properties: Path, tmp_path: Path, variables: Variables
 ) -> None:
-    given = variables(server_properties, kquota_fence=True)
+    given = variables(server_properties)
     assert run_tasks(tmp_path, SET, given) == 1
     text = server_properties.read_text("utf-8")
     assert text.startswith(ORIGINAL)
@@ -92,7 +95,7 @@ def test_only_a_block_at_the_end_changes_and_removing_it_restores_every_byte(
     assert run_tasks(tmp_path, SET, given) == 0
     assert server_properties.read_text("utf-8") == text
 
-    without_fence = variables(server_properties)
+    without_fence = variables(server_properties, kquota_fence=False)
     assert run_tasks(tmp_path, SET, without_fence) == 1
     assert javaproperties.loads(server_properties.read_text("utf-8"))["authorizer.class.name"] == (
         "org.example.Authorizer"
@@ -101,6 +104,22 @@ def test_only_a_block_at_the_end_changes_and_removing_it_restores_every_byte(
     assert run_tasks(tmp_path, UNSET, given) == 1
     assert server_properties.read_text("utf-8") == ORIGINAL
     assert run_tasks(tmp_path, UNSET, given) == 0
+
+
+def test_the_plug_in_takes_each_fallback_action_of_the_agents(tmp_path: Path, variables: Variables) -> None:
+    wanted = {"unset": "pause", "pause": "pause", "open": "open", "bounded": "bounded", "own": "pause"}
+    brokers: dict[str, dict[str, str]] = {name: {"kquota_fallback_action": name} for name in wanted}
+    brokers["unset"] = {}
+    brokers["own"] = {"kquota_fallback_action": "bounded", "kquota_callback_fallback_action": "pause"}
+    for name in wanted:
+        (tmp_path / f"{name}.properties").write_text("node.id=7\n")
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": brokers}}))
+    given = variables(tmp_path / "{{ inventory_hostname }}.properties")
+    del given["kquota_fallback_action"]
+    run_play(tmp_path, PARTS, given, inventory=str(inventory))
+    found = {name: javaproperties.loads((tmp_path / f"{name}.properties").read_text()) for name in wanted}
+    assert {name: each["kquota.decision.lost.action"] for name, each in found.items()} == wanted
 
 
 def test_check_mode_changes_nothing_and_shows_no_password(
@@ -125,12 +144,8 @@ def test_the_fence_wraps_the_authorizer_in_every_spelling(tmp_path: Path, variab
     """One host for each spelling, in one play."""
     for name, (text, _) in AUTHORIZERS.items():
         (tmp_path / f"{name}.properties").write_bytes(f"node.id 7\n{text}".encode("latin-1"))
-    given = variables(tmp_path / "{{ inventory_hostname }}.properties", kquota_fence=True)
-    parts = [
-        {"ansible.builtin.include_role": {"name": role, "tasks_from": part, "public": True}}
-        for role, part in SET
-    ]
-    run_play(tmp_path, parts, given, inventory=",".join(AUTHORIZERS))
+    given = variables(tmp_path / "{{ inventory_hostname }}.properties")
+    run_play(tmp_path, PARTS, given, inventory=",".join(AUTHORIZERS))
     found = {
         name: javaproperties.loads((tmp_path / f"{name}.properties").read_bytes())[
             "kquota.fence.authorizer.class"
@@ -138,6 +153,40 @@ def test_the_fence_wraps_the_authorizer_in_every_spelling(tmp_path: Path, variab
         for name in AUTHORIZERS
     }
     assert found == {name: wrapped for name, (_, wrapped) in AUTHORIZERS.items()}
+
+
+def test_a_controller_of_its_own_keeps_its_authorizer(tmp_path: Path, variables: Variables) -> None:
+    roles = {"combined": "broker, controller", "broker": "broker", "controller": " controller "}
+    for name, value in roles.items():
+        text = f"node.id=7\nprocess.roles={value}\nauthorizer.class.name={OWN}\n"
+        (tmp_path / f"{name}.properties").write_text(text)
+    given = variables(tmp_path / "{{ inventory_hostname }}.properties")
+    run_play(tmp_path, PARTS, given, inventory=",".join(roles))
+    found = {name: javaproperties.loads((tmp_path / f"{name}.properties").read_text()) for name in roles}
+    assert {each["client.quota.callback.class"] for each in found.values()} == {"org.kquota.KquotaCallback"}
+    assert {name: each["authorizer.class.name"] for name, each in found.items()} == {
+        "combined": "org.kquota.KquotaAuthorizer",
+        "broker": "org.kquota.KquotaAuthorizer",
+        "controller": OWN,
+    }
+
+
+def test_installing_and_removing_the_fence_each_need_one_restart(
+    server_properties: Path, tmp_path: Path, variables: Variables
+) -> None:
+    hosts = {"upgraded": {}, "fenced": {"kquota_fence": True}, "removed": {"kquota_fence": False}}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+    text = "{{ kquota_callback_fingerprint }}"
+    tasks = [
+        *PARTS[:1],
+        {"ansible.builtin.copy": {"content": text, "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}"}},
+    ]
+    unit = {"stdout": "LoadState=loaded", "results": []}
+    given = variables(server_properties, kquota_callback_unit_show=unit)
+    run_play(tmp_path, tasks, given, inventory=str(inventory))
+    started_with = {name: (tmp_path / name).read_text() for name in hosts}
+    assert started_with["upgraded"] == started_with["fenced"] != started_with["removed"]
 
 
 def test_the_roles_read_the_file_as_java_does(tmp_path: Path) -> None:

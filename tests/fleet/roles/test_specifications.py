@@ -34,7 +34,7 @@ def checks(role: str, part: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("inventory", INVENTORIES, ids=lambda path: path.name)
 def test_every_role_accepts_the_inventory(inventory: Path, tmp_path: Path) -> None:
     tasks = [task for role, part in ROLES.items() for task in checks(role, part)]
-    variables = {"vault_kquota_agent_password": "secret"}
+    variables = {"vault_kquota_agent_password": "secret", "vault_kquota_ca_passphrase": "secret"}
     run_play(tmp_path, tasks, variables, inventory=str(inventory))
 
 

@@ -106,12 +106,27 @@ def test_defaults_that_the_agent_has_as_well_are_the_same() -> None:
 
 
 def test_one_variable_sets_the_fallback_of_agent_and_plug_in() -> None:
-    shared = "kquota_fallback_action | default('pause')"
-    agent, plug_in = (f"kquota_{role}_fallback_action" for role in ("agent", "callback"))
-    assert read("roles/kquota_agent/defaults/main.yml")[agent] == f"{{{{ {shared} }}}}"
-    # A lost decision has no figures to bound: without open the plug-in pauses.
-    pauses = f"{{{{ {shared} | replace('bounded', 'pause') }}}}"
-    assert read("roles/kquota_callback/defaults/main.yml")[plug_in] == pauses
+    for role in ("kquota_agent", "kquota_callback"):
+        variable = f"{role}_fallback_action"
+        default = read(f"roles/{role}/defaults/main.yml")[variable]
+        assert default == "{{ kquota_fallback_action | default('pause') }}"
+        specification = read(f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"]["options"]
+        assert specification[variable]["choices"] == ["pause", "open", "bounded"]
+
+
+def test_the_plug_in_is_installed_before_properties_that_a_former_one_refuses() -> None:
+    tasks = read("roles/kquota_callback/tasks/main.yml")
+    stages = [task["ansible.builtin.import_tasks"] for task in tasks]
+    assert stages == ["preflight.yml", "install.yml", "configure.yml"]
+    (write,) = (
+        task["ansible.builtin.blockinfile"]
+        for task in read("roles/kquota_callback/tasks/configure_properties.yml")
+        if "ansible.builtin.blockinfile" in task
+    )
+    assert write["validate"] == "{{ kquota_callback_validate_command }}"
+    variables = read("roles/kquota_callback/vars/main.yml")
+    assert "-cp {{ kquota_callback_jar }}:" in variables["kquota_callback_validate_command"]
+    assert "{{ kquota_callback_version }}.jar" in variables["kquota_callback_jar"]
 
 
 def test_inline_secrets_are_known_by_the_agent_s_own_rule() -> None:
@@ -156,7 +171,8 @@ def sees_secrets(task: dict[str, Any]) -> bool:
     """Whether a task's result may hold a password."""
     writes = "kquota_agent_secrets_dir" in str(task.get("ansible.builtin.copy", ""))
     reads = "ansible.builtin.slurp" in task and "applied.json" not in str(task)
-    return writes or reads
+    unlocks = "passphrase" in str(task.get("ansible.builtin.command", ""))
+    return writes or reads or unlocks
 
 
 def test_tasks_that_see_secrets_show_none() -> None:

@@ -35,11 +35,13 @@ def test_the_configuration_of_the_previous_version_is_kept(host: Any):
     assert "mode: enforce" in run(host, "cat /etc/kquota/agent.yml").splitlines()
     properties = run(host, "cat /etc/kafka/server.properties").splitlines()
     assert properties.count("client.quota.callback.class=org.kquota.KquotaCallback") == 1
+    assert properties.count("authorizer.class.name=org.kquota.KquotaAuthorizer") == 1
     assert run(host, "kquota check").startswith("KQUOTA OK")
 
 
 def test_an_order_to_pause_is_carried_out_and_taken_back(host: Any):
     run(host, "kquota hold pause --for 10m --reason 'a look'")
-    wait_for(lambda: applied(host), lambda found: found["state"] == "PAUSE")
+    seen = wait_for(lambda: applied(host), lambda found: found["state"] == "PAUSE")
+    assert seen["mechanism"] == "fence"
     run(host, "kquota hold release")
     wait_for(lambda: applied(host), lambda found: found["state"] == "OPEN")

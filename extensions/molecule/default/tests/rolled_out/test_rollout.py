@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from host_state import applied, decision, kafka, produce, producer, run, wait_for
+from host_state import applied, decision, kafka, produce, producer, run, run_producer, wait_for
+
+DENIED = "Not authorized to access topics: [ledger]"
 
 
 def test_the_agent_runs_and_starts_at_boot(host: Any):
@@ -31,6 +33,16 @@ def test_the_broker_runs_and_names_the_plug_in(host: Any):
     assert "client.quota.callback.class=org.kquota.KquotaCallback" in properties
 
 
+@pytest.mark.accepts("C1")
+def test_the_fence_is_installed_around_the_broker_s_own_authorizer(host: Any):
+    properties = run(host, "cat /etc/kafka/server.properties").splitlines()
+    named = [line for line in properties if line.startswith("authorizer.class.name=")]
+    own = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    assert named == [f"authorizer.class.name={own}", "authorizer.class.name=org.kquota.KquotaAuthorizer"]
+    assert f"kquota.fence.authorizer.class={own}" in properties
+    assert applied(host)["fence"]["installed"]
+
+
 def test_the_decision_is_open_and_enforced(host: Any):
     seen = wait_for(
         lambda: decision(host), lambda found: found["state"] == "OPEN" and found["mode"] == "enforce"
@@ -48,7 +60,7 @@ def test_the_plug_in_applies_it(host: Any):
     seen = wait_for(lambda: applied(host), lambda found: found["mode"] == "enforce")
     assert seen["state"] == "OPEN"
     exempt = [entry["principal"] for entry in seen["exempt"]]
-    assert "User:CN=kquota-agent" in exempt
+    assert "User:CN=kquota-agent,O=kquota" in exempt
 
 
 def test_every_agent_sees_every_broker_with_its_volumes(host: Any):
@@ -115,7 +127,7 @@ def test_the_topics_are_as_they_have_to_be(first: Any):
     history = kafka(first, "kafka-configs", "--describe --entity-type topics --entity-name __kquota_history")
     assert "cleanup.policy=delete" in history
     allowed = kafka(first, "kafka-acls", "--list --topic __kquota_volume_usage")
-    assert "User:CN=kquota-agent" in allowed
+    assert "User:CN=kquota-agent,O=kquota" in allowed
     assert "User:CN=application" not in allowed
     reports = kafka(
         first,
@@ -131,10 +143,23 @@ def test_producers_write_and_are_held_by_an_order(first: Any):
     kafka(first, "kafka-topics", "--create --if-not-exists --topic orders --partitions 3")
     kafka(first, "kafka-acls", "--add --allow-principal User:CN=application --producer --topic orders")
     assert "20000 records sent" in produce(first, "orders", 20000)
+    # It may see the topic, and not write to it.
+    kafka(first, "kafka-topics", "--create --if-not-exists --topic ledger --partitions 3")
+    kafka(
+        first, "kafka-acls", "--add --allow-principal User:CN=application --operation Describe --topic ledger"
+    )
+    assert DENIED in run_producer(first, "ledger", 3).stdout
     run(first, "kquota hold pause --for 10m --reason 'a look'")
     wait_for(lambda: applied(first), lambda found: found["state"] == "PAUSE")
     with first.sudo():
         assert first.run(f"timeout 15 {producer('orders', 20000)}").rc == 124
+    seen = wait_for(lambda: applied(first), lambda found: found["fence"]["refusals"] > 0)
+    assert seen["mechanism"] == "fence"
+    assert DENIED in run_producer(first, "ledger", 3).stdout
+    # A busy broker may log other errors of its own; refusals are filtered.
+    assert "Unexpected error handling request RequestHeader(apiKey=PRODUCE" not in run(
+        first, "journalctl --no-pager --unit=kafka --output=cat"
+    )
     run(first, "kquota hold release")
     wait_for(lambda: applied(first), lambda found: found["state"] == "OPEN")
     assert "20000 records sent" in produce(first, "orders", 20000)

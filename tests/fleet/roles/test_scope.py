@@ -1,0 +1,60 @@
+"""The scope of the agents: in their configuration, and in the checks before anything is changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.fleet.roles.plays import PlayFailed, run_play
+from tests.fleet.roles.test_specifications import checks
+from tests.unit.repository.tree import REPOSITORY
+
+PREFLIGHT = yaml.safe_load((REPOSITORY / "playbooks/tasks/preflight.yml").read_text("utf-8"))
+FIRST_CHECK = [task for task in PREFLIGHT if "variables of the play" in task["name"]]
+WARNING = [task for task in PREFLIGHT if "scope" in task["name"]]
+WARNED = "the scope is the cluster on this broker"
+
+
+def inventory(folder: Path, **brokers: dict[str, object]) -> str:
+    """Write an inventory with these brokers and one controller of its own."""
+    file = folder / "hosts.yml"
+    groups = {"kafka_brokers": {"hosts": brokers}, "kafka_controllers": {"hosts": {"controller": {}}}}
+    file.write_text(json.dumps(groups))
+    return str(file)
+
+
+def test_the_agent_s_configuration_names_the_scope_unless_it_is_the_cluster(tmp_path: Path) -> None:
+    template = REPOSITORY / "roles/kquota_agent/templates/agent.yml.j2"
+    written = {"src": str(template), "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}"}
+    tasks = [*checks("kquota_agent", "service"), {"ansible.builtin.template": written}]
+    brokers = {"unset": {}, "whole": {"kquota_scope": "cluster"}, "narrow": {"kquota_scope": "volume"}}
+    given = {"kquota_kafka": {"bootstrap.servers": "a:9093"}}
+    run_play(tmp_path, tasks, given, inventory=inventory(tmp_path, **brokers))
+    found = {name: yaml.safe_load((tmp_path / name).read_text()).get("scope") for name in brokers}
+    assert found == {"unset": None, "whole": None, "narrow": "volume"}
+
+
+def test_a_misspelt_scope_is_refused(tmp_path: Path) -> None:
+    misspelt = {"kquota_scope": "volumes"}
+    with pytest.raises(PlayFailed, match=r"kquota_scope\s+\('volumes'\)\s+must\s+be\s+cluster\s+or\s+volume"):
+        run_play(tmp_path, FIRST_CHECK, misspelt, inventory=inventory(tmp_path, a={}))
+    with pytest.raises(PlayFailed, match="value of kquota_agent_scope must be one of"):
+        run_play(tmp_path, checks("kquota_agent", "service"), misspelt)
+
+
+def test_a_scope_that_needs_the_fence_warns_on_brokers_without_it(tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text("node.id=1\n")
+    facts = {"name": "kquota_callback", "tasks_from": "facts_properties", "public": True}
+    tasks = [{"ansible.builtin.include_role": facts}, *WARNING]
+    brokers = {
+        "fenced": {"kquota_scope": "volume"},
+        "bare": {"kquota_scope": "volume", "kquota_fence": False},
+        "whole": {"kquota_fence": False},
+    }
+    given = {"kquota_server_properties": str(tmp_path / "server.properties")}
+    said = run_play(tmp_path, tasks, given, inventory=inventory(tmp_path, **brokers))
+    assert " ".join(said.split()).count(WARNED) == 1
+    assert "On bare, kquota_scope is volume" in " ".join(said.split())
