@@ -44,8 +44,8 @@ class Aftermath:
     """By broker id: hosts have the same paths."""
     no_space_errors: int = 0
     dead_brokers: set[int] = field(default_factory=set)
-    leaderless: set[int] = field(default_factory=set)
-    """Partitions that had no leader at some moment."""
+    leaderless: set[tuple[str, int]] = field(default_factory=set)
+    """Partitions that had no leader at some moment, by topic."""
 
     def notice(self, sight: Sight) -> list[str]:
         """Take a sight and the new lines of the logs into account."""
@@ -66,10 +66,12 @@ class Aftermath:
 
     def notice_partitions(self, partitions: Sequence[PartitionHealth]) -> list[str]:
         """Take the state of the partitions into account."""
-        lost = {entry.partition for entry in partitions if entry.leader is None} - self.leaderless
+        leaderless = {(entry.topic, entry.partition) for entry in partitions if entry.leader is None}
+        lost = leaderless - self.leaderless
         self.leaderless |= lost
         return [
-            f"partition {partition} has no leader: it can't be written or read" for partition in sorted(lost)
+            f"partition {partition} of {topic} has no leader: it can't be written or read"
+            for topic, partition in sorted(lost)
         ]
 
     def _read(self, broker_id: int, log: BrokerLog) -> list[str]:

@@ -128,7 +128,7 @@ def play_at(place: Place, where: str, console: Console) -> int:
     brokers = place.cluster.brokers
     title = f"kquota demo: {where}, {'' if place.protected else 'un'}protected"
     with (
-        Screen(console, title, protected=place.protected) as screen,
+        Screen(console, title, place.plan.topics, protected=place.protected) as screen,
         Lookout(brokers, place.plan.limits, place.files, tally.notice) as lookout,
         Scenario(place, lookout, tally, screen) as scenario,
     ):
@@ -137,7 +137,7 @@ def play_at(place: Place, where: str, console: Console) -> int:
     if not place.protected:
         console.print(unprotected_verdict(tally, outcome, len(brokers)))
         return KEPT if ran_full(outcome) else BROKEN
-    promises = protected_promises(tally, outcome, len(brokers))
+    promises = protected_promises(tally, outcome, len(brokers), place.plan.topics)
     console.print(protected_verdict(tally, outcome, promises))
     return KEPT if outcome.stuck is None and all(promise.kept for promise in promises) else BROKEN
 

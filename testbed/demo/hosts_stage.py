@@ -118,6 +118,7 @@ def inventory_settings(plan: Plan, spec: HostSpec) -> dict[str, object]:
         # This machine does not know the hosts by their names.
         "kafka_clients_host": "{{ ansible_host }}",
         "kquota_agent_limits": {"hard": limits.hard.to_document(), "soft": limits.soft.to_document()},
+        "kquota_scope": plan.scope.value,
     }
 
 
@@ -175,7 +176,7 @@ class HostsCluster:
         return {**os.environ, ENVIRONMENT_MARK: str(self.fleet.path)}
 
     def _configuration(self, name: str) -> dict[str, str]:
-        authority = self.path / "authority"
+        authority = self.path / "kafka-authority"
         addresses = [f"{host.address}:{_CLIENTS_PORT}" for host in self.fleet.values()]
         return {
             "bootstrap.servers": ",".join(addresses),
@@ -210,7 +211,7 @@ class HostsStage:
             self._play(inventory, SHARED / "prepare.yml", "Kafka on each host")
             if self.protected:
                 self._play(inventory, REPOSITORY / "playbooks/rollout.yml", "playbooks/rollout.yml")
-            with self._steps.step("an application's permissions"):
+            with self._steps.step("the applications' permissions"):
                 self._permit()
             self._find(fleet, stack)
             self._stack = stack.pop_all()
@@ -253,12 +254,12 @@ class HostsStage:
             play(inventory, playbook, extra_environment=environment, on_banner=teller(step))
 
     def _permit(self) -> None:
-        """Let the application write and read the play's topic: whom no ACL names may do nothing."""
-        wanted = (
-            ("TOPIC", self.plan.topic, "WRITE"),
-            ("TOPIC", self.plan.topic, "READ"),
+        """Let the applications write and read their topics: whom no ACL names may do nothing."""
+        topics = [application.topic for application in self.plan.applications]
+        wanted = [
+            *(("TOPIC", topic, operation) for topic in topics for operation in ("WRITE", "READ")),
             ("GROUP", _CONSUMER_GROUP, "READ"),
-        )
+        ]
         bindings = [
             AclBinding(kind, name, "LITERAL", _APPLICATION, "*", operation, "ALLOW")
             for kind, name, operation in wanted

@@ -113,6 +113,8 @@ def produce(
             producer.poll(0)
         except BufferError:  # librdkafka's queue is full: it is as fast as the brokers let it be
             producer.poll(0.05)
+            if rate_bytes:  # what found no room is not made up for later, beyond the rate
+                started = time.monotonic() - offered_bytes / rate_bytes
     producer.flush(_FLUSH_SECONDS)
     return reporter.finish()
 

@@ -14,7 +14,14 @@ from kquota.core.limits import LimitPair
 from testbed.demo.plan import Plan
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import ALL_COMPILERS
-from testbed.loopback.plug_in import BrokerFiles, agent_name, broker_files, loaded_plug_in, principals_of
+from testbed.loopback.plug_in import (
+    FENCE_PROPERTIES,
+    BrokerFiles,
+    agent_name,
+    broker_files,
+    loaded_plug_in,
+    principals_of,
+)
 from testbed.loopback.processes import ChildProcess
 from testbed.loopback.runtime import KafkaRuntime
 
@@ -38,9 +45,10 @@ def cluster_spec(plan: Plan, callback_jar: Path | None) -> ClusterSpec:
         )
         for broker_id in BROKER_IDS
     )
+    fence = FENCE_PROPERTIES if callback_jar and plan.fence else {}
     return ClusterSpec(
         nodes=nodes,
-        properties=plan.broker_properties,
+        properties=plan.broker_properties | fence,
         node_properties=loaded_plug_in(principals_of(BROKER_IDS)) if callback_jar else None,
         class_path=(callback_jar,) if callback_jar else (),
     )
@@ -100,7 +108,9 @@ class LoopbackStage:
             if self.protected:
                 self._report("starting an agent for each broker, connected by mutual TLS")
                 for broker_id in BROKER_IDS:
-                    self.agents[broker_id] = start_agent(self.cluster, broker_id, self.plan.limits)
+                    self.agents[broker_id] = start_agent(
+                        self.cluster, broker_id, self.plan.limits, scope=self.plan.scope.value
+                    )
             self._stack = stack.pop_all()
         return self
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+from kquota.core.decision import Scope
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Plan
 from testbed.loopback.runtime import KafkaRuntime
@@ -60,11 +61,11 @@ def playground_plan() -> Plan:
     """One volume for each broker, broker 3's the smallest."""
     sizes = {1: 500, 2: 500, 3: 300}
     volumes = {broker_id: (VolumeSpec(sizes[broker_id] * MIB),) for broker_id in BROKER_IDS}
-    return Plan(volumes=volumes, separate_metadata=False)
+    return Plan(volumes=volumes, separate_metadata=False, scope=Scope.CLUSTER)
 
 
 class Playground:
-    """The directory through which others find the cluster: configurations and Kafka's tools."""
+    """The directory through which others find the cluster: configurations, disks and Kafka's tools."""
 
     def __init__(self, directory: Path, stage: LoopbackStage, runtime: KafkaRuntime) -> None:
         self.directory = directory.absolute()
@@ -78,6 +79,7 @@ class Playground:
         for node in self._stage.cluster.brokers:
             configuration = node.layout.directory / "agent.yml"
             (self.directory / f"broker-{node.node_id}.yml").symlink_to(configuration)
+            (self.directory / f"disk-{node.node_id}").symlink_to(node.volumes[0].mount_point)
         for name, main_class in _TOOLS.items():
             self._write_tool(self.directory / "bin" / name, main_class)
         text = _ENVIRONMENT.format(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -13,8 +14,7 @@ from confluent_kafka import KafkaException
 from kquota.core.decision import State
 from kquota.core.sentences import decision_sentence
 from testbed.demo.aftermath import Aftermath, BrokerLog
-from testbed.demo.load import Progress
-from testbed.demo.load_process import LoadProcess
+from testbed.demo.application import RunningApplication
 from testbed.demo.place import Place
 from testbed.demo.screen import Screen
 from testbed.demo.sight import Lookout, Sight
@@ -22,11 +22,6 @@ from testbed.demo.tally import Tally
 from testbed.loopback import clients
 from testbed.loopback.clients import PartitionHealth
 
-# A small queue: records that wait in the client are neither lost nor counted, and a flush at the end is
-# short. Five requests in flight, as Java producers have them, too. Not by idempotence: librdkafka (2.16.0)
-# then keeps a core busy for each broker that holds it, and here these are the cores that brokers and agents
-# run on.
-_PRODUCER_SETTINGS = ("-X", "max.in.flight=5", "-X", "queue.buffering.max.kbytes=16384")
 _TICK_SECONDS = 0.1
 _PARTITIONS_SECONDS = 2.0
 
@@ -39,11 +34,14 @@ class PlayStuck(Exception):
 class Outcome:
     """The result of the scenario, in addition to the tally."""
 
-    produced: Progress | None = None
-    consumed: Progress | None = None
+    failed_records: int | None = None
+    """Given up by any producer; None before they start."""
     landed_in_pause_bytes: int | None = None
     consumed_in_pause_bytes: int | None = None
+    other_rates: tuple[float, float] | None = None
+    """Of the second application's producer, in bytes per second: before the first THROTTLE, and in PAUSE."""
     pause_seconds: float | None = None
+    """How long `landed_in_pause_bytes` and the others of a PAUSE were counted."""
     resumed_seconds: float | None = None
     """From every broker letting producers through to the first megabyte acknowledged."""
     flowing_bytes_per_second: float | None = None
@@ -62,7 +60,11 @@ class Scenario:
         self._lookout = lookout
         self._tally = tally
         self._screen = screen
-        self._admin = clients.admin_client(stage.cluster.administrator_configuration())
+        admin = clients.admin_client(stage.cluster.administrator_configuration())
+        self._applications = [
+            RunningApplication(application, stage.cluster, admin) for application in stage.plan.applications
+        ]
+        self._filling, self._other = self._applications
         self._loads = ExitStack()
         self._last_sentence = ""
         logs = {node.node_id: BrokerLog(node.log) for node in stage.cluster.brokers}
@@ -91,38 +93,55 @@ class Scenario:
         self._screen.event("producers wait until every broker enforces OPEN")
         self._until(lambda sight: sight.all_enforce(State.OPEN), "every broker to enforce OPEN")
         self._tally.begin()
-        self._screen.event("three agents agree: OPEN. Producers start, flat out")
+        self._screen.event(f"three agents agree: OPEN. Producers start, {self._filling.topic} flat out")
         self._start_load()
         timeout = self._plan.fill_timeout_seconds
         self._until(
             lambda sight: sight.all_enforce(State.THROTTLE), "every broker to enforce THROTTLE", timeout
         )
-        self._until(lambda _: self._tally.paused_at is not None, "every broker to enforce PAUSE", timeout)
-        self._watch_the_pause()
-        self._screen.event(f"an operator deletes the records of {self._plan.topic}")
-        ends = clients.offsets_by_partition(self._admin, self._plan.topic)
-        clients.delete_records_before(self._admin, self._plan.topic, ends)
+        rate_before = self._other.produced.rate_bytes_per_second(math.inf)
+        self._for(self._plan.throttle_seconds)
+        if self._tally.paused_at is None:
+            self._write_as_another_program()
+        self._until(lambda _: self._tally.paused_at is not None, "every broker to enforce PAUSE")
+        self.outcome.other_rates = rate_before, self._watch_the_pause()
+        self._screen.event(f"an operator deletes the records of {self._filling.topic}")
+        self._filling.delete_records()
         self._until(lambda _: self._tally.opened_at is not None, "every broker to enforce OPEN again")
         self._watch_the_flow()
 
-    def _watch_the_pause(self) -> None:
-        self._screen.event("producers are held on all three brokers; consumers go on")
-        begin_records, begin_at = self._landed_records(), time.monotonic()
-        read_before = self._screen.consumed.load.latest if self._screen.consumed.load else None
+    def _write_as_another_program(self) -> None:
+        """Take the fullest volume over its hard limit, which throttled producers only approach."""
+        broker_id, fullest = min(self._lookout.latest.volumes, key=lambda seen: seen[1].headroom)
+        (volume,) = (
+            each
+            for broker in self._stage.cluster.brokers
+            for each in broker.volumes
+            if broker.node_id == broker_id and each.device == fullest.name
+        )
+        self._screen.event(f"another program writes to {fullest.name} of broker {broker_id}")
+        past_hard_bytes = int(fullest.capacity_bytes * self._plan.past_hard_ratio)
+        volume.fill(leave_bytes=fullest.capacity_bytes - fullest.hard_bytes - past_hard_bytes)
+
+    def _watch_the_pause(self) -> float:
+        """Return the rate of the second application's producer meanwhile, in bytes per second."""
+        filling, other = self._plan.topics
+        self._screen.event(f"all brokers hold producers of {filling}; consumers and {other} go on")
+        self._for(self._plan.settle_seconds)
+        begin_bytes, begin_at = self._filling.landed_bytes(), time.monotonic()
+        read_before = self._filling.consumed.latest
         self._for(self._plan.pause_seconds)
-        read_after = self._screen.consumed.load.latest if self._screen.consumed.load else None
+        read_after = self._filling.consumed.latest
         self.outcome.pause_seconds = time.monotonic() - begin_at
-        self.outcome.landed_in_pause_bytes = (
-            self._landed_records() - begin_records
-        ) * self._plan.record_bytes
+        self.outcome.landed_in_pause_bytes = self._filling.landed_bytes() - begin_bytes
         if read_before and read_after:
             self.outcome.consumed_in_pause_bytes = read_after.bytes - read_before.bytes
+        return self._other.produced.rate_bytes_per_second(self.outcome.pause_seconds)
 
     def _watch_the_flow(self) -> None:
         opened_at = self._tally.opened_at
-        producer = self._screen.produced.load
+        producer = self._filling.produced
         assert opened_at is not None
-        assert producer is not None
         acknowledged = max((entry.bytes for entry in producer.history if entry.at <= opened_at), default=0)
 
         def first_megabyte() -> float | None:
@@ -162,46 +181,22 @@ class Scenario:
             self._screen.event(text, "bold red")
 
     def _start_load(self) -> None:
-        plan, cluster = self._plan, self._stage.cluster
-        clients.create_topic(self._admin, plan.topic, plan.replicas, plan.topic_settings)
-        common = {
-            "topic": plan.topic,
-            "configuration": cluster.client_configuration(),
-            "environment": cluster.environment(),
-        }
-        self._screen.produced.load = self._loads.enter_context(
-            LoadProcess(
-                "produce",
-                log_path=cluster.path / "producer.log",
-                options=[
-                    *("--record-bytes", str(plan.record_bytes)),
-                    *("--rate-bytes", str(plan.producer_bytes_per_second)),
-                    *_PRODUCER_SETTINGS,
-                ],
-                **common,  # type: ignore[arg-type]
-            )
-        )
-        self._screen.consumed.load = self._loads.enter_context(
-            LoadProcess(
-                "consume",
-                log_path=cluster.path / "consumer.log",
-                options=["--rate-bytes", str(plan.consumer_bytes_per_second)],
-                **common,  # type: ignore[arg-type]
-            )
-        )
+        meters = zip(self._applications, self._screen.produced, self._screen.consumed, strict=True)
+        for application, produced, consumed in meters:
+            self._loads.enter_context(application)
+            produced.load, consumed.load = application.produced, application.consumed
 
     def _finish(self) -> None:
-        produced, consumed = self._screen.produced.load, self._screen.consumed.load
-        self.outcome.produced = produced.latest if produced else None
-        self.outcome.consumed = consumed.latest if consumed else None
+        reports = [meter.load.latest for meter in self._screen.produced if meter.load]
+        if reports:
+            self.outcome.failed_records = sum(report.failed_records for report in reports if report)
         self._look_at_partitions()
 
     def _look_at_partitions(self) -> None:
         with suppress(KafkaException):  # no broker answers: the last observation stands
-            self.outcome.partitions = clients.partition_health(self._admin, self._plan.topic)
-
-    def _landed_records(self) -> int:
-        return sum(clients.offsets_by_partition(self._admin, self._plan.topic).values())
+            self.outcome.partitions = [
+                partition for application in self._applications for partition in application.partitions()
+            ]
 
     def _until(
         self, reached: Callable[[Sight], bool], what: str, timeout_seconds: float | None = None

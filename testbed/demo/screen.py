@@ -24,18 +24,20 @@ from testbed.demo.sight import BrokerSight, Sight, VolumeSight
 _LINE_SECONDS = 1.0
 _HISTORY_SECONDS = 0.5
 _EVENT_INDENT = 10
-_ROWS_ABOVE_EVENTS = 16
+_ROWS_ABOVE_EVENTS = 18
 _FEWEST_EVENT_ROWS = 4
 _PLAIN_COLUMNS = 80
 _SPARKS = " ▁▂▃▄▅▆▇█"
 _WIDE_COLUMNS = 100
+# Client, topic, rate, total and the spaces between them.
+_COLUMNS_BESIDE_COURSE = 52
 
 
 class Meter:
     """The rate of one client over time."""
 
-    def __init__(self, title: str, verb: str) -> None:
-        self.title = title
+    def __init__(self, topic: str, verb: str) -> None:
+        self.topic = topic
         self.verb = verb
         self.load: LoadProcess | None = None
         self._history: deque[float] = deque(maxlen=48)
@@ -46,8 +48,8 @@ class Meter:
         """Over the last second."""
         return self.load.rate_bytes_per_second() if self.load else 0.0
 
-    def line(self, cells: int) -> Text:
-        """Rate, its course, and the total."""
+    def line(self, title: str, cells: int) -> Text:
+        """Topic, rate, its course, and the total."""
         now = time.monotonic()
         if self.load and now >= self._next_at:
             self._next_at = now + _HISTORY_SECONDS
@@ -56,7 +58,7 @@ class Meter:
         total = size_text(latest.bytes if latest else 0)
         course = sparkline(list(self._history)[-cells:])
         return Text.assemble(
-            (f"{self.title:<9}", "bold"),
+            (f"{title:<11}{self.topic:<9}", "bold"),
             f"{size_text(self.rate_bytes_per_second):>6}B/s  ",
             (f"{course:<{cells}}", "cyan"),
             (f"  {total}B {self.verb}", "dim"),
@@ -75,7 +77,7 @@ def sparkline(values: Sequence[float]) -> str:
 class Screen:
     """Shows sights and events."""
 
-    def __init__(self, console: Console, title: str, *, protected: bool) -> None:
+    def __init__(self, console: Console, title: str, topics: Sequence[str], *, protected: bool) -> None:
         self._console = console
         self._title = title
         self._protected = protected
@@ -83,8 +85,8 @@ class Screen:
         self._started = time.monotonic()
         self._next_line = 0.0
         self._live: Live | None = None
-        self.produced = Meter("producers", "acknowledged")
-        self.consumed = Meter("consumers", "read")
+        self.produced = [Meter(topic, "acknowledged") for topic in topics]
+        self.consumed = [Meter(topic, "read") for topic in topics]
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -119,21 +121,21 @@ class Screen:
         head.add_column(no_wrap=True, overflow="ellipsis")
         head.add_column(justify="right", width=6)
         head.add_row(Text(self._title, style="bold"), clock)
-        cells = min(48, columns - 48)
+        cells = min(48, columns - _COLUMNS_BESIDE_COURSE)
         return Group(
             head,
             *self._headline_rows(sight, columns),
             Text(),
             self._table(sight, wide=columns >= _WIDE_COLUMNS),
             Text(),
-            self.produced.line(cells),
-            self.consumed.line(cells),
+            *_lines("producers", self.produced, cells),
+            *_lines("consumers", self.consumed, cells),
             Text(),
             *self._newest_events(columns),
         )
 
     def line(self, sight: Sight) -> str:
-        """One line of at most 80 columns: per broker the percentages of its volumes."""
+        """One line of at most 80 columns: the percentages of each broker's volumes, and producers' rates."""
         brokers = "  ".join(
             f"{broker.broker_id}:"
             + (
@@ -144,9 +146,8 @@ class Screen:
             for broker in sight.brokers
         )
         state = _decided(sight.worst_decision).plain if self._protected else ""
-        rates = f"in {size_text(self.produced.rate_bytes_per_second):>5}B/s"
-        rates += f" out {size_text(self.consumed.rate_bytes_per_second):>5}B/s"
-        return f"{self._elapsed():6.1f} s  {state:<14}{brokers}  {rates}"
+        rates = "".join(f" {size_text(meter.rate_bytes_per_second):>5}B/s" for meter in self.produced)
+        return f"{self._elapsed():6.1f} s  {state:<14}{brokers}  in{rates}"
 
     def _newest_events(self, columns: int) -> list[Text]:
         rows = max(_FEWEST_EVENT_ROWS, self._console.height - _ROWS_ABOVE_EVENTS)
@@ -209,6 +210,11 @@ class Screen:
         if not self._protected:
             return [*row, Text("running", style="green")]
         return [*row, _decided(broker.decision), _enforced(broker.applied)]
+
+
+def _lines(title: str, meters: Sequence[Meter], cells: int) -> list[Text]:
+    """The topics below each other, so that they are easy to compare."""
+    return [meter.line("" if number else title, cells) for number, meter in enumerate(meters)]
 
 
 def _percentage(volume: VolumeSight) -> float:

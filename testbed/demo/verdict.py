@@ -16,6 +16,8 @@ from testbed.demo.tally import Tally, between
 
 _EXPECTED_STATES = [State.OPEN, State.THROTTLE, State.PAUSE, State.OPEN]
 _RESUME_LIMIT_SECONDS = 15.0
+_LEAST_OF_RATE = 0.9
+"""The least share of its rate that an application keeps where it writes to no full volume."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,15 @@ class Promise:
     kept: bool
 
 
-def protected_promises(tally: Tally, outcome: Outcome, broker_count: int) -> list[Promise]:
-    """kquota's promises, compared with the observations."""
+def protected_promises(
+    tally: Tally, outcome: Outcome, broker_count: int, topics: tuple[str, str]
+) -> list[Promise]:
+    """kquota's promises, compared with the observations; `topics`: on the full volume, and elsewhere."""
     alive = broker_count - len(tally.died_at)
     passed = _passed_through(tally.states, _EXPECTED_STATES)
     full = [peak for peak in tally.peaks.values() if peak.free_bytes <= 0]
     unhealthy = [entry for entry in outcome.partitions if entry.under_replicated or entry.leader is None]
-    failed = outcome.produced.failed_records if outcome.produced else 0
+    filling, other = topics
     return [
         Promise(
             "brokers alive, log dirs online",
@@ -49,14 +53,20 @@ def protected_promises(tally: Tally, outcome: Outcome, broker_count: int) -> lis
             passed,
         ),
         Promise(
+            f"nothing is written to {filling} in PAUSE",
+            f"{_bytes(outcome.landed_in_pause_bytes)} in {_seconds(outcome.pause_seconds)}",
+            outcome.landed_in_pause_bytes == 0,
+        ),
+        _keeps_its_rate(other, outcome.other_rates),
+        Promise(
             "consumers go on reading in PAUSE",
             _bytes(outcome.consumed_in_pause_bytes),
             bool(outcome.consumed_in_pause_bytes),
         ),
         Promise(
             "producers lost no record",
-            f"{failed} given up",
-            outcome.produced is not None and failed == 0,
+            f"{outcome.failed_records or 0} given up",
+            outcome.failed_records == 0,
         ),
         Promise(
             f"producers resume within {_RESUME_LIMIT_SECONDS:g} s",
@@ -71,14 +81,21 @@ def protected_promises(tally: Tally, outcome: Outcome, broker_count: int) -> lis
     ]
 
 
+def _keeps_its_rate(topic: str, rates: tuple[float, float] | None) -> Promise:
+    before, in_pause = rates or (None, None)
+    ratio = in_pause / before if before and in_pause else 0.0
+    return Promise(
+        f"{topic} keeps its rate in PAUSE",
+        f"{_bytes(in_pause)}/s, {ratio:.0%} of {_bytes(before)}/s",
+        ratio >= _LEAST_OF_RATE,
+    )
+
+
 def protected_verdict(tally: Tally, outcome: Outcome, promises: Sequence[Promise]) -> RenderableType:
     """Peaks, reaction, and the promises."""
     facts = Table.grid(padding=(0, 2, 0, 0))
     facts.add_row("hard limit breached until all brokers hold producers", _seconds(tally.reaction_seconds))
     facts.add_row("space free until all brokers let producers through", _seconds(tally.release_seconds))
-    facts.add_row(
-        f"landed in {_seconds(outcome.pause_seconds)} of PAUSE", _bytes(outcome.landed_in_pause_bytes)
-    )
     kept = all(promise.kept for promise in promises) and outcome.stuck is None
     end = Text(
         "The promise was kept." if kept else "THE PROMISE WAS NOT KEPT.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -50,24 +51,23 @@ class CertificateAuthority:
         self.certificate = directory / "ca.pem"
         self.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, common_name: str, *, lifetime: timedelta = timedelta(days=1)) -> Identity:
+    def issue(
+        self, common_name: str, *, lifetime: timedelta = timedelta(days=1), uris: Sequence[str] = ()
+    ) -> Identity:
         """Write a new certificate and key for that name, over an older one if there is one (rotation).
 
-        A negative lifetime gives a certificate that has already expired.
+        A negative lifetime gives a certificate that has already expired. `uris` name its owner.
         """
         key = ec.generate_private_key(ec.SECP256R1())
+        hosts = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        names = [x509.UniformResourceIdentifier(uri) for uri in uris]
         not_after = datetime.now(UTC) + lifetime
         certificate = (
             _builder(
                 _subject(common_name), self._name, key.public_key(), not_after - timedelta(days=30), not_after
             )
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(
-                x509.SubjectAlternativeName(
-                    [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
-                ),
-                critical=False,
-            )
+            .add_extension(x509.SubjectAlternativeName([*hosts, *names]), critical=False)
             .add_extension(
                 x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
                 critical=False,

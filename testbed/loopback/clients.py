@@ -108,6 +108,7 @@ def offsets_by_partition(admin: AdminClient, topic: str, at: OffsetSpec | None =
 class PartitionHealth:
     """The brokers that have a partition, and those that should."""
 
+    topic: str
     partition: int
     leader: int | None
     replicas: tuple[int, ...]
@@ -127,6 +128,7 @@ def partition_health(admin: AdminClient, topic: str, timeout_seconds: float = 5.
     """
     return [
         PartitionHealth(
+            topic=topic,
             partition=entry.id,
             leader=entry.leader if entry.leader >= 0 else None,
             replicas=tuple(entry.replicas),

@@ -10,6 +10,12 @@ from kquota.host.boot_clock import BootClock
 from testbed.loopback.certificates import principal_of
 from testbed.loopback.node import NodeLayout, node_name
 
+FENCE_PROPERTIES = {
+    "authorizer.class.name": "org.kquota.KquotaAuthorizer",
+    "kquota.fence.authorizer.class": "none",
+}
+"""The fence in a cluster without an authorizer; the plug-in has to be loaded, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerFiles:

@@ -33,7 +33,8 @@ class Photographer(Screen):
     """The demonstration's screen, with a camera that goes off once, some seconds into the pause."""
 
     def __init__(self, title: str, stage: LoopbackStage, folder: Path) -> None:
-        super().__init__(Console(file=io.StringIO(), width=_COLUMNS, height=_LINES), title, protected=True)
+        console = Console(file=io.StringIO(), width=_COLUMNS, height=_LINES)
+        super().__init__(console, title, stage.plan.topics, protected=True)
         self._stage = stage
         self._folder = folder
         self._paused_at: float | None = None

@@ -62,9 +62,12 @@ def test_a_volume_with_room_is_not_full(tmp_path: Path) -> None:
 
 def test_a_partition_that_lost_its_leader_is_told_once() -> None:
     aftermath = Aftermath({})
-    partitions = [PartitionHealth(0, 1, (1, 3), (1,)), PartitionHealth(2, None, (1, 3), (1,))]
+    partitions = [
+        PartitionHealth("orders", 0, 1, (1, 3), (1,)),
+        PartitionHealth("orders", 2, None, (1, 3), (1,)),
+    ]
 
     assert aftermath.notice_partitions(partitions) == [
-        "partition 2 has no leader: it can't be written or read"
+        "partition 2 of orders has no leader: it can't be written or read"
     ]
     assert aftermath.notice_partitions(partitions) == []

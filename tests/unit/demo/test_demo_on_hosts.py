@@ -36,12 +36,13 @@ def test_each_host_has_the_volumes_of_the_plan_and_one_for_metadata() -> None:
         assert spec.shows == {"/opt/kafka/libs": Path("/jars")}
 
 
-def test_the_inventory_has_the_limits_and_the_log_dirs_of_the_plan() -> None:
+def test_the_inventory_has_the_limits_the_scope_and_the_log_dirs_of_the_plan() -> None:
     plan = Plan()
     settings = inventory_settings(plan, host_specs(plan, "trixie", Path("/jars"))[0])
 
     assert settings["kafka_log_dirs"] == ["/data/disk-1/kafka", "/data/disk-2/kafka"]
     assert settings["kafka_properties"] == plan.broker_properties
+    assert settings["kquota_scope"] == "volume"
     assert settings["kquota_agent_limits"] == {
         "hard": {"type": "MinFreePercentage", "level": 20},
         "soft": {"type": "MinFreePercentage", "level": 45},

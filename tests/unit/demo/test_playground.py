@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kquota.core.decision import Scope
 from testbed.demo.playground import MARKER, DirectoryTaken, playground_plan, require_own_directory
 
 
@@ -24,3 +25,7 @@ def test_it_takes_no_directory_that_somebody_else_has_filled(tmp_path: Path) -> 
 def test_the_smallest_disk_is_the_follower_s() -> None:
     sizes = {broker: volumes[0].size_bytes for broker, volumes in playground_plan().volumes.items()}
     assert min(sizes, key=lambda broker: sizes[broker]) == 3
+
+
+def test_it_holds_all_producers_as_the_default_does() -> None:
+    assert playground_plan().scope is Scope.CLUSTER

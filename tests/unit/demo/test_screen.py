@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -11,9 +12,13 @@ import pytest
 from rich.console import Console
 
 from kquota.core.decision import Cause, Decision, Reason, State
+from testbed.demo.load import Progress
+from testbed.demo.load_process import LoadProcess
 from testbed.demo.screen import Screen, sparkline
 from testbed.demo.sight import BrokerSight, Sight, VolumeSight
 from tests.unit.demo.test_tally import applied
+
+TOPICS = ("orders", "payments")
 
 
 def decision(headroom: str) -> Decision:
@@ -33,9 +38,19 @@ def throttled() -> Sight:
     return Sight(1.0, tuple(brokers))
 
 
+class Load(LoadProcess):
+    """The reports of a client, without its process."""
+
+    def __init__(self, bytes_per_second: int) -> None:
+        self._history = [Progress(at=0.0), Progress(at=1.0, records=1, bytes=bytes_per_second)]
+        self._lock = threading.Lock()
+
+
 def shown(sight: Sight, columns: int, *, protected: bool = True, events: int = 3) -> list[str]:
     console = Console(width=columns, height=24, file=io.StringIO(), force_terminal=False)
-    screen = Screen(console, "kquota demo: Kafka 4.3.0, three brokers, protected", protected=protected)
+    screen = Screen(
+        console, "kquota demo: Kafka 4.3.0, three brokers, protected", TOPICS, protected=protected
+    )
     for _ in range(events):
         screen.event(
             "PAUSE: volume /dev/loop10 of broker 3 is over its hard limit, and 1 more volume over a limit"
@@ -56,6 +71,26 @@ def test_the_picture_fits_and_says_state_and_reason(columns: int) -> None:
     assert all("┆" in line and "┃" in line for line in lines if "/dev/loop1" in line and "72%" in line)
 
 
+def test_the_rates_of_both_applications_are_below_each_other() -> None:
+    console = Console(width=80, height=24, file=io.StringIO())
+    screen = Screen(console, "t", TOPICS, protected=True)
+    for number, meter in enumerate((*screen.produced, *screen.consumed)):
+        meter.load = Load(1_230_000 * number)
+
+    with console.capture() as capture:
+        console.print(screen.picture(throttled(), 80))
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+
+    assert max(len(line) for line in lines) <= 80
+    first = next(number for number, line in enumerate(lines) if line.startswith("producers"))
+    assert [line.split()[:-3] for line in lines[first : first + 4]] == [
+        ["producers", "orders"],
+        ["payments", "1.23MB/s"],
+        ["consumers", "orders", "2.46MB/s"],
+        ["payments", "3.69MB/s"],
+    ]
+
+
 def test_many_events_do_not_push_the_table_off_a_small_terminal() -> None:
     assert len(shown(throttled(), 80, events=40)) <= 24
 
@@ -71,13 +106,16 @@ def test_a_dead_broker_is_seen() -> None:
 
 
 def test_a_plain_line_fits_80_columns() -> None:
-    screen = Screen(Console(width=80, file=io.StringIO()), "t", protected=True)
+    screen = Screen(Console(width=80, file=io.StringIO()), "t", TOPICS, protected=True)
+    for meter, rate in zip(screen.produced, (52_600_000, 2_000_000), strict=True):
+        meter.load = Load(rate)
 
     line = screen.line(throttled())
 
     assert len(line) <= 80
     assert "THROTTLE 0.42" in line
     assert "3:72/72%" in line
+    assert line.endswith("in 52.6MB/s 2.00MB/s")
 
 
 def test_a_plug_in_without_a_decision_is_shown_as_lost() -> None:

@@ -8,11 +8,12 @@ import pytest
 from rich.console import Console
 
 from kquota.core.decision import State
-from testbed.demo.load import Progress
 from testbed.demo.scenario import Outcome
 from testbed.demo.tally import Peak, Tally
 from testbed.demo.verdict import protected_promises, protected_verdict, ran_full, unprotected_verdict
 from testbed.loopback.clients import PartitionHealth
+
+TOPICS = ("orders", "payments")
 
 
 def good_tally() -> Tally:
@@ -32,14 +33,14 @@ def good_tally() -> Tally:
 
 def good_outcome() -> Outcome:
     return Outcome(
-        produced=Progress(at=1.0, records=9, bytes=90),
-        consumed=Progress(at=1.0, records=9, bytes=90),
-        landed_in_pause_bytes=5_000_000,
+        failed_records=0,
+        landed_in_pause_bytes=0,
+        other_rates=(2_000_000.0, 1_980_000.0),
         consumed_in_pause_bytes=96_000_000,
         pause_seconds=12.0,
         resumed_seconds=2.5,
         flowing_bytes_per_second=2e7,
-        partitions=[PartitionHealth(0, leader=1, replicas=(1, 3), in_sync=(1, 3))],
+        partitions=[PartitionHealth("orders", 0, leader=1, replicas=(1, 3), in_sync=(1, 3))],
     )
 
 
@@ -52,7 +53,7 @@ def text_of(verdict: object) -> str:
 
 def test_a_good_run_keeps_every_promise_and_says_so_in_80_columns() -> None:
     tally, outcome = good_tally(), good_outcome()
-    promises = protected_promises(tally, outcome, broker_count=3)
+    promises = protected_promises(tally, outcome, broker_count=3, topics=TOPICS)
 
     text = text_of(protected_verdict(tally, outcome, promises))
 
@@ -62,6 +63,10 @@ def test_a_good_run_keeps_every_promise_and_says_so_in_80_columns() -> None:
     assert "0.25 s" in text
     assert "10.0M" in text
     assert "OPEN THROTTLE PAUSE THROTTLE OPEN" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+    rows = [" ".join(line.split()) for line in text.splitlines()]
+    assert "kept nothing is written to orders in PAUSE 0B in 12 s" in rows
+    assert "kept payments keeps its rate in PAUSE 1.98MB/s, 99% of 2.00MB/s" in rows
 
 
 def lose_a_broker(tally: Tally, _outcome: Outcome) -> None:
@@ -90,7 +95,27 @@ def hold_consumers(_tally: Tally, outcome: Outcome) -> None:
 
 
 def lose_records(_tally: Tally, outcome: Outcome) -> None:
-    outcome.produced = Progress(at=1.0, failed_records=1)
+    outcome.failed_records = 1
+
+
+def start_no_producer(_tally: Tally, outcome: Outcome) -> None:
+    outcome.failed_records = None
+
+
+def let_something_through(_tally: Tally, outcome: Outcome) -> None:
+    outcome.landed_in_pause_bytes = 10_000
+
+
+def hold_the_other_application(_tally: Tally, outcome: Outcome) -> None:
+    outcome.other_rates = (2_000_000.0, 1_780_000.0)
+
+
+def not_look_at_the_other_application(_tally: Tally, outcome: Outcome) -> None:
+    outcome.other_rates = None
+
+
+def hold_it_from_the_start(_tally: Tally, outcome: Outcome) -> None:
+    outcome.other_rates = (0.0, 0.0)
 
 
 def resume_late(_tally: Tally, outcome: Outcome) -> None:
@@ -98,7 +123,7 @@ def resume_late(_tally: Tally, outcome: Outcome) -> None:
 
 
 def lag_behind(_tally: Tally, outcome: Outcome) -> None:
-    outcome.partitions = [PartitionHealth(0, leader=1, replicas=(1, 3), in_sync=(1,))]
+    outcome.partitions = [PartitionHealth("orders", 0, leader=1, replicas=(1, 3), in_sync=(1,))]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +136,11 @@ def lag_behind(_tally: Tally, outcome: Outcome) -> None:
         never_open_again,
         hold_consumers,
         lose_records,
+        start_no_producer,
+        let_something_through,
+        hold_the_other_application,
+        not_look_at_the_other_application,
+        hold_it_from_the_start,
         resume_late,
         lag_behind,
     ],
@@ -119,7 +149,7 @@ def test_each_harm_breaks_one_promise(harm: Callable[[Tally, Outcome], None]) ->
     tally, outcome = good_tally(), good_outcome()
     harm(tally, outcome)
 
-    promises = protected_promises(tally, outcome, broker_count=3)
+    promises = protected_promises(tally, outcome, broker_count=3, topics=TOPICS)
 
     assert [promise.kept for promise in promises].count(False) == 1
     assert "NOT KEPT" in text_of(protected_verdict(tally, outcome, promises))
@@ -128,7 +158,11 @@ def test_each_harm_breaks_one_promise(harm: Callable[[Tally, Outcome], None]) ->
 def test_a_play_that_got_stuck_keeps_nothing() -> None:
     outcome = Outcome(stuck="waited 60 s in vain for every broker to enforce OPEN")
 
-    text = text_of(protected_verdict(Tally(), outcome, protected_promises(Tally(), outcome, broker_count=3)))
+    text = text_of(
+        protected_verdict(
+            Tally(), outcome, protected_promises(Tally(), outcome, broker_count=3, topics=TOPICS)
+        )
+    )
 
     assert "NOT KEPT" in text
     assert "in vain" in text
@@ -142,7 +176,7 @@ def test_without_kquota_the_end_is_told_in_numbers() -> None:
     aftermath.offline_log_dirs.add((3, "/data/1"))
     aftermath.dead_brokers.add(3)
     aftermath.first_full_at = 4.0
-    outcome.partitions = [PartitionHealth(0, leader=None, replicas=(1, 3), in_sync=(1,))]
+    outcome.partitions = [PartitionHealth("orders", 0, leader=None, replicas=(1, 3), in_sync=(1,))]
 
     text = text_of(unprotected_verdict(tally, outcome, broker_count=3))
 
