@@ -17,7 +17,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  * <pre>JavaLoad BOOTSTRAP TOPIC_PREFIX CONNECTIONS RECORD_BYTES BYTES_PER_SECOND_EACH [name=value]...</pre>
  *
- * <p>The setting transactional=true is this program's own: each producer commits a transaction every half second.
+ * <p>Two settings are this program's own: with transactional=true each producer commits a transaction every half second; with also=PREFIX
+ * it writes to a topic of that prefix, too, at the same rate.
  */
 public final class JavaLoad {
     private static final AtomicLong ACKNOWLEDGED = new AtomicLong();
@@ -42,6 +43,7 @@ public final class JavaLoad {
         }
         settings.put("bootstrap.servers", arguments[0]);
         boolean transactional = "true".equals(settings.remove("transactional"));
+        Object also = settings.remove("also");
         byte[] value = new byte[Integer.parseInt(arguments[3])];
         new Random(0).nextBytes(value);
         double rate = Double.parseDouble(arguments[4]);
@@ -56,6 +58,10 @@ public final class JavaLoad {
             KafkaProducer<byte[], byte[]> producer =
                 new KafkaProducer<>(own, new ByteArraySerializer(), new ByteArraySerializer());
             new Thread(() -> produce(producer, name, value, gapNanos, transactional), name).start();
+            if (also != null) {
+                String other = also + Integer.toString(i);
+                new Thread(() -> produce(producer, other, value, gapNanos, false), other).start();
+            }
         }
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf, log
 from statistics import median
 
+from bench.agents_claims import agents, reactions, scopes
 from bench.bounds import (
     POLL_SECONDS,
     THROTTLE_MUTE_SECONDS,
@@ -20,6 +21,7 @@ from bench.figures import (
     Poll,
     Reaction,
     RequestCost,
+    Scoped,
     Throttled,
     Throughput,
     megabytes,
@@ -44,11 +46,6 @@ _RETRY = (
     "jitter); other work on the machine causes the rest"
 )
 _SOONER_RETRY = "set a smaller retry.backoff.max.ms in the client; a broker can't wake a client that waits"
-_LOOKS = (
-    "a check of the disks every 0.2 s, a record through the topic, and a poll of the decision file every 0.1 "
-    "s take 0.15 s on average and 0.3 s at most; other work on the machine causes the rest"
-)
-_MORE_LOOKS = "check the disks more often (sample_interval_seconds), for more processor time"
 
 
 def claims(figures: Figures) -> Iterator[Claim]:
@@ -58,11 +55,13 @@ def claims(figures: Figures) -> Iterator[Claim]:
     changes = of(Throttled, figures)
     yield from _throttles([change for change in changes if change.case.system not in _FENCED])
     yield from _admissions([change for change in changes if change.case.system in _FENCED])
-    yield from _reactions(of(Reaction, figures))
+    yield from scopes(of(Scoped, figures))
+    yield from reactions(of(Reaction, figures))
+    yield from agents(of(AgentCost, figures))
     yield from _overshoots(of(Overshoot, figures))
     yield from _open(of(Throughput, figures))
     yield from _requests(of(RequestCost, figures))
-    yield from _costs(of(Poll, figures), of(AgentCost, figures))
+    yield from _costs(of(Poll, figures))
 
 
 def _against_the_peer(pauses: list[Paused]) -> Iterator[Claim]:
@@ -193,26 +192,6 @@ def _admissions(changes: list[Throttled]) -> Iterator[Claim]:
     )  # fmt: skip
 
 
-def _reactions(reactions: list[Reaction]) -> Iterator[Claim]:
-    middles = {entry.system: median(entry.pause_seconds) for entry in reactions}
-    for entry in reactions:
-        if entry.system == PEER_NAME:
-            continue
-        middle, worst = middles[entry.system], max(entry.pause_seconds)
-        if PEER_NAME in middles:
-            yield Claim(
-                "from the breach until every broker enforces, in the median, kquota is faster than the peer",
-                middle, "<", middles[PEER_NAME], f"{middle:.2f} s against {middles[PEER_NAME]:.2f} s",
-                asserted=True,
-            )  # fmt: skip
-        in_all = f"s in {len(entry.pause_seconds)} breaches"
-        for name, figure, bound in (("median", middle, 0.3), ("worst", worst, 1.0)):
-            yield Claim(
-                f"reaction: {name} at most {bound:g} s",
-                figure, "<=", bound, f"{figure:.2f} {in_all}", _LOOKS, _MORE_LOOKS,
-            )  # fmt: skip
-
-
 def _overshoots(overshoots: list[Overshoot]) -> Iterator[Claim]:
     if not overshoots:
         return
@@ -290,7 +269,7 @@ def _times_stock(
         yield Claim(name.format(bound), max(ratios.values()), "<=", bound, shown, cause, idea, asserted)
 
 
-def _costs(polls: list[Poll], agents: list[AgentCost]) -> Iterator[Claim]:
+def _costs(polls: list[Poll]) -> Iterator[Claim]:
     if polls:
         yield Claim(
             "a look of the governor with 10,000 tag sets takes at most 3 ms",
@@ -299,20 +278,4 @@ def _costs(polls: list[Poll], agents: list[AgentCost]) -> Iterator[Claim]:
             "it reads the rates of a thousand tag sets, and the broker's samples of each are memory "
             "that no cache holds. By default there are at most 2,000 (kquota.tag.sets.max)",
             "read fewer of them in a round if there are more than the default",
-        )  # fmt: skip
-    if agents:
-        memory = max(agent.memory_bytes for agent in agents)
-        yield Claim(
-            "an agent with its probe process takes at most 64 MiB of memory",
-            memory, "<=", 64 * 2**20, f"at most {memory / 2**20:.0f} MiB of {len(agents)} agents",
-            "most of it belongs to the interpreter, and to pydantic-settings and confluent-kafka with their "
-            "imports",
-            "read the configuration in a process that ends, and pass on the result",
-        )  # fmt: skip
-        yield Claim(
-            "an agent uses at most 2% of a core in OPEN",
-            max(agent.processor_ratio for agent in agents), "<=", 0.02,
-            ", ".join(f"{agent.processor_ratio:.1%}" for agent in agents),
-            "the probe process checks the disks five times a second, and the connections have threads",
-            "check less often while all disks are far from their limits",
         )  # fmt: skip

@@ -151,6 +151,50 @@ class Reaction:
 
 
 @dataclass(frozen=True, slots=True)
+class Scoped:
+    """One volume that fills on six brokers, and the producers to topics on it and to others."""
+
+    system: str
+    client: Client
+    mixed: bool
+    """Whether each producer writes to a topic at stake and to another one."""
+    state: str
+    factor: float
+    """That of topics at stake, by the decision."""
+    enforced_seconds: float
+    """From the breach until all brokers enforce."""
+    held_seconds: float
+    others_before: float
+    others_held: float
+    """From the breach on."""
+    stake_before: float
+    stake_held: float
+    """From the fifth second after the breach on."""
+    stake_late_bytes: int
+    """After the first half second."""
+    failed_records: int
+
+    @property
+    def others_ratio(self) -> float:
+        """The share of their rate that producers to other topics keep."""
+        return self.others_held / self.others_before
+
+    @property
+    def stake_ratio(self) -> float:
+        """The same of those to topics at stake."""
+        return self.stake_held / self.stake_before
+
+    @property
+    def whose(self) -> str:
+        """The producers, for people."""
+        return f"{self.client.value}, {'each to both kinds' if self.mixed else 'each to one topic'}"
+
+    def __str__(self) -> str:
+        """The case and its treatment."""
+        return f"{self.system}, {self.whose}, {self.state}"
+
+
+@dataclass(frozen=True, slots=True)
 class AgentCost:
     """One agent, its probe process included, in OPEN at default settings."""
 
@@ -230,5 +274,6 @@ def megabytes(count: float) -> str:
 
 
 KINDS = (
-    Throttled, Paused, Throughput, Latency, Reaction, AgentCost, RequestCost, Poll, QuotaThread, Overshoot
+    Throttled, Paused, Scoped, Throughput, Latency, Reaction, AgentCost, RequestCost, Poll, QuotaThread,
+    Overshoot,
 )  # fmt: skip

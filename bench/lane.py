@@ -1,19 +1,18 @@
-"""One broker with its producers and the thread that asks how much has landed."""
+"""One broker with its producers, and how much they have landed."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Self
 
-from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from bench.figures import Case
-from bench.landed import Landed, Sample
-from bench.loads import RECORD_BYTES, JavaLoadClass, Load, LoadResults, topics
+from bench.landed import Landed
+from bench.loads import JavaLoadClass, Load, LoadResults, topics
+from bench.log_ends import LogEnds
 from bench.systems import System
 from testbed.loopback.clients import admin_client
 
@@ -34,10 +33,7 @@ class Lane:
         self._rate_bytes, self._java = rate_bytes, java
         self._topics = topics(case.connections)
         self._admin: AdminClient = admin_client(system.cluster.client_configuration())
-        self._samples: list[Sample] = []
-        self._ended = threading.Event()
-        self._failure: Exception | None = None
-        self._thread = threading.Thread(target=self._sample, name=f"samples of {system.name}", daemon=True)
+        self._ends = LogEnds(system.cluster, self._topics, _SAMPLE_SECONDS)
         self._load: Load | None = None
 
     def __enter__(self) -> Self:
@@ -53,7 +49,7 @@ class Lane:
             self._java,
             log_path,
         )
-        self._thread.start()
+        self._ends.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -64,18 +60,15 @@ class Lane:
         """End producers and samples."""
         if self._load is not None:
             self.results, self._load = self._load.stop(), None
-            self._ended.set()
-            self._thread.join()
+            self._ends.close()
 
     def landed(self) -> Landed:
         """The bytes landed so far.
 
         Raises:
-            Exception: the error that ended the sampling, if any.
+            KafkaException: the error that ended the sampling, if any.
         """
-        if self._failure is not None:
-            raise self._failure
-        return Landed(self._samples[:])
+        return self._ends.landed()
 
     def wait_until_flowing(self) -> None:
         """Wait until every connection has landed something.
@@ -90,23 +83,6 @@ class Lane:
                 return
             time.sleep(_SAMPLE_SECONDS)
         raise TimeoutError(f"{self.system.name}: not every producer has landed something")
-
-    def _sample(self) -> None:
-        wanted = {TopicPartition(topic, 0): OffsetSpec.latest() for topic in self._topics}  # type: ignore[no-untyped-call]
-        next_at = time.monotonic()
-        while not self._ended.wait(max(0.0, next_at - time.monotonic())):
-            next_at = max(next_at + _SAMPLE_SECONDS, time.monotonic())
-            asked_at = time.monotonic()
-            try:
-                answers = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT_SECONDS)
-                ends = {partition.topic: answer.result().offset for partition, answer in answers.items()}
-            except KafkaException as error:
-                if self._samples:
-                    self._failure = error
-                    return
-                continue  # a new topic may have no leader for a moment
-            counts = tuple(ends[topic] * RECORD_BYTES for topic in self._topics)
-            self._samples.append(Sample(asked_at, time.monotonic(), counts))
 
 
 def _wait(answers: Mapping[str, Future[None]]) -> None:

@@ -2,7 +2,8 @@
 
     python -m bench.librdkafka_load BOOTSTRAP TOPIC_PREFIX CONNECTIONS RECORD_BYTES RATE [name=value]...
 
-RATE is in bytes per second of each connection; 0: flat out. The counterpart of JavaLoad.java.
+RATE is in bytes per second of each connection; 0: flat out. The counterpart of JavaLoad.java, also=PREFIX
+included.
 """
 
 from __future__ import annotations
@@ -88,11 +89,15 @@ def main(arguments: Sequence[str]) -> int:
     """Run until SIGTERM."""
     bootstrap, prefix, connections, record_bytes, rate = arguments[:5]
     settings = dict(argument.split("=", 1) for argument in arguments[5:])
+    also = settings.pop("also", None)
     tally = Tally()
     signal.signal(signal.SIGTERM, tally.stop)
     topics = [f"{prefix}{number}" for number in range(1, int(connections) + 1)]
     common = {"bootstrap.servers": bootstrap, "log_level": "0", "on_delivery": tally.delivered, **settings}
     producers = [Producer({**common, "client.id": topic}) for topic in topics]
+    if also is not None:
+        topics += [f"{also}{number}" for number in range(1, len(producers) + 1)]
+        producers += producers
     produce(producers, topics, os.urandom(int(record_bytes)), float(rate), tally)
     results = {
         "acknowledged_records": tally.acknowledged_records,

@@ -81,7 +81,7 @@ class JavaLoadClass:
 
     def command(self) -> list[str]:
         """The command that runs it, without arguments."""
-        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
+        options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
         return [self.runtime.java, *options, "-cp", self.runtime.class_path(self.classes), "JavaLoad"]
 
 
@@ -97,8 +97,13 @@ class Load:
         rate_bytes: float,
         java: JavaLoadClass,
         log_path: Path,
+        prefix: str = TOPIC_PREFIX,
+        more_settings: Sequence[str] = (),
     ) -> None:
         """Start them; `rate_bytes` per second is shared by all connections, 0 means flat out.
+
+        The setting also=PREFIX is the programs' own: each producer writes to a topic of that prefix, too, at
+        the same rate.
 
         Raises:
             ValueError: this client has no such delivery here.
@@ -115,9 +120,10 @@ class Load:
         settings += delivery.settings
         if delivery is Delivery.TRANSACTIONAL:
             settings.append("transactional=true")
+        settings += more_settings
         numbers = [str(connections), str(RECORD_BYTES), str(rate_bytes / connections)]
         self._process = ChildProcess(
-            [*command, cluster.bootstrap_servers, TOPIC_PREFIX, *numbers, *settings],
+            [*command, cluster.bootstrap_servers, prefix, *numbers, *settings],
             log_path=log_path,
             environment={**cluster.environment(), "PYTHONPATH": str(_REPOSITORY)},
         )

@@ -10,18 +10,17 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from bench.figures import Overshoot
 from bench.reaction import AppliedStates
-from bench.systems import FENCE_PROPERTIES
-from kquota.core.decision import State
+from kquota.core.decision import Scope, State
 from kquota.core.limits import Limit, LimitPair, LimitType
 from testbed.demo.load_process import LoadProcess
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
-from testbed.demo.plan import Plan
+from testbed.demo.plan import Application, Plan
 from testbed.loopback import clients
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB, LoopVolume, VolumeSpec
@@ -49,14 +48,13 @@ _CURVE_POINTS = 200
 class BurstPlan(Plan):
     """One volume for each broker, limits in bytes, and the quota window of choice."""
 
+    scope: Scope = Scope.CLUSTER
     window_seconds: int = 11
-    fence: bool = False
-    replicas: tuple[tuple[int, ...], ...] = field(default=((1, 3), (2, 3), (1, 3), (2, 3)))
 
     @property
     def broker_properties(self) -> dict[str, str]:
-        """As in production, apart from the window where it is chosen and the fence where it is wanted."""
-        return {"quota.window.num": str(self.window_seconds), **(FENCE_PROPERTIES if self.fence else {})}
+        """As in production, apart from the window where it is chosen."""
+        return {"quota.window.num": str(self.window_seconds)}
 
 
 def burst(
@@ -88,9 +86,10 @@ def burst(
         states = AppliedStates(stage.files)
         states.wait_for(State.OPEN)
         admin = clients.admin_client(stage.cluster.client_configuration())
-        clients.create_topic(admin, plan.topic, plan.replicas, plan.topic_settings)
+        application, *_ = plan.applications
+        clients.create_topic(admin, application.topic, application.replicas, application.topic_settings)
         with VolumeWatch(stage.cluster.nodes[_FULL_BROKER].volumes[0]) as watch:
-            loads = [_load(stage, plan, number) for number in range(_PRODUCERS)]
+            loads = [_load(stage, application, number) for number in range(_PRODUCERS)]
             watch.wait_until_past(hard_bytes - zone_bytes, _FILL_SECONDS)
             try:
                 breached_at = watch.wait_until_past(hard_bytes, _ZONE_SECONDS)
@@ -176,12 +175,12 @@ def _thinned(curve: Sequence[tuple[float, int]]) -> tuple[tuple[float, int], ...
     return tuple((round(at, 3), past) for at, past in curve[::step])
 
 
-def _load(stage: LoopbackStage, plan: Plan, number: int) -> LoadProcess:
+def _load(stage: LoopbackStage, application: Application, number: int) -> LoadProcess:
     return LoadProcess(
         "produce",
-        topic=plan.topic,
+        topic=application.topic,
         configuration=stage.cluster.client_configuration(),
         log_path=stage.cluster.path / f"producer-{number}.log",
         environment=stage.cluster.environment(),
-        options=["--record-bytes", str(plan.record_bytes), "-X", "enable.idempotence=true"],
+        options=["--record-bytes", str(application.record_bytes), "-X", "enable.idempotence=true"],
     )

@@ -14,6 +14,7 @@ from bench.loads import Client, Delivery, JavaLoadClass
 from bench.overshoot import NO_ZONE_BYTES, burst
 from bench.reaction import reaction
 from bench.request_path import polls, quota_path, request_path
+from bench.scope import scope
 from bench.systems import (
     FENCE,
     FENCE_3,
@@ -29,9 +30,9 @@ from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
 from testbed.loopback.volumes import MIB, require_loop_volumes
 from testbed.loopback.workspace import Workspace
 
-THROTTLE, PAUSE, REACTION, OVERSHOOT = "throttle", "pause", "reaction", "overshoot"
+THROTTLE, PAUSE, SCOPE, REACTION, OVERSHOOT = "throttle", "pause", "scope", "reaction", "overshoot"
 REQUEST_PATH, OPEN = "request-path", "open"
-GROUPS = (THROTTLE, PAUSE, REACTION, OVERSHOOT, REQUEST_PATH, OPEN)
+GROUPS = (THROTTLE, PAUSE, SCOPE, REACTION, OVERSHOOT, REQUEST_PATH, OPEN)
 _THROTTLED = (GOVERNOR, GOVERNOR_3, FENCE)
 _PAUSED = (GOVERNOR, GOVERNOR_3, FENCE, FENCE_3, PEER_NAME)
 _FLOWING = (STOCK, GOVERNOR, FENCE)
@@ -95,7 +96,8 @@ def _usual() -> Iterator[Measurement[Brokers]]:
     yield _pause(_LIBRDKAFKA, 1, 5)
     yield _pause(_JAVA, 20, 30)
     yield _pause(_LIBRDKAFKA, 1, 5, offered_rate=_LARGE_RATE_BYTES)
-    yield _alone(REACTION, REACTION, partial(reaction, repeats=20))
+    yield _scope()
+    yield _alone(REACTION, REACTION, partial(reaction, repeats=40))
     for zone_mib in (NO_ZONE_BYTES // MIB, 128):
         yield _overshoot(zone_mib, 11)
     yield _alone("request-path", REQUEST_PATH, partial(request_path, forks=1, iterations=3))
@@ -172,6 +174,14 @@ def _alone(name: str, group: str, run: Callable[[KafkaRuntime], Iterable[object]
         return run(brokers.runtime)
 
     return _measurement(name, group, without_brokers)
+
+
+def _scope() -> Measurement[Brokers]:
+    def run(brokers: Brokers) -> list[object]:
+        brokers.stop()
+        return list(scope(brokers.runtime, brokers.java))
+
+    return _measurement(SCOPE, SCOPE, run)
 
 
 def _overshoot(zone_mib: int, window_seconds: int, *, fence: bool = False) -> Measurement[Brokers]:

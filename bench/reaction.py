@@ -20,7 +20,7 @@ from bench.figures import AgentCost, Reaction
 from bench.harness.processor import processor_seconds
 from bench.maven import ensure_peer_jars
 from bench.systems import PEER_CHECK_SECONDS, PEER_NAME, load_peer
-from kquota.core.decision import Mode, State
+from kquota.core.decision import Mode, Scope, State
 from kquota.core.limits import Limit, LimitPair, LimitType
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Plan
@@ -59,7 +59,7 @@ class NotEnforced(Exception):
 
 def reaction(runtime: KafkaRuntime, repeats: int) -> list[Reaction | AgentCost]:
     """Breach and free a volume again and again, at moments that no schedule of theirs knows."""
-    plan = Plan(volumes=dict.fromkeys(BROKER_IDS, (_VOLUME,)), limits=_LIMITS)
+    plan = Plan(volumes=dict.fromkeys(BROKER_IDS, (_VOLUME,)), limits=_LIMITS, scope=Scope.CLUSTER)
     peer_spec = ClusterSpec(
         nodes=tuple(
             NodeSpec(node_id=number, volumes=(_VOLUME,), jvm_options=ALL_COMPILERS) for number in BROKER_IDS

@@ -19,7 +19,7 @@ from kquota.write.decision_file import DecisionFile
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import ALL_COMPILERS, KafkaNode
-from testbed.loopback.plug_in import broker_files, loaded_plug_in
+from testbed.loopback.plug_in import FENCE_PROPERTIES, broker_files, loaded_plug_in
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB, VolumeSpec
 
@@ -157,10 +157,6 @@ def write_decision(file: Path, factor: Fraction, *, cluster_id: str) -> None:
 STOCK, GOVERNOR, GOVERNOR_3 = "stock", "governor", "governor W=3"
 FENCE, FENCE_3, PEER_NAME = "fence", "fence W=3", "peer"
 _SHORT_WINDOW = {"quota.window.num": "3"}
-FENCE_PROPERTIES = {
-    "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-    "kquota.fence.authorizer.class": "none",  # like the stock broker in the same run: without an authorizer
-}
 _OWN: dict[str, dict[str, str]] = {
     GOVERNOR: {},
     GOVERNOR_3: _SHORT_WINDOW,

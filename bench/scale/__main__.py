@@ -34,19 +34,30 @@ def measurements(profile: Profile) -> Iterator[Measurement[KafkaRuntime]]:
     clusters.append((_SIZES[-1], _INTERVAL_SECONDS))
     for size, interval_seconds in clusters[:1] if small else clusters:
         yield _agent(size, interval_seconds, seconds=5.0 if small else 60.0)
+    if not small:
+        yield _agent(*clusters[1], seconds=60.0, scoped=True)
     for size in (3,) if small else (3, *_SIZES):
         yield _by_itself("clients", str(size), partial(measure_clients, size))
     for size in _SIZES[:1] if small else _SIZES:
         yield _by_itself("core", str(size), partial(measure_core, size, _VOLUMES))
+    if not small:
+        largest = partial(measure_core, _SIZES[-1], _VOLUMES, scoped=True)
+        yield _by_itself("core", f"{_SIZES[-1]}-topics", largest)
     for scenario in SCENARIOS[:1] if small else SCENARIOS:
         yield _fleet(replace(scenario, days=1) if small else scenario, draws=not small)
 
 
-def _agent(size: int, interval_seconds: float, *, seconds: float) -> Measurement[KafkaRuntime]:
+def _agent(
+    size: int, interval_seconds: float, *, seconds: float, scoped: bool = False
+) -> Measurement[KafkaRuntime]:
     def run(runtime: KafkaRuntime) -> list[object]:
-        return [measure_agent(runtime, size, _VOLUMES, interval_seconds=interval_seconds, seconds=seconds)]
+        cost = measure_agent(
+            runtime, size, _VOLUMES, interval_seconds=interval_seconds, seconds=seconds, scoped=scoped
+        )
+        return [cost]
 
-    return Measurement(f"agent-{size}-every-{interval_seconds:g}s", "agent", run)
+    suffix = "-topics" if scoped else ""
+    return Measurement(f"agent-{size}-every-{interval_seconds:g}s{suffix}", "agent", run)
 
 
 def _by_itself(group: str, name: str, measure: Callable[[], object]) -> Measurement[KafkaRuntime]:

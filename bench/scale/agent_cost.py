@@ -15,7 +15,8 @@ import psutil
 
 from bench.harness.processor import processor_seconds
 from bench.scale.figures import AgentCost
-from bench.scale.reports import USUAL_FREE_RATIO, Reporters
+from bench.scale.reports import NAMING_BROKERS, USUAL_FREE_RATIO, Reporters
+from kquota.core.decision import Scope
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.kafka.topics import partitions_for, usage_topic
 from testbed.demo.loopback_stage import start_agent
@@ -43,18 +44,22 @@ def measure_agent(
     *,
     interval_seconds: float,
     seconds: float = 60.0,
+    scoped: bool = False,
     report: Callable[[str], None] = print,
 ) -> AgentCost:
-    """Start a broker and an agent, report for all others, and measure the agent's cost."""
+    """Start a broker and an agent, report for all others, and measure the agent's cost.
+
+    Scoped: the agent has the scope of the volume, and a few of the others name topics.
+    """
     topic = usage_topic()
     partitions = partitions_for(brokers)
     with KafkaCluster(ClusterSpec.of(1), runtime, report=report) as cluster:
         configuration = cluster.client_configuration(agent_name(_BROKER_ID))
         create_topic(admin_client(configuration), topic.name, [[_BROKER_ID]] * partitions, topic.settings)
         ids = range(_FIRST_ID, _FIRST_ID + brokers)
-        with Reporters(configuration, topic.name, ids, volumes, interval_seconds) as reporters:
+        with Reporters(configuration, topic.name, ids, volumes, interval_seconds, scoped=scoped) as reporters:
             time.sleep(2 * interval_seconds)  # a topic that has been in use
-            agent = _Agent(cluster)
+            agent = _Agent(cluster, Scope.VOLUME if scoped else Scope.CLUSTER)
             try:
                 start_seconds = agent.wait("THROTTLE", 60.0)
                 report(f"first decision after {start_seconds:.2f} s; settling")
@@ -64,7 +69,8 @@ def measure_agent(
                 after = agent.usage()
                 elapsed = after.at - usage.at
                 report(f"{(after.cpu_seconds - usage.cpu_seconds) / elapsed:.1%} of a core; now breaches")
-                pauses = _breaches(agent, reporters, ids)
+                pauses = _breaches(agent, reporters, ids[:NAMING_BROKERS] if scoped else ids)
+                decision_bytes = agent.decision_bytes()
             finally:
                 agent.close()
         return AgentCost(
@@ -80,6 +86,8 @@ def measure_agent(
             (after.sent_bytes - usage.sent_bytes) / elapsed,
             statistics.median(pauses),
             max(pauses),
+            scoped,
+            decision_bytes,
         )
 
 
@@ -105,11 +113,11 @@ class _Usage:
 
 
 class _Agent:
-    def __init__(self, cluster: KafkaCluster) -> None:
+    def __init__(self, cluster: KafkaCluster, scope: Scope) -> None:
         self._decision = broker_files(cluster.nodes[_BROKER_ID].layout).decision
         self._decision.parent.mkdir(mode=0o755)
         # The disk of the measuring program is no part of the measurement.
-        self._child = start_agent(cluster, _BROKER_ID, _LIMITS, mode="observe")
+        self._child = start_agent(cluster, _BROKER_ID, _LIMITS, mode="observe", scope=scope.value)
 
     def wait(self, state: str, timeout_seconds: float) -> float:
         """Wait for a decision; the seconds since the call."""
@@ -135,6 +143,10 @@ class _Agent:
                     totals[counter["way"]] += int(counter["bytes"])
         used = processor_seconds(process.pid)
         return _Usage(time.monotonic(), used, memory_bytes, totals["received"], totals["sent"])
+
+    def decision_bytes(self) -> int:
+        """The size of its decision file."""
+        return self._decision.stat().st_size
 
     def close(self) -> None:
         """End it."""

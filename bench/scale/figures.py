@@ -28,10 +28,13 @@ class AgentCost:
     pause_median_seconds: float
     """From a breach handed to Kafka to a decision file that says PAUSE."""
     pause_longest_seconds: float
+    scoped: bool = False
+    decision_bytes: int | None = None
 
     def __str__(self) -> str:
         """The cluster, for people."""
-        return f"{self.brokers} brokers, every {self.interval_seconds:g} s"
+        named = ", 40 name 200 topics each" if self.scoped else ""
+        return f"{self.brokers} brokers, every {self.interval_seconds:g} s{named}"
 
     @property
     def by_all_leaders(self) -> float:
@@ -63,10 +66,12 @@ class CoreCost:
     first_decision_seconds: float
     next_decision_seconds: float
     decision_after_reports_seconds: float
+    scoped: bool = False
+    decision_bytes: int | None = None
 
     def __str__(self) -> str:
         """The cluster, for people."""
-        return f"{self.brokers} x {self.volumes} volumes"
+        return f"{self.brokers} x {self.volumes} volumes{', 40 name 200 topics each' if self.scoped else ''}"
 
 
 @dataclass(frozen=True, slots=True)

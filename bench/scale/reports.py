@@ -1,4 +1,4 @@
-"""The reports of a large cluster: as many brokers as are wanted, each over its soft limit."""
+"""The reports of a large cluster: as many brokers as are wanted, all over the soft limit or a few of them."""
 
 from __future__ import annotations
 
@@ -13,30 +13,56 @@ from typing import Self
 from confluent_kafka import KafkaError, Message, Producer
 
 from kquota.core.limits import Limit, LimitType
-from kquota.core.usage import UsageRecord, Volume, usage_to_document
+from kquota.core.usage import UsageRecord, Volume
+from kquota.core.usage_format import usage_to_document
 from kquota.publish.documents import to_json
 from kquota.publish.producer import PRODUCER_PROPERTIES
 
 CAPACITY_BYTES = 4_000_000_000_000
 USUAL_FREE_RATIO = 0.12  # between the limits: every volume has a vote
+CALM_FREE_RATIO = 0.5
+NAMING_BROKERS, TOPICS_EACH, ALL_TOPICS = 40, 200, 4000
+"""With the scope of the volume: brokers with a volume over its soft limit, and the topics that it names."""
 _SOFT, _HARD = (Limit.of(LimitType.MIN_FREE_PERCENTAGE, percent) for percent in (15, 5))
 _APPLIED = {"State": "THROTTLE", "Factor": 0.7, "Sequence": 1, "Mechanism": "governor"}
 
 
-def report(broker_id: int, volumes: int, at: datetime, *, free_ratio: float = USUAL_FREE_RATIO) -> bytes:
-    """A usage record as the agent writes it; each volume's figures differ a little."""
-    consumed_bytes = round(CAPACITY_BYTES * (1 - free_ratio)) - 4096 * 97 * broker_id
+def scoped_report(index: int, broker_id: int, volumes: int, at: datetime, free_ratio: float) -> bytes:
+    """A record of a cluster in which the first brokers each have one volume over its soft limit."""
+    if index >= NAMING_BROKERS:
+        return report(broker_id, volumes, at, free_ratio=CALM_FREE_RATIO)
+    numbers = sorted((53 * index + step) % ALL_TOPICS for step in range(TOPICS_EACH))
+    topics = tuple(f"orders-of-region-{number:04}" for number in numbers)
+    return report(broker_id, volumes, at, free_ratio=free_ratio, topics=topics)
+
+
+def report(
+    broker_id: int,
+    volumes: int,
+    at: datetime,
+    *,
+    free_ratio: float = USUAL_FREE_RATIO,
+    topics: tuple[str, ...] | None = None,
+) -> bytes:
+    """A usage record as the agent writes it; each volume's figures differ a little.
+
+    With topics the first volume names them, and the others have space enough.
+    """
+    lower_bytes = 4096 * 97 * broker_id
+    consumed_bytes = round(CAPACITY_BYTES * (1 - free_ratio)) - lower_bytes
+    others_bytes = consumed_bytes if topics is None else round(CAPACITY_BYTES * CALM_FREE_RATIO) - lower_bytes
     record = UsageRecord(
         at,
         tuple(
             Volume(
                 f"/dev/nvme{number}n1",
                 CAPACITY_BYTES,
-                consumed_bytes - 4096 * number,
+                (others_bytes if number else consumed_bytes) - 4096 * number,
                 None,
                 volume_id=str(uuid.UUID(int=broker_id * 1000 + number)),
                 log_dirs=(f"/var/lib/kafka/data-{number}",),
                 mount_point=f"/var/lib/kafka/data-{number}",
+                topics=None if number else topics,
             )
             for number in range(volumes)
         ),
@@ -61,8 +87,11 @@ class Reporters:
         broker_ids: range,
         volumes: int,
         interval_seconds: float,
+        *,
+        scoped: bool = False,
     ) -> None:
         self.record_bytes = 0
+        self._scoped = scoped
         self._topic, self._ids, self._volumes = topic, broker_ids, volumes
         self._interval_seconds = interval_seconds
         self._failures: list[KafkaError] = []
@@ -92,8 +121,12 @@ class Reporters:
     def send(self, broker_id: int) -> None:
         """Report for one broker."""
         free_ratio = self._free_ratio.get(broker_id, USUAL_FREE_RATIO)
-        value = report(broker_id, self._volumes, datetime.now(UTC), free_ratio=free_ratio)
-        self.record_bytes = len(value)
+        now = datetime.now(UTC)
+        if self._scoped:
+            value = scoped_report(self._ids.index(broker_id), broker_id, self._volumes, now, free_ratio)
+        else:
+            value = report(broker_id, self._volumes, now, free_ratio=free_ratio)
+        self.record_bytes = max(self.record_bytes, len(value))
         self._producer.produce(self._topic, key=str(broker_id), value=value, on_delivery=self._delivered)
 
     def flush(self) -> None:
