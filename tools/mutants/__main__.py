@@ -27,6 +27,7 @@ TARGETS = {
         "decision": 95,
         "quota": 95,
         "govern/GovernorLaw": 95,
+        "admission": 85,
         "fence": 85,
         "govern": 85,
         "group": 85,

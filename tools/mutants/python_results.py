@@ -31,6 +31,7 @@ ENVIRONMENT = {
     "PYTHONPATH": f"{STAGE}/mutants/src:{STAGE}/mutants",
     "PYTHONDONTWRITEBYTECODE": "1",
     "KQUOTA_PROPERTY_SCALE": "0.1",
+    "KQUOTA_PATIENCE_SECONDS": "5",
 }
 # Where mutmut's file layout wants them, and where they are.
 LAID_OUT = {
