@@ -103,7 +103,7 @@ mutants-python: deps-mutants ## The agent's half (MUTANTS_ARGS="--resume": only 
 mutants-page: deps ## Judge the last campaigns, and write docs/mutants.md
 	$(PY) -m tools.mutants
 
-MUTANT_PACKAGES = decision quota govern fence group share threshold
+MUTANT_PACKAGES = admission decision quota govern fence group share threshold
 
 .PHONY: mutants-java
 mutants-java: deps ## Change the plug-in in small ways, and list what its packages' own tests do not notice (MUTANT_PACKAGES="quota share")

@@ -25,7 +25,7 @@ java-makes := test-java-long
 java-4.2-makes := test-java-4.2
 java-4.3-makes := test-java-4.3
 load-tests := tests/integration/demo tests/integration/fence tests/integration/quotas
-brokers-tests := tests/fleet/test_one_broker.py tests/fleet/test_three_brokers.py
+brokers-tests := tests/fleet/test_one_broker.py tests/fleet/test_silent_broker.py tests/fleet/test_three_brokers.py
 demo-tests := tests/fleet/test_demo.py
 hosts-tests := tests/fleet $(patsubst %,--ignore=%,$(brokers-tests) $(demo-tests))
 rest-tests := tests $(patsubst %,--ignore=%,$(load-tests) tests/fleet tests/spark)

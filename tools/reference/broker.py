@@ -16,8 +16,8 @@ def broker_page(repository: Path) -> str:
     lines = head(
         "Broker properties",
         "Set these in `server.properties`, the live ones also with `kafka-configs.sh`. The plug-in is"
-        " loaded with `client.quota.callback.class=org.kquota.KquotaCallback`; the fence, which is"
-        " optional, with `authorizer.class.name=org.kquota.KquotaAuthorizer`. [The"
+        " loaded with `client.quota.callback.class=org.kquota.KquotaCallback`, the fence with"
+        " `authorizer.class.name=org.kquota.KquotaAuthorizer`; the roles write both. [The"
         " plug-in](../callback/README.md) explains each part, [quotas](quotas.md) the uses of"
         " `kquota.quota.*`.",
         origin="the plug-in's definition of its properties",
