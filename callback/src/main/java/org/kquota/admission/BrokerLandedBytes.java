@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 
 /**
  * The meters behind kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec of the broker in this JVM: a count is one read of memory, where JMX would take a lock.
@@ -25,7 +26,22 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
     private record Meters(Meter all, List<Meter> coordinators, Map<String, Counter> topics) {
     }
 
-    private record MeterCounter(Meter meter) implements Counter {
+    /** The meter's own rates are of a minute and more, and begin with a part of five seconds: they lag behind the clients' baselines. */
+    private static final class TopicCounter implements Counter {
+        private static final double REMEMBERED_SECONDS = 10;
+
+        private final Meter meter;
+        private long learntBytes;
+        private double rateSum;
+        private double rateWeight;
+        private boolean held;
+
+        /** @param learntBytes how much of its count is older than what its rate is learnt from */
+        TopicCounter(Meter meter, long learntBytes) {
+            this.meter = meter;
+            this.learntBytes = learntBytes;
+        }
+
         @Override
         public long bytes() {
             return meter.count();
@@ -33,24 +49,47 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
 
         @Override
         public double rate() {
-            return meter.oneMinuteRate();
+            return rateWeight > 0 ? rateSum / rateWeight : 0;
+        }
+
+        void learn(double seconds, boolean isHeld) {
+            long now = meter.count();
+            double seen = (now - learntBytes) / seconds;
+            learntBytes = now;
+            if (!held && !isHeld || seen > rate()) {
+                double share = 1 - Math.exp(-seconds / REMEMBERED_SECONDS);
+                rateSum += (seen - rateSum) * share;
+                rateWeight += (1 - rateWeight) * share;
+            }
+            held = isHeld;
         }
     }
 
     private volatile Meters meters;
 
-    /** Looks for the meters; returns whether they are there. Not for request threads. */
-    public boolean find() {
+    /**
+     * Looks for the meters, and learns the topics' rates; returns whether the meters are there. Not for request threads.
+     *
+     * @param seconds the time since the last look, 0 for the first
+     * @param held    whether clients are kept from writing to this topic as they would: such a rate is not believed, unless it is above the one before
+     */
+    public boolean find(double seconds, Predicate<String> held) {
         Meter all = null;
         List<Meter> coordinators = new ArrayList<>();
         Map<String, Counter> topics = new HashMap<>();
+        Map<String, Counter> before = topics();
         for (Map.Entry<MetricName, Metric> entry : KafkaYammerMetrics.defaultRegistry().allMetrics().entrySet()) {
             String name = entry.getKey().getMBeanName();
             if (name.startsWith(ALL) && entry.getValue() instanceof Meter meter) {
                 if (name.equals(ALL)) {
                     all = meter;
                 } else if (name.startsWith(OF_TOPIC)) {
-                    add(name.substring(OF_TOPIC.length()), meter, coordinators, topics);
+                    String topic = name.substring(OF_TOPIC.length());
+                    if (COORDINATORS_TOPICS.contains(topic)) {
+                        coordinators.add(meter);
+                    } else if (!topic.equals(REMOTE_LOG_METADATA)) {
+                        topics.put(topic, counter(meter, before.get(topic), seconds, held.test(topic)));
+                    }
                 }
             }
         }
@@ -58,12 +97,13 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
         return all != null;
     }
 
-    private static void add(String topic, Meter meter, List<Meter> coordinators, Map<String, Counter> topics) {
-        if (COORDINATORS_TOPICS.contains(topic)) {
-            coordinators.add(meter);
-        } else if (!topic.equals(REMOTE_LOG_METADATA)) {
-            topics.put(topic, new MeterCounter(meter));
+    private static TopicCounter counter(Meter meter, Counter before, double seconds, boolean isHeld) {
+        boolean known = before instanceof TopicCounter counter && counter.meter == meter;
+        TopicCounter counter = known ? (TopicCounter) before : new TopicCounter(meter, seconds > 0 ? 0 : meter.count());
+        if (seconds > 0) {
+            counter.learn(seconds, isHeld);
         }
+        return counter;
     }
 
     @Override

@@ -12,7 +12,7 @@ public interface TopicBytes {
         /** Bytes since it began. */
         long bytes();
 
-        /** Its one-minute rate, bytes per second. */
+        /** Its rate while it was not held, a moving average over ten seconds as a client's baseline, bytes per second. */
         double rate();
     }
 }

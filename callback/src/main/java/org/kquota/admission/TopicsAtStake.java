@@ -29,10 +29,9 @@ public final class TopicsAtStake {
     /**
      * Takes in what has landed since the last look, and from now on goes by these factors.
      *
-     * @param allBaseline what all producers, exempt ones included, produced before any topic was at stake, bytes of requests per second
      * @param landedRatio bytes that land in the log for each byte of a produce request
      */
-    public void look(TopicFactors next, TopicBytes bytes, double allBaseline, double landedRatio) {
+    public void look(TopicFactors next, TopicBytes bytes, double landedRatio) {
         for (Stake stake : throttled) {
             long now = stake.counter.bytes();
             landedBytes += now - stake.countedBytes;
@@ -40,16 +39,11 @@ public final class TopicsAtStake {
         }
         Map<String, TopicBytes.Counter> nextCounters = bytes.topics();
         if (next != factors || nextCounters != counters) {
-            double rate = stakes.isEmpty() ? nextCounters.values().stream().mapToDouble(TopicBytes.Counter::rate).sum() : 0;
-            stake(next, nextCounters, rate > 0 ? allBaseline / rate : 1 / landedRatio);
+            stake(next, nextCounters, landedRatio);
         }
     }
 
-    /**
-     * @param requested how many bytes of requests come for each byte that lands. Rates of a minute lag behind the load, and the baseline does not: if no
-     *                  topic was held until now, the topics share that baseline in proportion to their rates. If some were, these rates are no measure
-     */
-    private void stake(TopicFactors next, Map<String, TopicBytes.Counter> nextCounters, double requested) {
+    private void stake(TopicFactors next, Map<String, TopicBytes.Counter> nextCounters, double landedRatio) {
         Map<String, Stake> nextStakes = new HashMap<>();
         Collection<String> topics = next.others() < 1 ? nextCounters.keySet() : next.named().keySet();
         for (String topic : topics) {
@@ -58,7 +52,7 @@ public final class TopicsAtStake {
                 Stake stake = stakes.get(topic);
                 if (stake == null) {
                     stake = new Stake();
-                    stake.baseline = counter.rate() * requested;
+                    stake.baseline = counter.rate() / landedRatio;
                     stake.countedBytes = counters == null || counters.containsKey(topic) ? counter.bytes() : 0;
                 } else if (!counter.equals(stake.counter)) {
                     stake.countedBytes = 0;

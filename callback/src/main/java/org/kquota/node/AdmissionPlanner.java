@@ -5,6 +5,7 @@ import org.kquota.admission.LandedRatio;
 import org.kquota.admission.Target;
 import org.kquota.admission.TopicsAtStake;
 import org.kquota.decision.EffectiveDecision;
+import org.kquota.decision.State;
 import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
 import org.kquota.govern.ProduceRates;
@@ -25,7 +26,7 @@ final class AdmissionPlanner {
     private final TopicsAtStake stakes = new TopicsAtStake();
     private boolean byTopic;
     private boolean found;
-    private long foundNanos;
+    private Long foundNanos;
     private long exemptNanos;
     private List<ProduceRates.Rate> exempt = List.of();
     private long landedBefore;
@@ -33,22 +34,22 @@ final class AdmissionPlanner {
     AdmissionPlanner(NodeQuotas quotas, ProduceRates rates, long nanos) {
         this.quotas = quotas;
         this.rates = rates;
-        this.foundNanos = nanos - FIND_NANOS;
         this.exemptNanos = nanos - EXEMPT_NANOS;
     }
 
     /** Whether what lands can be counted, so that admission can hold producers. */
     boolean isPossible(long nanos) {
-        if (nanos - foundNanos >= FIND_NANOS) {
+        if (foundNanos == null || nanos - foundNanos >= FIND_NANOS) {
+            found = find(foundNanos == null ? 0 : (nanos - foundNanos) / 1e9);
             foundNanos = nanos;
-            found = find();
         }
         return found;
     }
 
-    private boolean find() {
+    private boolean find(double seconds) {
+        EffectiveDecision now = quotas.decision().now();
         try {
-            return landed.find();
+            return landed.find(seconds, topic -> now.enforced() != State.OPEN && now.factor(topic) < 1);
         } catch (LinkageError e) {
             // A broker that counts by another library: the governor holds producers there.
             return false;
@@ -60,7 +61,7 @@ final class AdmissionPlanner {
         long bytes = landed.bytes();
         double exemptRate = exemptRate(nanos);
         Target target = governor.target(next.governedFactor(), ratio.get(), exemptRate);
-        look(next, figures.baselineRate() + exemptRate);
+        look(next);
         if (target != null) {
             plan(target, nanos);
             quotas.admitting(true);
@@ -71,14 +72,14 @@ final class AdmissionPlanner {
     }
 
     /** By topic, what counts has no unit in common with all that lands: another scope begins another plan. */
-    private void look(EffectiveDecision next, double baseline) {
+    private void look(EffectiveDecision next) {
         if (byTopic != (next.topics() != null)) {
             byTopic = !byTopic;
             stakes.clear();
             quotas.admission().end();
         }
         if (byTopic) {
-            stakes.look(next.topics(), landed, baseline, ratio.get());
+            stakes.look(next.topics(), landed, ratio.get());
         }
     }
 

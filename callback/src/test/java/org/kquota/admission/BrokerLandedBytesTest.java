@@ -2,6 +2,7 @@ package org.kquota.admission;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.yammer.metrics.core.Meter;
@@ -28,6 +29,17 @@ class BrokerLandedBytesTest {
         return KafkaYammerMetrics.defaultRegistry().newMeter(metric, "bytes", TimeUnit.SECONDS);
     }
 
+    private boolean find() {
+        return landed.find(0, topic -> false);
+    }
+
+    /** Some seconds pass in which this lands in the topic. */
+    private double rate(String topic, Meter meter, long bytes, double seconds, boolean held) {
+        meter.mark(bytes);
+        landed.find(seconds, name -> held);
+        return landed.topics().get(topic).rate();
+    }
+
     @AfterEach
     void removeMeters() {
         made.forEach(KafkaYammerMetrics.defaultRegistry()::removeMetric);
@@ -36,7 +48,7 @@ class BrokerLandedBytesTest {
     @Test
     void beforeTheBrokersMetersAreThereNothingHasLanded() {
         meter("BytesInPerSec", ",topic=orders").mark(7);
-        assertFalse(landed.find());
+        assertFalse(find());
         assertEquals(0, landed.bytes());
         assertEquals(Map.of(), landed.topics());
     }
@@ -51,21 +63,70 @@ class BrokerLandedBytesTest {
         meter("BytesInPerSec", ",topic=__remote_log_metadata").mark(50);
         meter("BytesOutPerSec", ",topic=orders").mark(9_999);
         meter("BytesInPerSec", ",partition=1").mark(9_999);
-        assertTrue(landed.find());
+        assertTrue(find());
         assertEquals(877, landed.bytes());
         assertEquals(Set.of("orders"), landed.topics().keySet());
         assertEquals(600, landed.topics().get("orders").bytes());
         meter("BytesInPerSec", ",topic=clicks").mark(1);
-        assertTrue(landed.find());
+        assertTrue(find());
         assertEquals(Set.of("orders", "clicks"), landed.topics().keySet());
     }
 
     @Test
     void afterTheBrokersMetersWentNothingIsCounted() {
         meter("BytesInPerSec", "").mark(1_000);
-        assertTrue(landed.find());
+        assertTrue(find());
         removeMeters();
-        assertFalse(landed.find());
+        assertFalse(find());
         assertEquals(0, landed.bytes());
+    }
+
+    @Test
+    void theRateOfANewTopicIsTheMeanOfItsLifeAndThenFollowsForTenSeconds() {
+        meter("BytesInPerSec", "");
+        find();
+        Meter orders = meter("BytesInPerSec", ",topic=orders");
+        assertEquals(100, rate("orders", orders, 500, 5, false), 1e-9);
+        assertEquals(100, rate("orders", orders, 500, 5, false), 1e-9);
+        double later = rate("orders", orders, 3_000, 10, false);
+        // Of 20 s, the last ten count 1 - 1/e of (1 - 1/e²).
+        assertEquals(100 + 200 * (1 - Math.exp(-1)) / (1 - Math.exp(-2)), later, 1e-9);
+        assertEquals(300, rate("orders", orders, 60_000, 200, false), 1e-3);
+    }
+
+    @Test
+    void whatATopicHadBeforeTheFirstLookIsNoRate() {
+        meter("BytesInPerSec", "");
+        Meter orders = meter("BytesInPerSec", ",topic=orders");
+        orders.mark(1_000_000);
+        assertEquals(0, rate("orders", orders, 0, 0, false));
+        assertEquals(20, rate("orders", orders, 100, 5, false), 1e-9);
+    }
+
+    @Test
+    void whileATopicIsHeldItsRateRisesButDoesNotFall() {
+        meter("BytesInPerSec", "");
+        find();
+        Meter orders = meter("BytesInPerSec", ",topic=orders");
+        assertEquals(100, rate("orders", orders, 500, 5, false), 1e-9);
+        assertEquals(100, rate("orders", orders, 0, 5, true), 1e-9);
+        assertEquals(100, rate("orders", orders, 50, 5, false), 1e-9, "a part of that time was held");
+        assertTrue(rate("orders", orders, 5_000, 5, true) > 300);
+        rate("orders", orders, 0, 5, false);
+        assertEquals(10, rate("orders", orders, 2_000, 200, false), 1e-3);
+    }
+
+    @Test
+    void aMeterThatBeginsAgainIsAnotherTopic() {
+        meter("BytesInPerSec", "");
+        find();
+        Meter orders = meter("BytesInPerSec", ",topic=orders");
+        rate("orders", orders, 500, 5, false);
+        TopicBytes.Counter before = landed.topics().get("orders");
+        find();
+        assertEquals(before, landed.topics().get("orders"));
+        KafkaYammerMetrics.defaultRegistry().removeMetric(made.get(1));
+        assertEquals(40, rate("orders", meter("BytesInPerSec", ",topic=orders"), 200, 5, false), 1e-9);
+        assertNotEquals(before, landed.topics().get("orders"));
     }
 }

@@ -56,7 +56,7 @@ class TopicsAtStakeTest {
     }
 
     private Target look(Map<String, Double> factors, double others) {
-        stakes.look(new TopicFactors(factors, others), bytes, 10 * MB, 0.9);
+        stakes.look(new TopicFactors(factors, others), bytes, 0.9);
         return stakes.target(ALL);
     }
 
@@ -68,19 +68,19 @@ class TopicsAtStakeTest {
         assertEquals(0, target.exemptRate());
     }
 
-    /** Rates of a minute lag at the start of a load: half of what all have is half of the clients' baseline, however much that is. */
+    /** Clients are counted by their requests, and these are larger than what lands. */
     @Test
-    void aTopicHasItsShareOfTheClientsBaseline() {
-        topic("orders", 2.25 * MB);
-        topic("clicks", 2.25 * MB);
+    void theBaselineOfATopicIsInBytesOfRequests() {
+        topic("orders", 4.5 * MB);
+        topic("clicks", 4.5 * MB);
         assertTarget(0.4, 5 * MB, look(Map.of("orders", 0.4)));
     }
 
     @Test
     void theFactorIsTheMeanByBaselines() {
-        topic("orders", 0.9 * MB);
-        topic("clicks", 2.7 * MB);
-        topic("paused", 0.9 * MB);
+        topic("orders", 1.8 * MB);
+        topic("clicks", 5.4 * MB);
+        topic("paused", 1.8 * MB);
         assertTarget((0.8 * 2 + 0.2 * 6) / 8, 8 * MB, look(Map.of("orders", 0.8, "clicks", 0.2, "paused", 0.0)));
     }
 
@@ -94,16 +94,16 @@ class TopicsAtStakeTest {
 
     @Test
     void aBaselineStaysWhileTheTopicIsAtStakeAndIsForgottenThen() {
-        Topic orders = topic("orders", 2.25 * MB);
-        topic("clicks", 2.25 * MB);
+        Topic orders = topic("orders", 4.5 * MB);
+        topic("clicks", 4.5 * MB);
         look(Map.of("orders", 0.0));
         orders.rate = 0;
         assertTarget(0.5, 5 * MB, look(Map.of("orders", 0.5)));
         look(Map.of());
-        orders.rate = 0.25 * MB;
+        orders.rate = 0.9 * MB;
         assertTarget(0.5, 1 * MB, look(Map.of("orders", 0.5)));
         stakes.clear();
-        orders.rate = 2.25 * MB;
+        orders.rate = 4.5 * MB;
         assertTarget(0.5, 5 * MB, look(Map.of("orders", 0.5)));
     }
 
@@ -153,8 +153,8 @@ class TopicsAtStakeTest {
 
     @Test
     void allTopicsThatAreNotNamedMayBeAtStake() {
-        Topic orders = topic("orders", 2.25 * MB);
-        topic("clicks", 2.25 * MB);
+        Topic orders = topic("orders", 4.5 * MB);
+        topic("clicks", 4.5 * MB);
         assertTarget(0.2, 5 * MB, look(Map.of("clicks", 1.0), 0.2));
         orders.bytes += 7;
         look(Map.of("clicks", 1.0), 0.2);
@@ -170,19 +170,17 @@ class TopicsAtStakeTest {
             stakes.clear();
             Map<String, Double> factors = new HashMap<>();
             double expected = 0;
-            double rate = 6 * MB;
-            topic("rest", rate);
+            topic("rest", 3 * MB);
             double baselines = 0;
             for (int t = 0; t < 6; t++) {
                 double share = random.nextDouble() * MB;
                 topic("t" + t, share);
-                ((Topic) topics.get("rest")).rate -= share;
                 double factor = random.nextInt(5) / 4.0;
                 if (random.nextBoolean()) {
                     factors.put("t" + t, factor);
                     if (factor > 0 && factor < 1) {
-                        baselines += share / rate * 10 * MB;
-                        expected += factor * share / rate * 10 * MB;
+                        baselines += share / 0.9;
+                        expected += factor * share / 0.9;
                     }
                 }
             }
