@@ -1,7 +1,10 @@
 package org.kquota.broker;
 
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.kquota.applied.AppliedState;
@@ -21,8 +24,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 import javax.management.MBeanServerConnection;
 import javax.management.remote.JMXConnector;
@@ -264,6 +270,31 @@ final class LiveBroker implements AutoCloseable {
 
     Admin admin() {
         return Admin.create(clientSettings(AGENT, "kquota-1-admin"));
+    }
+
+    /**
+     * Has the broker lead this topic's partitions, and makes the topic if it is not there. A producer of several requests at a time that begins before can be stuck for two
+     * minutes: of its first requests the broker refuses some, as no leader, and takes a later one, after which those come out of order.
+     */
+    void lead(String topic) {
+        try (Admin admin = admin()) {
+            if (!admin.listTopics().names().get().contains(topic)) {
+                admin.createTopics(List.of(new NewTopic(topic, 1, (short) 1))).all().get();
+            }
+            await("the broker leads " + topic, () -> leads(admin, topic));
+        } catch (Exception e) {
+            throw new IllegalStateException("topic " + topic, e);
+        }
+    }
+
+    private static boolean leads(Admin admin, String topic) {
+        try {
+            int partitions = admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions().size();
+            admin.listOffsets(IntStream.range(0, partitions).boxed().collect(Collectors.toMap(i -> new TopicPartition(topic, i), i -> OffsetSpec.latest()))).all().get();
+            return true;
+        } catch (InterruptedException | ExecutionException e) {
+            return false;
+        }
     }
 
     KafkaProducer<byte[], byte[]> producer(String user, String clientId) {

@@ -28,6 +28,7 @@ final class Load implements AutoCloseable {
     private final KafkaProducer<byte[], byte[]> producer;
     private final Thread thread;
     private final boolean transactional;
+    private final double offeredRate;
     private final AtomicLong failed = new AtomicLong();
     private volatile Exception lastFailure;
     private final List<Acknowledgement> acknowledged = new ArrayList<>();
@@ -44,8 +45,10 @@ final class Load implements AutoCloseable {
 
     /** Writes to these topics in turn. */
     Load(LiveBroker broker, String user, String clientId, List<String> topics, double bytesPerSecond, Map<String, Object> settings) {
+        topics.forEach(broker::lead);
         producer = broker.producer(user, clientId, settings);
         transactional = settings.containsKey("transactional.id");
+        offeredRate = bytesPerSecond / topics.size();
         thread = new Thread(() -> run(topics, bytesPerSecond), "load-" + clientId);
         thread.start();
     }
@@ -131,6 +134,11 @@ final class Load implements AutoCloseable {
 
     long failed() {
         return failed.get();
+    }
+
+    /** Bytes per second that it sends to each of its topics, where it can. */
+    double offeredRate() {
+        return offeredRate;
     }
 
     /** Bytes acknowledged between two moments of System.nanoTime(). */
