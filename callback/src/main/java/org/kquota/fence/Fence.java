@@ -2,6 +2,7 @@ package org.kquota.fence;
 
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.resource.ResourceType;
 import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
@@ -15,10 +16,12 @@ import org.kquota.metering.NodeQuotas;
 import org.kquota.quota.TagSet;
 import org.kquota.threshold.Thresholds;
 
-import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongSupplier;
 
 /**
  * Which requests are refused: in PAUSE all, in THROTTLE those beyond the target, where the scope is topics those that write to topics at stake, and those to
@@ -30,6 +33,7 @@ public final class Fence {
     private static final long MISTRUST_NANOS = 60_000_000_000L;
     private static final String PAUSED = "kquota: producers are paused, because a disk of the cluster is too full";
     private static final String THROTTLED = "kquota: producers are slowed down, because a disk of the cluster is filling; this request has to wait";
+    private static final String BEHIND = "kquota: an earlier request of this connection was refused, and its records come first";
 
     private final NodeQuotas quotas;
     private final Errors errors;
@@ -37,16 +41,22 @@ public final class Fence {
     private final LongAdder refusals = new LongAdder();
     private final Refusals refused = new Refusals();
     private final Thresholds thresholds;
+    private final RequestsUnderWay underWay = new RequestsUnderWay();
     private final Runnable whenFaulted;
+    private final LongSupplier nanoTime;
     private volatile boolean faulted;
     private volatile long lastFaultNanos;
 
-    /** @param whenFaulted called after a fault: others hold producers from then on */
-    public Fence(NodeQuotas quotas, Thresholds thresholds, Errors errors, Runnable whenFaulted) {
+    /**
+     * @param whenFaulted called after a fault: others hold producers from then on
+     * @param nanoTime    the clock, as System.nanoTime()
+     */
+    public Fence(NodeQuotas quotas, Thresholds thresholds, Errors errors, Runnable whenFaulted, LongSupplier nanoTime) {
         this.quotas = quotas;
         this.thresholds = thresholds;
         this.errors = errors;
         this.whenFaulted = whenFaulted;
+        this.nanoTime = nanoTime;
     }
 
     /** One more authorizer of this node asks the fence. */
@@ -64,7 +74,7 @@ public final class Fence {
 
     /** Whether others can rely on it: it is installed, and has had no fault lately. */
     public boolean reliable() {
-        return installed() && !(faulted && System.nanoTime() - lastFaultNanos < MISTRUST_NANOS);
+        return installed() && !(faulted && nanoTime.getAsLong() - lastFaultNanos < MISTRUST_NANOS);
     }
 
     /** Produce requests refused in THROTTLE and in PAUSE since the broker started. */
@@ -79,7 +89,7 @@ public final class Fence {
 
     /** Something in the fence went wrong; the request went on. */
     public void fault(Throwable thrown) {
-        lastFaultNanos = System.nanoTime();
+        lastFaultNanos = nanoTime.getAsLong();
         faulted = true;
         whenFaulted.run();
         errors.count(Errors.Kind.FENCE, thrown);
@@ -87,7 +97,8 @@ public final class Fence {
 
     /**
      * Why this request must not be appended now, for the refusal, or null: a produce request of a principal that is not
-     * exempt, which would write to a topic of clients that is paused, or to one that is throttled while it is not its turn, or to one that is over its threshold.
+     * exempt, which would write to a topic of clients that is paused, or to one that is throttled while it is not its turn, or to one that is over its threshold, or that
+     * was under way when an earlier one of its connection was refused.
      *
      * @param results the answers of the cluster's own authorizer: a client that it denies gets that answer, in a pause too
      */
@@ -95,9 +106,29 @@ public final class Fence {
         if (context.requestType() != ApiKeys.PRODUCE.id) {
             return null;
         }
+        String connection = context instanceof RequestContext request ? request.connectionId() : null;
+        if (underWay.any() && connection != null && underWay.refuses(connection, written(actions, results), nanoTime.getAsLong())) {
+            account(context);
+            refusals.increment();
+            return BEHIND;
+        }
+        String refusal = ownRefusal(context, actions, results);
+        if (refusal != null && connection != null) {
+            underWay.refused(connection, written(actions, results), nanoTime.getAsLong());
+        }
+        return refusal;
+    }
+
+    /** Once in a while, not on request threads. */
+    public void keep(long nanos) {
+        underWay.keep(nanos);
+    }
+
+    private String ownRefusal(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
         EffectiveDecision decision = quotas.decision().expireIfDue();
         if (decision.state() != State.OPEN) {
-            noteTopics(context, actions, results);
+            // So that others can judge the scopes; in OPEN a request pays nothing for it.
+            quotas.noteTopics(context.principal(), context.clientId(), written(actions, results));
         }
         boolean isOpen = decision.enforced() == State.OPEN;
         if (isOpen && !thresholds.gate().isClosedForSome()) {
@@ -121,15 +152,15 @@ public final class Fence {
         return worst < 1 && mustWait(context, worst) ? throttled(context) : null;
     }
 
-    /** Notes the topics of a client while a disk fills, so that others can judge the scopes; in OPEN a request pays nothing for it. */
-    private void noteTopics(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
-        List<String> topics = new ArrayList<>(actions.size());
+    /** The topics of clients that it would append to. */
+    private static Set<String> written(List<Action> actions, List<AuthorizationResult> results) {
+        Set<String> topics = new LinkedHashSet<>();
         for (int i = 0; i < actions.size(); i++) {
             if (isWritten(actions.get(i), results.get(i))) {
                 topics.add(actions.get(i).resourcePattern().name());
             }
         }
-        quotas.noteTopics(context.principal(), context.clientId(), topics);
+        return topics;
     }
 
     private String over(AuthorizableRequestContext context, String topic) {
@@ -151,7 +182,7 @@ public final class Fence {
             return false;
         }
         TagSet tagSet = quotas.admitted(context.principal(), context.clientId(), factor);
-        return tagSet != null && !quotas.admission().admits(tagSet.claim(), factor, System.nanoTime());
+        return tagSet != null && !quotas.admission().admits(tagSet.claim(), factor, nanoTime.getAsLong());
     }
 
     private String throttled(AuthorizableRequestContext context) {

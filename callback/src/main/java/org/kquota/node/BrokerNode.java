@@ -83,7 +83,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), new DecisionInForce(inForce));
         this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
         this.admissions = new AdmissionPlanner(quotas, rates, startNanos);
-        this.fence = new Fence(quotas, thresholds, errors, this::fenceFaulted);
+        this.fence = new Fence(quotas, thresholds, errors, this::fenceFaulted, nanoTime);
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates);
@@ -264,6 +264,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         if (!before.sameSituation(next)) {
             announce(before, next);
         }
+        fence.keep(nanos);
         checks.keep(nowSeconds);
     }
 

@@ -7,9 +7,16 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.common.acl.AclOperation;
+import org.apache.kafka.common.network.ClientInformation;
+import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.requests.RequestContext;
+import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.resource.ResourceType;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.server.authorizer.Action;
+import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.Test;
@@ -36,6 +43,7 @@ import org.kquota.threshold.BytesIn;
 import org.kquota.threshold.Thresholds;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -62,6 +70,7 @@ class FenceTest {
         new DecisionInForce(decided(State.OPEN)));
     private final Errors errors = new Errors();
     private Fence fence;
+    private long nanos = System.nanoTime();
     private Thresholds thresholds;
 
     private Groups groups() {
@@ -100,11 +109,34 @@ class FenceTest {
         thresholds.read();
         thresholds.judge(System.nanoTime());
         quotas.decision().publish(decided(state));
-        fence = new Fence(quotas, thresholds, errors, faults::incrementAndGet);
+        fence = new Fence(quotas, thresholds, errors, faults::incrementAndGet, () -> nanos);
     }
 
-    private String refusal(TestRequest request, Action... actions) {
+    private String refusal(AuthorizableRequestContext request, Action... actions) {
         return fence.refusal(request, List.of(actions), Collections.nCopies(actions.length, AuthorizationResult.ALLOWED));
+    }
+
+    /** As the broker makes it. */
+    private static RequestContext on(String connection, String user) {
+        return new RequestContext(new RequestHeader(ApiKeys.PRODUCE, ApiKeys.PRODUCE.latestVersion(), "app", 1), connection, InetAddress.getLoopbackAddress(),
+            new KafkaPrincipal(KafkaPrincipal.USER_TYPE, user), new ListenerName("CLIENTS"), SecurityProtocol.SASL_PLAINTEXT, ClientInformation.EMPTY, false);
+    }
+
+    /** Kafka would take its sequence number as the first one, and never that of the refused records. */
+    @Test
+    void aRequestThatWasUnderWayWhenAnEarlierOneOfItsConnectionWasRefusedIsRefusedEvenInOpen() throws IOException {
+        fence(State.PAUSE, false);
+        assertNotNull(refusal(on("one", "alice"), WRITE));
+        quotas.decision().publish(decided(State.OPEN));
+        assertEquals("kquota: an earlier request of this connection was refused, and its records come first", refusal(on("one", "alice"), WRITE));
+        assertEquals(2, fence.refusals());
+        assertEquals(2, fence.refused().top(1).get(0).requests());
+        assertNull(refusal(on("two", "alice"), WRITE));
+        assertNull(refusal(on("one", "alice"), TestRequest.writeTo("clicks")));
+        assertNull(refusal(on("one", "alice"), TestRequest.writeTo("__consumer_offsets")));
+        assertNull(refusal(ALICE, WRITE));
+        nanos += 61_000_000L;
+        assertNull(refusal(on("one", "alice"), WRITE));
     }
 
     @Test
