@@ -19,7 +19,6 @@ import org.kquota.quota.TagSetMemo;
 import org.kquota.quota.TagSets;
 import org.kquota.quota.Tags;
 
-import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -332,7 +331,7 @@ public final class NodeQuotas {
     }
 
     /** A produce request of this client writes to these topics, or would. An exempt principal's are not noted. */
-    public void noteTopics(KafkaPrincipal principal, String clientIdOrNull, Collection<String> topics) {
+    public void noteTopics(KafkaPrincipal principal, String clientIdOrNull, Iterable<String> topics) {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
         InForce current = inForce;
         TagSetMemo.Known known = producer(current, principal, clientId);
