@@ -307,16 +307,11 @@ public final class NodeQuotas {
         String clientId = clientIdOrNull == null ? "" : clientIdOrNull;
         InForce current = inForce;
         TagSetMemo.Known known = producer(current, principal, clientId);
-        TagSet tagSet;
-        if (known != null) {
-            tagSet = known.tagSet();
-        } else {
-            StockQuotas.Pair pair = producerPair(current, principal, clientId);
-            if (pair == null) {
-                return null;
-            }
-            tagSet = tagSets.get(ClientQuotaType.PRODUCE).of(pair);
+        StockQuotas.Pair pair = known == null ? producerPair(current, principal, clientId) : null;
+        if (known == null && pair == null) {
+            return null;
         }
+        TagSet tagSet = known != null ? known.tagSet() : tagSets.get(ClientQuotaType.PRODUCE).of(pair);
         tagSet.ask(nowSeconds);
         tagSet.noteFactor(factor, nowSeconds);
         return tagSet.unanswered() ? null : tagSet;
