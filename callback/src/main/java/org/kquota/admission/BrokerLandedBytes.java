@@ -98,8 +98,8 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
     }
 
     private static TopicCounter counter(Meter meter, Counter before, double seconds, boolean isHeld) {
-        boolean known = before instanceof TopicCounter counter && counter.meter == meter;
-        TopicCounter counter = known ? (TopicCounter) before : new TopicCounter(meter, seconds > 0 ? 0 : meter.count());
+        TopicCounter counter = before instanceof TopicCounter known && known.meter == meter ? known
+            : new TopicCounter(meter, seconds > 0 ? 0 : meter.count());
         if (seconds > 0) {
             counter.learn(seconds, isHeld);
         }
