@@ -35,11 +35,14 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
         private double rateSum;
         private double rateWeight;
         private boolean held;
+        /** The topic began somewhere in the time that its rate is of: that counts only until a whole one has passed. */
+        private boolean begins;
 
         /** @param learntBytes how much of its count is older than what its rate is learnt from */
         TopicCounter(Meter meter, long learntBytes) {
             this.meter = meter;
             this.learntBytes = learntBytes;
+            this.begins = learntBytes == 0;
         }
 
         @Override
@@ -56,6 +59,11 @@ public final class BrokerLandedBytes implements LandedBytes, TopicBytes {
             long now = meter.count();
             double seen = (now - learntBytes) / seconds;
             learntBytes = now;
+            if (begins && rateWeight > 0 && !held && !isHeld) {
+                begins = false;
+                rateSum = 0;
+                rateWeight = 0;
+            }
             if (!held && !isHeld || seen > rate()) {
                 double share = 1 - Math.exp(-seconds / REMEMBERED_SECONDS);
                 rateSum += (seen - rateSum) * share;

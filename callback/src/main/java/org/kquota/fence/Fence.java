@@ -106,17 +106,22 @@ public final class Fence {
         if (context.requestType() != ApiKeys.PRODUCE.id) {
             return null;
         }
-        String connection = context instanceof RequestContext request ? request.connectionId() : null;
-        if (underWay.any() && connection != null && underWay.refuses(connection, written(actions, results), nanoTime.getAsLong())) {
-            account(context);
-            refusals.increment();
-            return BEHIND;
-        }
-        String refusal = ownRefusal(context, actions, results);
-        if (refusal != null && connection != null) {
-            underWay.refused(connection, written(actions, results), nanoTime.getAsLong());
+        String refusal = judge(context, actions, results);
+        if (refusal != null && !refusal.equals(BEHIND) && context instanceof RequestContext request) {
+            underWay.refused(request.connectionId(), written(actions, results), nanoTime.getAsLong());
         }
         return refusal;
+    }
+
+    /** The refusal of a request that nothing else keeps out, if it was under way behind a refused one. */
+    private String behind(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+        if (!underWay.any() || !(context instanceof RequestContext request)
+            || !underWay.refuses(request.connectionId(), written(actions, results), nanoTime.getAsLong())) {
+            return null;
+        }
+        account(context);
+        refusals.increment();
+        return BEHIND;
     }
 
     /** Once in a while, not on request threads. */
@@ -124,7 +129,7 @@ public final class Fence {
         underWay.keep(nanos);
     }
 
-    private String ownRefusal(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
+    private String judge(AuthorizableRequestContext context, List<Action> actions, List<AuthorizationResult> results) {
         EffectiveDecision decision = quotas.decision().expireIfDue();
         if (decision.state() != State.OPEN) {
             // So that others can judge the scopes; in OPEN a request pays nothing for it.
@@ -132,7 +137,7 @@ public final class Fence {
         }
         boolean isOpen = decision.enforced() == State.OPEN;
         if (isOpen && !thresholds.gate().isClosedForSome()) {
-            return null;
+            return behind(context, actions, results);
         }
         double worst = 1;
         for (int i = 0; i < actions.size(); i++) {
@@ -149,7 +154,10 @@ public final class Fence {
             }
             worst = Math.min(worst, factor);
         }
-        return worst < 1 && mustWait(context, worst) ? throttled(context) : null;
+        if (worst == 1) {
+            return behind(context, actions, results);
+        }
+        return mustWait(context, worst) ? throttled(context) : null;
     }
 
     /** The topics of clients that it would append to. */

@@ -82,14 +82,15 @@ class BrokerLandedBytesTest {
     }
 
     @Test
-    void theRateOfANewTopicIsTheMeanOfItsLifeAndThenFollowsForTenSeconds() {
+    void theRateOfATopicIsTheMeanOfItsLifeAndThenFollowsForTenSeconds() {
         meter("BytesInPerSec", "");
         find();
         Meter orders = meter("BytesInPerSec", ",topic=orders");
+        assertEquals(20, rate("orders", orders, 100, 5, false), 1e-9, "it began within these seconds");
         assertEquals(100, rate("orders", orders, 500, 5, false), 1e-9);
         assertEquals(100, rate("orders", orders, 500, 5, false), 1e-9);
         double later = rate("orders", orders, 3_000, 10, false);
-        // Of 20 s, the last ten count 1 - 1/e of (1 - 1/e²).
+        // Of 20 whole seconds, the last ten count 1 - 1/e of (1 - 1/e²).
         assertEquals(100 + 200 * (1 - Math.exp(-1)) / (1 - Math.exp(-2)), later, 1e-9);
         assertEquals(300, rate("orders", orders, 60_000, 200, false), 1e-3);
     }
