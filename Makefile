@@ -322,9 +322,14 @@ packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm 
 	tools/packages/build.sh $(SUITES)
 
 .PHONY: release
-release: deps-fleet deps-docs ## Everything of a release into dist/release, twice, and compared: packages, wheels, collection, BOMs
+release: deps-fleet deps-docs ## Everything of a release into dist/release, built twice and compared; KQUOTA_RELEASE_KEY=FILE signs its list
 	@tools/virtual-environment.sh release
 	tools/release/release.sh
+
+.PHONY: sign
+sign: ## List and sign the packages, wheels and jars in dist/ (KQUOTA_RELEASE_KEY=FILE), for roles with kquota_release_signers
+	tools/release/list.sh dist
+	tools/release/sign.sh dist
 
 .PHONY: clean
 clean: ## Remove what was built here

@@ -64,4 +64,4 @@ bom_of_python pipeline kquota-pipeline
 bom_of_java callback kquota-callback
 bom_of_java spark/kquota_pipeline/jars kquota-pipeline-jars
 
-(cd "$out" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum > SHA256SUMS)
+tools/release/list.sh "$out"

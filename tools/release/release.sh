@@ -19,5 +19,10 @@ if ! diff $first/SHA256SUMS $second/SHA256SUMS; then
   exit 1
 fi
 rm -rf $second
+if [ -n "${KQUOTA_RELEASE_KEY:-}" ]; then
+  tools/release/sign.sh $first
+else
+  echo "note: KQUOTA_RELEASE_KEY names no key, so that $first/SHA256SUMS is not signed" >&2
+fi
 echo "The same bytes twice. In $first:"
 cat $first/SHA256SUMS
