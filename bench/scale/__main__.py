@@ -15,6 +15,7 @@ from bench.scale.client_cost import measure_clients
 from bench.scale.core_cost import measure_core
 from bench.scale.figures import KINDS, Fleet, claims
 from bench.scale.fleet import SCENARIOS, Scenario, simulate
+from bench.scale.signature_cost import measure_signature
 from kquota.daemon.publication import regular_interval_seconds
 from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
 
@@ -36,6 +37,7 @@ def measurements(profile: Profile) -> Iterator[Measurement[KafkaRuntime]]:
         yield _agent(size, interval_seconds, seconds=5.0 if small else 60.0)
     if not small:
         yield _agent(*clusters[1], seconds=60.0, scoped=True)
+        yield _agent(*clusters[1], seconds=60.0, signed=True)
     for size in (3,) if small else (3, *_SIZES):
         yield _by_itself("clients", str(size), partial(measure_clients, size))
     for size in _SIZES[:1] if small else _SIZES:
@@ -43,20 +45,19 @@ def measurements(profile: Profile) -> Iterator[Measurement[KafkaRuntime]]:
     if not small:
         largest = partial(measure_core, _SIZES[-1], _VOLUMES, scoped=True)
         yield _by_itself("core", f"{_SIZES[-1]}-topics", largest)
+    yield _by_itself("core", "signatures", partial(measure_signature, _VOLUMES))
     for scenario in SCENARIOS[:1] if small else SCENARIOS:
         yield _fleet(replace(scenario, days=1) if small else scenario, draws=not small)
 
 
 def _agent(
-    size: int, interval_seconds: float, *, seconds: float, scoped: bool = False
+    size: int, interval_seconds: float, *, seconds: float, scoped: bool = False, signed: bool = False
 ) -> Measurement[KafkaRuntime]:
     def run(runtime: KafkaRuntime) -> list[object]:
-        cost = measure_agent(
-            runtime, size, _VOLUMES, interval_seconds=interval_seconds, seconds=seconds, scoped=scoped
-        )
-        return [cost]
+        measure = partial(measure_agent, runtime, size, _VOLUMES, scoped=scoped, signed=signed)
+        return [measure(interval_seconds=interval_seconds, seconds=seconds)]
 
-    suffix = "-topics" if scoped else ""
+    suffix = "-topics" if scoped else "-signed" if signed else ""
     return Measurement(f"agent-{size}-every-{interval_seconds:g}s{suffix}", "agent", run)
 
 

@@ -15,7 +15,7 @@ import psutil
 
 from bench.harness.processor import processor_seconds
 from bench.scale.figures import AgentCost
-from bench.scale.reports import NAMING_BROKERS, USUAL_FREE_RATIO, Reporters
+from bench.scale.reports import NAMING_BROKERS, USUAL_FREE_RATIO, Reporters, signatures, unsigned
 from kquota.core.decision import Scope
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.kafka.topics import partitions_for, usage_topic
@@ -45,11 +45,13 @@ def measure_agent(
     interval_seconds: float,
     seconds: float = 60.0,
     scoped: bool = False,
+    signed: bool = False,
     report: Callable[[str], None] = print,
 ) -> AgentCost:
     """Start a broker and an agent, report for all others, and measure the agent's cost.
 
-    Scoped: the agent has the scope of the volume, and a few of the others name topics.
+    Scoped: the agent has the scope of the volume, and a few of the others name topics. Signed: all agents
+    sign their reports, and the agent requires it.
     """
     topic = usage_topic()
     partitions = partitions_for(brokers)
@@ -57,9 +59,13 @@ def measure_agent(
         configuration = cluster.client_configuration(agent_name(_BROKER_ID))
         create_topic(admin_client(configuration), topic.name, [[_BROKER_ID]] * partitions, topic.settings)
         ids = range(_FIRST_ID, _FIRST_ID + brokers)
-        with Reporters(configuration, topic.name, ids, volumes, interval_seconds, scoped=scoped) as reporters:
+        place = cluster.authority, cluster.cluster_id, topic.name, partitions
+        sign = signatures(*place, ids) if signed else unsigned
+        with Reporters(
+            configuration, topic.name, ids, volumes, interval_seconds, scoped=scoped, sign=sign
+        ) as reporters:
             time.sleep(2 * interval_seconds)  # a topic that has been in use
-            agent = _Agent(cluster, Scope.VOLUME if scoped else Scope.CLUSTER)
+            agent = _Agent(cluster, Scope.VOLUME if scoped else Scope.CLUSTER, signed=signed)
             try:
                 start_seconds = agent.wait("THROTTLE", 60.0)
                 report(f"first decision after {start_seconds:.2f} s; settling")
@@ -88,6 +94,7 @@ def measure_agent(
             max(pauses),
             scoped,
             decision_bytes,
+            reporters.signature_bytes if signed else None,
         )
 
 
@@ -113,11 +120,18 @@ class _Usage:
 
 
 class _Agent:
-    def __init__(self, cluster: KafkaCluster, scope: Scope) -> None:
+    def __init__(self, cluster: KafkaCluster, scope: Scope, *, signed: bool) -> None:
+        signing = {"mode": "off"}
+        if signed:
+            own = cluster.authority.issue(f"signer-{_BROKER_ID}", uris=[f"kquota://*/agent/{_BROKER_ID}"])
+            files = {"certificate_file": str(own.certificate), "key_file": str(own.key)}
+            signing = {"mode": "required", **files}
         self._decision = broker_files(cluster.nodes[_BROKER_ID].layout).decision
         self._decision.parent.mkdir(mode=0o755)
         # The disk of the measuring program is no part of the measurement.
-        self._child = start_agent(cluster, _BROKER_ID, _LIMITS, mode="observe", scope=scope.value)
+        self._child = start_agent(
+            cluster, _BROKER_ID, _LIMITS, mode="observe", scope=scope.value, signing=signing
+        )
 
     def wait(self, state: str, timeout_seconds: float) -> float:
         """Wait for a decision; the seconds since the call."""

@@ -30,11 +30,14 @@ class AgentCost:
     pause_longest_seconds: float
     scoped: bool = False
     decision_bytes: int | None = None
+    signature_bytes: int | None = None
+    """The largest headers of a report; None where reports are not signed."""
 
     def __str__(self) -> str:
         """The cluster, for people."""
         named = ", 40 name 200 topics each" if self.scoped else ""
-        return f"{self.brokers} brokers, every {self.interval_seconds:g} s{named}"
+        signed = ", signed" if self.signature_bytes is not None else ""
+        return f"{self.brokers} brokers, every {self.interval_seconds:g} s{named}{signed}"
 
     @property
     def by_all_leaders(self) -> float:
@@ -54,6 +57,19 @@ class ClientCost:
     descriptors: int
     memory_bytes: int
     cores: float
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureCost:
+    """Seconds of one processor core for one record; the least of some repeats."""
+
+    value_bytes: int
+    header_bytes: int
+    sign_seconds: float
+    verify_seconds: float
+    """With the certificate known."""
+    first_verify_seconds: float
+    """With its certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +105,7 @@ class Fleet:
     smallest_factor: float
 
 
-KINDS = (AgentCost, ClientCost, CoreCost, Fleet)
+KINDS = (AgentCost, ClientCost, CoreCost, SignatureCost, Fleet)
 
 
 def claims(figures: Figures) -> Iterator[Claim]:
@@ -115,6 +131,24 @@ def claims(figures: Figures) -> Iterator[Claim]:
             str,
             _CAUSE,
         )
+    yield from each(
+        "the first decision with signed reports comes within 2.5 s of the start",
+        [cost for cost in of(AgentCost, figures) if cost.signature_bytes is not None],
+        lambda cost: cost.start_seconds, 2.5, "s", str, _CAUSE,
+    )  # fmt: skip
+    for name, signature_figure, bound, unit in (
+        ("the headers of a signature take at most 700 bytes", lambda cost: cost.header_bytes, 700, "bytes"),
+        (
+            "to verify a report takes at most 120 µs",
+            lambda cost: 1e6 * cost.verify_seconds,
+            120,
+            "µs",
+        ),
+    ):
+        yield from each(
+            name, of(SignatureCost, figures), signature_figure, bound, unit,
+            lambda cost: f"a report of {cost.value_bytes} bytes", _CAUSE,
+        )  # fmt: skip
     core: tuple[tuple[str, Callable[[CoreCost], float], float, str], ...] = (
         ("to read a report takes at most 50 µs", lambda cost: 1e6 * cost.fold_record_seconds, 50, "µs"),
         (

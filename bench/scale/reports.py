@@ -6,17 +6,22 @@ import itertools
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Self
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from kquota.core.admission import Counters
 from kquota.core.limits import Limit, LimitType
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.usage_format import usage_to_document
+from kquota.daemon.signing import Seal
+from kquota.publish.delivery import Headers
 from kquota.publish.documents import to_json
 from kquota.publish.producer import PRODUCER_PROPERTIES
+from kquota.signing.signer import FileSigner, SigningFiles
+from testbed.loopback.certificates import CertificateAuthority
 
 CAPACITY_BYTES = 4_000_000_000_000
 USUAL_FREE_RATIO = 0.12  # between the limits: every volume has a vote
@@ -74,6 +79,34 @@ def report(
     return to_json(usage_to_document(record, applied=_APPLIED))
 
 
+Sign = Callable[[int, bytes], Headers]
+"""Returns the headers that sign a broker's report."""
+
+
+def signatures(
+    authority: CertificateAuthority, cluster_id: str, topic: str, partitions: int, broker_ids: range
+) -> Sign:
+    """Give each broker's agent a certificate, and sign as these agents do."""
+    seals = {}
+    for broker_id in broker_ids:
+        own = authority.issue(f"signer-{broker_id}", uris=[f"kquota://*/agent/{broker_id}"])
+        files = SigningFiles(own.certificate, own.key, authority.certificate)
+        seals[broker_id] = Seal(FileSigner(files, broker_id), topic, Counters())
+    return lambda broker_id, value: seals[broker_id].headers(
+        str(broker_id).encode(), value, cluster_id, partitions
+    )
+
+
+def unsigned(_broker_id: int, _value: bytes) -> Headers:
+    """Return no headers."""
+    return ()
+
+
+def header_bytes(headers: Headers) -> int:
+    """Return the bytes of names and values."""
+    return sum(len(name) + len(content) for name, content in headers)
+
+
 class Reporters:
     """The agents of all those brokers at once: each reports every `interval_seconds`, evenly spread.
 
@@ -89,9 +122,10 @@ class Reporters:
         interval_seconds: float,
         *,
         scoped: bool = False,
+        sign: Sign = unsigned,
     ) -> None:
-        self.record_bytes = 0
-        self._scoped = scoped
+        self.record_bytes, self.signature_bytes = 0, 0
+        self._scoped, self._sign = scoped, sign
         self._topic, self._ids, self._volumes = topic, broker_ids, volumes
         self._interval_seconds = interval_seconds
         self._failures: list[KafkaError] = []
@@ -126,8 +160,16 @@ class Reporters:
             value = scoped_report(self._ids.index(broker_id), broker_id, self._volumes, now, free_ratio)
         else:
             value = report(broker_id, self._volumes, now, free_ratio=free_ratio)
+        headers = self._sign(broker_id, value)
         self.record_bytes = max(self.record_bytes, len(value))
-        self._producer.produce(self._topic, key=str(broker_id), value=value, on_delivery=self._delivered)
+        self.signature_bytes = max(self.signature_bytes, header_bytes(headers))
+        self._producer.produce(
+            self._topic,
+            key=str(broker_id),
+            value=value,
+            headers=[*headers],
+            on_delivery=self._delivered,
+        )
 
     def flush(self) -> None:
         """Wait until all is delivered.
