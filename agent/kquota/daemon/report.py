@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kquota.applied.state import AppliedState, AppliedUnknown
-from kquota.core.decision import Decision
+from kquota.core.decision import Decision, State
 from kquota.core.records import RefusedEvent
-from kquota.core.usage import UsageRecord
+from kquota.core.usage import UsageRecord, VolumeStatus
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.inputs import ClusterNews, Moment
 from kquota.daemon.orders import OrderNews
@@ -59,3 +59,21 @@ class CycleReport:
     sequence: int = 0
     written: bool = False
     write_error: str | None = None
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing is held or unknown: then events change the decision, and seldom the time alone.
+
+        The probe process reports a volume that comes to a limit, and the Kafka clients report what they read.
+        """
+        decision, own, applied = self.decision, self.own, self.applied
+        return (
+            decision is not None
+            and decision.state is State.OPEN
+            and not (decision.hold or decision.undetermined or decision.covered)
+            and own is not None
+            and all(volume.status is VolumeStatus.OK and not volume.latched for volume in own.volumes)
+            and isinstance(applied, AppliedState)
+            and applied.state is State.OPEN
+            and self.write_error is None
+        )
