@@ -19,6 +19,7 @@ ENABLED = "/etc/systemd/system/multi-user.target.wants/kquota-agent.service"
 CONFIGURATION = (
     "broker: {server_properties: /etc/kafka/server.properties}\nkafka: {bootstrap.servers: localhost:9093}\n"
 )
+DECISION = "/run/kquota-east/decision.json"
 EVERY_MODULE = """
 import importlib, pkgutil, kquota
 for module in pkgutil.walk_packages(kquota.__path__, "kquota."):
@@ -50,6 +51,7 @@ def configured(host: Host, installed: str) -> None:
     host.write("/etc/kquota/tls/agent.key", "a key")
     host.write("/etc/kquota/topics.json", "{}")
     host.write("/run/kquota-broker/applied.json", "{}")
+    host.write(DECISION, '{"sequence": 1, "mode": "enforce"}\n')
     host.run("systemctl", "enable", "kquota-agent@east")
     for directory in ("kquota", "kquota-east", "kquota-other"):
         host.write(f"/var/lib/{directory}/agent-state.json", "{}")
@@ -65,6 +67,7 @@ def upgraded(
 
 @pytest.fixture(scope="module")
 def removed(host: Host, upgraded: None) -> None:
+    host.write(DECISION, '{"sequence": 2, "mode": "observe"}\n')
     host.dpkg("-r", "kquota")
 
 
@@ -208,6 +211,16 @@ def test_an_upgrade_keeps_configuration_state_and_what_was_disabled(host: Host, 
     assert host.path("/etc/kquota/agent.yml").read_text("utf-8") == CONFIGURATION
     assert host.path("/var/lib/kquota/agent-state.json").exists()
     assert not host.path(ENABLED).is_symlink()
+    host.run("kquota", "--version")
+
+
+@pytest.mark.parametrize("option", ["--remove", "--purge"])
+def test_it_is_not_removed_while_a_broker_enforces_its_decisions(host: Host, upgraded: None, option: str):
+    shown = host.dpkg(option, "kquota", code=1)
+    assert "kquota is in use" in shown
+    assert f"  {DECISION}\n" in shown
+    assert "playbooks/uninstall.yml" in shown
+    assert host.status("kquota") == "i"
     host.run("kquota", "--version")
 
 
