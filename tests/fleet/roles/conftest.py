@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
 from pathlib import Path
 
@@ -19,7 +21,12 @@ def plug_in(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """The role's variables with the paths of the plug-in and Kafka on this machine."""
     home: Path = tmp_path_factory.mktemp("kafka")
     (home / "libs").symlink_to(ensure_kafka_runtime(report=print).jars)
-    return {"kquota_callback_jar": str(find_callback_jar()), "kquota_callback_kafka_home": str(home)}
+    return {
+        "kquota_callback_jar": str(find_callback_jar()),
+        "kquota_callback_kafka_home": str(home),
+        "kquota_callback_broker_user": pwd.getpwuid(os.geteuid()).pw_name,
+        "kquota_callback_broker_group": str(os.getegid()),
+    }
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import java.util.Properties;
  *
  * <pre>java -cp kquota-callback.jar:/opt/kafka/libs/* org.kquota.CheckProperties FILE</pre>
  *
- * <p>Ends with 0, with 78 and the reason where a property is missing or not allowed, or with 66 where there is no such file. Prints no
+ * <p>A file <code>-</code> is standard input. Ends with 0, with 78 and the reason where a property is missing or not allowed, or with 66 where there is no such file. Prints no
  * value but that of a property of the plug-in.
  */
 public final class CheckProperties {
@@ -38,7 +38,7 @@ public final class CheckProperties {
         }
         Properties properties = new Properties();
         // As the broker reads it: a Reader would take it for UTF-8.
-        try (InputStream file = Files.newInputStream(Path.of(arguments[0]))) {
+        try (InputStream file = "-".equals(arguments[0]) ? System.in : Files.newInputStream(Path.of(arguments[0]))) {
             properties.load(file);
         } catch (IOException | IllegalArgumentException e) {
             System.err.println(arguments[0] + ": " + e);

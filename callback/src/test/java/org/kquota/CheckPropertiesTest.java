@@ -7,8 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -49,6 +51,17 @@ class CheckPropertiesTest {
         assertEquals(78, said.code());
         assertTrue(said.text().contains("kquota.quota.group.a.produce") && said.text().contains("2MB"), said.text());
         assertFalse(said.text().contains("hunter2"), said.text());
+    }
+
+    @Test
+    void aLoneHyphenIsStandardInput() {
+        InputStream before = System.in;
+        System.setIn(new ByteArrayInputStream((SOUND + "kquota.mode=perhaps\n").getBytes(StandardCharsets.UTF_8)));
+        try {
+            assertEquals(78, CheckProperties.run("-"));
+        } finally {
+            System.setIn(before);
+        }
     }
 
     @Test

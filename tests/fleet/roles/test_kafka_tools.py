@@ -1,0 +1,137 @@
+"""Root runs no file of Kafka that another user can write, and an administrator's tools run on one host."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.repository.tree import REPOSITORY
+
+TOPIC = yaml.safe_load((REPOSITORY / "roles/kquota_topic/vars/main.yml").read_text("utf-8"))
+CALLBACK = yaml.safe_load((REPOSITORY / "roles/kquota_callback/vars/main.yml").read_text("utf-8"))
+BROKER, GROUP = "nobody", "nogroup"
+TOOL = '#!/bin/sh\nid -un; echo "$KAFKA_HEAP_OPTS $*"\n'
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A directory of Kafka that is root's, as are the directories above it."""
+    place = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    place.chmod(0o755)
+    for name in ("bin", "libs", "config"):
+        (place / "kafka" / name).mkdir(parents=True)
+    (place / "kafka/libs/kafka.jar").touch()
+    (place / "kafka/bin/kafka-topics.sh").write_text(TOOL)
+    (place / "kafka/bin/kafka-topics.sh").chmod(0o755)
+    yield place / "kafka"
+    shutil.rmtree(place)
+
+
+def run(home: Path, configuration: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the tool as the plays do: as root, by the script of the role."""
+    command = ["sh", "-c", TOPIC["kquota_topic_tool_script"], "sh", home, BROKER, GROUP, configuration]
+    as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    return subprocess.run(
+        [*as_root, *command, "kafka-topics.sh", "--list", "a b"], capture_output=True, text=True, check=False
+    )
+
+
+def give(path: Path) -> None:
+    subprocess.run(["chown", "-h", BROKER, path], check=True)
+
+
+def test_root_runs_tools_that_only_root_can_write(home: Path) -> None:
+    done = run(home)
+    assert (done.returncode, done.stdout) == (0, "root\n-Xmx256m --list a b\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    "what", ["bin/kafka-topics.sh", "bin", "libs/kafka.jar", "libs", "config", ".", ".."]
+)
+@pytest.mark.parametrize("way", [give, lambda path: path.chmod(0o777)], ids=["owner", "mode"])
+def test_the_broker_s_user_runs_tools_that_others_can_write(home: Path, what: str, way: Any) -> None:
+    way(home / what)
+    done = run(home)
+    assert (done.returncode, done.stdout) == (0, f"{BROKER}\n-Xmx256m --list a b\n"), done.stderr
+
+
+def test_a_link_to_files_that_others_can_write_does_not_deceive(home: Path) -> None:
+    (home / "libs").rename(home.parent / "elsewhere")
+    (home / "libs").symlink_to(home.parent / "elsewhere")
+    assert run(home).stdout.startswith("root\n")
+    give(home.parent / "elsewhere/kafka.jar")
+    assert run(home).stdout.startswith(f"{BROKER}\n")
+    link = home.parent / "current"
+    link.symlink_to(home)
+    assert run(link).stdout.startswith(f"{BROKER}\n")
+
+
+def test_an_administrator_s_file_that_the_broker_s_user_cannot_read_is_named(home: Path) -> None:
+    secret = home.parent / "admin.properties"
+    secret.touch(0o600)
+    assert run(home, str(secret)).stdout.startswith("root\n")
+    give(home / "libs/kafka.jar")
+    done = run(home, str(secret))
+    assert (done.returncode, done.stdout) == (77, "")
+    assert f"{home}/libs/kafka.jar and {BROKER} cannot read {secret}" in done.stderr
+    secret.chmod(0o644)
+    assert run(home, str(secret)).stdout.startswith(f"{BROKER}\n")
+
+
+def test_the_plug_in_s_check_loads_kafka_s_jars_as_the_broker_s_user() -> None:
+    shell, option, script, name, *_ = CALLBACK["kquota_callback_as_broker"]
+    as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    done = subprocess.run(
+        [*as_root, shell, option, script, name, BROKER, GROUP, "id", "-un"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{BROKER}\n"
+    assert "kquota_callback_as_broker" in CALLBACK["kquota_callback_validate_command"]
+
+
+def commands() -> list[tuple[str, dict[str, Any], str]]:
+    """Every task of plays and roles that runs a command: its file, the task, and the task's text."""
+    found = []
+    for file in [*REPOSITORY.glob("playbooks/**/*.yml"), *REPOSITORY.glob("roles/*/tasks/*.yml")]:
+        waiting = list(yaml.safe_load(file.read_text("utf-8")))
+        while waiting:
+            task = waiting.pop()
+            for part in ("tasks", "block", "rescue", "always"):
+                waiting += task.get(part, [])
+            for module in ("ansible.builtin.command", "ansible.builtin.shell"):
+                if module in task:
+                    found.append((str(file.relative_to(REPOSITORY)), task, str(task[module])))
+    return found
+
+
+def test_tools_with_an_administrator_s_rights_run_on_one_host() -> None:
+    tools = [
+        (file, task["name"], task.get("delegate_to"))
+        for file, task, text in commands()
+        if "kquota_topic_tool" in text or "kquota_topic_acl_tool" in text
+    ]
+    assert {file for file, _, _ in tools} > {
+        "playbooks/tasks/verify_cluster.yml",
+        "playbooks/tasks/set_brokers_mode.yml",
+        "roles/kquota_topic/tasks/remove.yml",
+    }
+    assert [each for each in tools if each[2] != "{{ kquota_topic_host }}"] == []
+
+
+def test_nothing_runs_kafka_s_files_in_another_way() -> None:
+    assert [
+        (file, task["name"])
+        for file, task, text in commands()
+        if any(part in text for part in ("kafka_home", "/opt/kafka", "admin_config", "kafka-"))
+        if "kquota_topic_tool" not in text
+    ] == []

@@ -1,0 +1,209 @@
+"""Principals that may write to the topics, by the ACLs that Kafka's tool lists on one host."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play
+
+USAGE, HISTORY = "__kquota_volume_usage", "__kquota_history"
+PREFLIGHT = {"ansible.builtin.include_role": {"name": "kquota_topic", "tasks_from": "preflight"}}
+INVENTORY: dict[str, object] = {
+    "kquota_agent_principals": ["User:CN=kquota-agent,O=kquota"],
+    "kquota_broker_principals": ["User:CN=kafka-broker,O=example"],
+    "kquota_admin_principals": ["User:admin"],
+    "kquota_topic_accepted_writers": ["User:CN=accepted, by us,O=example"],
+}
+
+
+def listing(*resources: tuple[str, str, str, tuple[str, ...]]) -> str:
+    """The output of kafka-acls.sh of Kafka 4.1 to 4.3; an entry is `principal host operation [DENY]`."""
+    lines = []
+    for kind, name, pattern, entries in resources:
+        resource = f"ResourcePattern(resourceType={kind}, name={name}, patternType={pattern})"
+        lines.append(f"Current ACLs for resource `{resource}`: ")
+        for position, entry in enumerate(entries):
+            principal, host, operation, *denied = entry.rsplit(" ", 3 if entry.endswith(" DENY") else 2)
+            by = f"principal={principal}, host={host}, operation={operation}"
+            lines.append(
+                f"{' ' if position == 0 else ''}\t({by}, permissionType={denied[0] if denied else 'ALLOW'})"
+            )
+        lines.append(" ")
+    return "\n".join(lines)
+
+
+# By name: what is listed, and who may write, by which operation on which name, to which topics.
+CASES = {
+    "ours": (
+        listing(
+            (
+                "TOPIC",
+                USAGE,
+                "LITERAL",
+                (
+                    "User:CN=kquota-agent,O=kquota * WRITE",
+                    "User:CN=kquota-agent,O=kquota * CREATE",
+                    "User:reader * READ",
+                    "User:CN=accepted, by us,O=example * ALL",
+                ),
+            ),
+            ("TOPIC", "*", "LITERAL", ("User:admin * ALL", "User:CN=kafka-broker,O=example * ALL")),
+            ("CLUSTER", "kafka-cluster", "LITERAL", ("User:app * CREATE", "User:admin * ALTER")),
+            ("TOPIC", "orders", "PREFIXED", ("User:app * WRITE",)),
+            ("TOPIC", f"{USAGE}_too", "LITERAL", ("User:app * WRITE",)),
+            ("TOPIC", f"{USAGE}_", "PREFIXED", ("User:app * WRITE",)),
+            ("GROUP", "*", "LITERAL", ("User:app * ALL",)),
+        ),
+        [],
+    ),
+    "nothing": ("", []),
+    "literal": (
+        listing(("TOPIC", HISTORY, "LITERAL", ("User:a b 10.0.0.7 WRITE",))),
+        [("User:a b", "WRITE", HISTORY, [HISTORY])],
+    ),
+    "any name": (
+        listing(("TOPIC", "*", "LITERAL", ("User:* * ALL",))),
+        [("User:*", "ALL", "*", [USAGE, HISTORY])],
+    ),
+    "prefixed": (
+        listing(
+            ("TOPIC", "__kquota_v", "PREFIXED", ("User:x * DELETE", "User:y * READ")),
+            ("TOPIC", "__", "PREFIXED", ("User:z * ALTER_CONFIGS",)),
+        ),
+        [
+            ("User:x", "DELETE", "__kquota_v", [USAGE]),
+            ("User:z", "ALTER_CONFIGS", "__", [USAGE, HISTORY]),
+        ],
+    ),
+    "the cluster": (
+        listing(
+            ("CLUSTER", "kafka-cluster", "LITERAL", ("User:x * ALTER", "User:y * ALL", "User:z * DESCRIBE"))
+        ),
+        [
+            ("User:x", "ALTER", "kafka-cluster", [USAGE, HISTORY]),
+            ("User:y", "ALL", "kafka-cluster", [USAGE, HISTORY]),
+        ],
+    ),
+    "denied": (
+        listing(
+            (
+                "TOPIC",
+                "*",
+                "LITERAL",
+                ("User:x * WRITE", "User:y 10.0.0.7 WRITE", "User:z * ALL", "User:w * WRITE"),
+            ),
+            ("TOPIC", "__kquota", "PREFIXED", ("User:x * WRITE DENY", "User:z * WRITE DENY")),
+            ("TOPIC", USAGE, "LITERAL", ("User:y 10.0.0.7 ALL DENY",)),
+            ("TOPIC", HISTORY, "LITERAL", ("User:* * WRITE DENY", "User:w 10.0.0.7 WRITE DENY")),
+        ),
+        [
+            # A denial of writing leaves the rest of ALL.
+            ("User:z", "ALL", "*", [USAGE, HISTORY]),
+            ("User:w", "WRITE", "*", [USAGE]),
+        ],
+    ),
+    "denied elsewhere": (
+        listing(
+            (
+                "TOPIC",
+                "*",
+                "LITERAL",
+                ("User:x * WRITE", "User:y 10.0.0.7 WRITE", "User:y 10.0.0.8 DELETE DENY"),
+            ),
+            ("TOPIC", "orders", "PREFIXED", ("User:x * WRITE DENY",)),
+            ("TOPIC", "__", "PREFIXED", ("User:x 10.0.0.7 WRITE DENY", "User:y * DELETE DENY")),
+        ),
+        [("User:x", "WRITE", "*", [USAGE, HISTORY]), ("User:y", "WRITE", "*", [USAGE, HISTORY])],
+    ),
+}
+
+
+def test_every_grant_that_reaches_a_topic_counts_unless_it_is_denied(tmp_path: Path) -> None:
+    """One host for each list, in one play."""
+    hosts = {f"case-{number}": {"listed": text} for number, (text, _) in enumerate(CASES.values())}
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+    tasks = [
+        {
+            "ansible.builtin.include_role": {
+                "name": "kquota_topic",
+                "tasks_from": "facts",
+                "public": True,
+            }
+        },
+        {"ansible.builtin.set_fact": {"kquota_topic_acl_list": {"stdout": "{{ listed }}", "stderr": ""}}},
+        {
+            "ansible.builtin.copy": {
+                "content": "{{ kquota_topic_strangers | to_json }}",
+                "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}",
+            }
+        },
+    ]
+    run_play(tmp_path, tasks, INVENTORY, inventory=str(inventory))
+    found = {
+        name: [
+            (grant["principal"], grant["operation"], grant["name"], grant["topics"])
+            for grant in json.loads((tmp_path / f"case-{number}").read_text("utf-8"))
+        ]
+        for number, name in enumerate(CASES)
+    }
+    assert found == {name: strangers for name, (_, strangers) in CASES.items()}
+
+
+def kafka(folder: Path, answer: str, code: int = 0) -> dict[str, object]:
+    """Variables with a kafka-acls.sh that notes who runs it with what, and gives the answer."""
+    home = folder / "kafka"
+    (home / "bin").mkdir(parents=True)
+    (folder / "answer").write_text(answer)
+    tool = home / "bin/kafka-acls.sh"
+    tool.write_text(f'#!/bin/sh\necho "$@" >>{folder}/asked\ncat {folder}/answer\nexit {code}\n')
+    tool.chmod(0o755)
+    return {**INVENTORY, "kquota_kafka_home": str(home), "kquota_bootstrap_servers": "a:1"}
+
+
+def preflight(folder: Path, variables: Mapping[str, object]) -> str:
+    """Run the preflight for three hosts."""
+    local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
+    inventory = folder / "hosts.yml"
+    hosts: dict[str, object] = {"a": {}, "b": {}, "c": {}}
+    inventory.write_text(json.dumps({"kafka_brokers": {"hosts": hosts, "vars": local}}))
+    return run_play(folder, [PREFLIGHT], variables, inventory=str(inventory))
+
+
+def test_the_preflight_names_the_grants_and_how_to_remove_them_and_asks_on_one_host(tmp_path: Path) -> None:
+    grant = ("TOPIC", "__", "PREFIXED", ("User:CN=app 1,O=x 10.0.0.7 ALTER_CONFIGS",))
+    with pytest.raises(PlayFailed) as failed:
+        preflight(tmp_path, kafka(tmp_path, listing(grant)))
+    shown = " ".join(str(failed.value).replace("\\n", " ").replace('\\"', '"').split())
+    assert (
+        "User:CN=app 1,O=x by ALTER_CONFIGS on the prefixed topic __ from host 10.0.0.7"
+        f" (reaches {USAGE}, {HISTORY}; to remove it: " in shown
+    )
+    command = shlex.split(shown.partition("to remove it: ")[2].partition(")")[0])
+    assert command == [
+        f"{tmp_path}/kafka/bin/kafka-acls.sh",
+        *("--bootstrap-server", "a:1", "--remove", "--force"),
+        *("--allow-principal", "User:CN=app 1,O=x", "--allow-host", "10.0.0.7"),
+        *("--operation", "AlterConfigs", "--resource-pattern-type", "prefixed", "--topic", "__"),
+    ]
+    assert (tmp_path / "asked").read_text("utf-8") == "--bootstrap-server a:1 --list\n"
+
+
+def test_a_cluster_without_an_authorizer_is_reported_and_other_failures_end_the_play(tmp_path: Path) -> None:
+    without = "org.apache.kafka.common.errors.SecurityDisabledException: No Authorizer is configured."
+    variables = kafka(tmp_path, without, code=1)
+    assert "any client may write" in " ".join(preflight(tmp_path, variables).split())
+    (tmp_path / "answer").write_text("TimeoutException")
+    with pytest.raises(PlayFailed, match="TimeoutException"):
+        preflight(tmp_path, variables)
+
+
+def test_without_acls_of_the_role_nothing_is_asked(tmp_path: Path) -> None:
+    shown = preflight(tmp_path, {**kafka(tmp_path, ""), "kquota_topic_acls": False})
+    assert "does not check which other principals may write" in " ".join(shown.split())
+    assert not (tmp_path / "asked").exists()
