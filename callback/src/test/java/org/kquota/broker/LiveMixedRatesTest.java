@@ -38,6 +38,7 @@ class LiveMixedRatesTest {
         broker.decide("OPEN", 1, "enforce", 600_000);
         broker.awaitApplied("OPEN", applied -> applied.state() == State.OPEN && applied.lost() == null);
         admin.createTopics(List.of(new NewTopic("full", partitions, (short) 1), new NewTopic("healthy", partitions, (short) 1))).all().get();
+        List.of("full", "healthy").forEach(broker::lead);
     }
 
     private static void pause(LiveBroker broker) throws Exception {
