@@ -2,7 +2,9 @@
 SHELL := /bin/sh
 PY := .venv/bin/python
 PIPELINE_PY := .venv-pipeline/bin/python
-MVN := mvn -q -B -ntp -f callback/pom.xml
+MVN := tools/maven/mvn -q -B -ntp -f callback/pom.xml
+# The pipeline's own command looks for Maven on PATH.
+WITH_LOCKED_MAVEN := PATH="$(CURDIR)/tools/maven:$$PATH"
 # Loop-mounted file systems need root, in the demo and in the tests.
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 CALLBACK_JAR = callback/target/kquota-callback-$(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py).jar
@@ -230,7 +232,7 @@ deps-test: ## What all the tests need, but for the environments of the pipeline 
 deps-pipeline: ## Set up .venv-pipeline (with .venv-pipeline/bin/kquota-pipeline), and the jars that Spark needs
 	@tools/system-packages.sh
 	@tools/virtual-environment.sh pipeline
-	@.venv-pipeline/bin/kquota-pipeline jars >/dev/null
+	@$(WITH_LOCKED_MAVEN) .venv-pipeline/bin/kquota-pipeline jars >/dev/null
 
 .PHONY: deps-docs
 deps-docs: ## Set up .venv-docs with Sphinx
@@ -248,7 +250,7 @@ audit: deps ## Compare the installed packages with their lock, list their licenc
 	  --allow-only 'Apache;BSD;MIT;ISC;MPL;Mozilla;PSF;Python Software;LGPL;Lesser General;Zope'
 
 .PHONY: lock
-lock: deps ## Lock the Python requirements again
+lock: deps ## Lock the Python requirements and all that Maven resolves again
 	tools/lock.sh
 
 SCENARIO ?= default
@@ -312,7 +314,7 @@ pipeline-wheels: build/pipeline-wheels-$(PIPELINE_PYTHON) ## The wheels that the
 
 PIPELINE_WHEELED = $(shell find agent spark -type f -not -path '*/__pycache__/*' 2>/dev/null) requirements/pipeline.txt tools/wheels.py tools/packages/download.sh
 build/pipeline-wheels-%: $(PIPELINE_WHEELED) pyproject.toml | deps-pipeline
-	$(PIPELINE_PY) -m tools.wheels pipeline $* dist
+	$(WITH_LOCKED_MAVEN) $(PIPELINE_PY) -m tools.wheels pipeline $* dist
 	mkdir -p $(@D)
 	rm -f build/pipeline-wheels-*
 	touch $@

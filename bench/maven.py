@@ -7,20 +7,27 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from testbed.loopback.runtime import RuntimeUnavailable, cache_directory
+from testbed.loopback.locked_jars import difference_from_lock
+from testbed.loopback.runtime import MAVEN, RuntimeUnavailable, cache_directory
 
 PEER = "kafka-quotas-plugin 0.3.1"
 _PEER_POM = Path(__file__).with_name("peer-pom.xml")
 
 
 def ensure_peer_jars() -> tuple[Path, ...]:
-    """The jars for the broker's class path, fetched into the cache at the first call."""
+    """The jars for the broker's class path, fetched into the cache at the first call.
+
+    Raises:
+        RuntimeUnavailable: Maven is missing, or failed, or a jar is not that of the lock.
+    """
     jars = cache_directory() / f"bench-peer-{hashlib.sha256(_PEER_POM.read_bytes()).hexdigest()[:12]}"
     if not jars.is_dir():
         cache_directory().mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix="fetching-peer-", dir=cache_directory()) as incoming:
             maven(_PEER_POM, f"-DoutputDirectory={incoming}/jars")
             Path(incoming, "jars").rename(jars)
+    if difference := difference_from_lock(jars):
+        raise RuntimeUnavailable(difference)
     return tuple(sorted(jars.glob("*.jar")))
 
 
@@ -30,11 +37,14 @@ def maven(pom: Path, *arguments: str) -> None:
     Raises:
         RuntimeUnavailable: Maven is missing, or failed; with the end of its output.
     """
-    command = ["mvn", "-q", "-B", "-ntp", "-f", str(pom), *arguments]
-    try:
-        run([*command, "dependency:copy-dependencies", "-DincludeScope=runtime"])
-    except FileNotFoundError:
-        raise RuntimeUnavailable("Maven (mvn) is needed by the bench: apt-get install maven") from None
+    command = [str(MAVEN), "-q", "-B", "-ntp", "-f", str(pom), *arguments]
+    run(
+        [
+            *command,
+            "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies",
+            "-DincludeScope=runtime",
+        ]
+    )
 
 
 def run(command: list[str]) -> str:

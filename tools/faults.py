@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from rich.console import Console
 from rich.table import Table
 
+from testbed.loopback.runtime import MAVEN
 from tools.acceptance.marks import Mark, collect_marks
 from tools.acceptance.statements import Line, read_statements
 from tools.freshness import kept_fresh
@@ -191,7 +192,7 @@ def run(marks: Collection[Mark], minutes: float = math.inf, repository: Path = R
     if classes:
         ids = sorted({mark.statement_id for mark in marks})
         command = [
-            "mvn",
+            str(MAVEN),
             "-q",
             "-B",
             "-ntp",

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Locks every Python requirement with version and hashes, without download addresses.
+# Locks every Python requirement, and all that Maven resolves, with version and hashes, without download addresses.
 set -eu
 cd "$(dirname "$0")/.."
 compile() {
@@ -18,3 +18,4 @@ compile mutants.txt pyproject.toml requirements/mutants.in --extra agent
 # kquota itself comes from these sources.
 compile pipeline.txt spark/pyproject.toml --no-emit-package kquota
 compile pipeline-dev.txt pyproject.toml spark/pyproject.toml --extra agent --group spark/pyproject.toml:dev --no-emit-package kquota
+tools/maven/lock.sh

@@ -15,7 +15,7 @@ import pytest
 
 import kquota
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
-from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION, KafkaRuntime, ensure_kafka_runtime
+from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION, MAVEN, KafkaRuntime, ensure_kafka_runtime
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,7 +39,7 @@ def callback_jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *(path for path in (callback / "src" / "main").rglob("*") if path.is_file()),
     ]
     if not jar.exists() or jar.stat().st_mtime < max(path.stat().st_mtime for path in sources):
-        command = ["mvn", "-q", "-B", "-ntp", "-f", str(callback / "pom.xml"), "package", "-DskipTests"]
+        command = [str(MAVEN), "-q", "-B", "-ntp", "-f", str(callback / "pom.xml"), "package", "-DskipTests"]
         built = subprocess.run(command, check=False, capture_output=True, text=True)
         assert built.returncode == 0, f"{' '.join(command)}:\n{built.stdout[-4000:]}{built.stderr[-2000:]}"
         os.utime(jar)  # Maven leaves an unchanged jar as old as it was

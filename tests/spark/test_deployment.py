@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from kquota_pipeline.archive import write_archive
-from kquota_pipeline.jars import JAR_COUNT, JarsUnavailable, ensure_jars, fetch_jars
+from kquota_pipeline.jars import JarsUnavailable, ensure_jars, fetch_jars, locked_jars
 
 
 def test_the_jars_of_the_pom_are_all_there():
     names = [jar.name for jar in ensure_jars()]
-    assert len(names) == JAR_COUNT
+    assert names == sorted(locked_jars())
     assert {name.rsplit("-", 1)[0] for name in names} == {
         "commons-pool2",
         "delta-spark_2.13",
@@ -36,6 +37,22 @@ def test_jars_are_fetched_into_a_folder_below_the_working_directory(tmp_path, mo
 def test_a_configured_folder_without_the_jars_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("KQUOTA_PIPELINE_JARS", str(tmp_path))
     with pytest.raises(JarsUnavailable, match=f"KQUOTA_PIPELINE_JARS={tmp_path}: holds 0 jars, not the 6"):
+        ensure_jars()
+
+
+def test_a_jar_that_is_not_the_locked_one_is_refused_with_both_checksums(tmp_path, monkeypatch):
+    for jar in ensure_jars():
+        (tmp_path / jar.name).symlink_to(jar)
+    altered = tmp_path / "delta-storage-4.0.0.jar"
+    content = bytearray(altered.read_bytes())
+    content[len(content) // 2] ^= 1
+    altered.unlink()
+    altered.write_bytes(content)
+    monkeypatch.setenv("KQUOTA_PIPELINE_JARS", str(tmp_path))
+    found, wanted = sha256(content).hexdigest(), locked_jars()[altered.name]
+    with pytest.raises(
+        JarsUnavailable, match=rf"{altered.name} has the SHA-256 {found}, but {wanted} was locked"
+    ):
         ensure_jars()
 
 

@@ -16,7 +16,7 @@ cd "$work"
 sed -i "s/^__version__ = .*/__version__ = \"$version\"/" agent/kquota/__init__.py
 # The first version that the file names is the plug-in's own.
 sed -i "0,/<version>.*<\/version>/s//<version>$version<\/version>/" callback/pom.xml
-mvn -q -B -ntp -f callback/pom.xml package -DskipTests
+tools/maven/mvn -q -B -ntp -f callback/pom.xml package -DskipTests
 # Completions are made by the sources here, not by those that .venv leads to.
 PYTHONPATH="$work/agent" KQUOTA_DIST="$work/dist" tools/packages/build.sh "$@"
 .venv/bin/python -m tools.wheels agent 3.13 "$work/dist/agent-wheels/3.13"

@@ -26,7 +26,7 @@ bom_of_python() { # LOCK NAME: what an environment made from the lock consists o
 bom_of_java() { # FOLDER_OF_POM NAME
   mkdir "$work/$2"
   cp "$1/pom.xml" "$work/$2/"
-  mvn -q -B -ntp -f "$work/$2/pom.xml" org.cyclonedx:cyclonedx-maven-plugin:2.9.1:makeBom \
+  tools/maven/mvn -q -B -ntp -f "$work/$2/pom.xml" org.cyclonedx:cyclonedx-maven-plugin:2.9.1:makeBom \
     -DincludeBomSerialNumber=false -DoutputFormat=json -DoutputName=bom \
     -Dproject.build.outputTimestamp="$(date --utc --date "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)"
   cp "$work/$2/target/bom.json" "$out/$2.cdx.json"
@@ -36,7 +36,7 @@ echo "Sources"
 git archive --format=tar --prefix="kquota-$version/" HEAD | gzip -9n > "$out/kquota-$version.tar.gz"
 
 echo "The plug-in"
-mvn -q -B -ntp -f callback/pom.xml clean package -DskipTests
+tools/maven/mvn -q -B -ntp -f callback/pom.xml clean package -DskipTests
 cp "callback/target/kquota-callback-$version.jar" "$out/"
 
 echo "The packages"

@@ -18,7 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.loopback.locked_jars import difference_from_lock
+
 DEFAULT_KAFKA_VERSION = "4.3.0"
+
+MAVEN = Path(__file__).parents[3] / "tools/maven/mvn"
+"""Maven, which compares what it resolves with the repository's lock."""
 
 _POM = Path(__file__).with_name("pom.xml")
 _TRANSFERRED = re.compile(r"Downloaded from \S+: \S*/(?P<name>[^/\s]+\.jar) \((?P<size>[^)]*)\)")
@@ -68,7 +73,8 @@ def ensure_kafka_runtime(
     for complete, and what Maven has already stored in its own repository is not fetched again.
 
     Raises:
-        RuntimeUnavailable: no Java, no Maven, or Maven could not resolve the jars.
+        RuntimeUnavailable: no Java, no Maven, Maven could not resolve the jars, or one is another than
+            the lock has.
     """
     java = _find_java()
     family = cache_directory() / f"kafka-{version}"
@@ -79,6 +85,8 @@ def ensure_kafka_runtime(
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not jars.is_dir():
                 _fetch(version, family, jars, report)
+    if difference := difference_from_lock(jars):
+        raise RuntimeUnavailable(difference)
     return KafkaRuntime(version=version, jars=jars, java=java)
 
 
@@ -102,11 +110,14 @@ def _fetch(version: str, family: Path, jars: Path, report: Callable[[str], None]
 
 
 def _copy_dependencies(version: str, target: Path, report: Callable[[str], None]) -> None:
-    maven = shutil.which("mvn")
-    if maven is None:
+    if shutil.which("mvn") is None:
         raise RuntimeUnavailable("Maven (mvn) is needed to fetch Kafka: apt-get install maven")
-    command = [maven, "--batch-mode", "--file", str(_POM), f"-Dkafka.version={version}"]
-    command += ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={target}"]
+    command = [str(MAVEN), "--batch-mode", "--file", str(_POM), f"-Dkafka.version={version}"]
+    command += [
+        "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies",
+        "-DincludeScope=runtime",
+        f"-DoutputDirectory={target}",
+    ]
     lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
