@@ -13,6 +13,7 @@ from typing import Self
 from kquota.core.decision import Scope
 from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.demo.plan import Plan
+from testbed.loopback.plug_in import OPERATOR, write_operator_properties
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB, VolumeSpec
 
@@ -36,8 +37,15 @@ _ENVIRONMENT = """\
 export PLAYGROUND={directory}
 export BOOTSTRAP={bootstrap}
 export PATH={directory}/bin:{commands}:$PATH
-# on 1 kquota status: as on the host of broker 1, where kquota finds its configuration by itself
-on() {{ _broker=$1; shift; "$@" --config "$PLAYGROUND/broker-$_broker.yml"; }}
+# on 1 kquota status: as on the host of broker 1, where kquota finds both configurations by itself
+on() {{
+  _broker=$1; shift
+  case "$1 $2" in
+    "kquota hold" | "kquota quarantine" | "kquota maintenance" | "kquota decommission" | "kquota orders")
+      "$@" --config "$PLAYGROUND/broker-$_broker.yml" --command-config "$PLAYGROUND/operator.properties" ;;
+    *) "$@" --config "$PLAYGROUND/broker-$_broker.yml" ;;
+  esac
+}}
 """
 
 
@@ -80,6 +88,8 @@ class Playground:
             configuration = node.layout.directory / "agent.yml"
             (self.directory / f"broker-{node.node_id}.yml").symlink_to(configuration)
             (self.directory / f"disk-{node.node_id}").symlink_to(node.volumes[0].mount_point)
+        operators = self._stage.cluster.client_configuration(OPERATOR)
+        write_operator_properties(self.directory / "operator.properties", operators)
         for name, main_class in _TOOLS.items():
             self._write_tool(self.directory / "bin" / name, main_class)
         text = _ENVIRONMENT.format(

@@ -19,6 +19,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED = REPOSITORY / "extensions/molecule/shared"
 ANSIBLE = REPOSITORY / ".venv-fleet/bin/ansible-playbook"
 AGENT, BROKER = "kquota-agent.service", "kafka.service"
+OPERATOR = ("--command-config", "/etc/kafka/operator.properties")
+"""The option of orders, with the client properties of the administrator."""
 PATIENCE_SECONDS = 300.0
 T = TypeVar("T")
 _BANNER = re.compile(r"(PLAY|TASK|RUNNING HANDLER) \[(.*)\] \*+$")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,10 +38,22 @@ def agent_name(broker_id: int) -> str:
     return f"kquota-agent-{broker_id}"
 
 
+OPERATOR = "kquota-operator"
+"""The common name in the certificate of an operator who gives orders."""
+
+
+def write_operator_properties(path: Path, configuration: Mapping[str, str]) -> Path:
+    """Write the client properties of an operator, for `--command-config`."""
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{name}={value}\n" for name, value in configuration.items()), "utf-8")
+    return path
+
+
 def principals_of(broker_ids: Iterable[int]) -> list[str]:
-    """The agents of these brokers, and the brokers themselves: the principals that must never be held."""
+    """The agents of these brokers, the brokers themselves, and operators: who must never be held."""
     ids = list(broker_ids)
-    return [principal_of(name(broker_id)) for name in (agent_name, node_name) for broker_id in ids]
+    names = [name(broker_id) for name in (agent_name, node_name) for broker_id in ids]
+    return [principal_of(name) for name in (*names, OPERATOR)]
 
 
 def loaded_plug_in(exempt: Iterable[str]) -> Callable[[NodeLayout, int], dict[str, str]]:

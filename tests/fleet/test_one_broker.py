@@ -18,6 +18,7 @@ from testbed.hosts.host import Host
 from testbed.hosts.rollout import (
     AGENT,
     BROKER,
+    OPERATOR,
     REPOSITORY,
     SHARED,
     applied,
@@ -82,9 +83,9 @@ def agent_process(host: Host) -> str:
 @pytest.mark.accepts("C12")
 def test_a_pause_begins_and_ends_without_a_restart_of_the_broker(host: Host):
     process = property_of(host, BROKER, "MainPID")
-    host.run("kquota", "hold", "pause", "--for", "10m", "--reason", "a test")
+    host.run("kquota", "hold", "pause", "--for", "10m", "--reason", "a test", *OPERATOR)
     wait_for(lambda: applied(host), lambda seen: seen.get("state") == "PAUSE")
-    host.run("kquota", "hold", "release")
+    host.run("kquota", "hold", "release", *OPERATOR)
     wait_for(lambda: applied(host), lambda seen: seen.get("state") == "OPEN")
     assert property_of(host, BROKER, "MainPID") == process
 

@@ -20,7 +20,10 @@ from kquota.core.records import RefusedEvent
 from kquota.core.sentences import refused_sentence, topic_sentence
 from kquota.core.status import status_document
 from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView
+from kquota.daemon.inputs import Arrival
 from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge
+from kquota.daemon.orders_topic import LOOK_SECONDS, OfOrders, OrdersFold, OrdersKnowledge
+from kquota.daemon.report import Folded
 from kquota.daemon.signing import admission_of
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, TopicRecord, TopicRestarted
@@ -54,29 +57,45 @@ class ClusterLook:
             SettingsError: the authorities of signed records can't be read.
             OSError: no client can be started.
         """
-        admission = admission_of(settings)
+        admission, topics = admission_of(settings), settings.topics
+        orders_admission = admission_of(settings, topic=topics.orders.name)
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
         self._events: SimpleQueue[KafkaEvent] = SimpleQueue()
         self._admin = AdminConnection(properties)
-        self._knowledge = KafkaKnowledge(settings.topics.usage.name, admission=admission)
+        orders = OrdersKnowledge(topics.orders.name, orders_admission)
+        self._knowledge = KafkaKnowledge(topics.usage.name, admission=admission, orders=orders)
+        begins = None if admission is None else lambda: self._knowledge.active_brokers is not None
         self._reader = TopicReader(
             properties,
-            settings.topics.usage.name,
+            topics.usage.name,
             self._admin,
             self.put,
-            may_begin=None if admission is None else lambda: self._knowledge.active_brokers is not None,
+            may_begin=begins,
+        )
+        self._orders_reader = TopicReader(
+            properties,
+            topics.orders.name,
+            self._admin,
+            lambda event: self.put(OfOrders(event)),
+            topic_interval_seconds=LOOK_SECONDS,
+            brokers_times_only=True,
+            may_begin=begins,
         )
         self._brokers = BrokerWatch(self._admin, self.put)
         staleness = timedelta(seconds=settings.staleness_seconds)
         self._policy = PolicySettings(settings.fallback_action, staleness, settings.scope)
         self._release_margin = settings.release_margin_ratio
-        self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds), admission)
+        tolerance = timedelta(seconds=settings.future_tolerance_seconds)
+        self._orders = OrdersFold(tolerance, orders_admission)
+        self._reading = Reading(tolerance, admission, self._orders.reading)
+        self._reading.take_orders(topics.orders.also_from_usage_topic)
         self._signing, self._refused = settings.signing.mode, dict[bytes | str | None, RefusedEvent]()
         self.membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self._read_once, self._behind = False, True
 
     def __enter__(self) -> Self:
         self._reader.start()
+        self._orders_reader.start()
         self._brokers.start()
         return self
 
@@ -87,6 +106,7 @@ class ClusterLook:
         """End all clients."""
         self._brokers.close()
         self._reader.close()
+        self._orders_reader.close()
         self._admin.close()
 
     @property
@@ -96,8 +116,10 @@ class ClusterLook:
 
     @property
     def complete(self) -> bool:
-        """Whether the topic was read to its end, and the brokers are known."""
-        return self._read_once and self.membership.active is not None
+        """Whether the topics were read to their ends, and the brokers are known."""
+        orders = self._knowledge.orders
+        orders_read = orders.caught_up or not orders.is_readable
+        return self._read_once and orders_read and self.membership.active is not None
 
     @property
     def problems(self) -> Sequence[str]:
@@ -124,6 +146,9 @@ class ClusterLook:
             events.append(self._events.get(timeout=timeout_seconds))
             while True:
                 events.append(self._events.get_nowait())
+        of_orders = [event for event in events if isinstance(event, OfOrders)]
+        events = [event for event in events if not isinstance(event, OfOrders)]
+        self._take_orders(of_orders)
         for are_records, group in groupby(events, lambda event: isinstance(event, TopicRecord)):
             if are_records:
                 self._take_records(group)
@@ -168,6 +193,20 @@ class ClusterLook:
             yield UndeterminedCause.TOPIC_REFUSED
         elif not self._read_once:
             yield UndeterminedCause.NOT_READ
+
+    def _take_orders(self, events: Sequence[OfOrders]) -> None:
+        arrivals: list[Arrival] = []
+        for event in events:
+            if isinstance(event.event, TopicRestarted) and event.event.same_topic:
+                arrivals.clear()
+            arrival = self._knowledge.take(event)
+            if arrival is not None:
+                arrivals.append(arrival)
+        fold = Folded()
+        self._orders.fold(arrivals, datetime.now(UTC), self._knowledge.orders.news(), fold)
+        for refused in fold.refused:
+            if len(self._refused) < MAX_UNLISTED_BROKERS:
+                self._refused[refused.key] = refused  # keys of the usage topic's are bytes
 
     def _take_records(self, events: Iterable[KafkaEvent]) -> None:
         arrivals = [arrival for event in events if (arrival := self._knowledge.take(event)) is not None]

@@ -14,7 +14,8 @@ from kquota.cli.output import fail, print_json
 from kquota.core.decision import FallbackAction, Scope, decision_document
 from kquota.core.policy import PolicySettings, Situation
 from kquota.core.policy import decide as decide_by_policy
-from kquota.core.records import MAX_BROKER_ID, InvalidReplay, read_events
+from kquota.core.records import MAX_BROKER_ID
+from kquota.core.replays import InvalidReplay, read_events
 from kquota.core.timestamps import InvalidTimestamp, parse_utc
 from kquota.core.view import ClusterView
 

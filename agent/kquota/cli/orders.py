@@ -1,4 +1,4 @@
-"""``kquota hold``, ``quarantine``, ``maintenance``, ``decommission``: operators' orders."""
+"""``kquota hold``, ``quarantine``, ``maintenance``, ``decommission``, ``orders``: operators' orders."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ import typer
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import CLIENT_NAME, ClusterLook, look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
+from kquota.cli.operator_config import CommandConfigOption, OperatorConfig, operator_config
 from kquota.cli.output import fail
 from kquota.cli.planned_stop import await_lease, beyond_the_lease
 from kquota.core.records import (
     HOLD_KEY,
+    LONGEST_ACTOR,
+    LONGEST_ORDER,
+    LONGEST_REASON,
     MAX_BROKER_ID,
     BrokerOrder,
     Hold,
     HoldAction,
     Note,
-    broker_key,
+    decommission_key,
     order_key,
 )
 from kquota.core.signing import SigningMode
@@ -37,12 +41,13 @@ from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
 from kquota.publish.documents import to_json
 from kquota.publish.operator import publish_operator_record
-from kquota.settings import Settings, SettingsError
+from kquota.settings import Settings
 
 hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time.", no_args_is_help=True)
+orders_app = typer.Typer(help="Orders that agents of former versions know.", no_args_is_help=True)
 
-_LONGEST = timedelta(days=30)
 _LOOK_SECONDS = 15.0
+_CLOCK_TOLERANCE = timedelta(minutes=5)
 _WATCH_SECONDS = 0.2
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -56,16 +61,17 @@ EndOption = Annotated[bool, typer.Option("--end", help="End it now.")]
 BrokerArgument = Annotated[int, typer.Argument(help="The broker's id.", min=0, max=MAX_BROKER_ID)]
 
 
-def _holds(action: HoldAction) -> Callable[[str, str, Path, str | None], None]:
+def _holds(action: HoldAction) -> Callable[[str, str, Path, Path | None, str | None], None]:
     def hold(
         duration: DurationOption,
         reason: ReasonOption,
         config: ConfigOption = DEFAULT_CONFIG,
+        command_config: CommandConfigOption = None,
         actor: ActorOption = None,
     ) -> None:
-        settings = settings_of(config)
         note = _note(duration, reason, actor)
-        _publish(settings, HOLD_KEY, Hold(action, note).to_document(), note.actor, reason)
+        desk = _Desk.of(config, command_config)
+        desk.publish(HOLD_KEY, Hold(action, note).to_document(), note.actor, reason)
         typer.echo(f"the cluster is held at {action.value} until {format_utc(note.until)}")
 
     return hold
@@ -80,10 +86,13 @@ hold_app.command(
 
 @hold_app.command("release")
 def hold_release(
-    reason: ReasonOption = "", config: ConfigOption = DEFAULT_CONFIG, actor: ActorOption = None
+    reason: ReasonOption = "",
+    config: ConfigOption = DEFAULT_CONFIG,
+    command_config: CommandConfigOption = None,
+    actor: ActorOption = None,
 ) -> None:
     """End a hold now."""
-    _withdraw(settings_of(config), HOLD_KEY, reason, actor)
+    _Desk.of(config, command_config).withdraw(HOLD_KEY, reason, actor)
     typer.echo("the hold is released")
 
 
@@ -93,10 +102,12 @@ def quarantine(
     reason: ReasonOption = "",
     end: EndOption = False,
     config: ConfigOption = DEFAULT_CONFIG,
+    command_config: CommandConfigOption = None,
     actor: ActorOption = None,
 ) -> None:
     """Take a broker's vote, except on itself: for one whose reports can't be trusted."""
-    _order(BrokerOrder.QUARANTINE, broker_id, duration, reason, end, settings_of(config), actor)
+    desk = _Desk.of(config, command_config)
+    _order(BrokerOrder.QUARANTINE, broker_id, duration, reason, end, desk, actor)
 
 
 def maintenance(
@@ -108,6 +119,7 @@ def maintenance(
     reason: ReasonOption = "planned stop",
     end: EndOption = False,
     config: ConfigOption = DEFAULT_CONFIG,
+    command_config: CommandConfigOption = None,
     actor: ActorOption = None,
 ) -> None:
     """Announce a planned stop of an agent: the broker's last report stays fresh, and its lease runs on.
@@ -115,10 +127,11 @@ def maintenance(
     Waits until the lease of this host's decision runs for the given time, a day at most. Exits with 1 if it
     does not: then don't stop the agent yet.
     """
-    settings = settings_of(config)
+    desk = _Desk.of(config, command_config)
+    settings = desk.settings
     here = broker_id_of(settings)
     broker = here if broker_id is None else broker_id
-    note = _order(BrokerOrder.MAINTENANCE, broker, duration, reason, end, settings, actor)
+    note = _order(BrokerOrder.MAINTENANCE, broker, duration, reason, end, desk, actor)
     if note is None:
         return
     if broker != here:
@@ -134,6 +147,7 @@ def decommission(
     reason: ReasonOption,
     force: Annotated[bool, typer.Option("--force", help="Although it is active, or reports.")] = False,
     config: ConfigOption = DEFAULT_CONFIG,
+    command_config: CommandConfigOption = None,
     actor: ActorOption = None,
 ) -> None:
     """Forget a broker that is gone for good, with the verdict it left.
@@ -141,11 +155,33 @@ def decommission(
     Refused for an active broker, and for one whose agent still reports: it would be back within a second.
     Where the last report is fresh, this waits for another one until it is stale.
     """
-    settings = settings_of(config)
+    author = _author(reason, actor)
+    desk = _Desk.of(config, command_config)
     if not force:
-        _refuse_alive(settings, broker_id)
-    _withdraw(settings, broker_key(broker_id), reason, actor)
+        _refuse_alive(desk.settings, broker_id)
+    desk.publish(decommission_key(broker_id), {"Reason": reason, "Actor": author}, author, reason)
     typer.echo(f"broker {broker_id} is decommissioned")
+
+
+@orders_app.command("move")
+def orders_move(config: ConfigOption = DEFAULT_CONFIG, command_config: CommandConfigOption = None) -> None:
+    """Copy the orders in force on the usage topic, where former versions gave them, to the orders topic.
+
+    An order that the orders topic has a record of is left as it is. Reads with the agent's credentials, and
+    needs an operator's only if there is an order to copy.
+    """
+    settings = settings_of(config)
+    with look_at_cluster(settings) as look:
+        if not look.wait(_LOOK_SECONDS):
+            fail("; ".join(look.problems) or "the cluster could not be read in time")
+        to_move = look.view.orders_to_move(datetime.now(UTC))
+    desk = _Desk(settings, operator_config(command_config, settings)) if to_move else None
+    for key, order in to_move.items():
+        assert desk is not None
+        desk.publish(key, order.to_document(), _user(), "moved from the usage topic")
+        typer.echo(f"the order {key} is moved")
+    if not to_move:
+        typer.echo("there is no order to move")
 
 
 def _order(
@@ -154,19 +190,19 @@ def _order(
     duration: str,
     reason: str,
     end: bool,
-    settings: Settings,
+    desk: _Desk,
     actor: str | None,
 ) -> Note | None:
     """Give the order, or end it; return the order."""
     key = order_key(order, broker_id)
     if end:
-        _withdraw(settings, key, reason, actor)
+        desk.withdraw(key, reason, actor)
         typer.echo(f"the {order.value} of broker {broker_id} is ended")
         return None
     if not duration or not reason:
         fail("--for and --reason are needed (or --end)", exit_codes.USAGE)
     note = _note(duration, reason, actor)
-    _publish(settings, key, note.to_document(), note.actor, reason)
+    desk.publish(key, note.to_document(), note.actor, reason)
     typer.echo(f"broker {broker_id} is in {order.value} until {format_utc(note.until)}")
     return note
 
@@ -174,11 +210,23 @@ def _order(
 def _note(duration: str, reason: str, actor: str | None) -> Note:
     match = _DURATION.fullmatch(duration)
     length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta(0)
-    if not timedelta(0) < length <= _LONGEST:
+    if not timedelta(0) < length <= LONGEST_ORDER:
         fail(f"--for {duration!r}: must be a time such as 90s, 30m, 2h or 1d, at most 30d", exit_codes.USAGE)
+    author = _author(reason, actor)
+    # Readers count from the time at which a broker appends the record, and its clock may be behind.
+    until = datetime.now(UTC) + min(length, LONGEST_ORDER - _CLOCK_TOLERANCE)
+    return Note(until, reason, author)
+
+
+def _author(reason: str, actor: str | None) -> str:
+    """Return the author of an order; end with a usage error where readers would not take it or the reason."""
+    author = actor or _user()
     if not reason.strip():
         fail("--reason: must not be empty", exit_codes.USAGE)
-    return Note(datetime.now(UTC) + length, reason, actor or _user())
+    for option, text, longest in (("--reason", reason, LONGEST_REASON), ("--actor", author, LONGEST_ACTOR)):
+        if len(text) > longest:
+            fail(f"{option}: must have at most {longest} characters", exit_codes.USAGE)
+    return author
 
 
 def _user() -> str:
@@ -186,32 +234,44 @@ def _user() -> str:
     return f"{name}@{socket.gethostname()}"
 
 
-def _withdraw(settings: Settings, key: str, reason: str, actor: str | None) -> None:
-    _publish(settings, key, None, actor or _user(), reason)
+class _Desk:
+    """Where orders are given: the topic by the agent's configuration, the credentials by the operator's."""
 
+    def __init__(self, settings: Settings, operator: OperatorConfig) -> None:
+        self.settings, self._operator = settings, operator
 
-def _publish(
-    settings: Settings, key: str, document: dict[str, object] | None, actor: str, reason: str
-) -> None:
-    headers = [
-        ("actor", actor.encode()),
-        ("reason", reason.encode()),
-        ("at", format_utc(datetime.now(UTC)).encode()),
-    ]
-    topic, value = settings.topics.usage.name, None if document is None else to_json(document)
-    try:
-        properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
-        seal = OrderSeal(settings, key.encode(), value)
+    @classmethod
+    def of(cls, config: Path, command_config: Path | None) -> _Desk:
+        """Read both configurations, or end with their problems."""
+        settings = settings_of(config)
+        return cls(settings, operator_config(command_config, settings))
+
+    def withdraw(self, key: str, reason: str, actor: str | None) -> None:
+        """Write a tombstone."""
+        self.publish(key, None, actor or _user(), reason)
+
+    def publish(self, key: str, document: dict[str, object] | None, actor: str, reason: str) -> None:
+        """Write an order, signed where records are; end with the reason if it can't be."""
+        headers = [
+            ("actor", actor.encode()),
+            ("reason", reason.encode()),
+            ("at", format_utc(datetime.now(UTC)).encode()),
+        ]
+        settings, operator = self.settings, self._operator
+        topic, value = settings.topics.orders.name, None if document is None else to_json(document)
+        seal = OrderSeal(settings, operator.files, operator.path, key.encode(), value)
         sign = None if settings.signing.mode is SigningMode.OFF else seal.headers
-        result = publish_operator_record(properties, topic, key.encode(), value, headers, sign=sign)
-    except (ConfigurationError, SettingsError) as error:
-        fail(str(error), exit_codes.CONFIGURATION)
-    except (OSError, OrderNotSigned) as error:
-        fail(f"nothing was ordered: {error}")
-    if seal.warning is not None:
-        typer.echo(f"warning: {seal.warning}", err=True)
-    if isinstance(result, KafkaFailure):
-        fail(f"nothing was ordered: {result.sentence}")
+        try:
+            properties = ClientProperties(operator.options, CLIENT_NAME)
+            result = publish_operator_record(properties, topic, key.encode(), value, headers, sign=sign)
+        except ConfigurationError as error:
+            fail(str(error), exit_codes.CONFIGURATION)
+        except (OSError, OrderNotSigned) as error:
+            fail(f"nothing was ordered: {error}")
+        if seal.warning is not None:
+            typer.echo(f"warning: {seal.warning}", err=True)
+        if isinstance(result, KafkaFailure):
+            fail(f"nothing was ordered: {result.sentence}")
 
 
 def _refuse_alive(settings: Settings, broker_id: int) -> None:

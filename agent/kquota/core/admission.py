@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from kquota.core.records import Event, IgnoredEvent, RawRecord, Refusal, RefusedEvent, read_event
+from kquota.core.records import (
+    Event,
+    IgnoredEvent,
+    RawRecord,
+    Refusal,
+    RefusedEvent,
+    read_event,
+    read_record,
+)
 from kquota.core.signing import Authorities, Claim, SigningMode, read_claim, signed_bytes, writer_of
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import from_epoch_ms
@@ -106,7 +114,7 @@ class Admission:
         The certificate has to be valid at the time at which a broker appended the record, not now: a report
         goes on counting after its broker is gone, and silence releases nothing.
         """
-        if isinstance(read_event(record.key, None), IgnoredEvent):
+        if isinstance(read_event(record.key, None, topic=record.topic), IgnoredEvent):
             return None
         claim = read_claim(record.headers)
         if claim is Refusal.UNSIGNED and self.mode is SigningMode.ACCEPT:
@@ -119,7 +127,7 @@ class Admission:
         if not certificate.is_valid_at(from_epoch_ms(record.appended_ms) or now):
             return Refusal.EXPIRED
         key, value, cluster_id = _bytes(record.key) or b"", _bytes(record.value), self.cluster_id or ""
-        writer = writer_of(certificate.names, cluster_id, key, tombstone=value is None)
+        writer = writer_of(certificate.names, cluster_id, key, tombstone=value is None, topic=record.topic)
         if writer is None:
             return Refusal.NOT_FOR_KEY
         place = cluster_id, self._topic, record.partition
@@ -180,7 +188,7 @@ def event_of(record: RawRecord, verdict: Signed | Refusal | None) -> Event:
         key = _bytes(record.key) or b""
         return RefusedEvent(printable(key.decode("ascii", "replace")), verdict)
     signer = None if verdict is None else verdict.writer
-    return read_event(record.key, record.value, record.appended_ms, signer)
+    return read_record(record, signer)
 
 
 def _bytes(text: object) -> bytes | None:

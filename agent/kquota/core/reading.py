@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from kquota.core.admission import Admission, Signed, claimed, event_of
-from kquota.core.records import Event, RawRecord, RawValue, Refusal, UsageEvent, read_event
+from kquota.core.records import Event, RawRecord, RawValue, Refusal, UsageEvent, read_record
 from kquota.core.view import ClusterView, FoldResult, NoRecord
 
 _INSTANCE = re.compile(rb'"InstanceId"\s*:\s*"([^"]*)"')
@@ -27,17 +27,37 @@ class Reading:
     again reverts nothing that is known: its records count at once, except those that are older.
     """
 
-    def __init__(self, future_tolerance: timedelta, admission: Admission | None = None) -> None:
-        """Begin with an empty view; without an admission no signature is looked at."""
-        self.view = ClusterView(future_tolerance)
+    def __init__(
+        self,
+        future_tolerance: timedelta,
+        admission: Admission | None = None,
+        orders: Reading | None = None,
+    ) -> None:
+        """Begin with an empty view; without an admission no signature is looked at.
+
+        ``orders`` is the reading of the orders topic, for that of the usage topic.
+        """
+        self._view = ClusterView(future_tolerance)
         self.admission = admission
+        self._orders = orders
         self._next: ClusterView | None = None
         self._older_is_no_news = self._forgets = False
 
     @property
+    def view(self) -> ClusterView:
+        """Return the view that counts."""
+        if self._orders is not None:
+            self._view.orders_topic = self._orders.view.orders
+        return self._view
+
+    @property
     def target(self) -> ClusterView:
         """Return the view that the next records belong to."""
-        return self._next or self.view
+        return self._next or self._view
+
+    def take_orders(self, taken: bool) -> None:
+        """Set whether orders on this topic count."""
+        self._view.takes_orders = self.target.takes_orders = taken
 
     def know(self, cluster_id: str | None, listed: frozenset[int] | None) -> None:
         """Take in the cluster's id, if it has been reported, and the brokers that it lists."""
@@ -53,7 +73,7 @@ class Reading:
         if backlog:
             return read_backlog(records, self.target, now, self.admission)
         if self.admission is None:
-            return [read_event(one.key, one.value, one.appended_ms) for one in records]
+            return [read_record(one) for one in records]
         return [self.admission.read(one, now) for one in records]
 
     def fold(self, event: Event, now: datetime) -> FoldResult:
@@ -76,7 +96,12 @@ class Reading:
         if self.admission is not None:
             self.admission.counters.begin_again()
         view = self.view
-        self._next = ClusterView(view.future_tolerance, cluster_id=view.cluster_id, listed=view.listed)
+        self._next = ClusterView(
+            view.future_tolerance,
+            cluster_id=view.cluster_id,
+            listed=view.listed,
+            takes_orders=view.takes_orders,
+        )
 
     def reached_end(self, now: datetime) -> None:
         """Take in that the topic has been read to its end."""
@@ -86,7 +111,7 @@ class Reading:
         if self._next is not None:
             if not self._forgets:
                 self._next.take_over(self.view, now)
-            self.view, self._next, self._forgets = self._next, None, False
+            self._view, self._next, self._forgets = self._next, None, False
 
 
 def read_backlog(

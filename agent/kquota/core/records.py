@@ -1,36 +1,47 @@
-"""The meaning of the records of the usage topic: key and value → one event.
+"""The meaning of the records of the usage topic and of the orders topic: key and value → one event.
 
-Keys: a broker id as decimal text (usage record), ``hold``, ``quarantine/<id>``, ``maintenance/<id>``.
+Keys of the usage topic: a broker id as decimal text (usage record), and those of former versions' orders.
+Keys of the orders topic: ``hold``, ``quarantine/<id>``, ``maintenance/<id>``, ``decommission/<id>``.
 An absent value is a tombstone; unknown keys are ignored. No input raises.
-
-``kquota decide`` replays a situation from records in offset order, one JSON object a line; a JSON null is a
-tombstone there, and a text the value as it stood in the topic:
-
-    {"key": "1", "timestamp_ms": 0, "value": {…} | null | "raw text"}
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json, printable
+from kquota.core.strict_json import InvalidJson, ParsedJson, parse_json, printable
 from kquota.core.timestamps import InvalidTimestamp, format_utc, from_epoch_ms, parse_utc
 from kquota.core.usage import UsageRecord
 from kquota.core.usage_fields import MalformedRecord
 from kquota.core.usage_format import parse_usage
 
-_MAX_LINE_BYTES = 8 * 1024 * 1024
 RawValue = bytes | str | ParsedJson
 RecordHeaders = tuple[tuple[str, bytes | None], ...]
 MAX_BROKER_ID = 2**31 - 1
 HOLD_KEY = "hold"
 _BROKER_KEY = re.compile(r"0|[1-9][0-9]{0,9}")
-_BROKER_ORDER_KEY = re.compile(r"(quarantine|maintenance)/(0|[1-9][0-9]{0,9})")
+DECOMMISSION_KEY = "decommission"
+_BROKER_ORDER_KEY = re.compile(r"(quarantine|maintenance|decommission)/(0|[1-9][0-9]{0,9})")
+# Bounds of an order, which readers enforce: its end after a broker appended it, and numbers of characters.
+LONGEST_ORDER = timedelta(days=30)
+LONGEST_REASON = 500
+LONGEST_ACTOR = 200
+
+
+class TopicKind(StrEnum):
+    """Which of our topics a record is on."""
+
+    USAGE = "usage"
+    ORDERS = "orders"
+
+
+def author_sentence(actor: str, typed: str | None) -> str:
+    """Return the author of an order, for people."""
+    return (actor or "an unnamed user") + (f", typed as {typed}" if typed else "")
 
 
 class HoldAction(StrEnum):
@@ -49,19 +60,30 @@ class BrokerOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The author of an order, its reason, and its end."""
+    """The author of an order, its reason, and its end.
+
+    The author of a signed order is its signer. Then ``typed`` is the name in its value, if that is another
+    one.
+    """
 
     until: datetime
     reason: str
     actor: str
+    typed: str | None = None
 
     def in_force(self, now: datetime) -> bool:
         """Whether the order still holds; at ``until`` it has ended."""
         return now < self.until
 
+    @property
+    def author(self) -> str:
+        """The author for people, with the name that was typed where it is another one."""
+        return author_sentence(self.actor, self.typed)
+
     def to_document(self) -> dict[str, object]:
         """Return the JSON form."""
-        return {"Until": format_utc(self.until), "Reason": self.reason, "Actor": self.actor}
+        typed = {} if self.typed is None else {"TypedActor": self.typed}
+        return {"Until": format_utc(self.until), "Reason": self.reason, "Actor": self.actor, **typed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +99,21 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Decommission:
+    """A broker is gone for good: its records up to ``at``, when the order was appended, are forgotten."""
+
+    at: datetime
+    reason: str
+    actor: str
+    typed: str | None = None
+
+    @property
+    def author(self) -> str:
+        """The author for people, as of a note."""
+        return author_sentence(self.actor, self.typed)
+
+
+@dataclass(frozen=True, slots=True)
 class UsageEvent:
     """A broker's well-formed usage record."""
 
@@ -89,6 +126,7 @@ class TombstoneEvent:
     """A broker's record was removed: it is decommissioned, or a client pretends so."""
 
     broker_id: int
+    signer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +140,10 @@ class MalformedEvent:
 
 @dataclass(frozen=True, slots=True)
 class HoldEvent:
-    """A hold was set, or (None) released."""
+    """A hold was set, or (None) released; ``signer`` is who is known to have written the record."""
 
     hold: Hold | None
+    signer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +153,16 @@ class BrokerOrderEvent:
     order: BrokerOrder
     broker_id: int
     note: Note | None
+    signer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecommissionEvent:
+    """A broker was decommissioned, or (None) the decommission was withdrawn."""
+
+    broker_id: int
+    decommission: Decommission | None
+    signer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +191,8 @@ class RefusedEvent:
     cause: Refusal
 
 
-Event = (
-    UsageEvent | TombstoneEvent | MalformedEvent | HoldEvent | BrokerOrderEvent | IgnoredEvent | RefusedEvent
-)
+OrderEvent = HoldEvent | BrokerOrderEvent | DecommissionEvent
+Event = UsageEvent | TombstoneEvent | MalformedEvent | OrderEvent | IgnoredEvent | RefusedEvent
 
 
 class RawRecord(NamedTuple):
@@ -155,6 +203,7 @@ class RawRecord(NamedTuple):
     appended_ms: int | None = None
     partition: int = 0
     headers: RecordHeaders = ()
+    topic: TopicKind = TopicKind.USAGE
 
 
 def broker_key(broker_id: int) -> str:
@@ -167,33 +216,58 @@ def order_key(order: BrokerOrder, broker_id: int) -> str:
     return f"{order.value}/{broker_id}"
 
 
+def decommission_key(broker_id: int) -> str:
+    """Return the key of a decommission."""
+    return f"{DECOMMISSION_KEY}/{broker_id}"
+
+
+def read_record(record: RawRecord, signer: str | None = None) -> Event:
+    """Return the meaning of a record of one of our topics, whose orders have to be within their bounds."""
+    return read_event(record.key, record.value, record.appended_ms, signer, record.topic)
+
+
 def read_event(
     key: bytes | str | None,
     value: RawValue | None,
     appended_ms: int | None = None,
     signer: str | None = None,
+    topic: TopicKind | None = None,
 ) -> Event:
-    """Return the meaning of a record of the topic. Never raises, whatever the bytes are.
+    """Return the meaning of a record. Never raises, whatever the bytes are.
 
     ``appended_ms`` is the record's own timestamp (epoch), None where that is not known; ``signer`` is who is
-    known to have written it.
+    known to have written it. Without a ``topic`` it is one of a replay: an order is taken as it is.
     """
     text = _key_text(key)
     if text is None:
         return IgnoredEvent("" if key is None else printable(repr(key)))
-    broker_id = _broker_id(text)
+    broker_id = None if topic is TopicKind.ORDERS else _broker_id(text)
+    writing = _Writing(from_epoch_ms(appended_ms), signer, topic)
     try:
         if broker_id is not None:
-            return _usage_event(broker_id, value, appended_ms, signer)
+            return _usage_event(broker_id, value, writing)
         if text == HOLD_KEY:
-            return HoldEvent(None if value is None else _hold(_document(value)))
+            return HoldEvent(None if value is None else _hold(_document(value), writing), signer)
         match = _BROKER_ORDER_KEY.fullmatch(text)
         if match and int(match[2]) <= MAX_BROKER_ID:
-            note = None if value is None else _note(_document(value))
-            return BrokerOrderEvent(BrokerOrder(match[1]), int(match[2]), note)
+            about = int(match[2])
+            if match[1] != DECOMMISSION_KEY:
+                note = None if value is None else _note(_document(value), writing)
+                return BrokerOrderEvent(BrokerOrder(match[1]), about, note, signer)
+            if topic is TopicKind.ORDERS:
+                gone = None if value is None else _decommission(_document(value), writing)
+                return DecommissionEvent(about, gone, signer)
     except MalformedRecord as error:
         return MalformedEvent(broker_id, text, printable(str(error)))
     return IgnoredEvent(printable(text))
+
+
+class _Writing(NamedTuple):
+    """When a broker appended the record, by whom it is signed, and where; None for a replay's."""
+
+    appended_at: datetime | None
+    signer: str | None
+    topic: TopicKind | None
 
 
 def _key_text(key: bytes | str | None) -> str | None:
@@ -209,21 +283,19 @@ def _broker_id(text: str) -> int | None:
     return int(text) if _BROKER_KEY.fullmatch(text) and int(text) <= MAX_BROKER_ID else None
 
 
-def _usage_event(
-    broker_id: int, value: RawValue | None, appended_ms: int | None, signer: str | None
-) -> Event:
+def _usage_event(broker_id: int, value: RawValue | None, writing: _Writing) -> Event:
     if value is None:
-        return TombstoneEvent(broker_id)
-    appended_at = from_epoch_ms(appended_ms)
-    return UsageEvent(broker_id, replace(parse_usage(value), appended_at=appended_at, signer=signer))
+        return TombstoneEvent(broker_id, writing.signer)
+    record = replace(parse_usage(value), appended_at=writing.appended_at, signer=writing.signer)
+    return UsageEvent(broker_id, record)
 
 
-def _hold(document: dict[str, object]) -> Hold:
+def _hold(document: dict[str, object], writing: _Writing) -> Hold:
     action = document.get("Action")
     if not isinstance(action, str) or action not in set(HoldAction):
         found = repr(action[:40]) if isinstance(action, str) else "the value"
         raise MalformedRecord(f"Action: {found} is none of {', '.join(HoldAction)}")
-    return Hold(HoldAction(action), _note(document))
+    return Hold(HoldAction(action), _note(document, writing))
 
 
 def _document(value: RawValue) -> dict[str, object]:
@@ -236,46 +308,44 @@ def _document(value: RawValue) -> dict[str, object]:
     return document
 
 
-def _note(document: dict[str, object]) -> Note:
+def _note(document: dict[str, object], writing: _Writing) -> Note:
     """An order without an end is refused: a forgotten order must end by itself."""
     try:
         until = parse_utc(document.get("Until"))
     except InvalidTimestamp as error:
         raise MalformedRecord(f"Until: {error}") from None
+    # The times of the usage topic may be its writers'. Those of the orders topic are the brokers'.
+    has_bound = writing.topic is TopicKind.ORDERS or (writing.topic is not None and writing.appended_at)
+    if has_bound and until - _appended_at(writing) > LONGEST_ORDER:
+        raise MalformedRecord(f"Until: must be at most {LONGEST_ORDER.days} days after the order was given")
+    return Note(until, *_words(document, writing))
+
+
+def _decommission(document: dict[str, object], writing: _Writing) -> Decommission:
+    return Decommission(_appended_at(writing), *_words(document, writing))
+
+
+def _appended_at(writing: _Writing) -> datetime:
+    if writing.appended_at is None:
+        raise MalformedRecord("the time at which a broker appended it is not known")
+    return writing.appended_at
+
+
+def _words(document: dict[str, object], writing: _Writing) -> tuple[str, str, str | None]:
+    """Return reason, author, and the name that was typed if it is not the proven author's."""
     texts = []
-    for key in ("Reason", "Actor"):
+    for key, longest in (("Reason", LONGEST_REASON), ("Actor", LONGEST_ACTOR)):
         text = document.get(key, "")
         if not isinstance(text, str):
-            raise MalformedRecord(f"{key}: must be a text of at most {MAX_TEXT} characters")
+            raise MalformedRecord(f"{key}: must be a text of at most {longest} characters")
+        if writing.topic is not None and not (text.strip() and len(text) <= longest):
+            raise MalformedRecord(f"{key}: must be a text of 1 to {longest} characters, not only blanks")
         texts.append(printable(text))
-    return Note(until, texts[0], texts[1])
+    reason, typed = texts
+    proven = None if writing.signer is None else proven_name(writing.signer)
+    return (reason, typed, None) if proven in (None, typed) else (reason, proven, typed)
 
 
-class InvalidReplay(ValueError):
-    """A line of the file that is no record; the text names the line."""
-
-
-def read_events(lines: Iterable[str]) -> Iterator[Event]:
-    """Yield the event of each line; empty lines are skipped.
-
-    Raises:
-        InvalidReplay: a line that is not of the form above.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield read_event(*_record(number, line))
-
-
-def _record(number: int, line: str) -> tuple[str, str | ParsedJson | None, int | None]:
-    try:
-        entry = parse_json(line, _MAX_LINE_BYTES)
-    except InvalidJson as error:
-        raise InvalidReplay(f"line {number}: not JSON: {error}") from None
-    if not isinstance(entry, dict) or "value" not in entry or not isinstance(entry.get("key"), str):
-        raise InvalidReplay(f'line {number}: must be an object with "key" (a text) and "value"')
-    value, appended_ms = entry["value"], entry.get("timestamp_ms")
-    return (
-        entry["key"],
-        value if value is None or isinstance(value, str) else ParsedJson(value),
-        appended_ms if type(appended_ms) is int else None,
-    )
+def proven_name(signer: str) -> str:
+    """Return how the writer of a signed record is called: an operator by name, an agent as ``agent/3``."""
+    return signer.removeprefix("operator/")

@@ -188,7 +188,7 @@ def percent(reason: Reason) -> str:
 
 def hold_sentence(hold: Hold) -> str:
     """Return who holds what, why and until when."""
-    by = f" by {hold.note.actor}" if hold.note.actor else ""
+    by = f" by {hold.note.author}" if hold.note.actor else ""
     why = f" ({hold.note.reason})" if hold.note.reason else ""
     return f"held at {hold.action.value}{by} until {format_utc(hold.note.until)}{why}"
 

@@ -22,10 +22,12 @@ from typing import Protocol
 from kquota.core.records import (
     BrokerOrder,
     BrokerOrderEvent,
+    DecommissionEvent,
     HoldEvent,
     RecordHeaders,
     Refusal,
     TombstoneEvent,
+    TopicKind,
     read_event,
 )
 
@@ -127,13 +129,15 @@ def read_claim(headers: RecordHeaders) -> Claim | Refusal:
     return Claim(signature, certificate, number)
 
 
-def writer_of(names: Iterable[str], cluster_id: str, key: bytes, *, tombstone: bool) -> str | None:
+def writer_of(
+    names: Iterable[str], cluster_id: str, key: bytes, *, tombstone: bool, topic: TopicKind = TopicKind.USAGE
+) -> str | None:
     """Return which of a certificate's names may write this record (``agent/3``); None if none may.
 
-    An agent may write everything about its own broker that a report of its own could achieve, too. An
-    operator may give orders, and decommission a broker, but not report for it.
+    An agent may write everything about its own broker that a report of its own could achieve, too, but only
+    on the usage topic. An operator may give orders, and decommission a broker, but not report for it.
     """
-    event = read_event(key, None)
+    event = read_event(key, None, topic=topic)
     for name in names:
         match = _URI.fullmatch(name)
         if match is None or match[1] not in ("*", cluster_id):
@@ -142,9 +146,9 @@ def writer_of(names: Iterable[str], cluster_id: str, key: bytes, *, tombstone: b
         match event:
             case TombstoneEvent(broker_id):
                 may_write = tombstone if is_operator else owner == str(broker_id)
-            case BrokerOrderEvent(BrokerOrder.MAINTENANCE, broker_id):
+            case BrokerOrderEvent(BrokerOrder.MAINTENANCE, broker_id) if topic is TopicKind.USAGE:
                 may_write = is_operator or owner == str(broker_id)
-            case HoldEvent() | BrokerOrderEvent():
+            case HoldEvent() | BrokerOrderEvent() | DecommissionEvent():
                 may_write = is_operator
             case _:
                 may_write = False
@@ -159,16 +163,9 @@ def names_agent(names: Iterable[str], broker_id: int) -> bool:
     return any(match is not None and match.groups()[1:] == ("agent", str(broker_id)) for match in matches)
 
 
-def names_wanted(key: bytes, cluster_id: str | None, *, tombstone: bool) -> str:
-    """Return, for people, the names of which a certificate needs one to write this record."""
-    where = f"kquota://{cluster_id or '<cluster id>'}"
-    operator, event = f"{where}/operator/<name>", read_event(key, None)
-    match event:
-        case TombstoneEvent(broker_id) if not tombstone:
-            return f"{where}/agent/{broker_id}"
-        case TombstoneEvent(broker_id) | BrokerOrderEvent(BrokerOrder.MAINTENANCE, broker_id):
-            return f"{operator} or {where}/agent/{broker_id}"
-    return operator
+def order_name_wanted(cluster_id: str | None) -> str:
+    """Return, for people, the name that a certificate needs to sign an order."""
+    return f"kquota://{cluster_id or '<cluster id>'}/operator/<name>"
 
 
 def next_counter(last: int, seen: int, now_ms: int) -> int:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from kquota.core.orders import BothTopics, Orders
 from kquota.core.records import (
     BrokerOrder,
     BrokerOrderEvent,
+    DecommissionEvent,
     Event,
     Hold,
     HoldEvent,
@@ -29,10 +31,9 @@ from kquota.core.usage import UsageRecord
 
 # Records from the future that are kept for a broker until their time has come.
 MAX_PENDING_RECORDS = 32
-# Brokers that the cluster does not list (stopped ones, and invented ids), and orders about
-# single brokers, that are kept. Far more than a cluster has; a key costs a stranger nothing.
+# Brokers that the cluster does not list (stopped ones, and invented ids) that are kept. Far more than a
+# cluster has; a key costs a stranger nothing.
 MAX_UNLISTED_BROKERS = 4096
-MAX_BROKER_ORDERS = 4096
 # Other instances that are kept of one broker: agents that claim the same id, or that were started again.
 MAX_RIVALS = 8
 
@@ -46,6 +47,7 @@ class FoldResult(StrEnum):
     OPERATOR = "operator"
     MALFORMED = "malformed"
     IGNORED = "ignored"
+    WRONG_TOPIC = "wrong_topic"  # an order on the usage topic, where none counts any more
     EXCESS = "excess"  # about a broker beyond the number that is kept
     REFUSED = "refused"  # for its signature, or for the lack of one
     SUPERSEDED = "superseded"  # of a backlog, and settled by a later one: not even parsed
@@ -66,6 +68,11 @@ def excess_sentence(key: bytes | str | None) -> str:
         f"{_record_of(key)} is not kept: the topic names more than"
         f" {MAX_UNLISTED_BROKERS} brokers that the cluster does not list, or as many orders"
     )
+
+
+def wrong_topic_sentence(key: bytes | str | None) -> str:
+    """Return why an order on the usage topic does not count."""
+    return f"{_record_of(key)} on the usage topic does not count: orders have a topic of their own"
 
 
 def foreign_sentence(key: bytes | str | None, cluster_id: str | None) -> str:
@@ -160,6 +167,9 @@ class BrokerHistory:
 class ClusterView:
     """Every broker's records, and the operators' orders.
 
+    ``orders`` are those of the topic that is folded, ``orders_topic`` those of the orders topic. Without
+    ``takes_orders`` only the latter count.
+
     With a ``cluster_id``, a usage record that names another cluster is malformed: it was copied here.
     Brokers in ``listed``, those that the cluster lists, are always kept. Of others the lowest ids are, up to
     a bound, so that the order in which records were read does not matter.
@@ -167,10 +177,11 @@ class ClusterView:
 
     future_tolerance: timedelta
     brokers: dict[int, BrokerHistory] = field(default_factory=dict)
-    hold: Hold | None = None
-    orders: dict[tuple[BrokerOrder, int], Note] = field(default_factory=dict)
+    orders: Orders = field(default_factory=Orders)
     cluster_id: str | None = None
     listed: frozenset[int] = frozenset()
+    orders_topic: Orders = field(default_factory=Orders)
+    takes_orders: bool = True
 
     def fold(self, event: Event, now: datetime) -> FoldResult:
         """Take in one record; events of one key must come in offset order."""
@@ -193,15 +204,11 @@ class ClusterView:
                 if broker_id is not None:
                     self.brokers.setdefault(broker_id, BrokerHistory()).last_event = NoRecord.MALFORMED
                 return FoldResult.MALFORMED
-            case HoldEvent(hold):
-                self.hold = hold
-            case BrokerOrderEvent(order, broker_id, None):
-                self.orders.pop((order, broker_id), None)
-            case BrokerOrderEvent(order, broker_id, note):
-                assert note is not None
-                if not self._takes_order(order, broker_id, now):
+            case HoldEvent() | BrokerOrderEvent() | DecommissionEvent() if not self.takes_orders:
+                return FoldResult.WRONG_TOPIC
+            case HoldEvent() | BrokerOrderEvent() | DecommissionEvent():
+                if not self.orders.fold(event, now):
                     return FoldResult.EXCESS
-                self.orders[order, broker_id] = note
             case IgnoredEvent() | RefusedEvent():
                 return FoldResult.IGNORED if isinstance(event, IgnoredEvent) else FoldResult.REFUSED
         return FoldResult.OPERATOR
@@ -211,7 +218,7 @@ class ClusterView:
         if isinstance(event, UsageEvent):
             from_the_future = event.record.snapshot_at - now > self.future_tolerance
             return not from_the_future and not self._of_another_cluster(event.record)
-        return isinstance(event, TombstoneEvent | HoldEvent | BrokerOrderEvent)
+        return isinstance(event, TombstoneEvent | HoldEvent | BrokerOrderEvent | DecommissionEvent)
 
     def know_cluster(self, cluster_id: str | None) -> None:
         """Take in the cluster's id, None if it has not been reported yet.
@@ -246,19 +253,6 @@ class ClusterView:
             del self.brokers[highest]
         return broker_id < highest
 
-    def _takes_order(self, order: BrokerOrder, broker_id: int, now: datetime) -> bool:
-        """Whether there is room for an order; ended orders, and orders about higher ids, make room."""
-        if (order, broker_id) in self.orders or len(self.orders) < MAX_BROKER_ORDERS:
-            return True
-        self.orders = {key: note for key, note in self.orders.items() if note.in_force(now)}
-        if len(self.orders) < MAX_BROKER_ORDERS:
-            return True
-        highest = max(self.orders, key=lambda key: (key[1], key[0]))
-        if (broker_id, order) < (highest[1], highest[0]):
-            del self.orders[highest]
-            return True
-        return False
-
     def fold_all(self, events: Iterable[Event], now: datetime) -> None:
         """Take in many records."""
         for event in events:
@@ -287,11 +281,12 @@ class ClusterView:
         history = self.brokers.get(broker_id)
         if history is None or (not history.rivals and len(history.records) < 2):
             return []
-        return history.others(now + self.future_tolerance)
+        others = history.others(now + self.future_tolerance)
+        return [record for record in others if not self.orders_topic.forgets(broker_id, record)]
 
     def records_at(self, now: datetime) -> Callable[[int], UsageRecord | NoRecord]:
         """Return the result of `record_of` at that moment, for callers that need thousands of brokers."""
-        histories, horizon = self.brokers, now + self.future_tolerance
+        histories, horizon, orders = self.brokers, now + self.future_tolerance, self.orders_topic
 
         def record_of(broker_id: int) -> UsageRecord | NoRecord:
             history = histories.get(broker_id)
@@ -299,7 +294,7 @@ class ClusterView:
                 return NoRecord.MISSING
             record = history.current(horizon)
             if record is not None:
-                return record
+                return NoRecord.TOMBSTONE if orders.forgets(broker_id, record) else record
             return NoRecord.FUTURE if history.records else history.last_event
 
         return record_of
@@ -313,25 +308,31 @@ class ClusterView:
         ignored = self.brokers_under(BrokerOrder.QUARANTINE, now) - {self_id}
         for broker_id, history in self.brokers.items():
             record = history.current(horizon)
-            if record is not None and record.joined and broker_id not in ignored:
+            if record is None or not record.joined or self.orders_topic.forgets(broker_id, record):
+                continue
+            if broker_id not in ignored:
                 for other, at in record.joined.items():
                     if at <= horizon and (other not in joined or joined[other] < at):
                         joined[other] = at
         return joined
 
+    def orders_in_force(self) -> BothTopics:
+        """Return the orders of which the stricter count; former versions give them on the usage topic."""
+        return BothTopics(self.orders_topic, self.orders if self.takes_orders else Orders())
+
+    def orders_to_move(self, now: datetime) -> dict[str, Hold | Note]:
+        """Return the usage topic's orders in force that the orders topic has no word on, by key."""
+        return BothTopics(self.orders_topic, self.orders).to_move(now)
+
     def hold_in_force(self, now: datetime) -> Hold | None:
         """Return the hold that has not yet ended."""
-        return self.hold if self.hold is not None and self.hold.note.in_force(now) else None
+        return self.orders_in_force().hold_in_force(now)
 
     def order_in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> Note | None:
         """Return the order about a broker that has not yet ended."""
-        note = self.orders.get((order, broker_id))
-        return note if note is not None and note.in_force(now) else None
+        return self.orders_in_force().in_force(order, broker_id, now)
 
     def brokers_under(self, order: BrokerOrder, now: datetime) -> set[int]:
         """Return the brokers that an order of this kind is in force for."""
-        return {
-            broker_id
-            for (kind, broker_id), note in self.orders.items()
-            if kind is order and note.in_force(now)
-        }
+        found = self.orders_in_force().all_in_force(now)
+        return {broker_id for kind, broker_id, _ in found if kind is order}

@@ -63,7 +63,7 @@ class Agent:
         self._messages = CycleMessages(self.broker_id)
         self._growth = PauseGrowth(self.broker_id)
         self._troubles = TroubleTable()
-        self._counters = Counters()
+        self._counters, self._orders_counters = Counters(), Counters()
         self._is_calm = False
         self._connect(settings, properties, state)
         self._cycle = Cycle(
@@ -74,6 +74,7 @@ class Agent:
             granted_for=state.granted_for(self.broker_id),
             covered_until_uptime_ms=self._local.covered_until_uptime_ms,
             admission=self._kafka.knowledge.admission,
+            orders_admission=self._kafka.knowledge.orders.admission,
         )
         self._history = HistoryRecorder(
             self.broker_id, self._cycle.instance_id, settings.history_interval_seconds
@@ -103,7 +104,8 @@ class Agent:
         partitions = knowledge.partitions if same_topic else None
         self._connect(settings, properties, state, local.offline_log_dirs, partitions)
         _close(kafka, local)
-        self._cycle.configure(settings, self._local, self._kafka.knowledge.admission)
+        admissions = self._kafka.knowledge.admission, self._kafka.knowledge.orders.admission
+        self._cycle.configure(settings, self._local, *admissions)
         self._history.sample_interval_seconds = settings.history_interval_seconds
 
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
@@ -165,6 +167,7 @@ class Agent:
             None if known is None else known.cluster_id,
             partitions=partitions,
             admission=admission_of(settings, self._counters),
+            orders_admission=admission_of(settings, self._orders_counters, settings.topics.orders.name),
             seal=seal,
         )
         try:
@@ -229,8 +232,7 @@ class Agent:
             self._metrics.present.certificate_expiry_seconds = expires
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():
-            sentence = f"the usage topic is read again from its beginning: {reason}"
-            yield Entry.of(MessageId.KAFKA_TROUBLE, sentence)
+            yield Entry.of(MessageId.KAFKA_TROUBLE, reason)
         jump_seconds = self._jumps.jump_seconds(moment)
         if jump_seconds:
             self._metrics.clock_jumps.inc()

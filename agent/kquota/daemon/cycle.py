@@ -17,34 +17,30 @@ from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.applied.verification import Verification
 from kquota.core.admission import Admission
 from kquota.core.band import own_log_dirs
-from kquota.core.decision import (
-    MAX_MAINTENANCE_LEASE,
-    Decision,
-    Lease,
-    UndeterminedCause,
-    decision_document,
-)
+from kquota.core.decision import Decision, UndeterminedCause, decision_document
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.reading import Reading
 from kquota.core.records import (
     BrokerOrder,
     Event,
-    Hold,
     MalformedEvent,
     RefusedEvent,
     TombstoneEvent,
+    TopicKind,
     UsageEvent,
     broker_key,
 )
 from kquota.core.signing import SigningMode
 from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import FoldResult, NoRecord, excess_sentence, foreign_sentence
+from kquota.core.view import FoldResult, NoRecord, excess_sentence, foreign_sentence, wrong_topic_sentence
 from kquota.daemon.cycle_sentence import cycle_sentence
 from kquota.daemon.enforcement import Enforcement, Grant
 from kquota.daemon.inputs import Arrival, ClusterNews, Moment
+from kquota.daemon.lease import lease_of
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.orders import order_news
+from kquota.daemon.orders_topic import OrdersFold
 from kquota.daemon.own_record import own_record
 from kquota.daemon.publication import PublicationSchedule, RivalWatch, regular_interval_seconds
 from kquota.daemon.report import CycleReport, Folded
@@ -89,13 +85,17 @@ class Cycle:
         granted_for: str | None = None,
         covered_until_uptime_ms: int = 0,
         admission: Admission | None = None,
+        orders_admission: Admission | None = None,
     ) -> None:
         """Begin with an empty view; ``granted_for`` is the cluster id that enforcing was granted for.
 
         ``covered_until_uptime_ms`` is the end of an earlier instance's lease of this boot, 0 for none.
         """
         self.instance_id = str(uuid.uuid4())
-        self._reading = Reading(timedelta(seconds=settings.future_tolerance_seconds), admission)
+        tolerance = timedelta(seconds=settings.future_tolerance_seconds)
+        self._orders = OrdersFold(tolerance, orders_admission)
+        self._reading = Reading(tolerance, admission, self._orders.reading)
+        self._reading.take_orders(settings.topics.orders.also_from_usage_topic)
         self._membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self._schedule = PublicationSchedule(settings.interval_seconds)
         self._settings, self._broker_id = settings, broker_id
@@ -120,16 +120,26 @@ class Cycle:
         self._rival = RivalWatch()
         self._joining: frozenset[int] = frozenset()
 
-    def configure(self, settings: Settings, local: LocalSide, admission: Admission | None = None) -> None:
+    def configure(
+        self,
+        settings: Settings,
+        local: LocalSide,
+        admission: Admission | None = None,
+        orders_admission: Admission | None = None,
+    ) -> None:
         """Continue with other settings; the knowledge about the cluster stays.
 
         Where signatures are now required, unsigned records count only until the topic was read again.
         """
         required, was = settings.signing.mode is SigningMode.REQUIRED, self._settings.signing.mode
-        self._settings, self._local, self._reading.admission = settings, local, admission
+        self._settings, self._local = settings, local
+        self._reading.admission, self._orders.reading.admission = admission, orders_admission
+        self._reading.take_orders(settings.topics.orders.also_from_usage_topic)
         self._recalled = False
         self._reading.view.future_tolerance = timedelta(seconds=settings.future_tolerance_seconds)
-        self._read_again(forget=required and was is not SigningMode.REQUIRED)
+        forget = required and was is not SigningMode.REQUIRED
+        self._orders.read_again(forget=forget)
+        self._read_again(forget=forget)
         self._membership.grace = timedelta(seconds=settings.join_grace_seconds)
         self._schedule.interval_seconds = settings.interval_seconds
         self._applied = None
@@ -224,6 +234,9 @@ class Cycle:
             self._read_again()
         # Only the cluster's own answer counts: a remembered one may be another cluster's.
         self._reading.know(None if news.active_brokers is None else news.cluster_id, self._membership.active)
+        if self._broker_id in self._orders.fold(arrivals, moment.wall, news.orders, fold):
+            self._schedule.force()  # we are alive, whatever was ordered
+        arrivals = [one for one in arrivals if one.topic is TopicKind.USAGE]
         records = [arrival.raw() for arrival in arrivals]
         events = self._reading.read(records, moment.wall, backlog=not self._was_caught_up)
         for arrival, event in zip(arrivals, events, strict=True):
@@ -251,8 +264,10 @@ class Cycle:
         return fold
 
     def _take_news(self, arrival: Arrival, event: Event, result: FoldResult, fold: Folded) -> None:
-        order = order_news(event, arrival.headers, arrival.timestamp_ms)
-        fold.orders += () if order is None else (order,)
+        if result is FoldResult.WRONG_TOPIC:
+            fold.malformed.append(wrong_topic_sentence(arrival.key))
+        elif (order := order_news(event, arrival.headers, arrival.timestamp_ms)) is not None:
+            fold.orders.append(order)
         match event:
             case TombstoneEvent(broker_id) if broker_id == self._broker_id:
                 self._schedule.force()  # we are alive, whatever the record claims
@@ -316,7 +331,8 @@ class Cycle:
         patience_seconds = START_PATIENCE_SECONDS if answered or covered else LONELY_PATIENCE_SECONDS
         if own_breach or news.topic_refused is not None or waited >= patience_seconds:
             return True
-        if not self._read_once or self._membership.active is None or own is None:
+        orders_read = news.orders.caught_up or not news.orders.is_readable
+        if not self._read_once or not orders_read or self._membership.active is None or own is None:
             return False
         # The echo of our own first record: without it we would be undetermined to ourselves.
         return all(entry.broker_id != self._broker_id for entry in decision.undetermined)
@@ -342,6 +358,7 @@ class Cycle:
             return False, None
         if cluster_id is None:
             return False, "the decision file is not written: the cluster's id is not known yet"
+        maintenance = self._reading.view.order_in_force(BrokerOrder.MAINTENANCE, self._broker_id, moment.wall)
         content = (
             decision.headroom,
             decision.reasons,
@@ -351,13 +368,14 @@ class Cycle:
             decision.hold,
             enforced.mode,
             cluster_id,
-            self._reading.view.orders.get((BrokerOrder.MAINTENANCE, self._broker_id)),
+            maintenance,
         )
         age_seconds = moment.monotonic_seconds - self._written_at_seconds
         if content == self._written and age_seconds < min(REWRITE_SECONDS, self._settings.lease_seconds / 3):
             return False, None
         self._decision_sequence += 1
-        lease = self._lease(decision.hold, moment)
+        shortest = timedelta(seconds=self._settings.lease_seconds)
+        lease = lease_of(shortest, decision.hold, maintenance, moment)
         document = decision_document(
             decision,
             cluster_id=cluster_id,
@@ -375,18 +393,3 @@ class Cycle:
         self._written = content
         self._written_at_seconds = moment.monotonic_seconds
         return True, None
-
-    def _lease(self, hold: Hold | None, moment: Moment) -> Lease:
-        """Return the lease of a decision made now; in maintenance it lasts until the planned stop is over.
-
-        The state of a hold ends with the hold, also when no agent is there any more to end it.
-        """
-        shortest = duration = timedelta(seconds=self._settings.lease_seconds)
-        view, broker_id = self._reading.view, self._broker_id
-        maintenance = view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, moment.wall)
-        if maintenance is not None:
-            duration = max(shortest, min(maintenance.until - moment.wall, MAX_MAINTENANCE_LEASE))
-        if hold is not None:
-            duration = max(shortest, min(hold.note.until - moment.wall, duration))
-        end = moment.boot.later(duration.total_seconds())
-        return Lease(moment.wall + duration, end.boot_id, end.uptime_ms)

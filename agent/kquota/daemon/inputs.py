@@ -1,4 +1,4 @@
-"""The inputs of a cycle: the moment, records of the usage topic, and news of the cluster."""
+"""The inputs of a cycle: the moment, records of the usage and the orders topic, and news of the cluster."""
 
 from __future__ import annotations
 
@@ -6,23 +6,33 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from kquota.core.records import RawRecord, RecordHeaders
+from kquota.core.records import RawRecord, RecordHeaders, TopicKind
 from kquota.host.boot_clock import BootClock, BootMoment
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A record of the usage topic, as it arrived; the time is that of the broker that appended it."""
+    """A record of the usage or the orders topic, as it arrived; the time is that of its append."""
 
     key: bytes | None
     value: bytes | None
     headers: RecordHeaders = ()
     timestamp_ms: int | None = None
     partition: int = 0
+    topic: TopicKind = TopicKind.USAGE
 
     def raw(self) -> RawRecord:
         """Return it as the core reads it."""
-        return RawRecord(self.key, self.value, self.timestamp_ms, self.partition, self.headers)
+        return RawRecord(self.key, self.value, self.timestamp_ms, self.partition, self.headers, self.topic)
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersNews:
+    """The present knowledge of the orders topic. ``is_readable`` is False where it is missing, or denied."""
+
+    caught_up: bool = True
+    is_readable: bool = True
+    rereadings: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,7 @@ class ClusterNews:
     asked_own_broker: bool = False
     reports_lost: int = 0
     rereadings: int = 0
+    orders: OrdersNews = OrdersNews()
 
 
 @dataclass(frozen=True, slots=True)

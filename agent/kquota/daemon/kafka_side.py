@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from queue import Empty
 
 from kquota.core.admission import Admission
-from kquota.core.records import Refusal
+from kquota.core.records import TopicKind
 from kquota.daemon.inbox import Inbox, readable
 from kquota.daemon.inputs import Arrival, ClusterNews
 from kquota.daemon.journal import MessageId
+from kquota.daemon.orders_topic import LOOK_SECONDS, OfOrders, OrdersKnowledge, arrival_of, counts
 from kquota.daemon.signing import Seal
 from kquota.daemon.troubles import Trouble
 from kquota.fold.misplaced import MisplacedRecords
@@ -26,6 +26,7 @@ from kquota.fold.reader import TopicReader
 from kquota.fold.records import (
     CaughtUp,
     PartitionsChanged,
+    ReaderEvent,
     ReadingFailed,
     ReadingRecovered,
     TopicRecord,
@@ -69,6 +70,7 @@ KafkaEvent = (
     | TopicVerdict
     | KafkaFailure
     | CertificateSeen
+    | OfOrders
 )
 
 
@@ -95,17 +97,22 @@ class KafkaKnowledge:
     read_failures: int = 0
     certificate: CertificateSeen | None = None
     admission: Admission | None = None
+    orders: OrdersKnowledge = field(default_factory=lambda: OrdersKnowledge("__kquota_orders"))
     misplaced: MisplacedRecords = field(init=False)
 
     def __post_init__(self) -> None:
-        self.misplaced = MisplacedRecords(self.usage_topic, None if self.admission is None else self._counts)
+        admission = self.admission
+        judged = None if admission is None else lambda one: counts(admission, one, TopicKind.USAGE)
+        self.misplaced = MisplacedRecords(self.usage_topic, judged)
 
     def take(self, event: KafkaEvent) -> Arrival | None:  # noqa: PLR0912 - one case for each kind of event
-        """Take in one event; a record of the usage topic comes back as an arrival."""
+        """Take in one event; a record of the usage or orders topic comes back as an arrival."""
         match event:
             case TopicRecord():
                 self.misplaced.take(event)
-                return _arrival(event)
+                return arrival_of(event, TopicKind.USAGE)
+            case OfOrders(inner):
+                return self._take_of_orders(inner)
             case CaughtUp():
                 self.caught_up = True
             case ReadingFailed():
@@ -115,8 +122,9 @@ class KafkaKnowledge:
                 self._well("reader")
             case BrokerList():
                 self.active_brokers, self.cluster_id = event.ids, event.cluster_id or self.cluster_id
-                if self.admission is not None:
-                    self.admission.cluster_id = self.cluster_id
+                for admission in (self.admission, self.orders.admission):
+                    if admission is not None:
+                        admission.cluster_id = self.cluster_id
                 self._well("brokers")
             case BrokerListFailed():
                 self._failed("brokers", event.failure)
@@ -137,7 +145,7 @@ class KafkaKnowledge:
                 self.certificate = event
             case TopicRestarted():
                 self.misplaced.forget()
-                self.restarts.append(event.reason)
+                self.restarts.append(f"the usage topic is read again from its beginning: {event.reason}")
                 if event.same_topic:
                     self.caught_up, self.rereadings = False, self.rereadings + 1
             case PartitionsChanged():
@@ -157,15 +165,19 @@ class KafkaKnowledge:
             topic_refused=refused or self.misplaced.sentence,
             asked_own_broker=answered is not None and now_seconds - answered <= _ASKED_WITHIN_SECONDS,
             rereadings=self.rereadings,
+            orders=self.orders.news(),
         )
 
     def standing(self) -> Iterator[Trouble]:
         """Yield all that is wrong."""
         for troubles in self.troubles.values():
             yield from troubles
-        if (sentence := self.misplaced.sentence) is not None:
-            subject = f"partitions of {self.usage_topic}"
-            yield Trouble(MessageId.TOPIC_REFUSED, subject, "misplaced", sentence)
+        for topic, misplaced in (
+            (self.usage_topic, self.misplaced),
+            (self.orders.topic, self.orders.misplaced),
+        ):
+            if (sentence := misplaced.sentence) is not None:
+                yield Trouble(MessageId.TOPIC_REFUSED, f"partitions of {topic}", "misplaced", sentence)
 
     def drain_errors(self) -> Counter[Kind]:
         """Return the failures since the last call, by kind."""
@@ -187,16 +199,23 @@ class KafkaKnowledge:
         restarts, self.restarts = self.restarts, []
         return restarts
 
-    def _counts(self, record: TopicRecord) -> bool:
-        """Whether a record is signed as it has to be: anybody can write one into a wrong partition."""
-        assert self.admission is not None
-        return not isinstance(self.admission.judge(_arrival(record).raw(), datetime.now(UTC)), Refusal)
+    def _take_of_orders(self, event: TopicRecord | ReaderEvent) -> Arrival | None:
+        match event:
+            case ReadingFailed(failure):
+                self.read_failures += 1
+                self._failed("orders reader", failure)
+            case CaughtUp() | ReadingRecovered():
+                self._well("orders reader")
+            case TopicRestarted():
+                self.restarts.append(f"the orders topic is read again from its beginning: {event.reason}")
+        return self.orders.take(event)
 
     def _take_verdict(self, verdict: TopicVerdict) -> None:
         if verdict.status is not Verdict.UNKNOWN or verdict.topic not in self.topics:
             self.topics[verdict.topic] = verdict
         subject, kind = f"topic {verdict.topic}", " ".join((verdict.status, *verdict.problems))
-        refused = verdict.status is Verdict.REFUSED and verdict.topic == self.usage_topic
+        compacted = (self.usage_topic, self.orders.topic)
+        refused = verdict.status is Verdict.REFUSED and verdict.topic in compacted
         if verdict.status is not Verdict.UNKNOWN:
             self._well(subject)  # this verdict takes the place of the one before
         if not verdict.usable or verdict.problems:
@@ -221,10 +240,6 @@ class KafkaKnowledge:
         self.troubles.pop(subject, None)
 
 
-def _arrival(record: TopicRecord) -> Arrival:
-    return Arrival(record.key, record.value, record.headers, record.timestamp_ms, record.partition)
-
-
 class KafkaSide:
     """All Kafka clients of the agent, started and closed together."""
 
@@ -236,11 +251,13 @@ class KafkaSide:
         *,
         partitions: int | None = None,
         admission: Admission | None = None,
+        orders_admission: Admission | None = None,
         seal: Seal | None = None,
     ) -> None:
         """Build the clients. Cluster and ``partitions`` of the usage topic are those last known.
 
-        With an admission and a seal, records are judged by their signatures, and ours are signed.
+        With admissions, one for each topic, and a seal, records are judged by their signatures, and ours are
+        signed.
 
         Raises:
             ConfigurationError: librdkafka refuses a property; the text names it.
@@ -251,7 +268,11 @@ class KafkaSide:
         self.client_id_prefix = f"kquota-{broker_id}-"
         self.inbox: Inbox[KafkaEvent] = Inbox()
         self.knowledge = KafkaKnowledge(
-            topics.usage.name, cluster_id, partitions=partitions, admission=admission
+            topics.usage.name,
+            cluster_id,
+            partitions=partitions,
+            admission=admission,
+            orders=OrdersKnowledge(topics.orders.name, orders_admission),
         )
         self._seal = seal
         with ExitStack() as opened:  # a refusal half-way leaves no client behind
@@ -271,6 +292,15 @@ class KafkaSide:
                 topics.usage.name,
                 self.admin,
                 self.inbox.put,
+                may_begin=None if admission is None else self._knows_cluster,
+            )
+            self.orders_reader = TopicReader(
+                properties,
+                topics.orders.name,
+                self.admin,
+                lambda event: self.inbox.put(OfOrders(event)),
+                topic_interval_seconds=LOOK_SECONDS,
+                brokers_times_only=True,
                 may_begin=None if admission is None else self._knows_cluster,
             )
             opened.pop_all()
@@ -293,6 +323,7 @@ class KafkaSide:
     def start(self) -> None:
         """Begin to read, to ask and to look."""
         self.reader.start()
+        self.orders_reader.start()
         self._brokers.start()
         self._topics.start()
 
@@ -328,8 +359,12 @@ class KafkaSide:
             except Empty:
                 break
             arrival = self.knowledge.take(event)
-            if isinstance(event, TopicRestarted) and event.same_topic:
-                arrivals.clear()  # whatever of them is still in the log comes again
+            topic, inner = TopicKind.USAGE, event
+            if isinstance(event, OfOrders):
+                topic, inner = TopicKind.ORDERS, event.event
+            if isinstance(inner, TopicRestarted) and inner.same_topic:
+                # whatever of them is still in the log comes again
+                arrivals = [one for one in arrivals if one.topic is not topic]
             if arrival is not None:
                 arrivals.append(arrival)
                 size_bytes += len(arrival.value or b"")
@@ -350,5 +385,8 @@ class KafkaSide:
 
     def close(self) -> None:
         """End every client, within some seconds."""
-        for part in (self._topics, self._brokers, self.reader, self.usage, self.history, self.admin):
+        for part in (
+            *(self._topics, self._brokers, self.reader, self.orders_reader),
+            *(self.usage, self.history, self.admin),
+        ):
             part.close()

@@ -1,4 +1,4 @@
-"""Operators' orders, as this agent read them from the usage topic: for the journal and the history."""
+"""Operators' orders, as this agent read them: for the journal and the history."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from functools import partial
 from kquota.core.records import (
     HOLD_KEY,
     BrokerOrderEvent,
+    DecommissionEvent,
     Event,
     HoldEvent,
     RecordHeaders,
     TombstoneEvent,
+    author_sentence,
     broker_key,
     order_key,
+    proven_name,
 )
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import format_utc, from_epoch_ms
@@ -37,36 +40,49 @@ class OrderNews:
 def order_news(event: Event, headers: RecordHeaders, timestamp_ms: int | None = None) -> OrderNews | None:
     """Return what a record with this time orders; None for everything that is no operator's.
 
-    Withdrawals and decommissions are tombstones: author and reason are in their headers ``actor`` and
-    ``reason``.
+    Withdrawals, and decommissions of former versions, are tombstones: their headers ``actor`` and ``reason``
+    have the author, unless they are signed, and the reason.
     """
     news = partial(OrderNews, at=from_epoch_ms(timestamp_ms))
-    actor, reason = _header(headers, "actor"), _header(headers, "reason")
-    by = f" by {actor or 'an unnamed user'}" + (f" ({reason})" if reason else "")
-    withdrawn = {"Order": None, "Actor": actor, "Reason": reason}
     match event:
-        case HoldEvent(None):
+        case HoldEvent(None, signer):
+            by, withdrawn = _withdrawn(signer, headers)
             return news(f"the hold was released{by}", {"Key": HOLD_KEY, **withdrawn})
         case HoldEvent(hold) if hold is not None:
             text = f"the cluster is held at {hold.action.value} until {format_utc(hold.note.until)}"
             return news(
-                f"{text} by {hold.note.actor or 'an unnamed user'} ({hold.note.reason})",
+                f"{text} by {hold.note.author} ({hold.note.reason})",
                 {"Key": HOLD_KEY, "Order": hold.to_document()},
             )
-        case BrokerOrderEvent(order, broker_id, note):
+        case BrokerOrderEvent(order, broker_id, note, signer):
             key = order_key(order, broker_id)
             if note is None:
+                by, withdrawn = _withdrawn(signer, headers)
                 sentence = f"the {order.value} of broker {broker_id} was ended{by}"
                 return news(sentence, {"Key": key, **withdrawn})
             text = f"broker {broker_id} is in {order.value} until {format_utc(note.until)}"
             return news(
-                f"{text} by {note.actor or 'an unnamed user'} ({note.reason})",
+                f"{text} by {note.author} ({note.reason})",
                 {"Key": key, "Order": note.to_document()},
             )
-        case TombstoneEvent(broker_id):
+        case DecommissionEvent(broker_id, gone) if gone is not None:
+            sentence = f"broker {broker_id} was decommissioned by {gone.author} ({gone.reason})"
+            body = {"Key": broker_key(broker_id), "Order": None, "Actor": gone.actor, "Reason": gone.reason}
+            return news(sentence, body, decommission=True)
+        case TombstoneEvent(broker_id, signer):
+            by, withdrawn = _withdrawn(signer, headers)
             sentence = f"broker {broker_id} was decommissioned{by}"
             return news(sentence, {"Key": broker_key(broker_id), **withdrawn}, decommission=True)
     return None
+
+
+def _withdrawn(signer: str | None, headers: RecordHeaders) -> tuple[str, Mapping[str, object]]:
+    """Return who withdrew an order and why, as words and as fields of the history."""
+    typed, reason = _header(headers, "actor"), _header(headers, "reason")
+    actor = typed if signer is None else proven_name(signer)
+    author = author_sentence(actor, None if typed == actor else typed)
+    by = f" by {author}" + (f" ({reason})" if reason else "")
+    return by, {"Order": None, "Actor": actor, "Reason": reason}
 
 
 def _header(headers: RecordHeaders, name: str) -> str:

@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kquota.core.admission import Admission, Counters
-from kquota.core.signing import Claim, SigningMode, names_wanted, next_counter, signed_bytes, writer_of
+from kquota.core.records import TopicKind
+from kquota.core.signing import (
+    Claim,
+    SigningMode,
+    next_counter,
+    order_name_wanted,
+    signed_bytes,
+    writer_of,
+)
 from kquota.daemon.journal import MessageId
 from kquota.daemon.troubles import Trouble
 from kquota.fold.misplaced import partition_of
@@ -25,8 +35,12 @@ if TYPE_CHECKING:
 RESERVED_COUNTERS = 600_000
 
 
-def admission_of(settings: Settings, counters: Counters | None = None) -> Admission | None:
+def admission_of(
+    settings: Settings, counters: Counters | None = None, topic: str | None = None
+) -> Admission | None:
     """Return who judges records by their signatures; None where no signature is looked at.
+
+    Of the usage topic, or of another one. Counters are of one topic.
 
     Raises:
         SettingsError: the authorities can't be read.
@@ -44,7 +58,7 @@ def admission_of(settings: Settings, counters: Counters | None = None) -> Admiss
         wrong = f"names {path}, which can't be used: {text}"
         problem = settings.problem(("signing", "ca_file"), wrong, "a file in PEM with authorities")
         raise SettingsError([problem]) from None
-    return Admission(settings.signing.mode, settings.topics.usage.name, authorities, counters)
+    return Admission(settings.signing.mode, topic or settings.topics.usage.name, authorities, counters)
 
 
 def signer_of(settings: Settings, broker_id: int | None) -> FileSigner | None:
@@ -103,44 +117,65 @@ class OrderNotSigned(Exception):
     """An order that readers would not take from this signer; the text says what is wanted."""
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorFiles:
+    """The certificate and the key by which an operator signs, and the key's password."""
+
+    certificate: Path
+    key: Path
+    password: str | None = None
+
+
 class OrderSeal:
     """Signs one order; where signatures are not required, one that it can't sign is sent unsigned.
 
     ``warning`` says so.
     """
 
-    def __init__(self, settings: Settings, key: bytes, value: bytes | None) -> None:
-        """Read key and certificate.
-
-        Raises:
-            SettingsError: they can't be used.
-        """
+    def __init__(
+        self, settings: Settings, files: OperatorFiles | None, source: Path, key: bytes, value: bytes | None
+    ) -> None:
+        """Take the operator's files; ``source`` is the file that names them."""
         self.warning: str | None = None
-        self._settings, self._key, self._value = settings, key, value
-        self._signer = signer_of(settings, None)
+        self._settings, self._files, self._source = settings, files, source
+        self._key, self._value = key, value
 
     def headers(self, cluster_id: str | None, partitions: int) -> Headers:
-        """Return the headers that sign the order; none where records are not signed.
+        """Return the headers that sign the order; none where it can't be signed, and need not be.
 
         Raises:
-            OrderNotSigned: the certificate does not name a writer of this key, and readers require one.
+            OrderNotSigned: there is no certificate of an operator that can be used, and readers require one.
         """
-        signer, tombstone = self._signer, self._value is None
-        if signer is None:
-            return ()
-        if writer_of(signer.names, cluster_id or "", self._key, tombstone=tombstone) is None:
-            names = ", ".join(signer.names) or "no kquota:// URI"
-            wanted = names_wanted(self._key, cluster_id, tombstone=tombstone)
-            sentence = (
-                f"{self._settings.signing_file('certificate_file')} names {names}, and an order with the key"
-                f" {self._key.decode()} needs {wanted}: set signing.certificate_file and signing.key_file"
-            )
+        signer = self._signer(cluster_id)
+        if isinstance(signer, str):
             if self._settings.signing.mode is SigningMode.REQUIRED:
-                raise OrderNotSigned(sentence)
-            self.warning = f"the order is not signed: {sentence}"
+                raise OrderNotSigned(signer)
+            self.warning = f"the order is not signed: {signer}"
             return ()
-        seal = Seal(signer, self._settings.topics.usage.name, Counters())
+        seal = Seal(signer, self._settings.topics.orders.name, Counters())
         return seal.headers(self._key, self._value, cluster_id or "", partitions)
+
+    def _signer(self, cluster_id: str | None) -> FileSigner | str:
+        """Return who signs, or what is wanted."""
+        from kquota.signing.signer import FileSigner, SignerProblem, SigningFiles  # noqa: PLC0415 - see above
+
+        wanted = (
+            f"name a certificate for {order_name_wanted(cluster_id)} and its key in {self._source}, by"
+            " kquota.signing.certificate and kquota.signing.key"
+        )
+        authorities = self._settings.signing_file("ca_file")
+        if self._files is None or authorities is None:
+            return f"an order needs an operator's signature: {wanted}"
+        certificate, key, password = self._files.certificate, self._files.key, self._files.password
+        try:
+            signer = FileSigner(SigningFiles(certificate, key, authorities, password))
+        except SignerProblem as problem:
+            return f"{self._source} names {problem}"
+        tombstone, topic = self._value is None, TopicKind.ORDERS
+        if writer_of(signer.names, cluster_id or "", self._key, tombstone=tombstone, topic=topic) is None:
+            names = ", ".join(signer.names) or "no kquota:// URI"
+            return f"{certificate} names {names}, which gives no orders: {wanted}"
+        return signer
 
 
 def signing_warnings(settings: Settings, broker_id: int, now: datetime) -> tuple[str, ...]:

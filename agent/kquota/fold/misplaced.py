@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kquota.core.records import IgnoredEvent, read_event
+from kquota.core.records import IgnoredEvent, TopicKind, read_event
 from kquota.fold.records import TopicRecord
 
 # Far more than brokers and orders; the bound limits the memory that invented keys can take.
@@ -18,9 +18,14 @@ _MAX_KEYS = 10_000
 class MisplacedRecords:
     """Follows in which partition the record of each key lies."""
 
-    def __init__(self, topic: str, counts: Callable[[TopicRecord], bool] | None = None) -> None:
+    def __init__(
+        self,
+        topic: str,
+        counts: Callable[[TopicRecord], bool] | None = None,
+        kind: TopicKind = TopicKind.USAGE,
+    ) -> None:
         """Follow the records of a topic; one in a wrong place is only believed if it ``counts``."""
-        self._topic = topic
+        self._topic, self._kind = topic, kind
         self._counts = counts
         self._partitions = 0
         self._live: set[tuple[bytes, int]] = set()
@@ -42,7 +47,7 @@ class MisplacedRecords:
     def take(self, record: TopicRecord) -> None:
         """Take in a record; a tombstone removes the record in its own partition."""
         key = record.key
-        if key is None or isinstance(read_event(key, None), IgnoredEvent):
+        if key is None or isinstance(read_event(key, None, topic=self._kind), IgnoredEvent):
             return
         place = key, record.partition
         if record.value is None:

@@ -8,6 +8,7 @@ from typing import cast
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
+    TIMESTAMP_LOG_APPEND_TIME,
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     KafkaError,
@@ -86,7 +87,8 @@ class TopicReader:
 
     Reading begins when `may_begin` is true. `admin` is asked every `topic_interval_seconds` for the topic's
     id and partitions: a topic that was deleted and created again is known by its id, even when its offsets
-    have grown past the old ones.
+    have grown past the old ones. With `brokers_times_only`, records have no timestamp where their writer has
+    set it.
     """
 
     def __init__(
@@ -97,12 +99,14 @@ class TopicReader:
         sink: Callable[[TopicRecord | ReaderEvent], None],
         *,
         topic_interval_seconds: float = 2.0,
+        brokers_times_only: bool = False,
         may_begin: Callable[[], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._topic = topic
         self._questions = TopicQuestions(admin, topic, topic_interval_seconds, clock)
         self._sink = sink
+        self._brokers_times_only = brokers_times_only
         self._may_begin = may_begin
         self._clock = clock
         self._client: RotatingClient[Consumer] = RotatingClient(
@@ -181,15 +185,11 @@ class TopicReader:
         self._progress.read(partition, offset)
         self._records += 1
         kind, timestamp_ms = message.timestamp()
+        is_brokers = kind == TIMESTAMP_LOG_APPEND_TIME
+        has_time = is_brokers if self._brokers_times_only else kind != TIMESTAMP_NOT_AVAILABLE
+        at_ms = timestamp_ms if has_time else None
         self._hand_over(
-            TopicRecord(
-                partition,
-                offset,
-                None if kind == TIMESTAMP_NOT_AVAILABLE else timestamp_ms,
-                message.key(),
-                message.value(),
-                _headers(message),
-            )
+            TopicRecord(partition, offset, at_ms, message.key(), message.value(), _headers(message))
         )
         self._read_something()
 

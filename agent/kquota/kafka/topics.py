@@ -1,4 +1,4 @@
-"""The usage and the history topic: their required settings, and how an existing topic compares."""
+"""The topics of ours: their required settings, and how an existing topic compares."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,16 +11,17 @@ from kquota.settings.model import TopicsSection
 
 USAGE_TOPIC = "__kquota_volume_usage"
 HISTORY_TOPIC = "__kquota_history"
+ORDERS_TOPIC = "__kquota_orders"
 
 BROKERS_PER_PARTITION = 50
 DESIRED_REPLICAS = 3
 MAX_RECORD_BYTES = 1_048_576
-"""Largest record of either topic. At some 300 bytes a volume there is room for 3,000 volumes."""
+"""Largest record of any of them. At some 300 bytes a volume there is room for 3,000 volumes."""
 
 _MINUTE_MS = 60_000
 _DAY_MS = 86_400_000
 _UNLIMITED = "-1"
-_OF_BOTH = {
+_OF_ALL = {
     "min.insync.replicas": "1",
     "max.message.bytes": str(MAX_RECORD_BYTES),
     # The broker's clock, not the agent's: a record of an agent whose clock is wrong must not be refused
@@ -34,7 +35,7 @@ _OF_BOTH = {
 
 @dataclass(frozen=True, slots=True)
 class TopicContract:
-    """The settings that a topic must have. Its cleanup.policy decides whether it is accepted, the rest is for
+    """The settings that a topic must have. Those in `required` decide whether it is accepted, the rest is for
     its creation.
 
     `partitions` and `replication_factor` are None where they follow from the number of brokers.
@@ -44,6 +45,7 @@ class TopicContract:
     settings: Mapping[str, str]
     partitions: int | None = None
     replication_factor: int | None = None
+    required: tuple[str, ...] = ("cleanup.policy",)
 
     def partitions_among(self, brokers: int) -> int:
         """How many partitions it gets when it is created in a cluster of `brokers`."""
@@ -55,8 +57,8 @@ class TopicContract:
 
 
 def topics_as_configured(topics: TopicsSection) -> tuple[TopicContract, ...]:
-    """The usage and the history topic as the configuration has them."""
-    usage, history = topics.usage, topics.history
+    """The usage, the history and the orders topic as the configuration has them."""
+    usage, history, orders = topics.usage, topics.history, topics.orders
     bounded = history_topic(
         history.name,
         retention_seconds=history.retention_hours * 3600,
@@ -64,7 +66,11 @@ def topics_as_configured(topics: TopicsSection) -> tuple[TopicContract, ...]:
     )
     return tuple(
         replace(contract, partitions=section.partitions, replication_factor=section.replication_factor)
-        for contract, section in ((usage_topic(usage.name), usage), (bounded, history))
+        for contract, section in (
+            (usage_topic(usage.name), usage),
+            (bounded, history),
+            (orders_topic(orders.name), orders),
+        )
     )
 
 
@@ -75,7 +81,7 @@ def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
     short (only a closed segment is compacted) and compacted as soon as a tenth of the log is dirty.
     """
     settings = {
-        **_OF_BOTH,
+        **_OF_ALL,
         "cleanup.policy": "compact",
         # 50 brokers write about 20 kB/s to a partition: a segment closes after some minutes; a
         # small cluster's by time. So at most a few MiB lie before a starting agent.
@@ -89,6 +95,25 @@ def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
     return TopicContract(name, settings)
 
 
+def orders_topic(name: str = ORDERS_TOPIC) -> TopicContract:
+    """The compacted topic of operators' orders: a few records.
+
+    The end of an order is judged by the time at which a broker appended it. A tombstone has to outlive the
+    order that it ended, which takes 30 days at most: a former version's order of the same key may still be on
+    the usage topic.
+    """
+    settings = {
+        **_OF_ALL,
+        "cleanup.policy": "compact",
+        "segment.bytes": str(1_048_576),
+        "segment.ms": str(_DAY_MS),
+        "min.cleanable.dirty.ratio": "0.1",
+        "delete.retention.ms": str(31 * _DAY_MS),
+    }
+    required = ("cleanup.policy", "message.timestamp.type")
+    return TopicContract(name, settings, partitions=1, required=required)
+
+
 def history_topic(
     name: str = HISTORY_TOPIC, *, retention_seconds: int = 30 * 86_400, retention_bytes: int = 1_073_741_824
 ) -> TopicContract:
@@ -97,7 +122,7 @@ def history_topic(
     It lies on the very disks that kquota guards; to keep more, read it away.
     """
     settings = {
-        **_OF_BOTH,
+        **_OF_ALL,
         "cleanup.policy": "delete",
         "retention.ms": str(retention_seconds * 1000),
         "retention.bytes": str(retention_bytes),
@@ -167,15 +192,16 @@ def judge(
         partitions=len(facts.partitions),
         replication_factor=facts.replication_factor,
     )
-    policy, wanted = settings.get("cleanup.policy", ""), contract.settings["cleanup.policy"]
-    if {part.strip() for part in policy.split(",")} != {wanted}:
-        sentence = (
-            f"Topic {contract.name} is refused: its cleanup.policy is {policy or 'unknown'}, "
-            f"and must be exactly {wanted}; "
-            "set it, or delete the topic and let it be created again."
-        )
-        failure = KafkaFailure(Kind.TOPIC_REFUSED, sentence, topic=contract.name)
-        return verdict(Verdict.REFUSED, sentence, failure=failure)
+    for name in contract.required:
+        found, wanted = settings.get(name, ""), contract.settings[name]
+        if {part.strip() for part in found.split(",")} != {wanted}:
+            sentence = (
+                f"Topic {contract.name} is refused: its {name} is {found or 'unknown'}, "
+                f"and must be exactly {wanted}; "
+                "set it, or delete the topic and let it be created again."
+            )
+            failure = KafkaFailure(Kind.TOPIC_REFUSED, sentence, topic=contract.name)
+            return verdict(Verdict.REFUSED, sentence, failure=failure)
     problems = dict(_problems(contract, facts, settings, brokers))
     if problems:
         sentence = f"Topic {contract.name} is used, but: {' '.join(problems.values())}"

@@ -58,6 +58,13 @@ def is_secret(name: str) -> bool:
     return any(part in name for part in _SECRET_PARTS) and not name.endswith(_HARMLESS_ENDS)
 
 
+def has_credentials(options: Mapping[str, str]) -> bool:
+    """Return whether clients with these properties prove who they are."""
+    named = ("sasl.", "ssl.certificate.", "ssl.key.", "ssl.keystore.")
+    protocol = options.get("security.protocol", "").lower()
+    return protocol.startswith("sasl") or any(name.startswith(named) for name in options)
+
+
 class KafkaOptions(dict[str, str]):
     """librdkafka settings by name; their text form hides secrets."""
 

@@ -72,12 +72,22 @@ class HistoryTopicSection(_Section):
     retention_bytes: values.Bytes = 1_073_741_824
 
 
+class OrdersTopicSection(_Section):
+    """The compacted topic of operators' orders; former versions gave them on the usage topic."""
+
+    name: values.TopicName = "__kquota_orders"
+    partitions: values.FewPartitions = 1
+    replication_factor: values.ReplicationFactor = None
+    also_from_usage_topic: values.Boolean = True
+
+
 class TopicsSection(_Section):
     """The agent's topics; ``create`` decides whether a missing one is created."""
 
     create: values.Boolean = True
     usage: UsageTopicSection = UsageTopicSection()
     history: HistoryTopicSection = HistoryTopicSection()
+    orders: OrdersTopicSection = OrdersTopicSection()
 
 
 class VolumeLimitsSection(_Section):
@@ -209,14 +219,13 @@ class Settings(BaseModel):
                     f"at most interval_seconds, {self.interval_seconds:g}, and {most:g}",
                 )
             )
-        if self.topics.usage.name == self.topics.history.name:
-            findings.append(
-                Finding.of_value(
-                    ("topics", "history", "name"),
-                    self.topics.history.name,
-                    "another name than topics.usage.name",
-                )
-            )
+        named: dict[str, str] = {}
+        for section in ("usage", "history", "orders"):
+            name = getattr(self.topics, section).name
+            other = named.setdefault(name, section)
+            if other != section:
+                allowed = f"another name than topics.{other}.name"
+                findings.append(Finding.of_value(("topics", section, "name"), name, allowed))
         findings += [
             Finding(("kafka_secrets", name), "is also set under kafka", "one of the two")
             for name in self.kafka_secrets

@@ -235,6 +235,7 @@ NodeId = Annotated[
     int | None, _integer(0, 2**31 - 1, "a node id: an integer", null="to read it from server.properties")
 ]
 Partitions = Annotated[int | None, _integer(1, 10_000, null="for one per 50 brokers")]
+FewPartitions = Annotated[int, _integer(1, 10_000)]
 ReplicationFactor = Annotated[
     int | None, _integer(1, 32_767, null="for 3 or the number of brokers where that is less")
 ]

@@ -14,6 +14,7 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 300.0
 _PACKAGE = Path(__file__).parents[3] / "agent/kquota/__init__.py"
 VERSION = re.findall(r'__version__ = "(.+)"', _PACKAGE.read_text("utf-8"))[0]
+OPERATOR = "--command-config /etc/kafka/operator.properties"
 # systemd's id of the message that a unit has started.
 _STARTED = "39f53479d3a045ac8e11786248231fbf"
 # By the host name, which is in the certificate; clients find the other brokers through it.

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play
 
-USAGE, HISTORY = "__kquota_volume_usage", "__kquota_history"
+USAGE, HISTORY, ORDERS = TOPICS = ["__kquota_volume_usage", "__kquota_history", "__kquota_orders"]
 PREFLIGHT = {"ansible.builtin.include_role": {"name": "kquota_topic", "tasks_from": "preflight"}}
 INVENTORY: dict[str, object] = {
     "kquota_agent_principals": ["User:CN=kquota-agent,O=kquota"],
@@ -68,7 +68,7 @@ CASES = {
     ),
     "any name": (
         listing(("TOPIC", "*", "LITERAL", ("User:* * ALL",))),
-        [("User:*", "ALL", "*", [USAGE, HISTORY])],
+        [("User:*", "ALL", "*", TOPICS)],
     ),
     "prefixed": (
         listing(
@@ -77,7 +77,7 @@ CASES = {
         ),
         [
             ("User:x", "DELETE", "__kquota_v", [USAGE]),
-            ("User:z", "ALTER_CONFIGS", "__", [USAGE, HISTORY]),
+            ("User:z", "ALTER_CONFIGS", "__", TOPICS),
         ],
     ),
     "the cluster": (
@@ -85,8 +85,8 @@ CASES = {
             ("CLUSTER", "kafka-cluster", "LITERAL", ("User:x * ALTER", "User:y * ALL", "User:z * DESCRIBE"))
         ),
         [
-            ("User:x", "ALTER", "kafka-cluster", [USAGE, HISTORY]),
-            ("User:y", "ALL", "kafka-cluster", [USAGE, HISTORY]),
+            ("User:x", "ALTER", "kafka-cluster", TOPICS),
+            ("User:y", "ALL", "kafka-cluster", TOPICS),
         ],
     ),
     "denied": (
@@ -103,8 +103,9 @@ CASES = {
         ),
         [
             # A denial of writing leaves the rest of ALL.
-            ("User:z", "ALL", "*", [USAGE, HISTORY]),
-            ("User:w", "WRITE", "*", [USAGE]),
+            ("User:z", "ALL", "*", TOPICS),
+            ("User:w", "WRITE", "*", [USAGE, ORDERS]),
+            ("User:y", "WRITE", "*", [ORDERS]),
         ],
     ),
     "denied elsewhere": (
@@ -118,7 +119,7 @@ CASES = {
             ("TOPIC", "orders", "PREFIXED", ("User:x * WRITE DENY",)),
             ("TOPIC", "__", "PREFIXED", ("User:x 10.0.0.7 WRITE DENY", "User:y * DELETE DENY")),
         ),
-        [("User:x", "WRITE", "*", [USAGE, HISTORY]), ("User:y", "WRITE", "*", [USAGE, HISTORY])],
+        [("User:x", "WRITE", "*", TOPICS), ("User:y", "WRITE", "*", TOPICS)],
     ),
 }
 
@@ -182,7 +183,7 @@ def test_the_preflight_names_the_grants_and_how_to_remove_them_and_asks_on_one_h
     shown = " ".join(str(failed.value).replace("\\n", " ").replace('\\"', '"').split())
     assert (
         "User:CN=app 1,O=x by ALTER_CONFIGS on the prefixed topic __ from host 10.0.0.7"
-        f" (reaches {USAGE}, {HISTORY}; to remove it: " in shown
+        f" (reaches {USAGE}, {HISTORY}, {ORDERS}; to remove it: " in shown
     )
     command = shlex.split(shown.partition("to remove it: ")[2].partition(")")[0])
     assert command == [

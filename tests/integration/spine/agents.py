@@ -20,11 +20,12 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from testbed.loopback.cluster import KafkaCluster
-from testbed.loopback.plug_in import agent_name, broker_files
+from testbed.loopback.plug_in import OPERATOR, agent_name, broker_files, write_operator_properties
 from testbed.loopback.processes import ChildProcess
 from tests.integration.waiting import eventually
 
 KQUOTA = [sys.executable, "-m", "kquota"]
+ORDERS = ("hold", "quarantine", "maintenance", "decommission", "orders")
 _LINE = re.compile(r"\S+Z (?P<level>[A-Z]+) (?P<sentence>.*)")
 _WATCHDOG_SECONDS = 30
 _UNIT = Path(__file__).resolve().parents[3] / "packaging" / "systemd" / "kquota-agent.service"
@@ -101,6 +102,10 @@ class AgentProcess:
             "metrics": {"listen": f"127.0.0.1:{metrics_port}"},
             **settings,
         }
+        self.operator = write_operator_properties(
+            self.directory / "operator.properties", cluster.client_configuration(OPERATOR)
+        )
+        """The client properties of who gives orders."""
         self.notifications = NotificationSocket(self.directory / "notify")
         # The settings' own namespace must be the agent's alone.
         self.environment = {
@@ -159,9 +164,10 @@ class AgentProcess:
         )
 
     def cli(self, *arguments: str, **run_options: Any) -> subprocess.CompletedProcess[str]:
-        """Run a command of `kquota` with this agent's configuration."""
+        """Run a command of `kquota` with this agent's configuration; an order with an operator's."""
+        operator = ("--command-config", str(self.operator)) if arguments[0] in ORDERS else ()
         return subprocess.run(
-            [*KQUOTA, *arguments, "--config", str(self.config)],
+            [*KQUOTA, *arguments, "--config", str(self.config), *operator],
             env=self.environment | {"COLUMNS": "100"},
             capture_output=True,
             text=True,

@@ -25,6 +25,7 @@ from tests.integration.waiting import eventually
 
 USAGE_TOPIC = "__kquota_volume_usage"
 HISTORY_TOPIC = "__kquota_history"
+ORDERS_TOPIC = "__kquota_orders"
 DISK = VolumeSpec(1024 * MIB)  # sparse: it takes only the written space
 SOFT_FREE_PERCENTAGE, HARD_FREE_PERCENTAGE = 50, 20
 QUICK: Mapping[str, Any] = {
@@ -120,11 +121,12 @@ class Fleet:
 
     def withdraw_orders(self) -> None:
         """Remove what operators ordered and what brokers reported that the cluster has not."""
-        last = {message.key(): message.value() for message in self.records()}
         own = {str(broker_id).encode() for broker_id in self.agents}
-        for key, value in last.items():
-            if key is not None and value is not None and key not in own:
-                self.put(key.decode(), None)
+        for topic in (USAGE_TOPIC, ORDERS_TOPIC):
+            last = {message.key(): message.value() for message in self.records(topic)}
+            for key, value in last.items():
+                if key is not None and value is not None and key not in own:
+                    self.put(key.decode(), None, topic)
 
     def of(self, ids: Iterable[int] | None = None) -> list[AgentProcess]:
         """Those agents; all of them by default."""
@@ -156,8 +158,8 @@ class Fleet:
         """The end of each agent's journal."""
         return {agent.broker_id: agent.journal_mark() for agent in self.agents.values()}
 
-    def put(self, key: str, value: Mapping[str, Any] | bytes | None) -> None:
-        """Write a record to the usage topic, as any client with the permission."""
+    def put(self, key: str, value: Mapping[str, Any] | bytes | None, topic: str = USAGE_TOPIC) -> None:
+        """Write a record to the usage topic or another one, as any client with the permission."""
         raw = json.dumps(value).encode() if isinstance(value, Mapping) else value
         failures: list[object] = []
 
@@ -165,7 +167,7 @@ class Fleet:
             failures.extend([error] if error is not None else [])
 
         producer = Producer({**self.cluster.client_configuration(agent_name(1)), "log_level": 0})
-        producer.produce(USAGE_TOPIC, key=key, value=raw, on_delivery=delivered)
+        producer.produce(topic, key=key, value=raw, on_delivery=delivered)
         assert producer.flush(60) == 0
         assert failures == []
 

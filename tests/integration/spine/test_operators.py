@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import signal
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from kquota.core.timestamps import format_utc
 from tests.integration.spine.agents import uptime_ms
-from tests.integration.spine.fleet import HISTORY_TOPIC, SOON_STALE_SECONDS, Fleet
+from tests.integration.spine.fleet import HISTORY_TOPIC, ORDERS_TOPIC, SOON_STALE_SECONDS, Fleet
 from tests.integration.spine.terminal import Terminal
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
@@ -168,12 +170,11 @@ def test_a_dead_broker_s_verdict_stays_until_it_is_decommissioned(fleet: Fleet) 
     sentence = f"broker {STRANGER} was decommissioned by alice (host sold)"
     for other in fleet.of():
         other.await_entry("WARNING", sentence, since=marks[other.broker_id])
-    tombstone = next(m for m in reversed(fleet.records()) if m.key() == str(STRANGER).encode())
-    assert tombstone.value() is None
-    headers = dict(tombstone.headers() or [])
-    assert headers["actor"] == b"alice"
-    assert headers["reason"] == b"host sold"
-    assert headers["at"].endswith(b"Z")
+    record = fleet.records(ORDERS_TOPIC)[-1]
+    assert record.key() == f"decommission/{STRANGER}".encode()
+    assert json.loads(record.value() or b"") == {"Reason": "host sold", "Actor": "alice"}
+    gone = [m.value() for m in fleet.records() if m.key() == str(STRANGER).encode()]
+    assert gone[-1] is not None, "operators need no permission for the usage topic"
     noted = eventually(
         lambda: [r for r in history(fleet, "operator") if r["Body"]["Key"] == str(STRANGER)], "it is history"
     )
@@ -316,3 +317,31 @@ def test_a_watched_status_obeys_keys_and_leaves_the_terminal_as_it_was(fleet: Fl
         assert terminal.wait() == 0
         assert terminal.on_alternate_screen == [True, False]
         assert terminal.echoes
+
+
+@pytest.mark.accepts("G11")
+def test_orders_of_a_former_version_count_until_they_are_moved_and_then_ended(fleet: Fleet) -> None:
+    until = format_utc(datetime.now(UTC) + timedelta(minutes=10))
+    note = {"Until": until, "Reason": "a former version", "Actor": "alice"}
+    fleet.fill(2, headroom=-0.2)
+    fleet.await_enforced("PAUSE")
+    fleet.put("quarantine/2", note)
+    fleet.await_enforced("OPEN", [1, 3])
+    agent = fleet.agents[1]
+    assert agent.order("orders", "move") == "the order quarantine/2 is moved\n"
+    assert agent.order("orders", "move") == "there is no order to move\n"
+    moved = next(m for m in reversed(fleet.records(ORDERS_TOPIC)) if m.key() == b"quarantine/2")
+    assert json.loads(moved.value() or b"") == note
+    for other in fleet.of():
+        other.reload(topics={"orders": {"also_from_usage_topic": False}})
+    marks = fleet.marks()
+    fleet.put("hold", {"Action": "pause", **note})
+    for other in fleet.of():
+        sentence = (
+            "the record of key hold on the usage topic does not count: orders have a topic of their own"
+        )
+        other.await_entry("WARNING", sentence, since=marks[other.broker_id])
+        assert (other.metric("kquota_records_total", result="wrong_topic") or 0) >= 1
+    assert [one.state for one in fleet.of([1, 3])] == ["OPEN", "OPEN"]
+    agent.order("quarantine", "2", "--end")
+    fleet.await_enforced("PAUSE")

@@ -163,26 +163,30 @@ def test_orders_need_an_operator_s_certificate(fleet: Fleet, signers: Signers) -
     agent = fleet.agents[1]
     done = agent.cli("hold", "pause", "--for", "10m", "--reason", "a test")
     assert done.returncode == 1
-    assert "names kquota://*/agent/1, and an order with the key hold needs" in done.stderr
+    assert "names no kquota:// URI, which gives no orders" in done.stderr
     assert "/operator/<name>" in done.stderr
 
-    agent.order("maintenance", "--for", "1m")  # of its own broker
-    eventually(lambda: (agent.decision or {})["valid_until_uptime_ms"], "its lease runs on")
-    agent.order("maintenance", "--end")
-
-    files = signers.settings("operator/jane", "required")
-    agent.environment |= {
-        "KQUOTA_SIGNING__CERTIFICATE_FILE": files["certificate_file"],
-        "KQUOTA_SIGNING__KEY_FILE": files["key_file"],
-    }
+    good, marks = agent.operator, fleet.marks()
     try:
-        agent.order("hold", "pause", "--for", "10m", "--reason", "a test")
+        for name in ("agent/1", "operator/jane"):
+            files = signers.settings(name, "required")
+            text = good.read_text("utf-8")
+            text += f"kquota.signing.certificate={files['certificate_file']}\n"
+            text += f"kquota.signing.key={files['key_file']}\n"
+            agent.operator = agent.directory / f"{name.replace('/', '-')}.properties"
+            agent.operator.touch(mode=0o600)
+            agent.operator.write_text(text)
+            if name == "agent/1":
+                assert agent.cli("maintenance", "--for", "1m").returncode == 1
+        agent.order("hold", "pause", "--for", "10m", "--reason", "a test", "--actor", "another name")
         fleet.await_enforced("PAUSE")
+        assert {other.decision["hold"]["actor"] for other in fleet.of()} == {"jane"}
+        assert fleet.agents[2].told("by jane, typed as another name (a test)", since=marks[2])
         agent.order("hold", "release")
         fleet.await_enforced("OPEN")
+        assert fleet.agents[2].told("the hold was released by jane, typed as", since=marks[2])
     finally:
-        for name in ("KQUOTA_SIGNING__CERTIFICATE_FILE", "KQUOTA_SIGNING__KEY_FILE"):
-            del agent.environment[name]
+        agent.operator = good
 
 
 @pytest.mark.parametrize("memory", ["kept", "lost"])

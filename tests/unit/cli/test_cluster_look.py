@@ -51,7 +51,8 @@ def usage(free: int, age: timedelta = timedelta(0)) -> TopicRecord:
 
 
 def record(key: bytes, value: dict[str, Any] | None) -> TopicRecord:
-    return TopicRecord(0, 0, 0, key, None if value is None else json.dumps(value).encode())
+    appended_ms = round(datetime.now(UTC).timestamp() * 1000)
+    return TopicRecord(0, 0, appended_ms, key, None if value is None else json.dumps(value).encode())
 
 
 class Shown:

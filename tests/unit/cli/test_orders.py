@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from kquota.cli.main import application
+from kquota.cli.orders import _user
 from kquota.core.membership import Membership
 from kquota.core.records import read_event
 from kquota.core.timestamps import format_utc
@@ -173,14 +174,18 @@ def test_a_broker_that_reports_no_more_is_decommissioned_when_its_report_is_stal
     said = capsys.readouterr()
     assert said.out == "broker 3 is decommissioned\n"
     assert ("does its agent report again?" in said.err) is (stale_in_seconds > 0)
-    assert published == [(b"3", None)]
+    assert published == [(b"decommission/3", gone())]
+
+
+def gone() -> bytes:
+    return json.dumps({"Reason": "gone", "Actor": _user()}, separators=(",", ":")).encode()
 
 
 def test_forced_nobody_is_asked_before_a_broker_is_decommissioned(
     host: Host, published: list[tuple[bytes, bytes | None]]
 ) -> None:
     assert ordered(host, "decommission", "3", "--reason", "gone", "--force") == 0
-    assert published == [(b"3", None)]
+    assert published == [(b"decommission/3", gone())]
 
 
 LEASE_SECONDS = 30.0

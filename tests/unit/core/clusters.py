@@ -165,6 +165,7 @@ def orders(draw: st.DrawFn) -> list[tuple[str, Message | bytes | None]]:
     given: list[tuple[str, Message | bytes | None]] = []
     for key in draw(keys_of_orders):
         order: dict[str, Any] = {"Until": format_utc(NOW + timedelta(seconds=draw(seconds_left)))}
+        order |= {"Reason": "a test", "Actor": "alice"}
         if key == "hold":
             order["Action"] = draw(actions)
         given.append((key, draw(st.sampled_from([order, order, order, None, b"garbage"]))))

@@ -95,9 +95,9 @@ def test_nobody_without_its_key_changes_what_is_counted_for_a_broker(
     expected = reading()
     read(expected, COPIES[: highest + 1][-1:])
     assert figures(found.view) == figures(expected.view)
-    assert found.view.hold is None
+    assert found.view.orders.hold is None
     assert not {BrokerOrder.QUARANTINE, BrokerOrder.MAINTENANCE} & {
-        kind for kind, broker_id in found.view.orders if broker_id == OUR_ID
+        kind for kind, broker_id in found.view.orders.notes if broker_id == OUR_ID
     }
 
 
@@ -176,7 +176,7 @@ def test_an_operator_s_withdrawal_is_not_undone_by_its_own_order() -> None:
     )
     found = reading()
     read(found, [given, withdrawn, given])
-    assert found.view.hold is None
+    assert found.view.orders.hold is None
 
 
 def test_counters_of_two_writers_of_a_key_do_not_compare() -> None:

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from kquota.core.records import HOLD_KEY, BrokerOrder, MalformedEvent, UsageEvent, order_key, read_event
+from kquota.core.records import (
+    DECOMMISSION_KEY,
+    HOLD_KEY,
+    BrokerOrder,
+    BrokerOrderEvent,
+    DecommissionEvent,
+    Event,
+    HoldEvent,
+    MalformedEvent,
+    TopicKind,
+    UsageEvent,
+    decommission_key,
+    order_key,
+    read_event,
+)
 from kquota.core.usage_format import parse_usage, usage_to_document
 from tests.unit.core.golden import SCHEMAS, complaints, refused_by_schema, samples, validator
 
+APPENDED_MS = round(datetime(2026, 11, 20, 10, 15, 30, tzinfo=UTC).timestamp() * 1000)
 INVALID_LIMITS = {
     "limit-type-unknown",
     "limit-type-in-lower-case",
@@ -31,6 +47,8 @@ def order_of(path: Path) -> tuple[str, str]:
     kind = path.stem.split("-", 1)[0]
     if kind == HOLD_KEY:
         return HOLD_KEY, "hold"
+    if kind == DECOMMISSION_KEY:
+        return decommission_key(7), "decommission"
     return order_key(BrokerOrder(kind), 7), "order_about_a_broker"
 
 
@@ -92,6 +110,30 @@ def test_an_invalid_order_is_refused_by_schema_and_core(path: Path) -> None:
     key, definition = order_of(path)
     assert refused_by_schema("operator", text, definition)
     assert isinstance(read_event(key, text), MalformedEvent)
+
+
+def of_the_orders_topic(path: Path) -> tuple[list[str], Event]:
+    """Return what the schema has against a sample, and what it is for readers of the orders topic."""
+    text = path.read_text("utf-8")
+    key, definition = order_of(path)
+    document = json.loads(text)
+    found = [*complaints("operator", document, definition), *complaints("operator", document, "bounds")]
+    return found, read_event(key, text, APPENDED_MS, None, TopicKind.ORDERS)
+
+
+@each("orders", "valid")
+def test_a_valid_order_of_the_orders_topic_is_accepted_by_schema_and_core(path: Path) -> None:
+    found, event = of_the_orders_topic(path)
+    assert found == []
+    assert isinstance(event, HoldEvent | BrokerOrderEvent | DecommissionEvent)
+
+
+@pytest.mark.accepts("F5", "G11")
+@each("orders", "invalid")
+def test_an_invalid_order_of_the_orders_topic_is_refused_by_schema_and_core(path: Path) -> None:
+    found, event = of_the_orders_topic(path)
+    assert found
+    assert isinstance(event, MalformedEvent)
 
 
 @each("history", "valid")

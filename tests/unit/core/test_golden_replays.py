@@ -12,7 +12,8 @@ import pytest
 
 from kquota.core.decision import FallbackAction, decision_document
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import InvalidReplay, MalformedEvent, read_events
+from kquota.core.records import MalformedEvent
+from kquota.core.replays import InvalidReplay, read_events
 from kquota.core.strict_json import MAX_VALUE_BYTES
 from kquota.core.timestamps import parse_utc
 from kquota.core.view import ClusterView

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.core.admission import Admission
-from kquota.core.records import RawRecord, Refusal, RefusedEvent, UsageEvent
+from kquota.core.records import RawRecord, Refusal, RefusedEvent, TopicKind, UsageEvent
 from kquota.core.signing import (
     COUNTER_HEADER,
     MAX_CERTIFICATE_BYTES,
@@ -17,8 +17,8 @@ from kquota.core.signing import (
     SIGNER_HEADER,
     Claim,
     SigningMode,
-    names_wanted,
     next_counter,
+    order_name_wanted,
     read_claim,
     signed_bytes,
     writer_of,
@@ -172,12 +172,29 @@ def test_a_certificate_s_names_decide_which_keys_its_owner_writes(
 
 
 def test_the_wanted_name_is_told_as_it_is_to_be_written() -> None:
-    assert names_wanted(b"7", "c", tombstone=False) == "kquota://c/agent/7"
-    assert names_wanted(b"7", "c", tombstone=True) == "kquota://c/operator/<name> or kquota://c/agent/7"
-    assert names_wanted(b"maintenance/7", "c", tombstone=False) == (
-        "kquota://c/operator/<name> or kquota://c/agent/7"
-    )
-    assert names_wanted(b"hold", None, tombstone=False) == "kquota://<cluster id>/operator/<name>"
+    assert order_name_wanted("c") == "kquota://c/operator/<name>"
+    assert order_name_wanted(None) == "kquota://<cluster id>/operator/<name>"
+
+
+ORDER_KEYS = [b"hold", b"quarantine/7", b"maintenance/7", b"decommission/7"]
+
+
+@pytest.mark.parametrize("key", ORDER_KEYS)
+@pytest.mark.parametrize("tombstone", [False, True])
+def test_on_the_orders_topic_operators_alone_write(key: bytes, tombstone: bool) -> None:
+    for names, writer in (
+        (["kquota://*/operator/jane"], "operator/jane"),
+        ([f"kquota://{CLUSTER}/operator/jane"], "operator/jane"),
+        (["kquota://other/operator/jane"], None),
+        (["kquota://*/agent/7"], None),
+    ):
+        found = writer_of(names, CLUSTER, key, tombstone=tombstone, topic=TopicKind.ORDERS)
+        assert found == writer
+
+
+def test_no_report_is_signed_on_the_orders_topic() -> None:
+    names = ["kquota://*/agent/7", "kquota://*/operator/jane"]
+    assert writer_of(names, CLUSTER, b"7", tombstone=False, topic=TopicKind.ORDERS) is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kquota.core.decision import Decision, FallbackAction, decision_document
 from kquota.core.decision_reading import read_decision_document
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import read_events
+from kquota.core.replays import read_events
 from kquota.core.sentences import decision_sentence, what_ends_it
 from kquota.core.view import ClusterView
 from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, causes, free, usage

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from kquota.core.orders import MAX_BROKER_ORDERS
 from kquota.core.records import (
     MAX_BROKER_ID,
     BrokerOrder,
@@ -18,7 +19,6 @@ from kquota.core.records import (
 )
 from kquota.core.usage import UsageRecord
 from kquota.core.view import (
-    MAX_BROKER_ORDERS,
     MAX_PENDING_RECORDS,
     MAX_UNLISTED_BROKERS,
     ClusterView,
@@ -149,7 +149,7 @@ def test_orders_are_bounded_and_those_that_have_ended_make_room() -> None:
         view.fold(BrokerOrderEvent(quarantine, broker_id, note), NOW)
     assert view.fold(BrokerOrderEvent(quarantine, 10**6, note), NOW) is FoldResult.EXCESS
     assert view.fold(BrokerOrderEvent(quarantine, 0, note), NOW) is FoldResult.OPERATOR
-    assert len(view.orders) == MAX_BROKER_ORDERS
+    assert len(view.orders.notes) == MAX_BROKER_ORDERS
     later = NOW + timedelta(seconds=61)
     fresh = Note(later + timedelta(seconds=60), "", "")
     assert view.fold(BrokerOrderEvent(quarantine, 10**6, fresh), later) is FoldResult.OPERATOR

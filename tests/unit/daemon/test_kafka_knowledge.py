@@ -130,7 +130,8 @@ def test_a_restart_of_the_topic_is_told_once(knowledge: KafkaKnowledge) -> None:
     knowledge.take(TopicRestarted("id", "it was created again"))
     knowledge.take(PartitionsChanged(2))
     assert knowledge.partitions == 2
-    assert knowledge.drain_restarts() == ["it was created again"]
+    reason = "the usage topic is read again from its beginning: it was created again"
+    assert knowledge.drain_restarts() == [reason]
     assert knowledge.drain_restarts() == []
     assert knowledge.news(0).caught_up, "the view stands"
 
@@ -142,7 +143,8 @@ def test_after_a_restart_of_the_same_topic_old_records_come_again(knowledge: Kaf
     assert (knowledge.news(0).caught_up, knowledge.news(0).rereadings) == (False, 1)
     knowledge.take(CaughtUp(1))
     assert (knowledge.news(0).caught_up, knowledge.news(0).rereadings) == (True, 1)
-    assert knowledge.drain_restarts() == ["the offset is out of range"]
+    reason = "the usage topic is read again from its beginning: the offset is out of range"
+    assert knowledge.drain_restarts() == [reason]
 
 
 def test_a_broker_that_librdkafka_got_no_thread_for_is_told_as_long_as_these_clients_live(

@@ -11,13 +11,21 @@ from typing import Any
 import pytest
 
 from kquota.core.admission import Admission, Counters, Signed
-from kquota.core.records import RawRecord, Refusal
+from kquota.core.records import RawRecord, Refusal, TopicKind
 from kquota.core.signing import COUNTER_HEADER, SigningMode
 from kquota.core.view import FoldResult
 from kquota.daemon.cycle_messages import REFUSED_SECONDS, CycleMessages
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.kafka_side import KafkaKnowledge, KafkaSide
-from kquota.daemon.signing import OrderNotSigned, OrderSeal, Seal, admission_of, signer_of, signing_warnings
+from kquota.daemon.signing import (
+    OperatorFiles,
+    OrderNotSigned,
+    OrderSeal,
+    Seal,
+    admission_of,
+    signer_of,
+    signing_warnings,
+)
 from kquota.fold.misplaced import partition_of
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import PartitionsChanged, ReadingFailed, TopicRecord
@@ -33,6 +41,8 @@ from tests.unit.daemon.cycles import CLUSTER, NEWS, SETTINGS, Bench, arrival, st
 from tests.unit.signing.issuing import Authority
 
 TOPIC = "__kquota_volume_usage"
+ORDERS_TOPIC = "__kquota_orders"
+SOURCE = Path("/etc/kquota/operator.properties")
 NOW = datetime.now(UTC)
 VALID = (datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
 
@@ -59,8 +69,15 @@ def seal_of(settings: Settings, counters: Counters | None = None, last: int = 0,
     return Seal(signer, TOPIC, counters or Counters(), last, lambda: at)
 
 
-def admission(authority: Authority, mode: SigningMode = SigningMode.REQUIRED) -> Admission:
-    admits = Admission(mode, TOPIC, AuthorityFile(authority.file))
+def operator_files(authority: Authority, *uris: str) -> OperatorFiles:
+    files = authority.issue(*uris, valid=VALID)
+    return OperatorFiles(files.certificate, files.key)
+
+
+def admission(
+    authority: Authority, mode: SigningMode = SigningMode.REQUIRED, topic: str = TOPIC
+) -> Admission:
+    admits = Admission(mode, topic, AuthorityFile(authority.file))
     admits.cluster_id = CLUSTER
     return admits
 
@@ -93,7 +110,6 @@ def test_with_signing_off_nobody_signs_and_nobody_looks(tmp_path: Path) -> None:
     assert admission_of(settings) is None
     assert signer_of(settings, 1) is None
     assert signing_warnings(settings, 1, NOW) == ()
-    assert OrderSeal(settings, b"hold", b"{}").headers(CLUSTER, 1) == ()
 
 
 def test_the_files_of_the_kafka_clients_are_the_default(authority: Authority) -> None:
@@ -146,20 +162,39 @@ def test_a_certificate_of_another_authority_is_a_warning(authority: Authority) -
 
 @pytest.mark.parametrize("mode", ["accept", "required"])
 def test_an_order_is_signed_by_who_may_give_it(authority: Authority, mode: str) -> None:
-    jane = configured(authority, "kquota://*/operator/jane", mode=mode)
-    headers = OrderSeal(jane, b"hold", b"{}").headers(CLUSTER, 1)
-    judged = admission(authority).judge(RawRecord(b"hold", b"{}", None, 0, tuple(headers)), NOW)
-    assert isinstance(judged, Signed)
-    assert judged.writer == "operator/jane"
+    agents = configured(authority, "kquota://*/agent/7", mode=mode)
+    jane = operator_files(authority, "kquota://*/operator/jane")
+    headers = OrderSeal(agents, jane, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
+    judged = admission(authority, topic=ORDERS_TOPIC).judge(
+        RawRecord(b"hold", b"{}", None, 0, tuple(headers), TopicKind.ORDERS), NOW
+    )
+    assert judged == Signed("operator/jane", judged.counter)  # type: ignore[union-attr]
 
 
-def test_an_order_that_may_not_be_given_fails_or_goes_unsigned(authority: Authority) -> None:
+@pytest.mark.parametrize(
+    ("uri", "sentence"),
+    [
+        ("kquota://*/agent/7", "names kquota://*/agent/7, which gives no orders"),
+        ("kquota://other/operator/jane", "which gives no orders"),
+        (None, "an order needs an operator's signature"),
+        ("missing", "can't be read"),
+    ],
+)
+def test_an_order_that_may_not_be_given_fails_or_goes_unsigned(
+    authority: Authority, uri: str | None, sentence: str
+) -> None:
     required = configured(authority, "kquota://*/agent/7")
-    with pytest.raises(OrderNotSigned, match=r"key hold needs kquota://a-cluster/operator/<name>"):
-        OrderSeal(required, b"hold", b"{}").headers(CLUSTER, 1)
-    seal = OrderSeal(configured(authority, "kquota://*/agent/7", mode="accept"), b"hold", b"{}")
+    accept = configured(authority, "kquota://*/agent/7", mode="accept")
+    files = None if uri is None else operator_files(authority, uri)
+    if files is not None and uri == "missing":
+        files.key.unlink()
+    with pytest.raises(OrderNotSigned) as caught:
+        OrderSeal(required, files, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
+    assert sentence in str(caught.value)
+    assert str(SOURCE) in str(caught.value)
+    seal = OrderSeal(accept, files, SOURCE, b"hold", b"{}")
     assert seal.headers(CLUSTER, 1) == ()
-    assert "the order is not signed" in str(seal.warning)
+    assert f"the order is not signed: {caught.value}" == seal.warning
 
 
 def knowledge(authority: Authority) -> KafkaKnowledge:

@@ -13,12 +13,13 @@ from kquota.kafka.topics import (
     Verdict,
     history_topic,
     judge,
+    orders_topic,
     partitions_for,
     replicas_for,
     topics_as_configured,
     usage_topic,
 )
-from kquota.settings.model import HistoryTopicSection, TopicsSection, UsageTopicSection
+from kquota.settings.model import HistoryTopicSection, OrdersTopicSection, TopicsSection, UsageTopicSection
 
 FACTS = TopicFacts("t", "id-1", frozenset({0}), 3, frozenset())
 
@@ -34,28 +35,41 @@ def test_partitions_and_replicas_follow_from_the_number_of_brokers(
 
 
 def test_partitions_and_replicas_that_are_configured_count_whatever_the_number_of_brokers() -> None:
-    usage, history = topics_as_configured(
+    usage, history, orders = topics_as_configured(
         TopicsSection(
             usage=UsageTopicSection(name="u", partitions=7, replication_factor=2),
             history=HistoryTopicSection(name="h", partitions=3, replication_factor=1, retention_hours=2),
+            orders=OrdersTopicSection(name="o", replication_factor=5),
         )
     )
     assert (usage.name, usage.partitions_among(200), usage.replicas_among(200)) == ("u", 7, 2)
     assert (history.name, history.partitions_among(200), history.replicas_among(200)) == ("h", 3, 1)
     assert history.settings["retention.ms"] == "7200000"
+    assert (orders.name, orders.partitions_among(200), orders.replicas_among(200)) == ("o", 1, 5)
     two = replace(FACTS, replication_factor=2)
     assert judge(usage, two, usage.settings, 200).problems == {}, "as it was wanted"
 
 
 def test_what_is_not_configured_follows_from_the_number_of_brokers() -> None:
-    for contract, plain in zip(
-        topics_as_configured(TopicsSection()), (usage_topic(), history_topic()), strict=True
+    plain_topics = usage_topic(), history_topic(), orders_topic()
+    for contract, plain, partitions in zip(
+        topics_as_configured(TopicsSection()), plain_topics, (3, 3, 1), strict=True
     ):
         assert contract == plain
-        assert (contract.partitions_among(101), contract.replicas_among(2)) == (3, 2)
+        assert (contract.partitions_among(101), contract.replicas_among(2)) == (partitions, 2)
 
 
-@pytest.mark.parametrize("contract", [usage_topic(), history_topic()])
+def test_orders_are_refused_whose_writers_set_the_time_from_which_their_end_counts() -> None:
+    contract = orders_topic()
+    settings = {**contract.settings, "message.timestamp.type": "CreateTime"}
+    verdict = judge(contract, FACTS, settings, 5)
+    assert verdict.status is Verdict.REFUSED
+    assert "its message.timestamp.type is CreateTime, and must be exactly LogAppendTime" in verdict.sentence
+    deleted = {**contract.settings, "cleanup.policy": "delete"}
+    assert judge(contract, FACTS, deleted, 5).status is Verdict.REFUSED
+
+
+@pytest.mark.parametrize("contract", [usage_topic(), history_topic(), orders_topic()])
 def test_a_topic_as_we_create_it_has_no_problems(contract: TopicContract) -> None:
     verdict = judge(contract, FACTS, contract.settings, 5)
     assert (verdict.status, verdict.problems) == (Verdict.OK, {})

@@ -22,7 +22,7 @@ cat "$1/issuer.pem" >> client.pem
 
 
 ORDER = "kquota hold pause --for 10m --reason 'a look'"
-OPERATOR = "KQUOTA_SIGNING__CERTIFICATE_FILE=/root/jane.pem KQUOTA_SIGNING__KEY_FILE=/root/jane.key"
+OPERATOR = "--command-config /root/jane.properties"
 
 
 def sign(folder: Path, variables: dict[str, Any], subject: str, uri: str = "") -> None:
@@ -48,16 +48,22 @@ def test_an_operator_gives_orders_and_the_holder_of_an_agent_s_key_does_not(host
         return
     with host.sudo():
         refused = host.run(ORDER)
-    assert refused.rc != 0
-    assert "operator" in refused.stderr
+        unsigned = host.run(f"{ORDER} --command-config /etc/kafka/operator.properties")
+    assert refused.rc == 78
+    assert "the agent's credentials are not an operator's" in refused.stderr
+    assert unsigned.rc == 1
+    assert "operator" in unsigned.stderr
     sign(tmp_path, host.ansible.get_variables(), "/O=kquota/CN=jane", "kquota://*/operator/jane")
     for kind in ("pem", "key"):
         run(host, f"install -m 600 /dev/null /root/jane.{kind}")
         run(host, f"echo %s > /root/jane.{kind}", (tmp_path / f"client.{kind}").read_text())
-    run(host, f"{OPERATOR} {ORDER}")
+    run(host, "install -m 600 /etc/kafka/operator.properties /root/jane.properties")
+    for name, kind in (("certificate", "pem"), ("key", "key")):
+        run(host, f"echo kquota.signing.{name}=/root/jane.{kind} >> /root/jane.properties")
+    run(host, f"{ORDER} {OPERATOR}")
     wait_for(lambda: applied(host), lambda found: found["state"] == "PAUSE")
-    assert decision(host)["hold"]["actor"]
-    run(host, f"{OPERATOR} kquota hold release")
+    assert decision(host)["hold"]["actor"] == "jane"
+    run(host, f"kquota hold release {OPERATOR}")
     wait_for(lambda: applied(host), lambda found: found["state"] == "OPEN")
 
 

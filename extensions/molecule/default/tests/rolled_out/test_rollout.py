@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from host_state import applied, decision, kafka, produce, producer, run, run_producer, wait_for
 
-OPERATOR = "KQUOTA_SIGNING__CERTIFICATE_FILE=/root/jane.pem KQUOTA_SIGNING__KEY_FILE=/root/jane.key"
+OPERATOR = "--command-config /root/jane.properties"
 DENIED = "Not authorized to access topics: [ledger]"
 
 
@@ -151,7 +151,7 @@ def test_producers_write_and_are_held_by_an_order(first: Any):
     )
     assert DENIED in run_producer(first, "ledger", 3).stdout
     # With the operator's certificate of test_authority.
-    run(first, f"{OPERATOR} kquota hold pause --for 10m --reason 'a look'")
+    run(first, f"kquota hold pause --for 10m --reason 'a look' {OPERATOR}")
     wait_for(lambda: applied(first), lambda found: found["state"] == "PAUSE")
     with first.sudo():
         assert first.run(f"timeout 15 {producer('orders', 20000)}").rc == 124
@@ -162,7 +162,7 @@ def test_producers_write_and_are_held_by_an_order(first: Any):
     assert "Unexpected error handling request RequestHeader(apiKey=PRODUCE" not in run(
         first, "journalctl --no-pager --unit=kafka --output=cat"
     )
-    run(first, f"{OPERATOR} kquota hold release")
+    run(first, f"kquota hold release {OPERATOR}")
     wait_for(lambda: applied(first), lambda found: found["state"] == "OPEN")
     assert "20000 records sent" in produce(first, "orders", 20000)
 

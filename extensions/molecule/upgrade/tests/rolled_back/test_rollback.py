@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from host_state import decision, kafka, produce, run, starts, wait_for
+from host_state import OPERATOR, decision, kafka, produce, run, starts, wait_for
 
 
 @pytest.mark.accepts("C1")
@@ -33,7 +33,7 @@ def test_the_agent_stays_and_observes(host: Any):
 def test_an_order_to_pause_holds_nobody(host: Any):
     kafka(host, "kafka-topics", "--create --if-not-exists --topic orders --partitions 3")
     kafka(host, "kafka-acls", "--add --allow-principal User:CN=application --producer --topic orders")
-    run(host, "kquota hold pause --for 10m --reason 'a look'")
+    run(host, f"kquota hold pause --for 10m --reason 'a look' {OPERATOR}")
     wait_for(lambda: decision(host), lambda found: found["state"] == "PAUSE")
     assert "20000 records sent" in produce(host, "orders", 20000)
-    run(host, "kquota hold release")
+    run(host, f"kquota hold release {OPERATOR}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from host_state import VERSION, applied, decision, run, starts, wait_for
+from host_state import OPERATOR, VERSION, applied, decision, run, starts, wait_for
 
 
 def test_both_packages_are_of_this_version(host: Any):
@@ -40,8 +40,8 @@ def test_the_configuration_of_the_previous_version_is_kept(host: Any):
 
 
 def test_an_order_to_pause_is_carried_out_and_taken_back(host: Any):
-    run(host, "kquota hold pause --for 10m --reason 'a look'")
+    run(host, f"kquota hold pause --for 10m --reason 'a look' {OPERATOR}")
     seen = wait_for(lambda: applied(host), lambda found: found["state"] == "PAUSE")
     assert seen["mechanism"] == "fence"
-    run(host, "kquota hold release")
+    run(host, f"kquota hold release {OPERATOR}")
     wait_for(lambda: applied(host), lambda found: found["state"] == "OPEN")

@@ -1,0 +1,134 @@
+"""Operators' orders: those of one topic, and which of two topics' counts.
+
+While a fleet is upgraded, the usage topic's orders of former versions count, too, and the stricter one does:
+
+- A hold at PAUSE on either topic counts.
+- Otherwise the orders topic's word counts. It has a word on each key that it has a record of, also where the
+  order has been withdrawn or has ended: then there is none, whatever the usage topic has.
+- The usage topic's order counts where the orders topic has no word.
+
+So the usage topic loosens nothing that the orders topic has a word on, and an upgrade loses no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kquota.core.records import (
+    HOLD_KEY,
+    BrokerOrder,
+    BrokerOrderEvent,
+    Decommission,
+    DecommissionEvent,
+    Hold,
+    HoldAction,
+    HoldEvent,
+    Note,
+    OrderEvent,
+    order_key,
+)
+from kquota.core.usage import UsageRecord
+
+# Orders of each kind about single brokers that are kept. Far more than a cluster has brokers.
+MAX_BROKER_ORDERS = 4096
+
+
+@dataclass(slots=True)
+class Orders:
+    """The last order of each key of one topic; None for one that was withdrawn."""
+
+    hold: Hold | None = None
+    has_hold: bool = False
+    notes: dict[tuple[BrokerOrder, int], Note | None] = field(default_factory=dict)
+    decommissions: dict[int, Decommission] = field(default_factory=dict)
+
+    def fold(self, event: OrderEvent, now: datetime) -> bool:
+        """Take in an order; return whether there was room for it."""
+        match event:
+            case HoldEvent(hold):
+                self.hold, self.has_hold = hold, True
+            case BrokerOrderEvent(order, broker_id, note):
+                if not self._takes(order, broker_id, now):
+                    return False
+                self.notes[order, broker_id] = note
+            case DecommissionEvent(broker_id, None):
+                self.decommissions.pop(broker_id, None)
+            case DecommissionEvent(broker_id, decommission):
+                assert decommission is not None
+                self.decommissions[broker_id] = decommission
+                if len(self.decommissions) > MAX_BROKER_ORDERS:
+                    highest = max(self.decommissions)
+                    del self.decommissions[highest]
+                    return broker_id != highest
+        return True
+
+    def hold_in_force(self, now: datetime) -> Hold | None:
+        """Return the hold that has not yet ended."""
+        return self.hold if self.hold is not None and self.hold.note.in_force(now) else None
+
+    def in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> Note | None:
+        """Return the order about a broker that has not yet ended."""
+        note = self.notes.get((order, broker_id))
+        return note if note is not None and note.in_force(now) else None
+
+    def forgets(self, broker_id: int, record: UsageRecord) -> bool:
+        """Whether a record is from before its broker's decommission."""
+        decommission = self.decommissions.get(broker_id)
+        return decommission is not None and (record.appended_at or record.snapshot_at) <= decommission.at
+
+    def _takes(self, order: BrokerOrder, broker_id: int, now: datetime) -> bool:
+        """Whether there is room for an order; ended orders, and orders about higher ids, make room."""
+        if (order, broker_id) in self.notes or len(self.notes) < MAX_BROKER_ORDERS:
+            return True
+        self.notes = {
+            key: note for key, note in self.notes.items() if note is not None and note.in_force(now)
+        }
+        if len(self.notes) < MAX_BROKER_ORDERS:
+            return True
+        highest = max(self.notes, key=lambda key: (key[1], key[0]))
+        if (broker_id, order) < (highest[1], highest[0]):
+            del self.notes[highest]
+            return True
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class BothTopics:
+    """The orders that count of the orders topic and, for agents of former versions, of the usage topic."""
+
+    orders_topic: Orders
+    usage_topic: Orders
+
+    def hold_in_force(self, now: datetime) -> Hold | None:
+        """Return the hold that counts."""
+        new, old = self.orders_topic.hold_in_force(now), self.usage_topic.hold_in_force(now)
+        for hold in (new, old):
+            if hold is not None and hold.action is HoldAction.PAUSE:
+                return hold
+        return new if self.orders_topic.has_hold else old
+
+    def in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> Note | None:
+        """Return the order about a broker that counts."""
+        has_word = (order, broker_id) in self.orders_topic.notes
+        return (self.orders_topic if has_word else self.usage_topic).in_force(order, broker_id, now)
+
+    def to_move(self, now: datetime) -> dict[str, Hold | Note]:
+        """Return the usage topic's orders in force that the orders topic has no word on, by key."""
+        found: dict[str, Hold | Note] = {}
+        hold = self.usage_topic.hold_in_force(now)
+        if hold is not None and not self.orders_topic.has_hold:
+            found[HOLD_KEY] = hold
+        for place in self.usage_topic.notes.keys() - self.orders_topic.notes.keys():
+            note = self.usage_topic.in_force(*place, now)
+            if note is not None:
+                found[order_key(*place)] = note
+        return found
+
+    def all_in_force(self, now: datetime) -> Iterator[tuple[BrokerOrder, int, Note]]:
+        """Yield the orders about single brokers that count."""
+        for order, broker_id in sorted(self.orders_topic.notes.keys() | self.usage_topic.notes.keys()):
+            note = self.in_force(order, broker_id, now)
+            if note is not None:
+                yield order, broker_id, note
