@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,10 +114,12 @@ def test_topics_are_waited_for_until_those_of_every_log_dir_are_known_or_the_tim
 
 
 def test_before_the_first_sample_nothing_is_known(properties: BrokerProperties) -> None:
-    watch = VolumeWatch(properties)
-    assert not watch.wait_for_samples(0)
-    assert {volume.status for volume in watch.observe().volumes} == {"failed"}
-    watch.close()
+    for _ in range(20):  # on a busy machine the first sample may come before this test looks
+        with closing(VolumeWatch(properties)) as watch:
+            states = {volume.status for volume in watch.observe().volumes}
+            if not watch.wait_for_samples(0):
+                break
+    assert states == {"failed"}
 
 
 def test_a_log_dir_is_remembered_once_it_was_compared_with_the_last_report(watch: VolumeWatch) -> None:
