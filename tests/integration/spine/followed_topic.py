@@ -35,6 +35,10 @@ class FollowedTopic:
         """
         _, end = self._consumer.get_watermark_offsets(self._partition, timeout=_SECONDS, cached=False)
         deadline = time.monotonic() + _SECONDS
-        while (not self._found or (self._found[-1].offset() or 0) < end - 1) and time.monotonic() < deadline:
+        while self._next() < end and time.monotonic() < deadline:
             self._found += [message for message in self._consumer.consume(500, 0.2) if not message.error()]
         return list(self._found)
+
+    def _next(self) -> int:
+        """The offset after the last record that was found; 0 for none, as of an empty topic."""
+        return (self._found[-1].offset() or 0) + 1 if self._found else 0
