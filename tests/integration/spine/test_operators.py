@@ -341,7 +341,10 @@ def test_orders_of_a_former_version_count_until_they_are_moved_and_then_ended(fl
             "the record of key hold on the usage topic does not count: orders have a topic of their own"
         )
         other.await_entry("WARNING", sentence, since=marks[other.broker_id])
-        assert (other.metric("kquota_records_total", result="wrong_topic") or 0) >= 1
+        eventually(
+            lambda agent=other: (agent.metric("kquota_records_total", result="wrong_topic") or 0) >= 1,
+            "the record is counted",
+        )
     assert [one.state for one in fleet.of([1, 3])] == ["OPEN", "OPEN"]
     agent.order("quarantine", "2", "--end")
     fleet.await_enforced("PAUSE")
