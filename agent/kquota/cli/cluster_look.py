@@ -16,10 +16,11 @@ from kquota.core.decision import UndeterminedCause
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.reading import Reading
-from kquota.core.records import RefusedEvent
+from kquota.core.records import Event, RefusedEvent, TopicKind
 from kquota.core.sentences import refused_sentence, topic_sentence
 from kquota.core.status import status_document
-from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView
+from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView, FoldResult
+from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge
 from kquota.daemon.orders_topic import LOOK_SECONDS, OfOrders, OrdersFold, OrdersKnowledge
@@ -89,7 +90,10 @@ class ClusterLook:
         self._orders = OrdersFold(tolerance, orders_admission)
         self._reading = Reading(tolerance, admission, self._orders.reading)
         self._reading.take_orders(topics.orders.also_from_usage_topic)
-        self._signing, self._refused = settings.signing.mode, dict[bytes | str | None, RefusedEvent]()
+        self._signing, self._refused = (
+            settings.signing.mode,
+            dict[tuple[TopicKind, bytes | None], RefusedEvent](),
+        )
         self.membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self._read_once, self._behind = False, True
 
@@ -202,24 +206,21 @@ class ClusterLook:
             arrival = self._knowledge.take(event)
             if arrival is not None:
                 arrivals.append(arrival)
-        fold = Folded()
-        self._orders.fold(arrivals, datetime.now(UTC), self._knowledge.orders.news(), fold)
-        for refused in fold.refused:
-            if len(self._refused) < MAX_UNLISTED_BROKERS:
-                self._refused[refused.key] = refused  # keys of the usage topic's are bytes
+        news = self._knowledge.orders.news()
+        self._note_refused(self._orders.fold(arrivals, datetime.now(UTC), news, Folded()))
 
     def _take_records(self, events: Iterable[KafkaEvent]) -> None:
         arrivals = [arrival for event in events if (arrival := self._knowledge.take(event)) is not None]
-        records, now = [arrival.raw() for arrival in arrivals], datetime.now(UTC)
-        events_read = self._reading.read(records, now, backlog=self._behind)
-        for record, event in zip(records, events_read, strict=True):
-            if event is None:
-                continue
-            self._reading.fold(event, now)
+        now, backlog = datetime.now(UTC), self._behind
+        self._note_refused(fold_records(self._reading, arrivals, now, backlog=backlog, fold=Folded()))
+
+    def _note_refused(self, folded: Iterable[tuple[Arrival, Event, FoldResult]]) -> None:
+        """Keep the refused record of each key until a later one counts."""
+        for arrival, event, _ in folded:
             if not isinstance(event, RefusedEvent):
-                self._refused.pop(record.key, None)
+                self._refused.pop((arrival.topic, arrival.key), None)
             elif len(self._refused) < MAX_UNLISTED_BROKERS:
-                self._refused[record.key] = event
+                self._refused[arrival.topic, arrival.key] = event
 
     def _take(self, event: KafkaEvent) -> None:
         self._knowledge.take(event)

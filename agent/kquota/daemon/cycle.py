@@ -23,6 +23,7 @@ from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.reading import Reading
 from kquota.core.records import (
     BrokerOrder,
+    DecommissionEvent,
     Event,
     MalformedEvent,
     RefusedEvent,
@@ -33,9 +34,10 @@ from kquota.core.records import (
 )
 from kquota.core.signing import SigningMode
 from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import FoldResult, NoRecord, excess_sentence, foreign_sentence, wrong_topic_sentence
+from kquota.core.view import FoldResult, NoRecord, foreign_sentence, wrong_topic_sentence
 from kquota.daemon.cycle_sentence import cycle_sentence
 from kquota.daemon.enforcement import Enforcement, Grant
+from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival, ClusterNews, Moment
 from kquota.daemon.lease import lease_of
 from kquota.daemon.local_side import LocalSide
@@ -234,21 +236,15 @@ class Cycle:
             self._read_again()
         # Only the cluster's own answer counts: a remembered one may be another cluster's.
         self._reading.know(None if news.active_brokers is None else news.cluster_id, self._membership.active)
-        if self._broker_id in self._orders.fold(arrivals, moment.wall, news.orders, fold):
-            self._schedule.force()  # we are alive, whatever was ordered
+        for _, event, _ in self._orders.fold(arrivals, moment.wall, news.orders, fold):
+            if isinstance(event, DecommissionEvent) and event.broker_id == self._broker_id:
+                self._schedule.force()  # we are alive, whatever was ordered
         arrivals = [one for one in arrivals if one.topic is TopicKind.USAGE]
-        records = [arrival.raw() for arrival in arrivals]
-        events = self._reading.read(records, moment.wall, backlog=not self._was_caught_up)
-        for arrival, event in zip(arrivals, events, strict=True):
-            if event is None:
-                fold.results[FoldResult.SUPERSEDED.value] += 1
-                continue
-            result = self._reading.fold(event, moment.wall)
-            fold.results[result.value] += 1
-            if isinstance(event, RefusedEvent):
-                fold.refusals[event.cause.value] += 1
+        backlog = not self._was_caught_up
+        for arrival, event, result in fold_records(
+            self._reading, arrivals, moment.wall, backlog=backlog, fold=fold
+        ):
             if result is FoldResult.EXCESS:
-                fold.malformed.append(excess_sentence(arrival.key))
                 continue
             if isinstance(event, UsageEvent) and result is FoldResult.USAGE:
                 fold.heard[event.broker_id] = event.record.instance_id, event.record.snapshot_at

@@ -12,14 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 from kquota.core.admission import Admission
 from kquota.core.reading import Reading
-from kquota.core.records import (
-    DecommissionEvent,
-    MalformedEvent,
-    Refusal,
-    RefusedEvent,
-    TopicKind,
-)
-from kquota.core.view import FoldResult, excess_sentence
+from kquota.core.records import Event, MalformedEvent, Refusal, RefusedEvent, TopicKind
+from kquota.core.view import FoldResult
+from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival, OrdersNews
 from kquota.daemon.orders import order_news
 from kquota.daemon.report import Folded
@@ -114,34 +109,28 @@ class OrdersFold:
 
     def fold(
         self, arrivals: Sequence[Arrival], now: datetime, news: OrdersNews, fold: Folded
-    ) -> frozenset[int]:
-        """Fold the arrivals of this topic; return brokers that were decommissioned."""
+    ) -> list[tuple[Arrival, Event, FoldResult]]:
+        """Fold the arrivals of this topic, and note those that are news; return all of them."""
         if news.rereadings != self._rereadings:
             self._rereadings = news.rereadings
             self.read_again()
         of_orders = [one for one in arrivals if one.topic is TopicKind.ORDERS]
-        records = [one.raw() for one in of_orders]
-        events = self.reading.read(records, now, backlog=not self._was_caught_up)
-        decommissioned = set()
-        for arrival, event in zip(of_orders, events, strict=True):
-            if event is None:
-                fold.results[FoldResult.SUPERSEDED.value] += 1
-                continue
-            result = self.reading.fold(event, now)
-            fold.results[result.value] += 1
-            match event:
-                case RefusedEvent():
-                    fold.refusals[event.cause.value] += 1
-                    fold.refused.append(event)
-                case MalformedEvent(_, key, problem):
-                    fold.malformed.append(f"the record of key {key} can't be used: {problem}")
-                case DecommissionEvent(broker_id):
-                    decommissioned.add(broker_id)
-            if result is FoldResult.EXCESS:
-                fold.malformed.append(excess_sentence(arrival.key))
-            elif self._was_caught_up and (order := order_news(event, arrival.headers, arrival.timestamp_ms)):
-                fold.orders.append(order)
+        backlog = not self._was_caught_up
+        folded = list(fold_records(self.reading, of_orders, now, backlog=backlog, fold=fold))
+        for arrival, event, result in folded:
+            if self._was_caught_up and result is not FoldResult.EXCESS:
+                _take_news(arrival, event, fold)
         self._was_caught_up = news.caught_up
         if news.caught_up:
             self.reading.reached_end(now)
-        return frozenset(decommissioned)
+        return folded
+
+
+def _take_news(arrival: Arrival, event: Event, fold: Folded) -> None:
+    match event:
+        case RefusedEvent():
+            fold.refused.append(event)
+        case MalformedEvent(_, key, problem):
+            fold.malformed.append(f"the record of key {key} can't be used: {problem}")
+    if (order := order_news(event, arrival.headers, arrival.timestamp_ms)) is not None:
+        fold.orders.append(order)

@@ -132,6 +132,17 @@ def test_orders_of_a_backlog_count_and_are_no_news() -> None:
     assert state(bench.run()) == "PAUSE"
 
 
+def test_a_malformed_order_of_a_backlog_is_counted_and_no_news() -> None:
+    bench = Bench()
+    too_long = ordered("hold", order(31 * 86_400, Action="open"))
+    bench.news = replace(NEWS, orders=OrdersNews(caught_up=False))
+    found = bench.run(too_long)
+    assert (found.fold.results["malformed"], found.fold.malformed) == (1, [])
+    bench.news = NEWS
+    bench.run()
+    assert bench.run(too_long).fold.malformed, "it is one as soon as the topic was read"
+
+
 def test_while_the_orders_are_read_again_those_of_before_count() -> None:
     bench = Bench()
     bench.settle()
