@@ -6,7 +6,7 @@ whenever they started. Source: docs/adr/0126-agents-take-the-join-grace-from-the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -21,14 +21,19 @@ class Membership:
     """The active brokers as the cluster lists them, and those that this agent itself saw become active.
 
     Brokers in the first list are not joining by our own sight: we do not know how long they have been there.
-    ``recorded`` is, by broker, when others saw it become active (``ClusterView.joined``).
+    ``recorded`` is, by broker, when others saw it become active (``ClusterView.joined``). Such a time counts
+    up to `SAME_JOIN` after the first of the unbroken lists in which we saw that broker: a later one is wrong,
+    by mistake or on purpose.
     """
 
     grace: timedelta
     active: frozenset[int] | None = None
     sightings: dict[int, datetime] = field(default_factory=dict)
+    _seen_since: dict[int, datetime] = field(default_factory=dict)
 
-    def update(self, active: frozenset[int], now: datetime, recorded: Mapping[int, datetime]) -> bool:
+    def update(
+        self, active: frozenset[int], now: datetime, recorded: Mapping[int, Sequence[datetime]]
+    ) -> bool:
         """Take in a list of active brokers; return whether we saw something that no record has.
 
         An empty list is no answer of a cluster, and is ignored.
@@ -37,7 +42,8 @@ class Membership:
             return False
         newcomers = frozenset() if self.active is None else active - self.active
         self.active = active
-        unknown = [i for i in newcomers if i not in recorded or abs(now - recorded[i]) >= SAME_JOIN]
+        self._seen_since = {broker: self._seen_since.get(broker, now) for broker in active}
+        unknown = [i for i in newcomers if all(abs(now - at) >= SAME_JOIN for at in recorded.get(i, ()))]
         self.sightings.update(dict.fromkeys(unknown, now))
         self._forget(now)
         return bool(unknown)
@@ -52,8 +58,12 @@ class Membership:
         kept = [(at, i) for i, at in self.sightings.items() if now - at < self.grace and i in maybe_active]
         self.sightings = {i: at for at, i in sorted(kept)[-MAX_JOINED:]}
 
-    def joining(self, now: datetime, recorded: Mapping[int, datetime]) -> frozenset[int]:
+    def joining(self, now: datetime, recorded: Mapping[int, Sequence[datetime]]) -> frozenset[int]:
         """Return the active brokers within the join grace."""
-        known = [*recorded.items(), *self.sightings.items()]
-        active = self.active or frozenset()
-        return frozenset(broker for broker, at in known if now - at < self.grace and broker in active)
+        believed = {
+            broker
+            for broker, seen in self._seen_since.items()
+            if any(at <= seen + SAME_JOIN and now - at < self.grace for at in recorded.get(broker, ()))
+        }
+        own = {broker for broker, at in self.sightings.items() if now - at < self.grace}
+        return frozenset(believed | own) & (self.active or frozenset())

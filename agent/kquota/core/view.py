@@ -299,12 +299,12 @@ class ClusterView:
 
         return record_of
 
-    def joined(self, now: datetime, self_id: int | None = None) -> dict[int, datetime]:
-        """Return when brokers became active according to the records, the latest time if they differ.
+    def joined(self, now: datetime, self_id: int | None = None) -> dict[int, list[datetime]]:
+        """Return when brokers became active according to each of the records.
 
         A quarantined broker's record counts only for itself; a time from the future does not count yet.
         """
-        horizon, joined = now + self.future_tolerance, dict[int, datetime]()
+        horizon, joined = now + self.future_tolerance, dict[int, list[datetime]]()
         ignored = self.brokers_under(BrokerOrder.QUARANTINE, now) - {self_id}
         for broker_id, history in self.brokers.items():
             record = history.current(horizon)
@@ -312,8 +312,8 @@ class ClusterView:
                 continue
             if broker_id not in ignored:
                 for other, at in record.joined.items():
-                    if at <= horizon and (other not in joined or joined[other] < at):
-                        joined[other] = at
+                    if at <= horizon:
+                        joined.setdefault(other, []).append(at)
         return joined
 
     def orders_in_force(self) -> BothTopics:

@@ -140,13 +140,13 @@ def test_a_pending_record_of_another_instance_makes_it_the_current_one_in_its_ti
     assert other.instance_id == "b"
 
 
-def test_a_broker_joined_at_the_horizon_itself_and_at_the_latest_of_two_times() -> None:
+def test_a_broker_joined_at_the_horizon_itself_and_at_each_of_two_times() -> None:
     horizon = NOW + timedelta(seconds=30)
     view = fold(
         ("1", usage(free(50), Joined={"7": format_utc(horizon), "8": format_utc(NOW)})),
         ("2", usage(free(50), Joined={"8": format_utc(NOW - timedelta(seconds=5))})),
     )
-    assert view.joined(NOW) == {7: horizon, 8: NOW}
+    assert view.joined(NOW) == {7: [horizon], 8: [NOW, NOW - timedelta(seconds=5)]}
 
 
 def test_a_first_list_of_brokers_shows_nobody_who_joins() -> None:

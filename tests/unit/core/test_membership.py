@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.membership import Membership
+from kquota.core.membership import SAME_JOIN, Membership
 from kquota.core.timestamps import format_utc
 from kquota.core.view import ClusterView
 from tests.unit.core.clusters import bounded
 from tests.unit.core.situations import NOW, fold, free, usage
 
-NOBODY: Mapping[int, datetime] = {}
+NOBODY: Mapping[int, Sequence[datetime]] = {}
 GRACE_SECONDS = 60
 
 
@@ -30,7 +30,9 @@ def followed(*lists: tuple[float, set[int]], grace_seconds: float = GRACE_SECOND
     return membership
 
 
-def joining(membership: Membership, seconds: float, recorded: Mapping[int, datetime] = NOBODY) -> set[int]:
+def joining(
+    membership: Membership, seconds: float, recorded: Mapping[int, Sequence[datetime]] = NOBODY
+) -> set[int]:
     return set(membership.joining(at(seconds), recorded))
 
 
@@ -44,7 +46,7 @@ def test_brokers_of_the_first_list_are_not_joining() -> None:
 @pytest.mark.accepts("A31", "F31")
 def test_brokers_of_the_first_list_are_joining_where_a_record_says_so() -> None:
     membership = followed((10, {1, 3}))
-    recorded = {3: at(5), 9: at(5)}
+    recorded = {3: [at(5)], 9: [at(5)]}
     assert joining(membership, 64, recorded) == {3}, "9 is not active"
     assert joining(membership, 65, recorded) == set()
 
@@ -73,7 +75,7 @@ def test_a_broker_that_went_and_came_back_joins_again() -> None:
 def test_a_broker_that_went_is_neither_active_nor_joining() -> None:
     membership = followed((0, {1}), (10, {1, 3}), (20, {1}))
     assert membership.active == frozenset({1})
-    assert joining(membership, 20, {3: at(10)}) == set()
+    assert joining(membership, 20, {3: [at(10)]}) == set()
 
 
 @pytest.mark.accepts("F11")
@@ -94,15 +96,15 @@ def test_a_changed_grace_counts_at_once() -> None:
 
 def test_what_another_agent_has_recorded_is_not_recorded_again() -> None:
     membership = followed((0, {1}))
-    assert not membership.update(frozenset({1, 3}), at(12), {3: at(11)})
+    assert not membership.update(frozenset({1, 3}), at(12), {3: [at(11)]})
     assert membership.sightings == {}
-    assert not membership.update(frozenset({1}), at(20), {3: at(11)})
-    assert membership.update(frozenset({1, 3}), at(30), {3: at(11)}), "it went, and came back"
+    assert not membership.update(frozenset({1}), at(20), {3: [at(11)]})
+    assert membership.update(frozenset({1, 3}), at(30), {3: [at(11)]}), "it went, and came back"
     assert membership.sightings == {3: at(30)}
 
 
 @pytest.mark.accepts("A31")
-def test_the_latest_record_counts_but_no_quarantined_one_and_none_from_the_future() -> None:
+def test_each_record_counts_but_no_quarantined_one_and_none_from_the_future() -> None:
     def says(seconds: float) -> dict[str, object]:
         return usage(free(100), Joined={"7": format_utc(at(seconds)), "x": "?", "8": "yesterday"})
 
@@ -110,8 +112,35 @@ def test_the_latest_record_counts_but_no_quarantined_one_and_none_from_the_futur
     view = fold(
         ("1", says(-40)), ("2", says(-20)), ("3", says(-1)), ("4", says(3600)), ("quarantine/3", order)
     )
-    assert view.joined(NOW) == {7: at(-20)}
-    assert view.joined(NOW, self_id=3) == {7: at(-1)}
+    assert view.joined(NOW) == {7: [at(-40), at(-20)]}
+    assert view.joined(NOW, self_id=3) == {7: [at(-40), at(-20), at(-1)]}
+
+
+@pytest.mark.accepts("A31", "G11")
+@given(
+    claims=st.lists(st.integers(min_value=-100, max_value=200), max_size=20),
+    now=st.integers(min_value=0, max_value=200),
+)
+def test_claims_of_others_excuse_no_broker_for_longer_than_a_join(claims: list[int], now: int) -> None:
+    """However often a record says that broker 2 has only just joined: this agent saw it at second 0."""
+    claimed = {2: [at(claim) for claim in claims]}
+    membership = Membership(timedelta(seconds=GRACE_SECONDS))
+    for second in range(now + 1):
+        membership.update(frozenset({1, 2}), at(second), claimed)
+    if joining(membership, now, claimed):
+        assert now < GRACE_SECONDS + SAME_JOIN.total_seconds()
+
+
+@pytest.mark.accepts("A31", "G11")
+@pytest.mark.parametrize(("claim", "expected"), [(10, {2}), (10.001, set())])
+def test_a_join_is_believed_until_ten_seconds_after_its_broker_was_seen(
+    claim: float, expected: set[int]
+) -> None:
+    membership = followed(*((second, {1, 2}) for second in range(31)))
+    assert joining(membership, 30, {2: [at(claim)]}) == expected
+    assert joining(membership, 30, {2: [at(claim), at(29), at(5)]}) == {2}, "a wrong claim hides no right one"
+    gone = followed((0, {1, 2}), (20, {1}), (21, {1, 2}))
+    assert joining(gone, 25, {2: [at(24)]}) == {2}, "it went, and came back"
 
 
 @pytest.mark.accepts("A31", "F31")
