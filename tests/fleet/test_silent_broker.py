@@ -12,17 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AclBinding  # type: ignore[attr-defined]
 
-from testbed.demo.load_process import LoadProcess
 from testbed.hosts.fleet import Fleet
 from testbed.hosts.host import Host
 from testbed.hosts.rollout import AGENT, REPOSITORY, applied, decision, play, property_of, wait_for
 from testbed.hosts.spec import VolumeSpec
 from testbed.hosts.volumes import Volume
-from testbed.loopback.clients import admin_client, create_topic
-from testbed.loopback.workspace import ENVIRONMENT_MARK
 from tests.fleet.conftest import MakeKafka
+from tests.fleet.producers import Producers, await_flow, configuration, longest_silences_seconds, producing
 from tests.integration.spine.followed_topic import FollowedTopic
 
 NAMES = ("broker-1", "broker-2", "broker-3")
@@ -50,7 +47,7 @@ class Loaded:
     """Hosts with kquota, and a producer for each broker."""
 
     fleet: Fleet
-    producers: dict[str, LoadProcess]
+    producers: Producers
     usage: FollowedTopic
     silent_since: dict[str, Any]
     """The last record of the silent broker's volume, with SnapshotAt; empty before its agent was killed."""
@@ -66,21 +63,6 @@ class Loaded:
         record = json.loads(own[-1] or b"{}")
         (volume,) = (volume for volume in record["Volumes"] if volume["MountPoint"] == DATA)
         return {**volume, "SnapshotAt": datetime.fromisoformat(record["SnapshotAt"])}
-
-    def longest_silence_seconds(self, since: float) -> dict[str, float]:
-        """The longest time, of those after `since`, in which a producer had no record acknowledged."""
-        return {name: _longest_silence(producer, since) for name, producer in self.producers.items()}
-
-
-def _longest_silence(producer: LoadProcess, since: float) -> float:
-    """In seconds, until now: a producer that no longer reports is silent, too."""
-    longest, at, history = 0.0, since, producer.history
-    records = max((progress.records for progress in history if progress.at < since), default=0)
-    for progress in history:
-        if progress.at >= since and progress.records > records:
-            longest = max(longest, progress.at - at)
-            records, at = progress.records, progress.at
-    return max(longest, time.monotonic() - at)
 
 
 def states(fleet: Fleet) -> dict[str, str]:
@@ -110,37 +92,12 @@ def loaded(
         },
     )
 
-    def configuration(name: str) -> dict[str, str]:
-        authority = inventory.parent / "kafka-authority"
-        return {
-            "bootstrap.servers": ",".join(f"{host.address}:9092" for host in fleet.values()),
-            "security.protocol": "SSL",
-            "ssl.ca.location": str(authority / "ca.pem"),
-            "ssl.certificate.location": str(authority / f"{name}.pem"),
-            "ssl.key.location": str(authority / f"{name}.key"),
-        }
-
-    admin, producers = admin_client(configuration("admin")), {}
-    writing = ("User:CN=application", "*", "WRITE", "ALLOW")
-    for created in admin.create_acls([AclBinding("TOPIC", "load", "PREFIXED", *writing)]).values():
-        created.result(timeout=60)
-    try:
-        for number, name in enumerate(NAMES, start=1):
-            topic = f"load-{number}"
-            create_topic(admin, topic, [[number, *({1, 2, 3} - {number})]])
-            producers[name] = LoadProcess(
-                "produce",
-                topic=topic,
-                configuration=configuration("application"),
-                log_path=tmp_path_factory.mktemp("load") / f"{topic}.log",
-                environment={**os.environ, ENVIRONMENT_MARK: str(fleet.path)},
-                options=["--rate-bytes", str(LOAD_BYTES_PER_SECOND), "--record-bytes", "1000"],
-            )
-        with FollowedTopic(configuration("admin"), "__kquota_volume_usage") as usage:
-            yield Loaded(fleet, producers, usage, {})
-    finally:
-        for producer in producers.values():
-            producer.stop()
+    logs = tmp_path_factory.mktemp("load")
+    with (
+        producing(fleet, inventory, NAMES, LOAD_BYTES_PER_SECOND, logs) as producers,
+        FollowedTopic(configuration(fleet, inventory, "admin"), "__kquota_volume_usage") as usage,
+    ):
+        yield Loaded(fleet, producers, usage, {})
 
 
 def kill_for_good(host: Host) -> None:
@@ -155,11 +112,7 @@ def kill_for_good(host: Host) -> None:
 def test_an_agent_that_is_dead_for_minutes_pauses_no_broker_and_silences_no_producer(loaded: Loaded) -> None:
     fleet = loaded.fleet
     wait_for(lambda: states(fleet), lambda seen: set(seen.values()) == {"OPEN"})
-    begun = time.monotonic()
-    wait_for(
-        lambda: {name: producer.rate_bytes_per_second() for name, producer in loaded.producers.items()},
-        lambda rates: time.monotonic() > begun + 15 and min(rates.values()) > 0.5 * LOAD_BYTES_PER_SECOND,
-    )
+    await_flow(loaded.producers, LOAD_BYTES_PER_SECOND)
     kill_for_good(fleet[SILENT])
     killed_at = time.monotonic()
     loaded.silent_since = loaded.last_record()
@@ -169,7 +122,7 @@ def test_an_agent_that_is_dead_for_minutes_pauses_no_broker_and_silences_no_prod
         seen |= set(found.values())
         assert "PAUSE" not in found.values(), f"{found} after {silent_seconds:.0f} s"
         time.sleep(0.5)
-    silences = loaded.longest_silence_seconds(killed_at)
+    silences = longest_silences_seconds(loaded.producers, killed_at)
     longest = {name: round(seconds, 1) for name, seconds in silences.items()}
     ceiling = loaded.silent_since["FillCeiling"]
     print(
