@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from kquota.core.admission import Admission
-from kquota.core.records import RawRecord
+from kquota.core.records import Event, RawRecord
 from kquota.core.signing import Claim, SigningMode, signed_bytes
-from tests.unit.core.situations import NOW
+from tests.unit.core.situations import NOW, Record, raw
 
 CLUSTER, TOPIC = "bm9uZXNlbnNlLWNsdXN0ZQ", "__kquota_volume_usage"
 NOW_MS = round(NOW.timestamp() * 1000)
@@ -103,3 +103,25 @@ def admission(mode: SigningMode = SigningMode.REQUIRED, authorities: Authorities
     admits = Admission(mode, TOPIC, authorities or Authorities())
     admits.cluster_id = CLUSTER
     return admits
+
+
+def signed_events(records: Iterable[Record], now: datetime) -> Iterator[Event]:
+    """Read these records where only signed ones count, each signed by who may write it, and appended now."""
+    admits, now_ms = admission(), round(now.timestamp() * 1000)
+    for number, (key, value) in enumerate(records):
+        name = key.encode() if isinstance(key, str) else key or b""
+        content = raw(value)
+        signer = agent(name.decode()) if name.isdigit() else operator(_author_of(content))
+        claim = signer.claim(name, content, now_ms + number)
+        record = RawRecord(key, content, None, 0, claim.to_headers())
+        event = admits.read(record, now)
+        assert event is not None
+        yield event
+
+
+def _author_of(value: bytes | None) -> str:
+    """Return who an order says has given it: with a signature, the signer is."""
+    try:
+        return str(json.loads(value or b"{}").get("Actor", "jane"))
+    except (ValueError, AttributeError):
+        return "jane"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ import pytest
 
 from kquota.core.decision import Decision, FallbackAction, Scope, UndeterminedCause
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.records import read_event
+from kquota.core.records import Event, read_event
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord
 from kquota.core.usage_format import usage_from_document
@@ -71,9 +72,19 @@ def raw(value: Value) -> bytes | None:
     return value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
 
 
+def _unsigned(records: Iterable[Record], _now: datetime) -> Iterator[Event]:
+    return (read_event(key, raw(value)) for key, value in records)
+
+
+events: ContextVar[Callable[[Iterable[Record], datetime], Iterable[Event]]] = ContextVar(
+    "events", default=_unsigned
+)
+"""How `fold` reads records; `signers.signed_events` reads them with the signatures of their writers."""
+
+
 def fold(*records: Record, now: datetime = NOW, cluster_id: str | None = None) -> ClusterView:
     view = ClusterView(TOLERANCE, cluster_id=cluster_id)
-    view.fold_all((read_event(key, raw(value)) for key, value in records), now)
+    view.fold_all(events.get()(records, now), now)
     return view
 
 
