@@ -82,13 +82,13 @@ STEPS = {
         {
             "kquota_signing": "required",
             "kquota_agent_signing_before": "accept",
-            "kquota_agent_signing_last": True,
+            "kquota_agent_last_step": True,
         },
         "required",
     ),
     "back": ({"kquota_signing": "off", "kquota_agent_signing_before": "required"}, "accept"),
     "back-last": (
-        {"kquota_signing": "off", "kquota_agent_signing_before": "accept", "kquota_agent_signing_last": True},
+        {"kquota_signing": "off", "kquota_agent_signing_before": "accept", "kquota_agent_last_step": True},
         None,
     ),
 }

@@ -10,7 +10,13 @@ import pytest
 import yaml
 
 import kquota
-from kquota.kafka.topics import BROKERS_PER_PARTITION, DESIRED_REPLICAS, history_topic, usage_topic
+from kquota.kafka.topics import (
+    BROKERS_PER_PARTITION,
+    DESIRED_REPLICAS,
+    history_topic,
+    orders_topic,
+    usage_topic,
+)
 from kquota.settings.kafka_options import is_secret
 from kquota.settings.model import Settings
 from tests.unit.repository.tree import REPOSITORY
@@ -78,6 +84,7 @@ def test_the_collection_and_the_roles_have_the_package_s_version() -> None:
 def test_topics_are_made_as_an_agent_makes_them() -> None:
     variables = read("roles/kquota_topic/vars/main.yml")
     assert variables["kquota_topic_usage_settings"] == dict(usage_topic().settings)
+    assert variables["kquota_topic_orders_settings"] == dict(orders_topic().settings)
     history = variables["kquota_topic_history_settings"]
     expected = dict(history_topic().settings)
     assert set(history) == set(expected)
