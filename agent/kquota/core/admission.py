@@ -37,6 +37,11 @@ class Signed:
     writer: str
     counter: int
 
+    @property
+    def is_agents(self) -> bool:
+        """Whether the writer is an agent, not an operator."""
+        return self.writer.startswith("agent/")
+
 
 class Turn(Enum):
     """The place of a record among those of its writer."""

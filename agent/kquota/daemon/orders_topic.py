@@ -48,8 +48,14 @@ def arrival_of(record: TopicRecord, topic: TopicKind) -> Arrival:
 
 
 def counts(admission: Admission, record: TopicRecord, topic: TopicKind) -> bool:
-    """Whether a record is signed as it has to be: anybody can write one into a wrong partition."""
-    return not isinstance(admission.judge(arrival_of(record, topic).raw(), datetime.now(UTC)), Refusal)
+    """Whether a record in a wrong partition can be one from before partitions were added.
+
+    Anybody can write one there, with no signature or a wrong one. The owner of an agent's key can sign one,
+    and must not have the topic refused for all: of an agent's records the counter shows the newest anyway,
+    in whatever partitions they are.
+    """
+    verdict = admission.judge(arrival_of(record, topic).raw(), datetime.now(UTC))
+    return not isinstance(verdict, Refusal) and (verdict is None or not verdict.is_agents)
 
 
 @dataclass(slots=True)

@@ -101,6 +101,25 @@ def test_nobody_without_its_key_changes_what_is_counted_for_a_broker(
     }
 
 
+OF_BEFORE = [GENUINE.record(OWN_KEY, value(10 + n), NOW_MS - 9 + n, partition=1) for n in range(3)]
+
+
+@given(from_old=st.lists(st.booleans(), max_size=8), cut=st.integers(0, 8), backlog=st.booleans())
+@bounded(200)
+def test_of_an_agent_s_records_in_two_partitions_the_newest_counts_however_they_are_read(
+    from_old: list[bool], cut: int, backlog: bool
+) -> None:
+    """Partitions were added: those of before are in another one. Both are read in their order."""
+    old, new = list(OF_BEFORE), list(COPIES)
+    records = [(old if first else new).pop(0) for first in from_old if (old if first else new)] + new + old
+    found = reading()
+    read(found, records[:cut], backlog=True)
+    read(found, records[cut:], backlog=backlog)
+    expected = reading()
+    read(expected, COPIES[-1:])
+    assert figures(found.view) == figures(expected.view)
+
+
 STEPS = st.tuples(st.sampled_from([GENUINE, operator(), STRANGER]), st.integers(0, 6), st.sampled_from("abt"))
 
 

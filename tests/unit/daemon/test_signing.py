@@ -216,13 +216,25 @@ def test_nobody_has_the_topic_refused_by_a_record_in_a_wrong_partition(authority
     assert known.take(TopicRecord(wrong, 1, 3, key, b"{}", headers)) == Arrival(key, b"{}", headers, 3, wrong)
 
 
-def test_a_genuine_record_in_a_partition_of_before_still_refuses_the_topic(authority: Authority) -> None:
-    known, key = knowledge(authority), b"7"
+@pytest.mark.parametrize(
+    ("writer", "key", "refused"),
+    [
+        ("operator/jane", b"hold", True),
+        ("operator/jane", b"quarantine/7", True),
+        ("agent/7", b"7", False),
+        ("agent/7", b"maintenance/7", False),
+    ],
+)
+def test_an_order_in_a_partition_of_before_refuses_the_topic_and_a_record_of_an_agent_does_not(
+    authority: Authority, writer: str, key: bytes, refused: bool
+) -> None:
+    known = knowledge(authority)
     partitions = next(n for n in range(1, 4) if partition_of(key, n) != partition_of(key, 4))
-    seal = seal_of(configured(authority, "kquota://*/agent/7"))
-    headers = tuple(seal.headers(key, b"{}", CLUSTER, partitions))
+    headers = tuple(
+        seal_of(configured(authority, f"kquota://*/{writer}")).headers(key, b"{}", CLUSTER, partitions)
+    )
     known.take(TopicRecord(partition_of(key, partitions), 0, None, key, b"{}", headers))
-    assert "partitions were added" in str(known.misplaced.sentence)
+    assert ("partitions were added" in str(known.misplaced.sentence)) is refused
 
 
 def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> None:
