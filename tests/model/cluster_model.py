@@ -49,6 +49,7 @@ class Report(NamedTuple):
     level: int
     latched: bool
     topics: frozenset[int] | None = None
+    listed: frozenset[int] | None = None
 
 
 class Known(NamedTuple):
@@ -77,6 +78,8 @@ class Broker(NamedTuple):
     lease_ticks: int = 0
     topics: frozenset[int] = frozenset()  # those with a partition on its volume, with that scope
     lists: bool = True  # whether its agent can list them
+    listed: frozenset[int] = frozenset()  # whom its agent remembers of the cluster's list
+    new_ticks: int = 0  # how long that memory is not complete yet
 
 
 class Cluster(NamedTuple):
@@ -112,10 +115,8 @@ class Model:
     def start(self) -> Cluster:
         """Return a quiet cluster whose agents have all just started and read the topic."""
         empty = tuple(Known() for _ in range(self.brokers))
-        narrow = self.scope is Scope.VOLUME
-        brokers = tuple(
-            Broker(known=empty, topics=frozenset({i} if narrow else ())) for i in range(self.brokers)
-        )
+        topics = (frozenset({i} if self.scope is Scope.VOLUME else ()) for i in range(self.brokers))
+        brokers = tuple(Broker(known=empty, topics=of_one) for of_one in topics)
         return self.tick(self.tick(Cluster(brokers, empty)))
 
     def successors(self, cluster: Cluster) -> Iterator[tuple[str, Cluster]]:
@@ -235,10 +236,8 @@ class Model:
         return cluster._replace(brokers=tuple(brokers), topic=tuple(topic))
 
     def _read(self, broker: Broker, cluster: Cluster, active: frozenset[int]) -> Broker:
-        known = tuple(
-            _folded(mine, there, broker.fast_clock)
-            for mine, there in zip(broker.known, cluster.topic, strict=True)
-        )
+        pairs = zip(broker.known, cluster.topic, strict=True)
+        known = tuple(_folded(mine, there, broker.fast_clock) for mine, there in pairs)
         joined = tuple((j, ticks) for j, ticks in broker.joined if j in active)
         if broker.active is not None and active:
             joined += tuple((j, 0) for j in sorted(active - broker.active))
@@ -279,7 +278,7 @@ class Model:
     ) -> Decision:
         now = _now(fast_clock)
         view = ClusterView(
-            TOLERANCE, brokers={j: _history(entry) for j, entry in enumerate(known) if entry != Known()}
+            TOLERANCE, brokers={j: history_of(entry) for j, entry in enumerate(known) if entry != Known()}
         )
         if hold is not None:
             view.fold(HoldEvent(Hold(HoldAction(hold[0]), Note(now + hold[1] * TICK, "", ""))), now)
@@ -333,6 +332,7 @@ def _older(cluster: Cluster) -> Cluster:
             joined=tuple((j, ticks + 1) for j, ticks in broker.joined if ticks + 1 < JOIN_TICKS),
             hold=_older_hold(broker.hold),
             lease_ticks=max(0, broker.lease_ticks - 1),
+            new_ticks=max(0, broker.new_ticks - 1),
         )
         for broker in cluster.brokers
     )
@@ -373,10 +373,11 @@ def _volume(level: int, latched: bool) -> Volume:
 def _record(report: Report) -> UsageRecord:
     topics = None if report.topics is None else tuple(map(str, sorted(report.topics)))
     volume = _volume(report.level, report.latched)._replace(topics=topics)
-    return UsageRecord(NOW - report.age * TICK, (volume,), LIMITS.hard, LIMITS.soft)
+    return UsageRecord(NOW - report.age * TICK, (volume,), LIMITS.hard, LIMITS.soft, listed=report.listed)
 
 
-def _history(known: Known) -> BrokerHistory:
+def history_of(known: Known) -> BrokerHistory:
+    """Return the core's form of what is known of a broker."""
     last = NoRecord.TOMBSTONE if known.tombstone else NoRecord.MISSING
     return BrokerHistory([_record(report) for report in known.reports], last)
 
@@ -386,7 +387,7 @@ def _folded(mine: Known, there: Known, fast_clock: bool) -> Known:
     """Fold the topic's last event of a key into what an agent knows."""
     if there == Known() or there == mine:
         return mine
-    view = ClusterView(TOLERANCE, brokers={0: _history(mine)})
+    view = ClusterView(TOLERANCE, brokers={0: history_of(mine)})
     now = _now(fast_clock)
     if there.tombstone:
         view.fold(TombstoneEvent(0), now)

@@ -174,6 +174,11 @@ def read_applied_state(
     return applied
 
 
+def exempt_principals(applied: AppliedState) -> list[str]:
+    """Return the exempt principals that the plug-in has seen in the last ten minutes, by name."""
+    return sorted({seen.principal for seen in applied.exempt})
+
+
 def parse_applied_state(document: Mapping[str, object]) -> AppliedState:
     """Read the content of the file; unknown fields are ignored.
 

@@ -20,6 +20,7 @@ from kquota.core.records import Event, RefusedEvent, TopicKind
 from kquota.core.sentences import refused_sentence, topic_sentence
 from kquota.core.status import status_document
 from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView, FoldResult
+from kquota.core.vouching import vouched_in_reports
 from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge
@@ -186,8 +187,15 @@ class ClusterLook:
         return document
 
     def _situation(self, now: datetime) -> Situation:
+        active = self.membership.active
+        known = (
+            None
+            if active is None
+            else vouched_in_reports(self.view, active, now, now - self._policy.staleness)
+        )
         return Situation(
-            active_brokers=self.membership.active,
+            active_brokers=active,
+            known_brokers=known,
             joining_brokers=self.membership.joining(now, self.view.joined(now)),
             cluster_causes=tuple(self._causes()),
         )

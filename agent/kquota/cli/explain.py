@@ -10,7 +10,13 @@ from kquota.applied.state import AppliedScope, AppliedState, AppliedUnknown, rea
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
-from kquota.cli.local_state import broken_glass, cluster_topics, disagreement, local_document
+from kquota.cli.local_state import (
+    broken_glass,
+    cluster_topics,
+    disagreement,
+    exempt_sentence,
+    local_document,
+)
 from kquota.core.decision import Mode, State
 from kquota.display.status_view import observes
 from kquota.host.boot_clock import BootClock
@@ -48,6 +54,10 @@ def explain(
     otherwise = disagreement(document, local)
     if otherwise is not None:
         typer.echo(otherwise)
+    for warning in document["warnings"]:
+        typer.echo(f"{warning[0].upper()}{warning[1:]}.")
+    if document["state"] != "OPEN" and (exempt := exempt_sentence(local)) is not None:
+        typer.echo(exempt)
     for problem in document["problems"]:
         typer.echo(problem)
     if not complete:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kquota.applied.clients import ClientFigures
-from kquota.applied.state import AppliedState, read_applied_state
+from kquota.applied.state import AppliedState, exempt_principals, read_applied_state
 from kquota.core.decision_reading import MalformedDecision, read_decision_document
 from kquota.core.sentences import broken_glass_sentence, decision_sentence, observing_brokers
 from kquota.host.boot_clock import BootClock, BootMoment
@@ -16,6 +16,7 @@ from kquota.settings import Settings
 from kquota.write.decision_file import read
 
 _MAX_CLIENTS = 10
+_MAX_EXEMPT = 8
 # Between a look and the agent's last decision the disks go on filling.
 _FACTOR_TOLERANCE = 0.1
 
@@ -46,12 +47,25 @@ def local_document(settings: Settings, broker_id: int) -> dict[str, Any]:
             "cluster_topics": known.cluster_topics,
             "age_seconds": known.age_seconds(now),
             "offline_log_dirs": list(known.offline_log_dirs),
+            "exempt": exempt_principals(known),
             "plugin_version": known.plugin_version,
             "errors": dict(known.errors),
         },
         "applied_problem": None if isinstance(applied, AppliedState) else applied.reason,
         "clients": None if known is None or known.clients is None else _clients(known.clients),
     }
+
+
+def exempt_sentence(local: Mapping[str, Any]) -> str | None:
+    """Return whom the plug-in on this host exempts; None where it has seen no exempt principal."""
+    names = () if local["applied"] is None else local["applied"]["exempt"]
+    if not names:
+        return None
+    more = f" and {len(names) - _MAX_EXEMPT} more" if len(names) > _MAX_EXEMPT else ""
+    return (
+        f"broker {local['broker_id']} (this host): exempt principals seen in the last ten minutes:"
+        f" {'; '.join(names[:_MAX_EXEMPT])}{more}"
+    )
 
 
 def cluster_topics(local: Mapping[str, Any]) -> int | None:
@@ -103,6 +117,8 @@ def local_notes(local: Mapping[str, Any]) -> list[str]:
         notes.append(
             f"{broker}: applies {applied['state']} ({applied['mode']}, by {applied['mechanism']}){held}"
         )
+    if (exempt := exempt_sentence(local)) is not None:
+        notes.append(exempt)
     return notes
 
 

@@ -155,7 +155,9 @@ class Decision:
     worse than the action. With the action open and a known breach it is False, though
     ``undetermined`` names the brokers that are not known. ``covered`` are the silent brokers that need no
     fallback, in order of their ids. ``scope`` has the headroom of each topic, None where all are held alike;
-    ``no_scope`` is the reason for that, where the policy's scope is the volume.
+    ``no_scope`` is the reason for that, where the policy's scope is the volume. ``unvouched`` are the brokers
+    whose reports do not count (:mod:`kquota.core.vouching`). ``overridden`` are volumes over a hard limit,
+    the worst ``MAX_LISTED`` at most, although which a hold is open.
     """
 
     headroom: Fraction
@@ -168,6 +170,8 @@ class Decision:
     covered: tuple[Covered, ...] = ()
     scope: TopicScope | None = None
     no_scope: NoScope | None = None
+    unvouched: tuple[int, ...] = ()
+    overridden: tuple[Reason, ...] = ()
 
     @property
     def state(self) -> State:

@@ -33,6 +33,7 @@ from kquota.core.records import BrokerOrder, Hold, HoldAction
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, NoRecord
 from kquota.core.votes import Votes, breaches, holding, without_topics, worse_votes
+from kquota.core.vouching import unvouched
 
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
@@ -53,7 +54,8 @@ class Situation:
     ``active_brokers`` is None while no list of them was ever got. ``joining_brokers`` became active
     within the join grace; they count as active but need no fresh record yet. ``self_id`` is the broker
     that decides, ``own`` its fresh look at its own disks (which may only tighten). ``cluster_causes``
-    give the reasons why the records may be incomplete.
+    give the reasons why the records may be incomplete. ``known_brokers`` are those that the cluster has
+    listed; None if that can't be said of all, and then every report counts (:mod:`kquota.core.vouching`).
     """
 
     active_brokers: frozenset[int] | None
@@ -61,6 +63,7 @@ class Situation:
     self_id: int | None = None
     own: UsageRecord | None = None
     cluster_causes: tuple[UndeterminedCause, ...] = ()
+    known_brokers: frozenset[int] | None = None
 
     def __post_init__(self) -> None:
         if self.own is not None and self.self_id is None:
@@ -77,9 +80,12 @@ def decide(
 ) -> Decision:
     """Decide what producers may do at ``now``; with ``topic``, what those to this one may do."""
     ranking = Ranking()
+    strangers = unvouched(
+        view, situation.active_brokers, situation.known_brokers, now, now - settings.staleness
+    ) - {situation.self_id}
     undetermined = [Undetermined(None, cause) for cause in _cluster_causes(situation)]
     covered = []
-    for broker_id, votes, unknown in _judgements(view, situation, settings, now):
+    for broker_id, votes, unknown in _judgements(view, situation, settings, now, strangers):
         ranking.add(broker_id, votes if topic is None else holding(topic, votes))
         if isinstance(unknown, Covered):
             covered.append(unknown)
@@ -92,9 +98,11 @@ def decide(
         if own.failed_volumes and all(entry.broker_id != situation.self_id for entry in undetermined):
             undetermined.append(Undetermined(situation.self_id, UndeterminedCause.FAILED))
 
-    hold, fallback = view.hold_in_force(now), False
+    hold, fallback, overridden = view.hold_in_force(now), False, tuple[Reason, ...]()
     undetermined.sort(key=lambda entry: (entry.broker_id is not None, entry.broker_id or 0, entry.cause))
     if hold is not None:
+        if hold.action is HoldAction.OPEN:
+            overridden = tuple(one for one in ranking.worst(MAX_LISTED) if one.headroom == 0)
         ranking = _held(hold, ranking, situation.self_id)
     elif undetermined:
         fallback_headroom = _ONE if settings.fallback_action is FallbackAction.OPEN else _ZERO
@@ -115,6 +123,8 @@ def decide(
         covered=tuple(covered),
         scope=scope,
         no_scope=no_scope,
+        unvouched=tuple(sorted(strangers)),
+        overridden=overridden,
     )
 
 
@@ -126,7 +136,11 @@ def _cluster_causes(situation: Situation) -> Iterator[UndeterminedCause]:
 
 
 def _judgements(
-    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+    view: ClusterView,
+    situation: Situation,
+    settings: PolicySettings,
+    now: datetime,
+    strangers: frozenset[int | None],
 ) -> Iterator[tuple[int, Votes, Undetermined | Covered | None]]:
     """Yield the votes of each known broker's record, and why its state is not known where it must be."""
     active = situation.active_brokers or frozenset()
@@ -136,7 +150,7 @@ def _judgements(
     quarantined = view.brokers_under(BrokerOrder.QUARANTINE, now) - {situation.self_id}
     maintained = view.brokers_under(BrokerOrder.MAINTENANCE, now)
     record_of, fresh_since = view.records_at(now), now - settings.staleness
-    for broker_id in sorted((active | view.brokers.keys()) - quarantined):
+    for broker_id in sorted((active | view.brokers.keys()) - quarantined - strangers):
         record = record_of(broker_id)
         votes: Votes = ()
         unknown: Undetermined | Covered | None = None

@@ -10,9 +10,11 @@ from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
 from kquota.core.sentences import decision_sentence, what_ends_it
 from kquota.core.signing import SigningMode
+from kquota.core.standing_orders import orders_in_force
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import ClusterView, NoRecord
+from kquota.core.warnings import warnings_of
 
 SCHEMA_VERSION = 1
 
@@ -45,6 +47,8 @@ def status_document(
         _broker(view, broker_id, situation, undetermined.get(broker_id), covered.get(broker_id), now)
         for broker_id in ids
     ]
+    for broker in brokers:
+        broker["counts"] = broker["broker_id"] not in decision.unvouched
     if signing is SigningMode.OFF:
         for broker in brokers:
             broker["signed"] = None
@@ -60,6 +64,8 @@ def status_document(
         "other_topics_factor": verdict.get("other_topics_factor"),
         "cluster_topics": cluster_topics,
         "signing": signing.value,
+        "orders": [order.to_document() for order in orders_in_force(view, now)],
+        "warnings": warnings_of(decision),
         "brokers": brokers,
     }
 

@@ -15,6 +15,7 @@ from kquota.core.timestamps import InvalidTimestamp, parse_utc
 
 MAX_APPLIED_KEYS = 32
 MAX_JOINED = 256
+MAX_LISTED_BROKERS = 256
 _BROKER_ID = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
@@ -136,6 +137,14 @@ def joined_field(record: Mapping[str, object]) -> Mapping[int, datetime]:
         except InvalidTimestamp:
             continue
     return joined
+
+
+def listed_field(record: Mapping[str, object]) -> frozenset[int] | None:
+    """Return the brokers that the agent has seen in the cluster's list, None if it names none."""
+    value = record.get("Listed")
+    if not isinstance(value, list):
+        return None
+    return frozenset(one for one in value[:MAX_LISTED_BROKERS] if type(one) is int and one >= 0)
 
 
 def log_dirs_field(value: object) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 from kquota.core.topic_scope import topics_field
 from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
 from kquota.core.usage_fields import (
+    MAX_LISTED_BROKERS,
     MalformedRecord,
     applied_field,
     ceiling_field,
@@ -18,6 +19,7 @@ from kquota.core.usage_fields import (
     joined_field,
     limit_field,
     limit_pair,
+    listed_field,
     log_dirs_field,
     object_field,
     optional_text,
@@ -80,6 +82,7 @@ def usage_from_document(document: object) -> UsageRecord:
         applied=applied_field(record),
         joined=joined_field(record),
         replaces=replaces_field(record),
+        listed=listed_field(record),
     )
 
 
@@ -103,6 +106,7 @@ def usage_to_document(
             "Volumes": [_volume_document(volume) for volume in record.volumes],
             "Applied": None if applied is None else dict(applied),
             "Joined": {str(broker): format_utc(at) for broker, at in sorted(record.joined.items())} or None,
+            "Listed": None if record.listed is None else sorted(record.listed)[:MAX_LISTED_BROKERS],
         }
     )
 

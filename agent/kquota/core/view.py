@@ -276,6 +276,12 @@ class ClusterView:
         """Return the record that counts for a broker, or why there is none."""
         return self.records_at(now)(broker_id)
 
+    def is_decommissioned(self, broker_id: int, now: datetime) -> bool:
+        """Return whether the record that counted for a broker is from before its decommission."""
+        history = self.brokers.get(broker_id)
+        record = None if history is None else history.current(now + self.future_tolerance)
+        return record is not None and self.orders_topic.forgets(broker_id, record)
+
     def others_of(self, broker_id: int, now: datetime) -> list[UsageRecord]:
         """Return the last records of other instances for a broker than the one whose record counts."""
         history = self.brokers.get(broker_id)

@@ -15,6 +15,7 @@ from kquota.daemon.history import HistoryRecorder
 from kquota.daemon.inputs import JumpDetector, Moment
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.kafka_side import KafkaSide
+from kquota.daemon.listed import listed_brokers
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.pace import Pace
@@ -75,6 +76,7 @@ class Agent:
             covered_until_uptime_ms=self._local.covered_until_uptime_ms,
             admission=self._kafka.knowledge.admission,
             orders_admission=self._kafka.knowledge.orders.admission,
+            listed=listed_brokers(state),
         )
         self._history = HistoryRecorder(
             self.broker_id, self._cycle.instance_id, settings.history_interval_seconds
@@ -190,6 +192,7 @@ class Agent:
             kafka.close()
             raise
         self._kafka, self._local, self._seal = kafka, local, seal
+        self._metrics.present.signing = settings.signing.mode
         self._publication_errors: Counter[Kind] = Counter()
         self._history_dropped = 0
         self._wait_seconds = settings.sample_interval_seconds

@@ -33,13 +33,16 @@ from kquota.core.records import (
     broker_key,
 )
 from kquota.core.signing import SigningMode
+from kquota.core.standing_orders import orders_in_force
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.view import FoldResult, NoRecord, foreign_sentence, wrong_topic_sentence
+from kquota.core.vouching import ListedBrokers
 from kquota.daemon.cycle_sentence import cycle_sentence
 from kquota.daemon.enforcement import Enforcement, Grant
 from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival, ClusterNews, Moment
 from kquota.daemon.lease import lease_of
+from kquota.daemon.listed import ListedMemory
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.orders import order_news
 from kquota.daemon.orders_topic import OrdersFold
@@ -88,10 +91,12 @@ class Cycle:
         covered_until_uptime_ms: int = 0,
         admission: Admission | None = None,
         orders_admission: Admission | None = None,
+        listed: ListedBrokers | None = None,
     ) -> None:
         """Begin with an empty view; ``granted_for`` is the cluster id that enforcing was granted for.
 
-        ``covered_until_uptime_ms`` is the end of an earlier instance's lease of this boot, 0 for none.
+        ``covered_until_uptime_ms`` is the end of an earlier instance's lease of this boot, 0 for none;
+        ``listed`` are the brokers that earlier instances have seen in the cluster's list.
         """
         self.instance_id = str(uuid.uuid4())
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
@@ -99,6 +104,7 @@ class Cycle:
         self._reading = Reading(tolerance, admission, self._orders.reading)
         self._reading.take_orders(settings.topics.orders.also_from_usage_topic)
         self._membership = Membership(timedelta(seconds=settings.join_grace_seconds))
+        self._listed = ListedMemory(listed, started)
         self._schedule = PublicationSchedule(settings.interval_seconds)
         self._settings, self._broker_id = settings, broker_id
         self._local = local
@@ -170,6 +176,7 @@ class Cycle:
             news=news,
             verified=observed.verification.verified,
             fold=fold,
+            orders=orders_in_force(self._reading.view, moment.wall),
             sequence=self._decision_sequence,
             written=written,
             write_error=write_error,
@@ -222,7 +229,8 @@ class Cycle:
         known = applied if isinstance(applied, AppliedState) else None
         state = None if known is None else known.state
         self._schedule.note_lost(news.reports_lost, self._settings.interval_seconds)
-        own = replace(own, joined=self._membership.sightings, replaces=self._rival.replaced)
+        listed = self._listed.brokers.to_report(self._membership.active, self._reading.view, moment.wall)
+        own = replace(own, joined=self._membership.sightings, replaces=self._rival.replaced, listed=listed)
         if self._schedule.due(own, state, moment.monotonic_seconds):
             self._usage_sequence += 1
             document = None if known is None else known.to_usage_document()
@@ -234,8 +242,7 @@ class Cycle:
         if news.rereadings != self._rereadings:
             self._rereadings = news.rereadings
             self._read_again()
-        # Only the cluster's own answer counts: a remembered one may be another cluster's.
-        self._reading.know(None if news.active_brokers is None else news.cluster_id, self._membership.active)
+        self._reading.know(news.own_cluster_id, self._listed.brokers.ids.union(self._membership.active or ()))
         for _, event, _ in self._orders.fold(arrivals, moment.wall, news.orders, fold):
             if isinstance(event, DecommissionEvent) and event.broker_id == self._broker_id:
                 self._schedule.force()  # we are alive, whatever was ordered
@@ -254,9 +261,8 @@ class Cycle:
         if news.caught_up:
             self._read_once = True
             self._reading.reached_end(moment.wall)
-        self._take_brokers(news.active_brokers, moment)
-        seconds, interval_seconds = moment.monotonic_seconds, self._schedule.interval_seconds
-        fold.rival = self._rival.look(fold.rival, seconds, interval_seconds)
+        self._take_brokers(news, moment)
+        fold.rival = self._rival.look(fold.rival, moment.monotonic_seconds, self._schedule.interval_seconds)
         return fold
 
     def _take_news(self, arrival: Arrival, event: Event, result: FoldResult, fold: Folded) -> None:
@@ -280,8 +286,10 @@ class Cycle:
             case MalformedEvent(_, key, problem):
                 fold.malformed.append(f"the record of key {key} can't be used: {problem}")
 
-    def _take_brokers(self, active: frozenset[int] | None, moment: Moment) -> None:
-        settings, joined = self._settings, self._reading.view.joined(moment.wall, self._broker_id)
+    def _take_brokers(self, news: ClusterNews, moment: Moment) -> None:
+        settings, view, active = self._settings, self._reading.view, news.active_brokers
+        self._listed.take(news, view, moment, settings, self._local, was_read=self._read_once)
+        joined = view.joined(moment.wall, self._broker_id)
         if active is not None:
             if self._membership.update(active, moment.wall, joined):
                 self._schedule.force()  # an agent that starts now has not seen it
@@ -309,6 +317,7 @@ class Cycle:
             self_id=self._broker_id,
             own=own,
             cluster_causes=causes,
+            known_brokers=self._listed.brokers.known,
         )
         staleness = timedelta(seconds=settings.staleness_seconds)
         policy = PolicySettings(settings.fallback_action, staleness, settings.scope)

@@ -11,6 +11,7 @@ from kquota.core.decision import Decision, Mode, State
 from kquota.core.records import RefusedEvent
 from kquota.core.sentences import broken_glass_sentence, refused_sentence, undetermined_sentence
 from kquota.core.usage import VolumeStatus
+from kquota.core.warnings import held_open_sentence, unvouched_sentence
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.report import CycleReport
@@ -41,6 +42,8 @@ class CycleMessages:
             broker = "" if entry.broker_id is None else str(entry.broker_id)
             sentence = undetermined_sentence(entry)
             yield Trouble(MessageId.UNDETERMINED, f"state {broker}", entry.cause, sentence, broker, fields)
+        if decision is not None:
+            yield from _warnings(decision)
         if report.write_error is not None:
             yield Trouble(MessageId.DECISION_NOT_WRITTEN, "write", "", report.write_error)
         applied, enforces = report.applied, report.enforcement.mode is Mode.ENFORCE
@@ -93,6 +96,14 @@ class CycleMessages:
             return []
         level = logging.WARNING if now.cause else logging.INFO
         return [Entry(level, f"mode: {now.sentence}", MessageId.MODE_CHANGED)]
+
+
+def _warnings(decision: Decision) -> Iterator[Trouble]:
+    if (held_open := held_open_sentence(decision)) is not None:
+        yield Trouble(MessageId.OPERATOR_ORDER, "held open", "", held_open)
+    for broker_id in decision.unvouched:
+        sentence = unvouched_sentence(broker_id)
+        yield Trouble(MessageId.RECORD_REFUSED, "never listed", "", sentence, str(broker_id))
 
 
 def _fields(report: CycleReport) -> Mapping[str, str]:

@@ -54,6 +54,11 @@ class ClusterNews:
     rereadings: int = 0
     orders: OrdersNews = OrdersNews()
 
+    @property
+    def own_cluster_id(self) -> str | None:
+        """Return the id only if the cluster itself has reported it: a remembered one may be another's."""
+        return None if self.active_brokers is None else self.cluster_id
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:

@@ -24,7 +24,7 @@ from kquota.observe.volume_limits import bound_from_json, refuse_limits
 from kquota.observe.volume_watch import VolumeWatch, recorded_volumes
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
-from kquota.write.agent_state import ActiveBrokers, AgentState
+from kquota.write.agent_state import ActiveBrokers, AgentState, EverListed
 from kquota.write.decision_file import DecisionFile, lease_end_uptime_ms
 
 
@@ -147,6 +147,12 @@ class LocalSide:
         known = self.state.active_brokers
         if known is None or (known.cluster_id, known.broker_ids) != (brokers.cluster_id, brokers.broker_ids):
             self._remember(replace(self.state, active_brokers=brokers))
+
+    def remember_listed(self, cluster_id: str, broker_ids: frozenset[int]) -> None:
+        """Persist which brokers the cluster has ever listed, where they changed."""
+        listed = EverListed(cluster_id, tuple(sorted(broker_ids)))
+        if listed != self.state.ever_listed:
+            self._remember(replace(self.state, ever_listed=listed))
 
     def remember_counter(self, last: int) -> None:
         """Persist a bound above the counter of the record signed last, before counters reach it."""

@@ -9,9 +9,11 @@ from math import inf
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kquota.applied.state import AppliedScope, AppliedState, Mechanism
+from kquota.applied.state import AppliedScope, AppliedState, Mechanism, exempt_principals
 from kquota.core.decision import Decision, Mode, State, written_factor
+from kquota.core.ranking import volumes_of
 from kquota.core.records import HoldAction
+from kquota.core.signing import SigningMode
 from kquota.core.usage import Volume, VolumeStatus
 from kquota.daemon.report import CycleReport
 from kquota.observe.observation import VolumeObservation
@@ -36,6 +38,8 @@ _VOLUME_FIGURES = {
         "Whether the volume goes on filling in a PAUSE that is enforced: by replication, not by producers."
     ),
 }
+_MAX_LABEL = 120
+_MAX_ORDERS = 64
 _VOLUME_LABELS = ("volume", "mount_point", "role")
 
 
@@ -54,6 +58,7 @@ class Present(Collector):
         self.last_good = False
         self.last_cycle_seconds: float | None = None
         self.certificate_expiry_seconds: float | None = None
+        self.signing: SigningMode | None = None
 
     def describe(self) -> Iterable[Metric]:
         """Return the names, so that no other metric can take one of them."""
@@ -83,7 +88,14 @@ class Present(Collector):
         yield _gauge(
             "kquota_last_cycle_timestamp_seconds", "When the last cycle ended.", self.last_cycle_seconds
         )
+        yield _one_of(
+            "kquota_signing",
+            "1 for the signing mode: off does not prove who has written a report or an order.",
+            ("mode", SigningMode, self.signing),
+            self.signing is not None,
+        )
         yield from _of_decision(report)
+        yield from _of_orders(report)
         yield from _of_volumes(report, self.growing)
         yield from _of_plug_in(report)
 
@@ -169,6 +181,46 @@ def _of_decision(report: CycleReport | None) -> Iterator[Metric]:
     )
 
 
+def _of_orders(report: CycleReport | None) -> Iterator[Metric]:
+    orders = () if report is None else report.orders
+    yield _gauges(
+        "kquota_order_until_timestamp_seconds",
+        "When an order in force ends: a hold (with its action), a quarantine or a maintenance (of a broker)."
+        f" Author and reason are cut after {_MAX_LABEL} characters; there are {_MAX_ORDERS} orders at most.",
+        ("order", "broker", "action", "actor", "reason"),
+        [
+            (
+                (
+                    one.order,
+                    "" if one.broker_id is None else str(one.broker_id),
+                    one.action,
+                    _label(one.note.actor),
+                    _label(one.note.reason),
+                ),
+                one.note.until.timestamp(),
+            )
+            for one in orders[:_MAX_ORDERS]
+        ],
+    )
+    yield _gauge("kquota_orders", "Orders of operators in force.", None if report is None else len(orders))
+    decision = None if report is None else report.decision
+    yield _gauge(
+        "kquota_held_open_over_hard_limit",
+        "Volumes over their hard limit that producers can fill because an operator holds the cluster open.",
+        None if decision is None else len(volumes_of(decision.overridden)),
+    )
+    yield _gauge(
+        "kquota_unvouched_brokers",
+        "Brokers whose reports do not count: the cluster never listed them, and no signature proves them.",
+        None if decision is None else len(decision.unvouched),
+    )
+
+
+def _label(text: str) -> str:
+    """Return an author or a reason, short enough for a label."""
+    return text if len(text) <= _MAX_LABEL else f"{text[: _MAX_LABEL - 1]}…"
+
+
 def _widened(decision: Decision) -> str | None:
     """Return why more topics are held than those on volumes over a limit, with the scope of the volume."""
     if decision.no_scope is not None and decision.no_scope.volume is None:
@@ -231,6 +283,11 @@ def _of_plug_in(report: CycleReport | None) -> Iterator[Metric]:
         applied.cluster_topics if applied else None,
     )
     yield _gauge("kquota_applied_known", "Whether the broker's plug-in reports its state.", is_known)
+    yield _gauge(
+        "kquota_exempt_principals",
+        "Exempt principals that the plug-in has seen in the last ten minutes, the agent's own included.",
+        len(exempt_principals(applied)) if applied else None,
+    )
     yield _gauge(
         "kquota_applied_verified",
         "Whether the plug-in was seen to exempt this agent, so that enforcing is safe.",

@@ -9,6 +9,7 @@ from datetime import datetime
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.decision import Decision, State
 from kquota.core.records import RefusedEvent
+from kquota.core.standing_orders import StandingOrder
 from kquota.core.usage import UsageRecord, VolumeStatus
 from kquota.daemon.enforcement import Enforcement
 from kquota.daemon.inputs import ClusterNews, Moment
@@ -56,6 +57,7 @@ class CycleReport:
     news: ClusterNews
     verified: bool = False
     fold: Folded = field(default_factory=Folded)
+    orders: tuple[StandingOrder, ...] = ()
     sequence: int = 0
     written: bool = False
     write_error: str | None = None

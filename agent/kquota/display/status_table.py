@@ -178,6 +178,8 @@ def _rows_of(broker: Mapping[str, Any], at: str, deciding: set[tuple[int, str]])
     flags = [name for name in ("joining", "quarantine", "maintenance") if broker[name]]
     if broker["active"] is False:
         flags.append("inactive")
+    if not broker["counts"]:
+        flags.append("does not count")
     if broker["undetermined"]:
         flags.append(f"not known: {broker['undetermined']}")
     elif broker["covered"]:

@@ -10,12 +10,14 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from kquota.core.warnings import SIGNING_OFF
 from kquota.display.figures import STATE_STYLES, size_text, state_text
 from kquota.display.status_table import Order, Row, applied_state, longest_name, status_rows, status_table
 
 MIN_COLUMNS = 60
 _MAX_CLIENTS = 4
 _MAX_TOPICS = 4
+_MAX_ORDERS = 5
 _FEWEST_ROWS = 3
 _OBSERVED = "observed"  # the verb for any state of a broker in mode observe
 _HEADING_LINES = 2  # an empty line and the table's heading
@@ -116,8 +118,11 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
     if state != "OPEN":
         lines.append(Text(str(document["what_ends_it"])))
     lines.append(_applied_line(document))
-    if document["signing"] != "off":
-        lines.append(_signing_line(document))
+    lines.append(_signing_line(document))
+    lines += _orders(document)
+    lines += [
+        Text(f"{warning[0].upper()}{warning[1:]}.", style="bold red") for warning in document["warnings"]
+    ]
     wide = _held_by_the_cluster(document)
     if wide is not None:
         lines.append(wide)
@@ -158,12 +163,31 @@ def _applied_line(document: Mapping[str, Any]) -> Text:
 
 def _signing_line(document: Mapping[str, Any]) -> Text:
     """Return whose last reports were not signed."""
+    if document["signing"] == "off":
+        return Text(SIGNING_OFF, style="yellow")
     brokers = [broker for broker in document["brokers"] if broker["active"] is not False]
     signed = {one["broker_id"]: None if one["signed"] is None else str(one["signed"]) for one in brokers}
     text = Text(f"signing: {document['signing']}")
     if "False" not in signed.values():
         return text.append(", every report is signed")
     return text.append(f"; not signed at {_ids(signed, 'False')}", style="yellow")
+
+
+def _orders(document: Mapping[str, Any]) -> list[Text]:
+    """Return the orders about brokers, with author, reason and end; the sentence above has the hold."""
+    orders = [order for order in document["orders"] if order["broker_id"] is not None]
+    lines = [
+        Text(
+            f"broker {order['broker_id']} is in {order['order']} until {order['until']}"
+            f" by {order['actor'] or 'an unnamed user'} ({order['reason'] or 'no reason given'})",
+            style="magenta",
+        )
+        for order in orders[:_MAX_ORDERS]
+    ]
+    if (more := len(orders) - _MAX_ORDERS) > 0:
+        about = "order about a broker" if more == 1 else "orders about brokers"
+        lines.append(Text(f"and {more} more {about}", style="magenta"))
+    return lines
 
 
 def _held_by_the_cluster(document: Mapping[str, Any]) -> Text | None:

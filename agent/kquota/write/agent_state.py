@@ -52,11 +52,20 @@ class ActiveBrokers:
 
 
 @dataclass(frozen=True, slots=True)
+class EverListed:
+    """The brokers that the cluster's list has named since the installation, decommissioned ones aside."""
+
+    cluster_id: str
+    broker_ids: tuple[BrokerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AgentState:
     """Everything remembered; the empty state is a first start's.
 
     ``remembered_volumes`` is by log dir, ``bound_limits`` by path of ``limits.volumes``; their content is the
     business of ``kquota.observe``. ``signing_counter`` is above the counter of every record that was signed.
+    ``ever_listed`` is None until the agent may conclude from it who was never listed.
     """
 
     remembered_volumes: Mapping[str, object] = field(default_factory=dict)
@@ -64,6 +73,7 @@ class AgentState:
     active_brokers: ActiveBrokers | None = None
     bound_limits: Mapping[str, object] = field(default_factory=dict)
     signing_counter: Count = 0
+    ever_listed: EverListed | None = None
 
     def granted_for(self, broker_id: int) -> str | None:
         """Return the id of the cluster that enforcing was granted for to this broker's agent, if it was."""

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from confluent_kafka import Message, Producer
 
+from kquota.write.agent_state import AgentState, AgentStateFile, EverListed
 from testbed.demo.load_process import LoadProcess
 from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
@@ -44,6 +45,8 @@ QUICK: Mapping[str, Any] = {
     "fill_floor_bytes_per_second": 20_000_000,  # more than any test fills in a minute, in one step
 }
 """Settings for tests: agents report more often than usual, so that there is less to wait for."""
+GONE_BROKERS = (77, 99)
+"""Brokers that the agents remember as once listed: reports in their names count, and no agent answers."""
 SOON_STALE_SECONDS = 10
 """For agents that are to miss a silent one soon: five reports of those that are well, on a busy machine."""
 
@@ -89,6 +92,8 @@ class Fleet:
                 agent = AgentProcess(self.cluster, node.node_id, self._ports.reserve(), self._settings)
                 stack.callback(agent.close)
                 self.agents[node.node_id] = agent
+                listed = EverListed(self.cluster.cluster_id, GONE_BROKERS)
+                AgentStateFile(agent.state_dir / "state.json").save(AgentState(ever_listed=listed))
             self._stack = stack.pop_all()
         return self
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.integration.spine.fleet import Fleet
+from tests.integration.spine.fleet import GONE_BROKERS, Fleet
 from tests.integration.spine.test_unknown_states import snapshot
 from tests.integration.waiting import eventually
 
-# A broker that is in no list of active ones: its last verdict counts, and no agent publishes over it.
-STRANGER = "77"
+# A broker that was listed once: its last verdict counts, and no agent publishes over it.
+STRANGER = str(GONE_BROKERS[0])
+# One that never was.
+INVENTED = "999999"
 HOUR_SECONDS = 3600.0
 
 
@@ -57,6 +59,21 @@ def test_a_report_from_the_future_neither_holds_nor_releases(stranger: Fleet) ->
             "a relief from the future releases no producer"
         )
         assert agent.applied_state == "PAUSE"
+
+
+@pytest.mark.accepts("G25")
+def test_a_full_broker_that_was_never_listed_holds_no_producer_and_is_shown(fleet: Fleet) -> None:
+    marks = fleet.marks()
+    fleet.put(INVENTED, report(fleet, age_seconds=0, full=True) | {"Listed": [int(INVENTED)]})
+    sentence = f"the report of broker {INVENTED} does not count: the cluster has never listed that broker"
+    for broker_id, agent in fleet.agents.items():
+        agent.await_entry("WARNING", sentence, since=marks[broker_id])
+        assert set(agent.states_told(marks[broker_id])) <= {"OPEN"}
+        assert agent.state == agent.applied_state == "OPEN"
+        eventually(lambda agent=agent: agent.metric("kquota_unvouched_brokers") == 1, "a metric counts it")
+    status = json.loads(fleet.agents[1].cli("status", "--json").stdout)
+    assert [one["broker_id"] for one in status["brokers"] if not one["counts"]] == [int(INVENTED)]
+    assert status["warnings"][0].startswith(sentence)
 
 
 @pytest.mark.accepts("A10")

@@ -12,12 +12,12 @@ import pytest
 
 from kquota.core.timestamps import format_utc
 from tests.integration.spine.agents import AgentProcess, uptime_ms
-from tests.integration.spine.fleet import HISTORY_TOPIC, ORDERS_TOPIC, SOON_STALE_SECONDS, Fleet
+from tests.integration.spine.fleet import GONE_BROKERS, HISTORY_TOPIC, ORDERS_TOPIC, SOON_STALE_SECONDS, Fleet
 from tests.integration.spine.terminal import Terminal
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
 
-STRANGER = 99
+STRANGER = GONE_BROKERS[1]
 
 
 def hold_in_force(fleet: Fleet) -> list[Any]:

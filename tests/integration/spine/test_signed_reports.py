@@ -17,11 +17,11 @@ from kquota.daemon.signing import Seal
 from kquota.signing.signer import FileSigner, SigningFiles
 from testbed.loopback.plug_in import agent_name
 from tests.integration.spine.agents import AgentProcess
-from tests.integration.spine.fleet import USAGE_TOPIC, Fleet
-from tests.integration.spine.test_hostile_records import report
+from tests.integration.spine.fleet import GONE_BROKERS, USAGE_TOPIC, Fleet
+from tests.integration.spine.test_hostile_records import INVENTED, report
 from tests.integration.waiting import eventually
 
-INVENTED = "999999"
+GONE = str(GONE_BROKERS[0])
 
 
 class Signers:
@@ -90,6 +90,10 @@ def refused(agent: AgentProcess, cause: str) -> float:
     return agent.metric("kquota_records_refused_total", cause=cause) or 0
 
 
+def unvouched(fleet: Fleet) -> list[float | None]:
+    return [agent.metric("kquota_unvouched_brokers") for agent in fleet.of()]
+
+
 def signed_by_all(fleet: Fleet) -> bool:
     brokers = json.loads(fleet.agents[2].order("status", "--json"))["brokers"]
     return [broker["signed"] for broker in brokers if broker["active"]] == [True] * 3
@@ -105,7 +109,7 @@ def test_who_has_the_key_of_one_agent_holds_the_cluster_unless_signatures_are_re
     intruder = Intruder(fleet, signers.seal("agent/1"))
     attacks = {
         "3": intruder.full(InstanceId="an intruder"),
-        INVENTED: intruder.full(),
+        GONE: intruder.full(),
         "hold": intruder.hold(),
     }
     for key, value in attacks.items():
@@ -113,6 +117,11 @@ def test_who_has_the_key_of_one_agent_holds_the_cluster_unless_signatures_are_re
         fleet.await_decided("PAUSE", [1, 2])
         intruder.write(key, None, signed=True)
         fleet.await_decided("OPEN")
+    intruder.write(INVENTED, intruder.full(), signed=True)
+    eventually(lambda: unvouched(fleet) == [1, 1, 1], "a report of an invented broker does not count")
+    intruder.write(INVENTED, None, signed=True)
+    assert {agent.state for agent in fleet.of()} == {"OPEN"}
+    attacks[INVENTED] = intruder.full()
 
     marks = fleet.marks()
     signers.demand("accept")
@@ -128,8 +137,8 @@ def test_who_has_the_key_of_one_agent_holds_the_cluster_unless_signatures_are_re
         intruder.write(key, value, signed=False)
         intruder.write(key, None, signed=True)
     intruder.append(b"3", b"{}", genuine(fleet, 3)[-1].headers())
-    eventually(lambda: refused(reader, "not_for_key") == before["not_for_key"] + 6, "they are counted")
-    eventually(lambda: refused(reader, "unsigned") == before["unsigned"] + 3, "they are counted")
+    eventually(lambda: refused(reader, "not_for_key") == before["not_for_key"] + 8, "they are counted")
+    eventually(lambda: refused(reader, "unsigned") == before["unsigned"] + 4, "they are counted")
     eventually(lambda: refused(reader, "wrong_signature") == before["wrong_signature"] + 1, "it is counted")
     for key in attacks:
         sentence = f"the record of key {key} is refused: its signer may not write this key"

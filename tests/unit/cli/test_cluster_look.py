@@ -107,6 +107,21 @@ def test_an_order_that_a_shortened_log_has_lost_does_not_count(shown: Shown) -> 
     assert shown.after(cut, usage(50), CaughtUp(1)) == "OPEN"
 
 
+@pytest.mark.accepts("G25")
+def test_a_look_lets_the_reports_count_that_agents_let_count(tmp_path: Path) -> None:
+    with closing(ClusterLook(settings_in(tmp_path))) as look:
+        shown = Shown(look)
+        listed = json.loads(usage(50).value or b"") | {"Listed": [3]}
+        full = json.loads(usage(5).value or b"")
+        assert shown.after(usage(50), record(b"3", full), CaughtUp(1)) == "PAUSE", "no agent names any"
+        assert shown.after(record(b"1", listed), record(b"3", None), record(b"7", full)) == "OPEN"
+        assert shown.after(record(b"3", full)) == "PAUSE"
+        counts = {one["broker_id"]: one["counts"] for one in look.document()["brokers"]}
+        assert counts == {1: True, 3: True, 7: False}
+        (warning,) = look.document()["warnings"]
+        assert warning.startswith("the report of broker 7 does not count")
+
+
 @pytest.mark.parametrize(
     ("scope", "topic", "said"),
     [

@@ -23,12 +23,18 @@ def test_a_decision_is_shown_with_its_lease_and_what_is_applied(host: Host) -> N
     host.apply(OPEN)
     said = host.run("decision")
     assert (said.code, said.err) == (0, "")
-    first, decided, applies = said.out.splitlines()
+    first, decided, applies, exempt = said.out.splitlines()
     assert first.startswith("THROTTLE to 0.5: volume /dev/sdb1 of broker 3 has 50 % of the way")
     assert decided.startswith("broker 1 (this host): decided THROTTLE (enforce), lease runs for ")
     assert applies.startswith("broker 1 (this host): applies OPEN (enforce, by none)")
+    seen = "broker 1 (this host): exempt principals seen in the last ten minutes:"
+    assert exempt == f"{seen} {OPEN['exempt'][0]['principal']}"
+    many = [{**OPEN["exempt"][0], "principal": f"User:{number}"} for number in range(11)]
+    host.apply({**OPEN, "exempt": many})
+    names = "; ".join(f"User:{number}" for number in (0, 1, 10, 2, 3, 4, 5, 6))
+    assert host.run("decision").out.splitlines()[-1] == f"{seen} {names} and 3 more"
     host.apply({**OPEN, "kept": "the decision's lease ran out"})
-    kept = host.run("decision").out.splitlines()[-1]
+    kept = host.run("decision").out.splitlines()[2]
     assert kept.endswith("by none); the last decision holds, because the decision's lease ran out")
     document = host.run("decision", "--json").document
     assert {key: document["decision"][key] for key in written} == written

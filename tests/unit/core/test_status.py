@@ -123,6 +123,17 @@ def test_the_whole_document() -> None:
         "other_topics_factor": None,
         "cluster_topics": None,
         "signing": "off",
+        "orders": [
+            {
+                "order": "maintenance",
+                "broker_id": 7,
+                "action": None,
+                "until": "2026-11-20T10:16:00.123Z",
+                "reason": "a test",
+                "actor": "alice",
+            }
+        ],
+        "warnings": [],
     }
     nothing_known = {
         "joining": False,
@@ -135,6 +146,7 @@ def test_the_whole_document() -> None:
         "applied": None,
         "mode": None,
         "signed": None,
+        "counts": True,
         "volumes": [],
     }
     metadata = {
@@ -186,6 +198,45 @@ def test_the_whole_document() -> None:
             "volumes": [data],
         },
     ]
+
+
+@pytest.mark.accepts("G11")
+def test_a_hold_that_is_open_over_a_hard_limit_is_a_warning_of_its_own() -> None:
+    hold = ("hold", order(60, Action="open"))
+    view = fold(("1", usage(free(5), free(9, "/dev/sdb1"), free(15, "/dev/sdc1"))), hold)
+    status: Any = documented(view, Situation(frozenset({1})))
+    assert status["state"] == "OPEN"
+    assert status["orders"][0] | {"until": ""} == {
+        "order": "hold",
+        "broker_id": None,
+        "action": "open",
+        "until": "",
+        "reason": "a test",
+        "actor": "alice",
+    }
+    assert status["warnings"] == [
+        "producers are held open although volume /dev/sda1 of broker 1 is over its hard limit, and so is"
+        " 1 more: they can fill it"
+    ]
+    pause = ("hold", order(60, Action="pause"))
+    for records in ([("1", usage(free(15))), hold], [("1", usage(free(5))), pause], [("1", usage(free(5)))]):
+        status = documented(fold(*records), Situation(frozenset({1})))
+        assert status["warnings"] == []
+
+
+@pytest.mark.accepts("G25")
+def test_reports_that_do_not_count_are_named_up_to_a_number() -> None:
+    invented = [(str(1000 + number), usage(free(1))) for number in range(7)]
+    view = fold(("1", usage(free(50))), ("2", usage(free(50))), *invented)
+    status: Any = documented(view, Situation(frozenset({1}), known_brokers=frozenset({2})))
+    assert status["state"] == "OPEN"
+    assert [one["broker_id"] for one in status["brokers"] if one["counts"]] == [1, 2]
+    assert len(status["warnings"]) == 6
+    assert status["warnings"][0] == (
+        "the report of broker 1000 does not count: the cluster has never listed that broker,"
+        " and no signature proves who wrote it"
+    )
+    assert status["warnings"][5] == "2 more reports do not count, for the same reason"
 
 
 def test_of_a_cluster_whose_brokers_are_not_listed_those_with_a_record_are_shown() -> None:

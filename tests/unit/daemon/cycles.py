@@ -22,6 +22,7 @@ from kquota.core.limits import Limit, LimitType
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, Volume, VolumeRole
 from kquota.core.usage_format import usage_to_document
+from kquota.core.vouching import ListedBrokers
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.inputs import Arrival, ClusterNews, Moment
 from kquota.daemon.report import CycleReport
@@ -120,6 +121,7 @@ class MemoryPorts:
     published: list[dict[str, Any]] = field(default_factory=list)
     written: list[dict[str, Any]] = field(default_factory=list)
     grants: list[str] = field(default_factory=list)
+    listed: list[tuple[str, frozenset[int]]] = field(default_factory=list)
     recalled: list[tuple[Volume, ...]] = field(default_factory=list)
 
     def observe(self) -> Observation:
@@ -144,6 +146,9 @@ class MemoryPorts:
     def remember_grant(self, cluster_id: str, _moment: Moment) -> None:
         self.grants.append(cluster_id)
 
+    def remember_listed(self, cluster_id: str, broker_ids: frozenset[int]) -> None:
+        self.listed.append((cluster_id, broker_ids))
+
 
 class Bench:
     """One agent's cycles, one after the other; its own records come back at the next one."""
@@ -154,6 +159,7 @@ class Bench:
         granted_for: str | None = None,
         settings: Settings = SETTINGS,
         covered_seconds: float = 0.0,
+        listed: ListedBrokers | None = None,
     ) -> None:
         self.ports = MemoryPorts()
         self.news = NEWS
@@ -165,6 +171,7 @@ class Bench:
             moment(0),
             granted_for=granted_for,
             covered_until_uptime_ms=moment(covered_seconds).boot.uptime_ms if covered_seconds else 0,
+            listed=listed,
         )
         self.echoes = True
         self._echoed = 0

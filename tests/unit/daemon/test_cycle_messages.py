@@ -11,17 +11,20 @@ from kquota.applied.state import AppliedUnknown, UnknownCause
 from kquota.applied.verification import Verification
 from kquota.core.decision import Mode
 from kquota.core.limits import Limit, LimitType
+from kquota.core.vouching import ListedBrokers
 from kquota.daemon.cycle_messages import CycleMessages
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.troubles import TroubleTable
 from kquota.observe.observation import Failure
 from kquota.settings.model import LimitsSection
 from tests.unit.daemon.cycles import (
+    CLUSTER,
     NEWS,
     VERIFIED,
     Bench,
     applied_state,
     arrival,
+    order,
     settings_with,
     volume,
 )
@@ -32,8 +35,8 @@ WARNING, INFO, DEBUG = logging.WARNING, logging.INFO, logging.DEBUG
 class Told:
     """The entries of a bench's cycles."""
 
-    def __init__(self) -> None:
-        self.bench = Bench()
+    def __init__(self, bench: Bench | None = None) -> None:
+        self.bench = bench or Bench()
         self.bench.ports.plug_in = (applied_state(), VERIFIED)
         self.messages, self.troubles = CycleMessages(1), TroubleTable()
 
@@ -215,3 +218,26 @@ def test_a_broken_glass_is_told_when_it_breaks_and_when_it_is_whole(told: Told) 
     assert lines(told.run(after=1)) == []
     told.bench.ports.plug_in = (applied_state(mode=Mode.OBSERVE), VERIFIED)  # it follows a moment later
     assert [sentence.startswith(f"over: {words}") for _, sentence in lines(told.run(after=1))] == [True]
+
+
+@pytest.mark.accepts("G25")
+def test_a_report_that_does_not_count_is_logged_once_and_when_it_is_gone() -> None:
+    told = Told(Bench(listed=ListedBrokers(CLUSTER, frozenset({1}), is_complete=True))).settle()
+    sentence = (
+        "the report of broker 7 does not count: the cluster has never listed that broker,"
+        " and no signature proves who wrote it"
+    )
+    invented = arrival(7, told.bench.usage(1))
+    assert lines(told.run(invented)) == [(WARNING, sentence)]
+    assert told.run() == []
+    assert (INFO, f"over: {sentence}") in lines(told.run(arrival(7, None)))
+
+
+@pytest.mark.accepts("G11")
+def test_a_hold_that_is_open_over_a_hard_limit_is_logged_while_it_lasts(told: Told) -> None:
+    told.bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    told.run(arrival(2, told.bench.usage(5)))
+    sentence = "producers are held open although volume /dev/other of broker 2 is over its hard limit"
+    held = arrival("hold", order(1000, Action="open"))
+    assert (WARNING, f"{sentence}: they can fill it") in lines(told.run(held))
+    assert f"over: {sentence}: they can fill it" in [one.sentence for one in told.run(arrival("hold", None))]

@@ -21,6 +21,8 @@ from kquota.core.decision import (
     UndeterminedCause,
 )
 from kquota.core.records import Hold, HoldAction, Note
+from kquota.core.signing import SigningMode
+from kquota.core.standing_orders import StandingOrder
 from kquota.core.topic_scope import TopicScope
 from kquota.core.usage import VolumeRole, VolumeStatus
 from kquota.daemon.metrics import AgentMetrics
@@ -107,7 +109,9 @@ def everything(metrics: AgentMetrics, bench: Bench) -> None:
     assert filling.own is not None
     (one, other) = filling.own.volumes
     own = replace(filling.own, volumes=(one._replace(fill_bytes_per_second=1), other))
-    metrics.show(replace(filling, own=own, decision=FALLBACK))
+    orders = (StandingOrder("hold", HELD.note, "pause"),)
+    metrics.show(replace(filling, own=own, decision=FALLBACK, orders=orders))
+    metrics.present.signing = SigningMode.OFF
     metrics.cycle_completed(0.004, 1_700_000_000.5)
     metrics.present.certificate_expiry_seconds = 1_800_000_000
 

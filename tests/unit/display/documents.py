@@ -19,11 +19,12 @@ def status_of(
     active: frozenset[int],
     fallback: FallbackAction = FallbackAction.PAUSE,
     scope: Scope = Scope.CLUSTER,
+    known: frozenset[int] | None = None,
     **local: Any,
 ) -> dict[str, Any]:
     """The document as `kquota status` has it, of a broker 1 whose host reports only ``local``."""
     view = fold(*records)
-    situation = Situation(active)
+    situation = Situation(active, known_brokers=known)
     decision = decide(view, situation, PolicySettings(fallback, STALENESS, scope), NOW)
     found = status_document(view, situation, decision, NOW, release_margin=Fraction(1, 10), cluster_id="c")
     host = {
@@ -81,6 +82,18 @@ def scoped() -> dict[str, Any]:
         ("3", usage(free(50), Applied=applied)),
         active=frozenset({1, 2, 3}),
         scope=Scope.VOLUME,
+    )
+
+
+def ordered() -> dict[str, Any]:
+    """Held open over a full volume; an order about each of seven brokers; one broker that never was."""
+    return status_of(
+        *((str(number), usage(free(5 if number == 1 else 50))) for number in range(1, 8)),
+        ("999999", usage(free(1))),
+        *((f"{'quarantine' if number % 2 else 'maintenance'}/{number}", order()) for number in range(2, 8)),
+        ("hold", order(Action="open")),
+        active=frozenset(range(1, 8)),
+        known=frozenset(range(1, 8)),
     )
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from kquota.display.status_table import Order, status_rows
 from kquota.display.status_view import KEYS, Looks, observes, status_view, watch_view
 from tests.unit.core.golden import complaints
-from tests.unit.display.documents import broken_glass, crowded, scoped, silent, troubled
+from tests.unit.display.documents import broken_glass, crowded, ordered, scoped, silent, troubled
 
 WIDTHS = (60, 72, 80, 92, 108, 135, 136, 200)
 
@@ -82,6 +82,26 @@ def test_it_fits_and_says_what_matters(columns: int, ascii_only: bool) -> None:
     assert ("50%" in text) == (columns >= 80)
     assert ("THROTTLE 0.25" in text) == (columns >= 92)
     assert ("28h" in text) == (columns >= 68)
+
+
+@pytest.mark.accepts("G11", "G25")
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_orders_and_what_they_risk_are_seen_in_every_width(columns: int, ascii_only: bool) -> None:
+    document = ordered()
+    text = printed(console_of(columns), status_view(document, columns, ascii_only=ascii_only))
+    assert max(map(len, text.splitlines())) <= columns
+    flat = " ".join(text.split())
+    for part in (
+        "OPEN: held at open by alice until 2026-11-20T10:16:30.123Z (a test)",
+        "broker 2 is in maintenance until 2026-11-20T10:16:30.123Z by alice (a test)",
+        "and 1 more order about a broker",
+        "Producers are held open although volume /dev/sda1 of broker 1 is over its hard limit:",
+        "The report of broker 999999 does not count: the cluster has never listed that broker",
+        "signing: off, so no report and no order proves who wrote it",
+    ):
+        assert part in flat, (part, flat)
+    assert text.isascii() == ascii_only
 
 
 def test_the_volume_that_decides_is_pointed_out() -> None:
@@ -261,7 +281,8 @@ def test_brokers_whose_last_report_is_not_signed_are_named(signed: list[bool | N
     document["brokers"] = document["brokers"][:2]
     for broker, is_signed in zip(document["brokers"], signed, strict=True):
         broker |= {"active": True, "signed": is_signed}
-    assert "signing:" not in printed(console_of(80), status_view(document, 80))
+    of_none = printed(console_of(80), status_view(document, 80))
+    assert "signing: off, so no report and no order proves who wrote it" in of_none
     document["signing"] = "required"
     assert line in printed(console_of(80), status_view(document, 80)).splitlines()
     document["brokers"][1] |= {"active": False, "signed": False}

@@ -13,6 +13,7 @@ from kquota.write.agent_state import (
     AgentState,
     AgentStateFile,
     EnforceGrant,
+    EverListed,
 )
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
@@ -21,6 +22,7 @@ FULL = AgentState(
     enforce_grant=EnforceGrant(NOW, "cluster", 3),
     active_brokers=ActiveBrokers("cluster", (1, 2, 3), NOW),
     signing_counter=1_700_000_000_000,
+    ever_listed=EverListed("cluster", (1, 2, 3, 7)),
 )
 
 
@@ -52,6 +54,7 @@ def test_a_first_start_is_nothing_wrong(file: AgentStateFile) -> None:
         b'{"enforce_grant": {"granted_at": "2026-11-20T10:15:30Z", "cluster_id": "c", "broker_id": true}}',
         b'{"active_brokers": {"cluster_id": "c", "broker_ids": [-1], "seen_at": "2026-11-20T10:15:30Z"}}',
         b'{"active_brokers": {"cluster_id": "c", "broker_ids": 7, "seen_at": "2026-11-20T10:15:30Z"}}',
+        b'{"ever_listed": {"cluster_id": "c", "broker_ids": [-1]}}',
     ],
 )
 def test_a_broken_file_is_set_aside_and_grants_nothing(file: AgentStateFile, content: bytes) -> None:
@@ -187,6 +190,7 @@ AT = '"2026-11-20T10:15:30Z"'
         ('{"bound_limits": 7}', "bound_limits is no object"),
         ('{"enforce_grant": 7}', "enforce_grant is no object"),
         ('{"active_brokers": true}', "active_brokers is no object"),
+        ('{"ever_listed": [1]}', "ever_listed is no object"),
         (f'{{"enforce_grant": {{"granted_at": {AT}}}}}', "enforce_grant.cluster_id is missing"),
         (
             f'{{"enforce_grant": {{"granted_at": {AT}, "cluster_id": "c", "broker_id": -1}}}}',
@@ -231,6 +235,7 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         bound_limits={"/data": ["an id"]},
         enforce_grant=EnforceGrant(NOW, "c", 0),
         active_brokers=ActiveBrokers("c", (0,), NOW),
+        ever_listed=EverListed("c", (0, 7)),
     )
     file.save(state)
     assert file.load() == (state, None)
@@ -241,5 +246,6 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         "enforce_grant": {"granted_at": "2026-11-20T10:15:30.123Z", "cluster_id": "c", "broker_id": 0},
         "active_brokers": {"cluster_id": "c", "broker_ids": [0], "seen_at": "2026-11-20T10:15:30.123Z"},
         "signing_counter": 0,
+        "ever_listed": {"cluster_id": "c", "broker_ids": [0, 7]},
     }
     assert len(file.path.read_text().splitlines()) > 10, "a line for each field"

@@ -1,0 +1,45 @@
+"""The orders of operators that are in force, in one list: for status and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from kquota.core.records import Note
+from kquota.core.timestamps import format_utc
+from kquota.core.view import ClusterView
+
+
+@dataclass(frozen=True, slots=True)
+class StandingOrder:
+    """An order in force: ``hold`` with its action, or one about a broker."""
+
+    order: str
+    note: Note
+    action: str = ""
+    broker_id: int | None = None
+
+    def to_document(self) -> Mapping[str, object]:
+        """Return the JSON form in the status."""
+        return {
+            "order": self.order,
+            "broker_id": self.broker_id,
+            "action": self.action or None,
+            "until": format_utc(self.note.until),
+            "reason": self.note.reason,
+            "actor": self.note.actor,
+        }
+
+
+def orders_in_force(view: ClusterView, now: datetime) -> tuple[StandingOrder, ...]:
+    """Return the hold, then the maintenances and the quarantines, by broker."""
+    orders = view.orders_in_force()
+    hold = orders.hold_in_force(now)
+    return (
+        *(() if hold is None else (StandingOrder("hold", hold.note, hold.action.value),)),
+        *(
+            StandingOrder(kind.value, note, broker_id=broker_id)
+            for kind, broker_id, note in orders.all_in_force(now)
+        ),
+    )
