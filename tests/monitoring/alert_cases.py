@@ -68,11 +68,47 @@ CASES = (
         {"cluster_id": "c", "broker": "7"},
         "Broker 7 of cluster c does not report",
     ),
-    flag(
+    Case(
         "KquotaHoldInForce",
-        'kquota_hold_active{action="pause"}',
-        "An operator holds cluster c at pause",
-        {"cluster_id": "c", "action": "pause"},
+        {
+            'kquota_order_until_timestamp_seconds{order="hold", broker="", action="pause", actor="alice",'
+            ' reason="r"}': "_x8 9000x40 _x60"
+        }
+        | INFO,
+        "2m",
+        "9m",
+        "20m",
+        {"cluster_id": "c", "action": "pause", "actor": "alice", "reason": "r"},
+        "Cluster c is held at pause by alice (r)",
+        "Until 1970-01-01 02:30:00 +0000 UTC the volumes of other brokers decide nothing.",
+    ),
+    Case(
+        "KquotaOrderInForce",
+        {
+            'kquota_order_until_timestamp_seconds{order="quarantine", broker="3", action="", actor="alice",'
+            ' reason="r"}': "_x8 9000x40 _x60"
+        }
+        | INFO,
+        "2m",
+        "9m",
+        "20m",
+        {"cluster_id": "c", "order": "quarantine", "broker": "3", "actor": "alice", "reason": "r"},
+        "Broker 3 of cluster c is in quarantine by alice (r)",
+        "Until 1970-01-01 02:30:00 +0000 UTC. A quarantined broker has no vote; a broker in maintenance need"
+        " not report.",
+    ),
+    flag(
+        "KquotaHeldOpenOverHardLimit",
+        "kquota_held_open_over_hard_limit",
+        "An operator holds cluster c open although a volume is over its hard limit",
+        {"cluster_id": "c"},
+        info=True,
+    ),
+    flag(
+        "KquotaReportDoesNotCount",
+        "kquota_unvouched_brokers",
+        "The usage topic of cluster c has reports of brokers that the cluster never listed",
+        {"cluster_id": "c"},
         info=True,
     ),
     Case(
