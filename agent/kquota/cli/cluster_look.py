@@ -15,7 +15,7 @@ from kquota.cli.output import fail
 from kquota.core.decision import UndeterminedCause
 from kquota.core.membership import Membership
 from kquota.core.policy import PolicySettings, Situation, decide
-from kquota.core.reading import Reading
+from kquota.core.reading import REVOKED_AGAIN, Reading
 from kquota.core.records import Event, RefusedEvent, TopicKind
 from kquota.core.sentences import refused_sentence, topic_sentence
 from kquota.core.status import status_document
@@ -26,7 +26,7 @@ from kquota.daemon.inputs import Arrival
 from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge
 from kquota.daemon.orders_topic import LOOK_SECONDS, OfOrders, OrdersFold, OrdersKnowledge
 from kquota.daemon.report import Folded
-from kquota.daemon.signing import admission_of
+from kquota.daemon.signing import admission_of, signing_problems
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, TopicRecord, TopicRestarted
 from kquota.kafka.admin import AdminConnection
@@ -91,10 +91,8 @@ class ClusterLook:
         self._orders = OrdersFold(tolerance, orders_admission)
         self._reading = Reading(tolerance, admission, self._orders.reading)
         self._reading.take_orders(topics.orders.also_from_usage_topic)
-        self._signing, self._refused = (
-            settings.signing.mode,
-            dict[tuple[TopicKind, bytes | None], RefusedEvent](),
-        )
+        self._settings = settings
+        self._refused = dict[tuple[TopicKind, bytes | None], RefusedEvent]()
         self.membership = Membership(timedelta(seconds=settings.join_grace_seconds))
         self._read_once, self._behind = False, True
 
@@ -131,7 +129,8 @@ class ClusterLook:
         """The obstacles that keep the look from being complete: a sentence of each subject."""
         last = {trouble.subject: trouble.sentence for trouble in self._knowledge.standing()}
         refused = [refused_sentence(one) for one in self._refused.values()]
-        return tuple(dict.fromkeys((*last.values(), *refused[:_MOST_REFUSED])))
+        signing = signing_problems(self._settings, self._knowledge.admission)
+        return tuple(dict.fromkeys((*last.values(), *signing, *refused[:_MOST_REFUSED])))
 
     def wait(self, timeout_seconds: float) -> bool:
         """Wait until the look is complete; return whether it is."""
@@ -146,6 +145,12 @@ class ClusterLook:
 
     def take(self, timeout_seconds: float) -> None:
         """Take in arrived events; wait for the first of them, at most this long."""
+        for reading, reader in (
+            (self._reading, self._reader),
+            (self._orders.reading, self._orders_reader),
+        ):
+            if reading.take_revocations():
+                reader.read_again(REVOKED_AGAIN)
         events: list[KafkaEvent] = []
         with suppress(Empty):
             events.append(self._events.get(timeout=timeout_seconds))
@@ -177,7 +182,7 @@ class ClusterLook:
             release_margin=self._release_margin,
             cluster_id=self._knowledge.cluster_id,
             cluster_topics=cluster_topics,
-            signing=self._signing,
+            signing=self._settings.signing.mode,
         )
         document["problems"] = list(self.problems)
         if topic is not None:

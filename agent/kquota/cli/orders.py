@@ -282,7 +282,7 @@ def _refuse_alive(settings: Settings, broker_id: int) -> None:
         if broker_id in active:
             fail(f"broker {broker_id} is active: stop it first, or use --force", exit_codes.USAGE)
         last = look.view.record_of(broker_id, datetime.now(UTC))
-        if last in (NoRecord.MISSING, NoRecord.TOMBSTONE):
+        if last in (NoRecord.MISSING, NoRecord.TOMBSTONE, NoRecord.REVOKED):
             fail(f"broker {broker_id} has no report to forget", exit_codes.USAGE)
         if not isinstance(last, NoRecord):
             _refuse_reporting(look, broker_id, last, settings.staleness_seconds)

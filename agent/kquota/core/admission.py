@@ -8,7 +8,7 @@ the report; an agent that starts then waits for the broker's next one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
@@ -18,6 +18,7 @@ from kquota.core.records import (
     RawRecord,
     Refusal,
     RefusedEvent,
+    UsageEvent,
     read_event,
     read_record,
 )
@@ -32,10 +33,11 @@ MAX_DELAY_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A verified signature: its writer (``agent/3``), and the writer's counter."""
+    """A verified signature: its writer (``agent/3``), the writer's counter, its certificate's fingerprint."""
 
     writer: str
     counter: int
+    certificate: str = field(default="", compare=False)
 
     @property
     def is_agents(self) -> bool:
@@ -62,6 +64,8 @@ class Counters:
         """Begin with none."""
         self._highest: dict[bytes, dict[str, int]] = {}
         self._floors: dict[bytes, dict[str, int]] = {}
+        # The certificate of each writer's last record, by key; the last one is of the key's last record.
+        self._certificates: dict[bytes, dict[str, str]] = {}
 
     def highest(self, key: bytes) -> int:
         """Return the highest counter that is known of a key; 0 for none."""
@@ -81,7 +85,25 @@ class Counters:
         if signed.counter == last or signed.counter < self._floors.get(key, {}).get(signed.writer, 0):
             return Turn.REPEATED
         highest[signed.writer] = signed.counter
+        certificates = self._certificates.setdefault(key, {})
+        certificates.pop(signed.writer, None)
+        certificates[signed.writer] = signed.certificate
         return Turn.NEXT
+
+    def revoke(self, revoked: frozenset[str]) -> list[bytes]:
+        """Forget the counters of revoked certificates; return the keys whose last record has one of these.
+
+        A thief's counter may be far ahead: that of its writer's next certificate must not look old.
+        """
+        keys = []
+        for key, certificates in self._certificates.items():
+            gone = [writer for writer, certificate in certificates.items() if certificate in revoked]
+            if gone and gone[-1] == next(reversed(certificates)):
+                keys.append(key)
+            for writer in gone:
+                for known in (certificates, self._highest.get(key, {}), self._floors.get(key, {})):
+                    known.pop(writer, None)
+        return keys
 
     def begin_again(self) -> None:
         """Take in that the topic is read from its beginning again."""
@@ -106,7 +128,7 @@ class Admission:
         """Begin with the counters of an earlier one, or with none."""
         self.cluster_id: str | None = None
         self.counters = Counters() if counters is None else counters
-        self.mode, self._topic, self._authorities = mode, topic, authorities
+        self.mode, self._topic, self.authorities = mode, topic, authorities
 
     def read(self, record: RawRecord, now: datetime) -> Event | None:
         """Return the event of a record that comes after all others; None for one that was read before."""
@@ -126,9 +148,11 @@ class Admission:
             return None
         if isinstance(claim, Refusal):
             return claim
-        certificate = self._authorities.certificate(claim.certificate)
+        certificate = self.authorities.certificate(claim.certificate)
         if certificate is None:
             return Refusal.UNKNOWN_AUTHORITY
+        if certificate.fingerprint in self.authorities.revoked():
+            return Refusal.REVOKED
         if not certificate.is_valid_at(from_epoch_ms(record.appended_ms) or now):
             return Refusal.EXPIRED
         key, value, cluster_id = _bytes(record.key) or b"", _bytes(record.value), self.cluster_id or ""
@@ -141,7 +165,7 @@ class Admission:
             return Refusal.WRONG_SIGNATURE
         if record.appended_ms is not None and record.appended_ms - claim.counter > MAX_DELAY_MS:
             return Refusal.REPLAYED
-        return Signed(writer, claim.counter)
+        return Signed(writer, claim.counter, certificate.fingerprint)
 
     def in_turn(
         self, record: RawRecord, verdict: Signed | Refusal | None, event: Event | None
@@ -192,8 +216,12 @@ def event_of(record: RawRecord, verdict: Signed | Refusal | None) -> Event:
     if isinstance(verdict, Refusal):
         key = _bytes(record.key) or b""
         return RefusedEvent(printable(key.decode("ascii", "replace")), verdict)
-    signer = None if verdict is None else verdict.writer
-    return read_record(record, signer)
+    if verdict is None:
+        return read_record(record)
+    event = read_record(record, verdict.writer)
+    if isinstance(event, UsageEvent):
+        return UsageEvent(event.broker_id, replace(event.record, certificate=verdict.certificate))
+    return event
 
 
 def _bytes(text: object) -> bytes | None:

@@ -80,6 +80,7 @@ class UndeterminedCause(StrEnum):
     FUTURE = "future"
     FAILED = "failed"
     INVALID_LIMIT = "invalid-limit"
+    REVOKED = "revoked"
     TOPIC_REFUSED = "topic-refused"
     NOT_READ = "not-read"
     NO_BROKER_LIST = "no-broker-list"

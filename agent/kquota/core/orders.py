@@ -64,6 +64,16 @@ class Orders:
                     return broker_id != highest
         return True
 
+    def forget(self, event: OrderEvent) -> None:
+        """Drop the order of an event's key, as if there had been no word on it."""
+        match event:
+            case HoldEvent():
+                self.hold, self.has_hold = None, False
+            case BrokerOrderEvent(order, broker_id):
+                self.notes.pop((order, broker_id), None)
+            case DecommissionEvent(broker_id):
+                self.decommissions.pop(broker_id, None)
+
     def hold_in_force(self, now: datetime) -> Hold | None:
         """Return the hold that has not yet ended."""
         return self.hold if self.hold is not None and self.hold.note.in_force(now) else None

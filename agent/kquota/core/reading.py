@@ -13,8 +13,23 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from kquota.core.admission import Admission, Signed, claimed, event_of
-from kquota.core.records import Event, RawRecord, RawValue, Refusal, UsageEvent, read_record
+from kquota.core.records import (
+    BrokerOrderEvent,
+    DecommissionEvent,
+    Event,
+    HoldEvent,
+    RawRecord,
+    RawValue,
+    Refusal,
+    TopicKind,
+    UsageEvent,
+    read_event,
+    read_record,
+)
 from kquota.core.view import ClusterView, FoldResult, NoRecord
+
+# Why a topic is read again after ``take_revocations``.
+REVOKED_AGAIN = "the list of revoked certificates has changed"
 
 _INSTANCE = re.compile(rb'"InstanceId"\s*:\s*"([^"]*)"')
 
@@ -42,6 +57,7 @@ class Reading:
         self._orders = orders
         self._next: ClusterView | None = None
         self._older_is_no_news = self._forgets = False
+        self._revoked = self._revoked_now()
 
     @property
     def view(self) -> ClusterView:
@@ -64,6 +80,28 @@ class Reading:
         for view in (self.view, self.target):
             view.know_cluster(cluster_id)
             view.listed = listed or frozenset()
+
+    def take_revocations(self) -> bool:
+        """Let nothing count that a revoked certificate has signed; return whether the list has changed.
+
+        The records behind them on the topic, and those of a certificate that is revoked no more, count when
+        the topic is read again.
+        """
+        revoked = self._revoked_now()
+        if revoked == self._revoked:
+            return False
+        self._revoked = revoked
+        keys = [] if self.admission is None else self.admission.counters.revoke(revoked)
+        for view in (self._view, self.target):
+            view.revoke(revoked)
+            for key in keys:
+                order = read_event(key, None, topic=TopicKind.ORDERS)
+                if isinstance(order, HoldEvent | BrokerOrderEvent | DecommissionEvent):
+                    view.orders.forget(order)
+        return True
+
+    def _revoked_now(self) -> frozenset[str]:
+        return frozenset() if self.admission is None else self.admission.authorities.revoked()
 
     def read(self, records: Sequence[RawRecord], now: datetime, *, backlog: bool) -> list[Event | None]:
         """Return the event of each record, in their order; None for one that another has settled.

@@ -179,6 +179,7 @@ class Refusal(StrEnum):
     WRONG_SIGNATURE = "wrong_signature"
     UNKNOWN_AUTHORITY = "unknown_authority"
     EXPIRED = "expired"
+    REVOKED = "revoked"
     NOT_FOR_KEY = "not_for_key"
     REPLAYED = "replayed"
 

@@ -28,12 +28,14 @@ from kquota.core.topic_scope import NoScope
 
 _MOST_NAMED = 5
 _CLOCK_IS_RIGHT = "the clock of broker {}'s host is right again: repair its time synchronization"
+_REVOKED = "its signer's certificate is revoked"
 # If the agent reports, restarting it will not help.
 _REPORTING: Mapping[UndeterminedCause, str] = {
     UndeterminedCause.CLOCK: _CLOCK_IS_RIGHT,
     UndeterminedCause.FUTURE: _CLOCK_IS_RIGHT,
     UndeterminedCause.FAILED: "all volumes of broker {} can be read again: replace the disk, or mount it",
     UndeterminedCause.INVALID_LIMIT: "the limits of broker {} can be used again: kquota config check there",
+    UndeterminedCause.REVOKED: "the agent of broker {} signs with another certificate: issue one for it",
 }
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _BROKER_CAUSES = {
@@ -45,12 +47,14 @@ _BROKER_CAUSES = {
     UndeterminedCause.FUTURE: "its report is from the future",
     UndeterminedCause.FAILED: "a volume of it has failed",
     UndeterminedCause.INVALID_LIMIT: "its limits are invalid",
+    UndeterminedCause.REVOKED: _REVOKED,
 }
 _REFUSALS = {
     Refusal.UNSIGNED: "it is not signed",
     Refusal.WRONG_SIGNATURE: "its signature is wrong",
     Refusal.UNKNOWN_AUTHORITY: "its signer's certificate is of an unknown authority",
     Refusal.EXPIRED: "its signer's certificate was not valid when it was written",
+    Refusal.REVOKED: _REVOKED,
     Refusal.NOT_FOR_KEY: "its signer may not write this key",
     Refusal.REPLAYED: "it is a copy of an older record",
 }
@@ -59,6 +63,14 @@ _CLUSTER_CAUSES = {
     UndeterminedCause.NOT_READ: "the usage topic has not been read to its end yet",
     UndeterminedCause.NO_BROKER_LIST: "the list of active brokers is not known",
 }
+
+
+def revoked_sentence(fingerprint: str) -> str:
+    """Return that an agent's own certificate is revoked, and what to do."""
+    return (
+        "the own certificate is revoked, so that no record of this agent counts: issue another one for it"
+        f" (fingerprint {fingerprint})"
+    )
 
 
 def refused_sentence(refused: RefusedEvent) -> str:

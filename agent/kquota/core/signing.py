@@ -38,6 +38,7 @@ COUNTER_HEADER = "kquota-counter"
 MAX_CERTIFICATE_BYTES = 8192
 MAX_SIGNATURE_BYTES = 1024
 MAX_COUNTER = 2**63 - 1
+_NO_CLOCKS_COUNTER = 2**62
 
 _NAMES = (SIGNATURE_HEADER, SIGNER_HEADER, COUNTER_HEADER)
 _COUNTER_BYTES = 8
@@ -71,6 +72,10 @@ class Certificate(Protocol):
     """A certificate that one of our authorities has issued; ``names`` are its URIs."""
 
     @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of its DER, in lower-case hexadecimal digits."""
+
+    @property
     def names(self) -> Sequence[str]:
         """The URIs among its subject alternative names."""
 
@@ -86,6 +91,13 @@ class Authorities(Protocol):
 
     def certificate(self, der: bytes) -> Certificate | None:
         """Return the certificate; None where none of them has issued it."""
+
+    def revoked(self) -> frozenset[str]:
+        """Return the fingerprints of the revoked ones: the same object until there are others."""
+
+    @property
+    def problems(self) -> Iterable[str]:
+        """Why the present files can't be read, so that those of before count."""
 
 
 def signed_bytes(
@@ -173,5 +185,7 @@ def next_counter(last: int, seen: int, now_ms: int) -> int:
 
     ``last`` is the signer's own memory, ``seen`` the topic's. So it grows even where both are lost, as long
     as the clock has not gone back, and readers can compare it with the time at which a record was appended.
+    A counter that no clock has made is a thief's, who has the signer's key: to go on from there would end in
+    none at all, also for the signer's next certificate.
     """
-    return max(last + 1, seen + 1, now_ms)
+    return max([now_ms, *(known + 1 for known in (last, seen) if known < _NO_CLOCKS_COUNTER)])

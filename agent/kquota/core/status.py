@@ -40,8 +40,9 @@ def status_document(
     verdict = decision_document(decision)
     undetermined = {entry.broker_id: entry.cause.value for entry in decision.undetermined}
     covered = {entry.broker_id: entry for entry in decision.covered}
-    # a broker that was decommissioned is no longer one of the cluster's
-    known = {id_ for id_ in view.brokers if view.record_of(id_, now) is not NoRecord.TOMBSTONE}
+    # a broker that was decommissioned, or that a thief has invented, is none of the cluster's
+    gone = NoRecord.TOMBSTONE, NoRecord.REVOKED
+    known = {id_ for id_ in view.brokers if view.record_of(id_, now) not in gone}
     ids = sorted((situation.active_brokers or frozenset()) | known)
     brokers = [
         _broker(view, broker_id, situation, undetermined.get(broker_id), covered.get(broker_id), now)

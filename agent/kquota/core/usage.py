@@ -119,7 +119,8 @@ class UsageRecord:
     ``joined`` is, by broker, when its agent saw it become active, as long as that is within the join grace.
     ``replaces`` is another instance for the same broker that has ended, and the number of its last record.
     ``appended_at`` is when the topic took the record in, by the clock of the broker that leads it there.
-    ``signer`` has signed it; None if it is not signed, or if signatures are not looked at.
+    ``signer`` has signed it, with the ``certificate`` of that fingerprint; None if it is not signed, or if
+    signatures are not looked at.
     ``listed`` are inactive brokers that its agent has seen in the cluster's list, None if it names none
     (:mod:`kquota.core.vouching`).
     """
@@ -137,6 +138,7 @@ class UsageRecord:
     replaces: tuple[str, int] | None = None
     appended_at: datetime | None = field(default=None, compare=False)
     signer: str | None = field(default=None, compare=False)
+    certificate: str | None = field(default=None, compare=False)
     listed: frozenset[int] | None = None
 
     @cached_property

@@ -22,6 +22,7 @@ from kquota.core.records import (
     IgnoredEvent,
     MalformedEvent,
     Note,
+    Refusal,
     RefusedEvent,
     TombstoneEvent,
     UsageEvent,
@@ -60,6 +61,7 @@ class NoRecord(StrEnum):
     TOMBSTONE = "tombstone"
     MALFORMED = "malformed"
     FUTURE = "future"
+    REVOKED = "revoked"
 
 
 def excess_sentence(key: bytes | str | None) -> str:
@@ -209,6 +211,9 @@ class ClusterView:
             case HoldEvent() | BrokerOrderEvent() | DecommissionEvent():
                 if not self.orders.fold(event, now):
                     return FoldResult.EXCESS
+            case RefusedEvent(key, Refusal.REVOKED) if key.isdecimal() and int(key) in self.listed:
+                self.brokers.setdefault(int(key), BrokerHistory(last_event=NoRecord.REVOKED))
+                return FoldResult.REFUSED
             case IgnoredEvent() | RefusedEvent():
                 return FoldResult.IGNORED if isinstance(event, IgnoredEvent) else FoldResult.REFUSED
         return FoldResult.OPERATOR
@@ -229,14 +234,20 @@ class ClusterView:
             self.cluster_id = cluster_id
             self._drop_foreign_records()
 
+    def revoke(self, certificates: frozenset[str]) -> None:
+        """Drop the records that these certificates have signed: brokers with no others have no report."""
+        self._drop(lambda record: record.certificate in certificates, NoRecord.REVOKED)
+
     def _drop_foreign_records(self) -> None:
+        self._drop(self._of_another_cluster, NoRecord.MALFORMED)
+
+    def _drop(self, goes: Callable[[UsageRecord], bool], event: NoRecord) -> None:
         for history in self.brokers.values():
-            rivals = history.rivals.items()
-            history.rivals = {key: one for key, one in rivals if not self._of_another_cluster(one)}
-            ours = [record for record in history.records if not self._of_another_cluster(record)]
-            if len(ours) < len(history.records):
-                history.records = ours
-                history.last_event = NoRecord.MALFORMED
+            history.rivals = {key: one for key, one in history.rivals.items() if not goes(one)}
+            kept = [record for record in history.records if not goes(record)]
+            if len(kept) < len(history.records):
+                history.records = kept
+                history.last_event = event
 
     def _of_another_cluster(self, record: UsageRecord) -> bool:
         return None not in (self.cluster_id, record.cluster_id) and self.cluster_id != record.cluster_id

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kquota.core.admission import Counters
+from kquota.core.reading import REVOKED_AGAIN
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.cycle_messages import CycleMessages
 from kquota.daemon.growth import PauseGrowth
@@ -20,7 +21,7 @@ from kquota.daemon.local_side import LocalSide
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.pace import Pace
 from kquota.daemon.report import CycleReport
-from kquota.daemon.signing import Seal, admission_of, signer_of
+from kquota.daemon.signing import Seal, admission_of, is_revoked, signer_of, signing_troubles
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.troubles import Trouble, TroubleTable
 from kquota.host.boot_clock import BootClock
@@ -127,6 +128,8 @@ class Agent:
         )
         moment = Moment.now(self._boot_clock)
         started_seconds = time.monotonic()
+        for topic in self._cycle.take_revocations():
+            self._kafka.read_again(topic, REVOKED_AGAIN)
         report = self._cycle.run(moment, arrivals, self._kafka.news(moment.monotonic_seconds))
         self._local.wake_at(report.own)
         self._is_calm = report.is_calm
@@ -218,7 +221,7 @@ class Agent:
             yield Trouble.of("publish", usage, MessageId.PUBLISH_FAILED)
         if history is not None and history.kind is Kind.ACL_DENIED:  # others report shared failures
             yield Trouble.of("history", history)
-        yield from () if self._seal is None else self._seal.troubles()
+        yield from signing_troubles(self._seal, kafka.knowledge.admission)
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():
             if problem:
@@ -233,6 +236,10 @@ class Agent:
             certificate = knowledge.certificate.certificate
             expires = None if certificate is None else certificate.not_after.timestamp()
             self._metrics.present.certificate_expiry_seconds = expires
+        admission = knowledge.admission
+        self._metrics.present.certificate_revoked = is_revoked(self._seal, admission)
+        if admission is not None:
+            self._metrics.present.revoked_certificates = len(admission.authorities.revoked())
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():
             yield Entry.of(MessageId.KAFKA_TROUBLE, reason)

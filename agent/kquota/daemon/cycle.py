@@ -113,14 +113,8 @@ class Cycle:
         self._covered_until_uptime_ms = covered_until_uptime_ms
         self._previous: tuple[Volume, ...] = ()
         self._fill_rates = FillRates()
-        self._rereadings = 0
-        self._read_once = False
-        self._recalled = False
-        self._was_caught_up = False
-        self._withheld = False
-        self._usage_sequence = 0
-        self._decision_sequence = 0
-        self.decides = False
+        self._rereadings = self._usage_sequence = self._decision_sequence = 0
+        self._read_once = self._recalled = self._was_caught_up = self._withheld = self.decides = False
         self._written: tuple[object, ...] | None = None
         self._written_at_seconds = 0.0
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
@@ -151,6 +145,11 @@ class Cycle:
         self._membership.grace = timedelta(seconds=settings.join_grace_seconds)
         self._schedule.interval_seconds = settings.interval_seconds
         self._applied = None
+
+    def take_revocations(self) -> list[TopicKind]:
+        """Let revoked certificates count no more; return the topics that have to be read again for it."""
+        readings = {TopicKind.USAGE: self._reading, TopicKind.ORDERS: self._orders.reading}
+        return [topic for topic, reading in readings.items() if reading.take_revocations()]
 
     @property
     def publishes_next(self) -> bool:

@@ -340,6 +340,10 @@ class KafkaSide:
         reports_lost = sum(self.usage.state().errors.values())
         return replace(self.knowledge.news(now_seconds), reports_lost=reports_lost)
 
+    def read_again(self, topic: TopicKind, reason: str) -> None:
+        """Read a topic again from its beginning."""
+        (self.orders_reader if topic is TopicKind.ORDERS else self.reader).read_again(reason)
+
     def gather(
         self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
     ) -> list[Arrival]:

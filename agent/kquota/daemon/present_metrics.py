@@ -59,6 +59,8 @@ class Present(Collector):
         self.last_cycle_seconds: float | None = None
         self.certificate_expiry_seconds: float | None = None
         self.signing: SigningMode | None = None
+        self.certificate_revoked: bool | None = None
+        self.revoked_certificates: int | None = None
 
     def describe(self) -> Iterable[Metric]:
         """Return the names, so that no other metric can take one of them."""
@@ -74,6 +76,16 @@ class Present(Collector):
             "kquota_client_certificate_expiry_timestamp_seconds",
             "When the client certificate on disk expires.",
             self.certificate_expiry_seconds,
+        )
+        yield _gauge(
+            "kquota_signing_certificate_revoked",
+            "Whether the certificate that signs the agent's records is revoked, so that none of them counts.",
+            self.certificate_revoked,
+        )
+        yield _gauge(
+            "kquota_signing_revoked_certificates",
+            "How many certificates the list that is in force revokes.",
+            self.revoked_certificates,
         )
         yield _gauge(
             "kquota_config_last_good",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kquota.core.admission import Admission, Counters
 from kquota.core.records import TopicKind
+from kquota.core.sentences import revoked_sentence
 from kquota.core.signing import (
     Claim,
     SigningMode,
@@ -29,6 +30,7 @@ from kquota.publish.delivery import Headers
 from kquota.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
+    from kquota.signing.live_file import FileProblem
     from kquota.signing.signer import FileSigner
 
 # The state file is written once for this many counters, about as often as that many milliseconds pass.
@@ -48,16 +50,15 @@ def admission_of(
     if settings.signing.mode is SigningMode.OFF:
         return None
     from kquota.signing.authorities import AuthorityFile  # noqa: PLC0415 - see above
+    from kquota.signing.live_file import FileProblem  # noqa: PLC0415
 
-    path = settings.signing_file("ca_file")
+    path, revoked = settings.signing_file("ca_file"), settings.signing.revoked_file
     assert path is not None, "checked with the settings"
     try:
-        authorities = AuthorityFile(path)
-    except (OSError, ValueError) as error:
-        text = error.strerror if isinstance(error, OSError) else str(error)
-        wrong = f"names {path}, which can't be used: {text}"
-        problem = settings.problem(("signing", "ca_file"), wrong, "a file in PEM with authorities")
-        raise SettingsError([problem]) from None
+        authorities = AuthorityFile(path, revoked=revoked)
+    except FileProblem as found:
+        where = "revoked_file" if found.file == revoked else "ca_file"
+        raise _refused(settings, where, found) from None
     return Admission(settings.signing.mode, topic or settings.topics.usage.name, authorities, counters)
 
 
@@ -70,7 +71,8 @@ def signer_of(settings: Settings, broker_id: int | None) -> FileSigner | None:
     """
     if settings.signing.mode is SigningMode.OFF:
         return None
-    from kquota.signing.signer import FileSigner, SignerProblem, SigningFiles  # noqa: PLC0415 - see above
+    from kquota.signing.live_file import FileProblem  # noqa: PLC0415 - see above
+    from kquota.signing.signer import FileSigner, SigningFiles  # noqa: PLC0415
 
     keys = ("certificate_file", "key_file", "ca_file")
     paths = [settings.signing_file(key) for key in keys]
@@ -78,10 +80,13 @@ def signer_of(settings: Settings, broker_id: int | None) -> FileSigner | None:
     password = settings.librdkafka().get("ssl.key.password")
     try:
         return FileSigner(SigningFiles(certificate, key, authorities, password), broker_id)
-    except SignerProblem as found:
-        where = "key_file" if found.file == key else "certificate_file"
-        wrong = f"names {found.file}, which {found.wrong}"
-        raise SettingsError([settings.problem(("signing", where), wrong, found.allowed)]) from None
+    except FileProblem as found:
+        raise _refused(settings, "key_file" if found.file == key else "certificate_file", found) from None
+
+
+def _refused(settings: Settings, key: str, found: FileProblem) -> SettingsError:
+    wrong = f"names {found.file}, which {found.wrong}"
+    return SettingsError([settings.problem(("signing", key), wrong, found.allowed)])
 
 
 class Seal:
@@ -99,11 +104,6 @@ class Seal:
         self.signer = signer
         self._topic, self._counters, self.last, self._clock = topic, counters, last, clock
 
-    def troubles(self) -> Iterator[Trouble]:
-        """Yield what is wrong with the signer's files."""
-        if self.signer.problem is not None:
-            yield Trouble(MessageId.CONFIGURATION_WARNING, "signing", "", self.signer.problem)
-
     def headers(self, key: bytes, value: bytes | None, cluster_id: str, partitions: int) -> Headers:
         """Return the headers that sign a record, for the partition that Kafka's partitioner gives it."""
         self.signer.refresh()
@@ -111,6 +111,36 @@ class Seal:
         place, certificate = (cluster_id, self._topic, partition_of(key, partitions)), self.signer.certificate
         message = signed_bytes(*place, key, value, self.last, certificate)
         return Claim(self.signer.sign(message), certificate, self.last).to_headers()
+
+
+def signing_troubles(seal: Seal | None, admission: Admission | None) -> Iterator[Trouble]:
+    """Yield what is wrong with the files of signatures, and that the own certificate is revoked."""
+    if seal is None or admission is None:
+        return
+    revoked = revoked_sentence(seal.signer.fingerprint) if is_revoked(seal, admission) else None
+    for sentence in (seal.signer.problem, revoked, *admission.authorities.problems):
+        if sentence is not None:
+            yield Trouble(MessageId.CONFIGURATION_WARNING, f"signing: {sentence}", "", sentence)
+
+
+def signing_problems(settings: Settings, admission: Admission | None) -> Iterator[str]:
+    """Yield the same for people without an agent, who may not be able to read its certificate."""
+    certificate = settings.signing_file("certificate_file")
+    if admission is None or certificate is None:
+        return
+    from kquota.signing.signer import fingerprint_in  # noqa: PLC0415 - see above
+
+    yield from admission.authorities.problems
+    fingerprint = fingerprint_in(certificate)
+    if fingerprint in admission.authorities.revoked():
+        yield revoked_sentence(fingerprint)
+
+
+def is_revoked(seal: Seal | None, admission: Admission | None) -> bool | None:
+    """Return whether the certificate that signs our records is revoked; None where none is needed."""
+    if seal is None or admission is None:
+        return None
+    return seal.signer.fingerprint in admission.authorities.revoked()
 
 
 class OrderNotSigned(Exception):
@@ -157,7 +187,8 @@ class OrderSeal:
 
     def _signer(self, cluster_id: str | None) -> FileSigner | str:
         """Return who signs, or what is wanted."""
-        from kquota.signing.signer import FileSigner, SignerProblem, SigningFiles  # noqa: PLC0415 - see above
+        from kquota.signing.live_file import FileProblem  # noqa: PLC0415 - see above
+        from kquota.signing.signer import FileSigner, SigningFiles  # noqa: PLC0415
 
         wanted = (
             f"name a certificate for {order_name_wanted(cluster_id)} and its key in {self._source}, by"
@@ -169,13 +200,25 @@ class OrderSeal:
         certificate, key, password = self._files.certificate, self._files.key, self._files.password
         try:
             signer = FileSigner(SigningFiles(certificate, key, authorities, password))
-        except SignerProblem as problem:
+        except FileProblem as problem:
             return f"{self._source} names {problem}"
         tombstone, topic = self._value is None, TopicKind.ORDERS
         if writer_of(signer.names, cluster_id or "", self._key, tombstone=tombstone, topic=topic) is None:
             names = ", ".join(signer.names) or "no kquota:// URI"
             return f"{certificate} names {names}, which gives no orders: {wanted}"
-        return signer
+        return self._revoked(signer, wanted) or signer
+
+    def _revoked(self, signer: FileSigner, wanted: str) -> str | None:
+        from kquota.signing.live_file import FileProblem  # noqa: PLC0415 - see above
+        from kquota.signing.revoked import revoked_in  # noqa: PLC0415
+
+        listed = self._settings.signing.revoked_file
+        try:
+            if listed is None or signer.fingerprint not in revoked_in(listed).content():
+                return None
+        except FileProblem as problem:
+            return f"signing.revoked_file names {problem}"
+        return f"{self._source} names a certificate that {listed} revokes ({signer.fingerprint}): {wanted}"
 
 
 def signing_warnings(settings: Settings, broker_id: int, now: datetime) -> tuple[str, ...]:

@@ -125,6 +125,7 @@ class TopicReader:
         self._topic_id: str | None = None
         self._former_ids: set[str] = set()
         self._out_of_order: str | None = None
+        self._again: str | None = None
         self._assigned_in_vain = False
         self._caught_up = False
         self._records = 0
@@ -141,6 +142,10 @@ class TopicReader:
         self._stop.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(2.0)
+
+    def read_again(self, reason: str) -> None:
+        """Read the topic again from its beginning, soon; from any thread."""
+        self._again = reason
 
     def _run(self) -> None:
         repeat(self._step, f"reading topic {self._topic}", until=self._stop, pause_seconds=_RETRY_SECONDS)
@@ -222,6 +227,9 @@ class TopicReader:
         self._failed(_Source.FETCH, failure)
 
     def _follow_topic(self) -> None:
+        if self._again is not None:
+            self._out_of_order, self._again = self._again, None
+            self._questions.look_soon()
         found = self._questions.facts()
         if isinstance(found, KafkaFailure):
             self._failed(_Source.DESCRIBE, found)

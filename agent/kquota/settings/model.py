@@ -142,6 +142,7 @@ class SigningSection(_Section):
     certificate_file: values.SigningFile = None
     key_file: values.SigningFile = None
     ca_file: values.SigningFile = None
+    revoked_file: values.RevokedFile = None
 
 
 class MetricsSection(_Section):

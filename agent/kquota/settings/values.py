@@ -209,6 +209,10 @@ SigningFile = Annotated[
     Path | None,
     Value(f"{_PATH}; or null, for the file that kafka: names", _or_none(_absolute_path), _or_none(str)),
 ]
+RevokedFile = Annotated[
+    Path | None,
+    Value(f"{_PATH}; or null, for no revoked certificate", _or_none(_absolute_path), _or_none(str)),
+]
 VolumePath = Annotated[str, Value(VOLUME_PATH, _volume_path)]
 TopicName = Annotated[str, Value("1 to 249 letters, digits, dots, underscores and hyphens", _topic_name)]
 Listen = Annotated[

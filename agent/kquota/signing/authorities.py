@@ -1,4 +1,4 @@
-"""The authorities of a file, and the certificates that they have issued.
+"""The authorities of a file, the certificates that they have issued, and which of these are revoked.
 
 A certificate counts if an authority of the file has issued it itself: intermediate authorities belong into
 the file. Of a certificate only its names, its validity and its key count, not its key usage.
@@ -7,7 +7,7 @@ the file. Of a certificate only its names, its validity and its key count, not i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,18 +17,21 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from kquota.host.stamps import Stamp, stamp
 from kquota.signing.keys import PublicKey, uris, usable
+from kquota.signing.live_file import LiveFile
+from kquota.signing.revoked import fingerprint, revoked_in
 
 # Verified certificates are kept: to verify one takes longer than a record. Strangers can take no place.
 MAX_CERTIFICATES = 16_384
-_LOOK_SECONDS = 1.0
+_NONE: frozenset[str] = frozenset()
+_ALLOWED = "a file in PEM with authorities"
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedCertificate:
     """A certificate of one of our authorities; valid only where both are."""
 
+    fingerprint: str
     names: tuple[str, ...]
     not_before: datetime
     not_after: datetime
@@ -51,53 +54,52 @@ class IssuedCertificate:
 
 
 class AuthorityFile:
-    """The authorities in a PEM file, read again within a second after it has changed.
+    """The authorities in a PEM file, and the list of revoked certificates, if there is one.
 
-    While the file can't be read, the authorities of before stay, and ``problem`` says why.
+    Both are read again within a second after they have changed. While one can't be read, its content of
+    before stays, and ``problems`` has the reason.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read the file.
+    def __init__(
+        self, path: Path, clock: Callable[[], float] = time.monotonic, *, revoked: Path | None = None
+    ) -> None:
+        """Read the files.
 
         Raises:
-            OSError: it can't be read.
-            ValueError: there is no authority in it.
+            FileProblem: one can't be used.
         """
-        self._path, self._clock = path, clock
+        self._file = LiveFile(path, read_authorities, _ALLOWED, clock)
+        self._list = None if revoked is None else revoked_in(revoked, clock)
         self._issued: dict[bytes, IssuedCertificate] = {}
-        self.problem: str | None = None
-        self._stamp: Stamp = stamp(path)
-        self._authorities = read_authorities(path)
-        self._due_seconds = clock() + _LOOK_SECONDS
+        self._authorities = self._file.content()
+
+    @property
+    def problems(self) -> Iterator[str]:
+        """Why a file could not be read again."""
+        if self._file.problem is not None:
+            yield f"the authorities of before stay in force: {self._file.problem}"
+        if self._list is not None and self._list.problem is not None:
+            yield f"the revoked certificates of before stay in force: {self._list.problem}"
+
+    def revoked(self) -> frozenset[str]:
+        """Return the fingerprints of the revoked certificates: the same object until the list has changed."""
+        return _NONE if self._list is None else self._list.content()
 
     def certificate(self, der: bytes) -> IssuedCertificate | None:
         """Return the certificate; None where none of the authorities has issued it."""
-        self._refresh()
+        authorities = self._file.content()
+        if authorities is not self._authorities:
+            self._authorities = authorities
+            self._issued.clear()
         known = self._issued.get(der)
         if known is not None:
             return known
-        issued = _issued(der, self._authorities)
+        issued = _issued(der, authorities)
         if issued is not None:
             if len(self._issued) >= MAX_CERTIFICATES:
                 self._issued.clear()
             self._issued[der] = issued
         return issued
-
-    def _refresh(self) -> None:
-        now_seconds = self._clock()
-        if now_seconds < self._due_seconds:
-            return
-        self._due_seconds = now_seconds + _LOOK_SECONDS
-        found = stamp(self._path)
-        if found == self._stamp:
-            return
-        try:
-            self._authorities = read_authorities(self._path)
-        except (OSError, ValueError) as error:
-            self.problem = f"the authorities in {self._path} can't be read again: {error}"
-            return
-        self._stamp, self.problem = found, None
-        self._issued.clear()
 
 
 def read_authorities(path: Path) -> tuple[x509.Certificate, ...]:
@@ -137,6 +139,7 @@ def _issued(der: bytes, authorities: tuple[x509.Certificate, ...]) -> IssuedCert
     for authority in authorities:
         if has_issued(authority, certificate):
             return IssuedCertificate(
+                fingerprint(der),
                 names,
                 max(certificate.not_valid_before_utc, authority.not_valid_before_utc),
                 min(certificate.not_valid_after_utc, authority.not_valid_after_utc),

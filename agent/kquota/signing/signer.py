@@ -17,6 +17,8 @@ from kquota.core.timestamps import format_utc
 from kquota.host.stamps import Stamp, stamp
 from kquota.signing.authorities import has_issued, read_authorities
 from kquota.signing.keys import ALLOWED_KEYS, uris, usable
+from kquota.signing.live_file import FileProblem
+from kquota.signing.revoked import fingerprint
 
 PrivateKey = ec.EllipticCurvePrivateKey | Ed25519PrivateKey
 
@@ -29,14 +31,6 @@ class SigningFiles:
     key: Path
     authorities: Path
     password: str | None = None
-
-
-class SignerProblem(ValueError):
-    """Files that can't be used; ``file`` is the one to be changed, ``allowed`` what is wanted of it."""
-
-    def __init__(self, file: Path, wrong: str, allowed: str) -> None:
-        super().__init__(f"{file} {wrong}; allowed: {allowed}")
-        self.file, self.wrong, self.allowed = file, wrong, allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,7 @@ class FileSigner:
         """Read the files.
 
         Raises:
-            SignerProblem: they can't be used, or the certificate is not of that broker's agent.
+            FileProblem: they can't be used, or the certificate is not of that broker's agent.
         """
         self._files, self._broker_id = files, broker_id
         self.problem: str | None = None
@@ -68,6 +62,11 @@ class FileSigner:
     def certificate(self) -> bytes:
         """The certificate in force, as DER."""
         return self._identity.der
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the certificate in force."""
+        return fingerprint(self._identity.der)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +87,7 @@ class FileSigner:
             return
         try:
             self._identity = self._read()
-        except SignerProblem as problem:
+        except FileProblem as problem:
             self.problem = f"records are signed with the former certificate: {problem}"
             return
         self._stamps, self.problem = present, None
@@ -117,8 +116,16 @@ class FileSigner:
             wanted = (
                 f"a subject alternative name URI:kquota://*/agent/{self._broker_id}, or with the cluster's id"
             )
-            raise SignerProblem(self._files.certificate, f"names {names}", wanted)
+            raise FileProblem(self._files.certificate, f"names {names}", wanted)
         return identity
+
+
+def fingerprint_in(path: Path) -> str:
+    """Return the fingerprint of the first certificate in a PEM file; an empty text if it can't be read."""
+    try:
+        return fingerprint(x509.load_pem_x509_certificates(path.read_bytes())[0].public_bytes(Encoding.DER))
+    except (OSError, ValueError):
+        return ""
 
 
 _PEM = "a file in PEM that the agent can read"
@@ -129,21 +136,17 @@ def _read(files: SigningFiles) -> _Identity:
         certificate = x509.load_pem_x509_certificates(files.certificate.read_bytes())[0]
         names, public = uris(certificate), usable(certificate.public_key())
     except OSError as error:
-        raise SignerProblem(files.certificate, f"can't be read: {error.strerror}", _PEM) from None
+        raise FileProblem(files.certificate, f"can't be read: {error.strerror}", _PEM) from None
     except ValueError:
-        raise SignerProblem(files.certificate, "holds no certificate", _PEM) from None
+        raise FileProblem(files.certificate, "holds no certificate", _PEM) from None
     key = _key(files)
     if public is None:
-        raise SignerProblem(files.certificate, "has a key of another algorithm", ALLOWED_KEYS)
+        raise FileProblem(files.certificate, "has a key of another algorithm", ALLOWED_KEYS)
     if key.public_key() != public:
-        raise SignerProblem(
-            files.key, "does not belong to the certificate", f"the key of {files.certificate}"
-        )
+        raise FileProblem(files.key, "does not belong to the certificate", f"the key of {files.certificate}")
     der = certificate.public_bytes(Encoding.DER)
     if len(der) > MAX_CERTIFICATE_BYTES:
-        raise SignerProblem(
-            files.certificate, "is too large", f"at most {MAX_CERTIFICATE_BYTES} bytes of DER"
-        )
+        raise FileProblem(files.certificate, "is too large", f"at most {MAX_CERTIFICATE_BYTES} bytes of DER")
     return _Identity(certificate, der, names, key)
 
 
@@ -151,14 +154,14 @@ def _key(files: SigningFiles) -> PrivateKey:
     try:
         pem = files.key.read_bytes()
     except OSError as error:
-        raise SignerProblem(files.key, f"can't be read: {error.strerror}", _PEM) from None
+        raise FileProblem(files.key, f"can't be read: {error.strerror}", _PEM) from None
     password = files.password.encode() if files.password and b"ENCRYPTED" in pem else None
     try:
         key = load_pem_private_key(pem, password)
     except (ValueError, TypeError):  # TypeError: a password is missing
-        raise SignerProblem(
+        raise FileProblem(
             files.key, "holds no key that can be read, or its password is another", _PEM
         ) from None
     if not isinstance(key, ec.EllipticCurvePrivateKey | Ed25519PrivateKey):
-        raise SignerProblem(files.key, "is of another algorithm", ALLOWED_KEYS)
+        raise FileProblem(files.key, "is of another algorithm", ALLOWED_KEYS)
     return key

@@ -19,7 +19,7 @@ _NO_OBJECT = "the value is no JSON object whose keys have the right types"
 _STATES = ("OPEN", "THROTTLE", "PAUSE")
 _CAUSES = ("soft", "hard", "latched", "fallback", "hold", "own", "bounded")
 _UNDETERMINED_CAUSES = (
-    *("missing", "stale", "clock", "tombstone", "malformed", "future", "failed", "invalid-limit"),
+    *("missing", "stale", "clock", "tombstone", "malformed", "future", "failed", "invalid-limit", "revoked"),
     *("topic-refused", "not-read", "no-broker-list"),
 )
 _ORDER_KEY = r"^(hold|(quarantine|maintenance)/(0|[1-9][0-9]{0,9})|0|[1-9][0-9]{0,9})$"

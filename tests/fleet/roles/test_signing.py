@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from kquota.core.signing import names_agent
 from kquota.signing.authorities import AuthorityFile
-from kquota.signing.signer import FileSigner, SignerProblem, SigningFiles
+from kquota.signing.live_file import FileProblem
+from kquota.signing.signer import FileSigner, SigningFiles
 from tests.fleet.roles.authority import ISSUE, certificate, verify
 from tests.fleet.roles.plays import PlayFailed, run_play, run_tasks
 from tests.fleet.roles.test_scope import FIRST_CHECK, inventory
@@ -35,7 +36,7 @@ def test_the_agent_s_certificate_signs_for_its_own_broker_alone(
     assert names_agent(found.names, 12)
     assert not names_agent(found.names, 1)
     assert found.verifies(signer.sign(b"a report"), b"a report")
-    with pytest.raises(SignerProblem, match="names kquota://"):
+    with pytest.raises(FileProblem, match="names kquota://"):
         FileSigner(files, broker_id=1)
 
     first = certificate(tmp_path)
@@ -104,10 +105,8 @@ def test_from_off_to_required_and_back_goes_through_accept(tmp_path: Path) -> No
     found: Mapping[str, object] = {
         name: yaml.safe_load((tmp_path / name).read_text()).get("signing") for name in STEPS
     }
-    expected = {
-        name: mode and {"mode": mode, "ca_file": "/etc/kquota/tls/signers.pem"}
-        for name, (_, mode) in STEPS.items()
-    }
+    signing_files = {"ca_file": "/etc/kquota/tls/signers.pem", "revoked_file": "/etc/kquota/revoked"}
+    expected = {name: mode and {"mode": mode, **signing_files} for name, (_, mode) in STEPS.items()}
     assert found == expected
 
 

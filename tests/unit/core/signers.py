@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kquota.core.admission import Admission
-from kquota.core.records import Event, RawRecord
+from kquota.core.records import Event, RawRecord, TopicKind
 from kquota.core.signing import Claim, SigningMode, signed_bytes
 from tests.unit.core.situations import NOW, Record, raw
 
 CLUSTER, TOPIC = "bm9uZXNlbnNlLWNsdXN0ZQ", "__kquota_volume_usage"
+ORDERS_TOPIC = "__kquota_orders"
 NOW_MS = round(NOW.timestamp() * 1000)
 
 
@@ -30,6 +31,10 @@ class Signer:
     @property
     def certificate(self) -> bytes:
         return json.dumps([*self.names, self.authority, self.not_before_ms, self.not_after_ms]).encode()
+
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(self.certificate).hexdigest()
 
     def sign(self, message: bytes) -> bytes:
         return hmac.digest(self.certificate, message, hashlib.sha256)
@@ -55,9 +60,11 @@ class Signer:
         *,
         partition: int = 0,
         appended_ms: int | None = NOW_MS,
+        topic: TopicKind = TopicKind.USAGE,
     ) -> RawRecord:
-        claim = self.claim(key, value, counter, partition=partition)
-        return RawRecord(key, value, appended_ms, partition, claim.to_headers())
+        name = TOPIC if topic is TopicKind.USAGE else ORDERS_TOPIC
+        claim = self.claim(key, value, counter, partition=partition, topic=name)
+        return RawRecord(key, value, appended_ms, partition, claim.to_headers(), topic)
 
 
 def agent(broker_id: int | str, cluster: str = "*", **fields: object) -> Signer:
@@ -73,6 +80,10 @@ class _Certificate:
     signer: Signer
 
     @property
+    def fingerprint(self) -> str:
+        return self.signer.fingerprint
+
+    @property
     def names(self) -> Sequence[str]:
         return self.signer.names
 
@@ -86,8 +97,17 @@ class _Certificate:
 class Authorities:
     """Trusts the authority ``ours``, and counts how often it is asked."""
 
+    problems = ()
+
     def __init__(self) -> None:
         self.asked = 0
+        self.revoked_ones: frozenset[str] = frozenset()
+
+    def revoked(self) -> frozenset[str]:
+        return self.revoked_ones
+
+    def revoke(self, *signers: Signer) -> None:
+        self.revoked_ones = frozenset(signer.fingerprint for signer in signers)
 
     def certificate(self, der: bytes) -> _Certificate | None:
         self.asked += 1
@@ -99,8 +119,10 @@ class Authorities:
         return _Certificate(signer) if authority == "ours" and signer.certificate == der else None
 
 
-def admission(mode: SigningMode = SigningMode.REQUIRED, authorities: Authorities | None = None) -> Admission:
-    admits = Admission(mode, TOPIC, authorities or Authorities())
+def admission(
+    mode: SigningMode = SigningMode.REQUIRED, authorities: Authorities | None = None, topic: str = TOPIC
+) -> Admission:
+    admits = Admission(mode, topic, authorities or Authorities())
     admits.cluster_id = CLUSTER
     return admits
 

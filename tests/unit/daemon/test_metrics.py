@@ -114,6 +114,7 @@ def everything(metrics: AgentMetrics, bench: Bench) -> None:
     metrics.present.signing = SigningMode.OFF
     metrics.cycle_completed(0.004, 1_700_000_000.5)
     metrics.present.certificate_expiry_seconds = 1_800_000_000
+    metrics.present.certificate_revoked, metrics.present.revoked_certificates = False, 2
 
 
 @pytest.mark.accepts("A14")

@@ -35,6 +35,7 @@ from kquota.kafka.config import ClientProperties
 from kquota.settings import Settings, SettingsError
 from kquota.settings.model import SigningSection
 from kquota.signing.authorities import AuthorityFile
+from kquota.signing.signer import fingerprint_in
 from tests.integration.waiting import eventually
 from tests.unit.daemon.configured import settings_in
 from tests.unit.daemon.cycles import CLUSTER, NEWS, SETTINGS, Bench, arrival, state
@@ -148,7 +149,7 @@ def test_files_that_do_not_fit_the_broker_are_named_with_what_is_wanted(
 def test_authorities_that_cannot_be_read_are_named(authority: Authority) -> None:
     settings = configured(authority, "kquota://*/agent/7")
     authority.file.unlink()
-    with pytest.raises(SettingsError, match=r"signing\.ca_file names .*ca\.pem, which can't be used"):
+    with pytest.raises(SettingsError, match=r"signing\.ca_file names .*ca\.pem, which can't be read"):
         admission_of(settings)
 
 
@@ -195,6 +196,23 @@ def test_an_order_that_may_not_be_given_fails_or_goes_unsigned(
     seal = OrderSeal(accept, files, SOURCE, b"hold", b"{}")
     assert seal.headers(CLUSTER, 1) == ()
     assert f"the order is not signed: {caught.value}" == seal.warning
+
+
+def test_an_operator_whose_certificate_is_revoked_gives_no_order(
+    authority: Authority, tmp_path: Path
+) -> None:
+    listed = tmp_path / "revoked"
+    listed.write_text("", "utf-8")
+    agents = configured(authority, "kquota://*/agent/7", revoked_file=str(listed))
+    jane = operator_files(authority, "kquota://*/operator/jane")
+    seal = OrderSeal(agents, jane, SOURCE, b"hold", b"{}")
+    assert seal.headers(CLUSTER, 1) != ()
+    listed.write_text(fingerprint_in(jane.certificate), "utf-8")
+    with pytest.raises(OrderNotSigned, match=rf"{SOURCE} names a certificate that {listed} revokes"):
+        seal.headers(CLUSTER, 1)
+    listed.write_text("nonsense", "utf-8")
+    with pytest.raises(OrderNotSigned, match=r"signing\.revoked_file names .*: line 1, 'nonsense', is no"):
+        seal.headers(CLUSTER, 1)
 
 
 def knowledge(authority: Authority) -> KafkaKnowledge:

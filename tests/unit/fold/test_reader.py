@@ -113,12 +113,18 @@ def log() -> Log:
 
 
 @pytest.fixture
-def seen(log: Log, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TopicRecord | ReaderEvent]]:
+def seen() -> list[TopicRecord | ReaderEvent]:
+    return []
+
+
+@pytest.fixture(autouse=True)
+def reader(
+    log: Log, seen: list[TopicRecord | ReaderEvent], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[reading.TopicReader]:
     monkeypatch.setattr(reading, "RotatingClient", lambda *_, **__: log)
-    seen: list[TopicRecord | ReaderEvent] = []
     reader = reading.TopicReader(NOWHERE, "t", log, seen.append, topic_interval_seconds=0.1)  # type: ignore[arg-type]
     reader.start()
-    yield seen
+    yield reader
     reader.close()
 
 
@@ -146,6 +152,17 @@ def test_a_topic_that_was_created_again_is_caught_up_with_too(
     eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, 2, CaughtUp], "it is read again")
     (restarted,) = [event for event in seen if isinstance(event, TopicRestarted)]
     assert not restarted.same_topic
+
+
+@pytest.mark.accepts("G12")
+def test_the_same_topic_is_read_again_once_if_that_is_asked_for(
+    reader: reading.TopicReader, seen: list[TopicRecord | ReaderEvent]
+) -> None:
+    eventually(lambda: told(seen) == [0, 1, 2, CaughtUp], "all is read")
+    reader.read_again("a reason")
+    eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, 2, CaughtUp], "it is read again")
+    (restarted,) = [event for event in seen if isinstance(event, TopicRestarted)]
+    assert (restarted.same_topic, restarted.reason) == (True, "a reason")
 
 
 def test_an_error_left_from_the_former_topic_does_not_restart_the_new_one(

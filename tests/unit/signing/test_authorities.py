@@ -150,8 +150,9 @@ def test_while_the_authorities_cannot_be_read_those_of_before_count(tmp_path: Pa
     authority.file.write_text("garbage", "utf-8")
     clock.seconds = 1.0
     assert judged(authorities, signer) == "agent/7"
-    assert str(authority.file) in str(authorities.problem)
+    (problem,) = authorities.problems
+    assert f"the authorities of before stay in force: {authority.file} can't be used" in problem
     authority.file.write_bytes(authority.pem)
     clock.seconds = 2.0
     assert judged(authorities, signer) == "agent/7"
-    assert authorities.problem is None
+    assert list(authorities.problems) == []

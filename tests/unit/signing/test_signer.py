@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kquota.signing.authorities import AuthorityFile
-from kquota.signing.signer import FileSigner, SignerProblem, SigningFiles
+from kquota.signing.live_file import FileProblem
+from kquota.signing.signer import FileSigner, SigningFiles
 from tests.unit.signing.issuing import NOW, Authority
 
 AGENT_7 = "kquota://*/agent/7"
@@ -19,8 +20,8 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
 
 
-def problem(files: SigningFiles, broker_id: int | None = 7) -> SignerProblem:
-    with pytest.raises(SignerProblem) as caught:
+def problem(files: SigningFiles, broker_id: int | None = 7) -> FileProblem:
+    with pytest.raises(FileProblem) as caught:
         FileSigner(files, broker_id)
     return caught.value
 

@@ -1,0 +1,201 @@
+"""An agent whose list of revoked certificates is replaced while it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kquota.core.admission import Admission, Counters
+from kquota.core.decision import FallbackAction
+from kquota.core.records import TopicKind
+from kquota.core.signing import SigningMode
+from kquota.daemon.inputs import Arrival
+from kquota.daemon.signing import Seal, admission_of, is_revoked, signing_problems, signing_troubles
+from kquota.settings import Settings, SettingsError
+from kquota.settings.model import SigningSection
+from kquota.signing.authorities import AuthorityFile
+from kquota.signing.signer import FileSigner, SigningFiles
+from tests.unit.daemon.configured import settings_in
+from tests.unit.daemon.cycles import CLUSTER, NEWS, Bench, moment, order, settings_with, state
+from tests.unit.daemon.test_signing import ORDERS_TOPIC, TOPIC, VALID
+from tests.unit.signing.issuing import Authority
+from tests.unit.signing.test_authorities import Clock
+
+REQUIRED = SigningSection(mode=SigningMode.REQUIRED)
+
+
+class Fleet:
+    """The agent of broker 1 with its list, and others that report to it."""
+
+    def __init__(self, directory: Path, fallback: FallbackAction = FallbackAction.PAUSE) -> None:
+        self.authority, self.listed, self.clock = (
+            Authority(directory, valid=VALID),
+            directory / "revoked",
+            Clock(),
+        )
+        self.listed.write_text("", "utf-8")
+        settings = settings_with(signing=REQUIRED, fallback_action=fallback)
+        self.bench = Bench(settings=settings)
+        self.bench.cycle.configure(settings, self.bench.ports, *self.admissions())
+        self.bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+        self.bench.echoes = False
+        self.own = self.seal("agent/1")
+
+    def admissions(self) -> Iterator[Admission]:
+        """Yield those of the usage topic and of the orders topic; each reads the list by itself."""
+        for topic in (TOPIC, ORDERS_TOPIC):
+            authorities = AuthorityFile(self.authority.file, self.clock, revoked=self.listed)
+            admission = Admission(SigningMode.REQUIRED, topic, authorities)
+            admission.cluster_id = CLUSTER
+            yield admission
+
+    def seal(self, name: str, file: str | None = None, topic: str = TOPIC) -> Seal:
+        files = self.authority.issue(f"kquota://*/{name}", valid=VALID, name=file or name.replace("/", "-"))
+        return Seal(FileSigner(files), topic, Counters(), clock=lambda: self.bench.seconds)
+
+    def record(
+        self, seal: Seal, key: str, value: dict[str, Any], topic: TopicKind = TopicKind.USAGE
+    ) -> Arrival:
+        raw = json.dumps(value).encode()
+        headers = tuple(seal.headers(key.encode(), raw, CLUSTER, 1))
+        at_ms = (
+            None if topic is TopicKind.USAGE else round(moment(self.bench.seconds).wall.timestamp() * 1000)
+        )
+        return Arrival(key.encode(), raw, headers, at_ms, topic=topic)
+
+    def run(self, *arrivals: Arrival, after: float = 0.2) -> str | None:
+        """Run a cycle, the own report first."""
+        own = self.record(self.own, "1", self.bench.usage(50))
+        return state(self.bench.run(own, *arrivals, after=after))
+
+    def revoke(self, *seals: Seal) -> None:
+        self.listed.write_text("\n".join(seal.signer.fingerprint for seal in seals), "utf-8")
+        self.clock.seconds += 0.3
+
+    def look(self) -> list[TopicKind]:
+        return self.bench.cycle.take_revocations()
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    return Fleet(tmp_path)
+
+
+@pytest.mark.accepts("G12")
+@pytest.mark.parametrize("fallback", [FallbackAction.PAUSE, FallbackAction.BOUNDED])
+def test_an_active_broker_with_nothing_but_a_revoked_report_is_not_known(
+    tmp_path: Path, fallback: FallbackAction
+) -> None:
+    fleet = Fleet(tmp_path, fallback)
+    disk = {"VolumeName": "/dev/other", "Capacity": 1000, "Consumed": 0, "FillCeiling": 1}
+    report = fleet.bench.usage(50, Volumes=[disk])
+    stolen = fleet.seal("agent/2")
+    assert [fleet.run(fleet.record(stolen, "2", report)) for _ in range(3)][-1] == "OPEN"
+    assert not fleet.look()
+    fleet.revoke(stolen)
+    assert fleet.look()
+    assert fleet.run() == "PAUSE"
+    fleet.bench.news = replace(fleet.bench.news, caught_up=False, rereadings=1)
+    assert fleet.run(fleet.record(stolen, "2", report)) == "PAUSE"
+    fleet.bench.news = replace(fleet.bench.news, caught_up=True)
+    assert fleet.run() == "PAUSE"
+    renewed = fleet.seal("agent/2", "renewed")
+    assert fleet.run(fleet.record(renewed, "2", fleet.bench.usage(50))) == "OPEN"
+
+
+def test_the_verdict_of_a_broker_that_is_not_there_ends_with_its_certificate(fleet: Fleet) -> None:
+    fleet.bench.news = NEWS
+    stolen = fleet.seal("agent/9")
+    full = fleet.record(stolen, "9", fleet.bench.usage(5))
+    assert [fleet.run(full), fleet.run(), fleet.run()][-1] == "PAUSE"
+    fleet.revoke(stolen)
+    assert fleet.look()
+    assert fleet.run() == "OPEN"
+
+
+@pytest.mark.accepts("G12")
+@pytest.mark.parametrize("topic", TopicKind)
+def test_a_hold_of_a_revoked_operator_ends(fleet: Fleet, topic: TopicKind) -> None:
+    fleet.bench.news = NEWS
+    thief = fleet.seal("operator/thief", topic=TOPIC if topic is TopicKind.USAGE else ORDERS_TOPIC)
+    thief.last = round(moment(0).wall.timestamp() * 1000)
+    hold = fleet.record(thief, "hold", order(600, Action="pause"), topic)
+    assert [fleet.run(hold), fleet.run(), fleet.run()][-1] == "PAUSE"
+    fleet.revoke(thief)
+    assert fleet.look()
+    assert fleet.run() == "OPEN"
+
+
+def test_a_reload_with_another_list_takes_it_up(fleet: Fleet) -> None:
+    fleet.bench.news = NEWS
+    stolen = fleet.seal("agent/9")
+    assert [fleet.run(fleet.record(stolen, "9", fleet.bench.usage(5))), fleet.run(), fleet.run()][
+        -1
+    ] == "PAUSE"
+    fleet.revoke(stolen)
+    fleet.bench.cycle.configure(settings_with(signing=REQUIRED), fleet.bench.ports, *fleet.admissions())
+    fleet.look()
+    assert fleet.run() == "OPEN"
+
+
+def configured(tmp_path: Path, listed: Path) -> tuple[Settings, SigningFiles]:
+    authority = Authority(tmp_path, valid=VALID)
+    files = authority.issue("kquota://*/agent/7", valid=VALID)
+    signing = {
+        "mode": "required",
+        "certificate_file": str(files.certificate),
+        "key_file": str(files.key),
+        "ca_file": str(files.authorities),
+        "revoked_file": str(listed),
+    }
+    return settings_in(tmp_path, signing=signing), files
+
+
+def test_the_agent_of_a_revoked_certificate_says_so(tmp_path: Path) -> None:
+    listed = tmp_path / "revoked"
+    listed.write_text("", "utf-8")
+    settings, files = configured(tmp_path, listed)
+    seal = Seal(FileSigner(files), TOPIC, Counters())
+
+    def said(found: Admission | None) -> list[str]:
+        sentences = [trouble.sentence for trouble in signing_troubles(seal, found)]
+        assert list(signing_problems(settings, found)) == sentences, "the same words"
+        return sentences
+
+    admission = admission_of(settings)
+    assert (is_revoked(seal, admission), said(admission)) == (False, [])
+    listed.write_text(seal.signer.fingerprint, "utf-8")
+    admission = admission_of(settings)
+    assert is_revoked(seal, admission)
+    (sentence,) = said(admission)
+    assert sentence.startswith("the own certificate is revoked, so that no record of this agent counts")
+    assert seal.signer.fingerprint in sentence
+    assert (is_revoked(None, None), list(signing_troubles(None, None))) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (
+            lambda listed: listed.write_text("# bad\nab\n", "utf-8"),
+            "can't be used: line 2, 'ab', is no fingerprint",
+        ),
+        (lambda listed: listed.unlink(), "can't be read: No such file"),
+    ],
+)
+def test_a_bad_list_at_the_start_is_a_bad_configuration(
+    tmp_path: Path, spoil: Callable[[Path], object], words: str
+) -> None:
+    listed = tmp_path / "revoked"
+    listed.write_text("", "utf-8")
+    settings, _ = configured(tmp_path, listed)
+    spoil(listed)
+    with pytest.raises(SettingsError) as refused:
+        admission_of(settings)
+    assert f"signing.revoked_file names {listed}, which {words}" in str(refused.value)
+    assert "allowed: lines with the SHA-256 fingerprint" in str(refused.value)
