@@ -85,7 +85,7 @@ GOLDEN: dict[str, Decision] = {
     ),
     "pause-every-cause-of-an-undetermined-broker": decided(
         0,
-        *(Reason(Cause.FALLBACK, ZERO, broker_id) for broker_id in range(1, 9)),
+        *(Reason(Cause.FALLBACK, ZERO, broker_id) for broker_id in range(1, 10)),
         undetermined=tuple(
             Undetermined(broker_id, cause, 75 if cause is UndeterminedCause.CLOCK else None)
             for broker_id, cause in enumerate(
@@ -98,6 +98,7 @@ GOLDEN: dict[str, Decision] = {
                     UndeterminedCause.FAILED,
                     UndeterminedCause.INVALID_LIMIT,
                     UndeterminedCause.CLOCK,
+                    UndeterminedCause.REVOKED,
                 ),
                 start=1,
             )
