@@ -16,6 +16,7 @@ from tests.fleet.roles.test_secrets import KNOWN, named
 
 SECRETS = {
     "kquota_tls_ca_passphrase": "a-passphrase-of-the-authority-5d1c",
+    "kquota_tls_operator_passphrase": "a-passphrase-of-an-operator-3c9e",
     "sasl.password": "a-password-of-the-agent-77e0",
     "ssl.key.password": "a-password-of-the-agents-key-1b2f",
     "ssl.keystore.password": "a-password-of-the-broker-09aa",
@@ -41,7 +42,7 @@ def test_a_planted_secret_is_found(command: list[str], found: str | None) -> Non
 
 
 def test_no_secret_of_a_play_is_in_a_process_list(tmp_path: Path, plug_in: dict[str, object]) -> None:
-    """An authority, a certificate and its renewal, the agent's password, and the broker's properties."""
+    """An authority, certificates, passwords of the agent, and the broker's properties."""
     properties = tmp_path / "server.properties"
     properties.write_text(
         "node.id=1\n"
@@ -63,10 +64,14 @@ def test_no_secret_of_a_play_is_in_a_process_list(tmp_path: Path, plug_in: dict[
     authority = {
         **variables_for(tmp_path),
         "kquota_tls_ca_passphrase": SECRETS["kquota_tls_ca_passphrase"],
+        "kquota_tls_operator_passphrase": SECRETS["kquota_tls_operator_passphrase"],
+        "kquota_tls_operators_dir": str(tmp_path / "operators"),
+        "kquota_operator": "jane",
     }
     with watched(SECRETS) as end:
         assert run_tasks(tmp_path, ISSUE, authority) > 0
         assert run_tasks(tmp_path, ISSUE, {**authority, "kquota_tls_renew": True}) > 0
+        assert run_tasks(tmp_path, (("kquota_tls", "install_operator"),), authority) > 0
         run_play(tmp_path, [KNOWN, write], agent)
         assert run_tasks(tmp_path, (*SET, *UNSET), broker) > 0
         assert end() == []
