@@ -59,8 +59,8 @@ REFUSED = {
 }
 
 
-def issuer_key(folder: Path) -> ec.EllipticCurvePrivateKey:
-    key = load_pem_private_key((folder / "authority/issuer.key").read_bytes(), PASSPHRASE.encode())
+def issuer_key(folder: Path, passphrase: str = PASSPHRASE) -> ec.EllipticCurvePrivateKey:
+    key = load_pem_private_key((folder / "authority/issuer.key").read_bytes(), passphrase.encode())
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     return key
 

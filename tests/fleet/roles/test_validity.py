@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from tests.fleet.roles.authority import variables_for
+from tests.fleet.roles.authority import PASSPHRASE, variables_for
 from tests.fleet.roles.plays import PROGRAMS, run_play
 from tests.fleet.roles.test_authority import OWN_NAME, issuer_key
 
@@ -65,18 +65,29 @@ def test_certificates_of_one_run_end_at_different_times_which_their_hosts_names_
     assert abs(expected("kafka-1", 397) - expected("kafka-2", 397)) > timedelta(days=1)
 
 
-def put(folder: Path, host: str, elapsed: timedelta, whole: timedelta) -> None:
+def put(
+    folder: Path,
+    host: str,
+    elapsed: timedelta,
+    whole: timedelta,
+    *,
+    broker_id: int | None = None,
+    passphrase: str = PASSPHRASE,
+) -> None:
     """Give a host a certificate of the authority of which this much has elapsed."""
     issuer = x509.load_pem_x509_certificate((folder / "authority/issuer.pem").read_bytes())
     key, start = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC) - elapsed
+    names: list[x509.GeneralName] = [OWN_NAME]
+    if broker_id is not None:
+        names.append(x509.UniformResourceIdentifier(f"kquota://*/agent/{broker_id}"))
     subject = x509.Name.from_rfc4514_string("CN=kquota-agent,O=kquota")
     signed = (
         x509.CertificateBuilder(issuer.subject, subject, key.public_key(), x509.random_serial_number())
         .not_valid_before(start)
         .not_valid_after(start + whole)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([OWN_NAME]), critical=False)
-        .sign(issuer_key(folder), hashes.SHA256())
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(issuer_key(folder, passphrase), hashes.SHA256())
     )
     pair = folder / host / "20010101T000000"
     pair.mkdir(parents=True)
@@ -87,19 +98,19 @@ def put(folder: Path, host: str, elapsed: timedelta, whole: timedelta) -> None:
 
 
 @pytest.mark.usefixtures("issued")
-def test_a_certificate_is_due_when_a_third_of_its_validity_is_left(tmp_path: Path) -> None:
+def test_a_certificate_is_due_when_two_fifths_of_its_validity_are_left(tmp_path: Path) -> None:
     day, minute = timedelta(days=1), timedelta(minutes=1)
     ages = {
-        "kept": (59 * day, 90 * day),
-        "due": (61 * day, 90 * day),
-        "kept-of-minutes": (59 * minute, 90 * minute),
-        "due-of-minutes": (61 * minute, 90 * minute),
-        "kept-for-its-own-time": (61 * day, 90 * day),
-        "due-for-its-own-time": (59 * day, 90 * day),
+        "kept": (53 * day, 90 * day),
+        "due": (55 * day, 90 * day),
+        "kept-of-minutes": (52 * minute, 90 * minute),
+        "due-of-minutes": (55 * minute, 90 * minute),
+        "kept-for-its-own-time": (55 * day, 90 * day),
+        "due-for-its-own-time": (53 * day, 90 * day),
     }
     for name, age in ages.items():
         put(tmp_path, name, *age)
-    own = {"kept-for-its-own-time": 28, "due-for-its-own-time": 32}
+    own = {"kept-for-its-own-time": 34, "due-for-its-own-time": 38}
     said = run_for(
         tmp_path, READ, {name: {"kquota_tls_renew_days": own[name]} if name in own else {} for name in ages}
     )
