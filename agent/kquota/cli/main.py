@@ -16,6 +16,7 @@ COMMANDS = LazyCommands(
         "decision": "kquota.cli.local:decision",
         "volumes": "kquota.cli.local:volumes",
         "decide": "kquota.cli.decide:decide",
+        "access": "kquota.cli.access:access",
         "quarantine": "kquota.cli.orders:quarantine",
         "maintenance": "kquota.cli.orders:maintenance",
         "decommission": "kquota.cli.orders:decommission",

@@ -155,11 +155,14 @@ class LogDir:
 
 
 def formatted(handle: int) -> str:
-    """Return 1 for a directory with Kafka's ``meta.properties``, 0 without, ``-`` without permission."""
+    """Return 1 for a directory with Kafka's ``meta.properties``, 0 without, ``-`` where it can't be seen."""
     try:
         os.stat("meta.properties", dir_fd=handle)
     except FileNotFoundError:
         return "0"
+    except PermissionError:  # it can be listed, but not searched
+        with os.scandir(handle) as entries:
+            return "1" if any(entry.name == "meta.properties" for entry in entries) else "0"
     except OSError:
         return "-"
     return "1"

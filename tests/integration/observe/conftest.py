@@ -128,6 +128,10 @@ class HangingDisk:
         """Change, and never answer who asks for the entries."""
         self.hang(b"list\n")
 
+    def hang_when_opened(self) -> None:
+        """Never answer who opens its directory or asks for its mode."""
+        self.hang(b"dead\n")
+
     def die(self) -> None:
         """End the server: the kernel fails every request that waits for it."""
         self._server.kill()

@@ -3,7 +3,8 @@
 Run as ``python hanging_filesystem.py MOUNT_POINT [hang]`` by root; it mounts itself, prints ``ready``, and
 from the line ``hang`` on its stdin on (with the argument ``hang``: from the start) reads requests for
 statistics without ever answering them. From the line ``list`` on its directory has changed, and it does the
-same with requests for its entries. When it ends, the kernel fails what waits for it.
+same with requests for its entries; from the line ``dead`` on, with those that open it. When it ends, the
+kernel fails what waits for it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def serve(device: int, hanging: bool) -> None:
             if source == 0:
                 if not (line := os.read(0, 100)):
                     sources = [device]
-                unanswered |= {STATFS} if b"hang" in line else {READDIR} if b"list" in line else set()
+                wanted = {b"hang\n": {STATFS}, b"list\n": {READDIR}, b"dead\n": {GETATTR, OPENDIR}}
+                unanswered |= wanted.get(line, set())
                 continue
             request = os.read(device, 1 << 17)
             _, opcode, unique, *_ = IN_HEADER.unpack_from(request)
