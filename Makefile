@@ -264,7 +264,7 @@ RESIDENT_STRATEGY = ANSIBLE_STRATEGY=resident ANSIBLE_STRATEGY_PLUGINS="$(CURDIR
 .PHONY: scenario
 scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-all-suites $(NEEDED_$(SCENARIO))) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ $(if $(RESIDENT),$(RESIDENT_STRATEGY)) \
-	  .venv-fleet/bin/molecule test -s $(SCENARIO)
+	  .venv-fleet/bin/python tests/fleet/process_lists.py .venv-fleet/bin/molecule test -s $(SCENARIO)
 
 # All of them as operators run Ansible; test-scenario runs `default` otherwise.
 LONG_SCENARIOS = default log-dirs pipeline uninstall upgrade wheels

@@ -16,6 +16,7 @@ from testbed.hosts.fleet import Fleet
 from testbed.hosts.rollout import SHARED, play, write_inventory
 from testbed.hosts.spec import HostSpec, Suite, VolumeSpec
 from testbed.loopback.runtime import ensure_kafka_runtime
+from tests.fleet.process_lists import secrets_of_scenarios, watched
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MakeFleet = Callable[[Sequence[HostSpec]], Fleet]
@@ -50,8 +51,8 @@ def make_fleet() -> Iterator[MakeFleet]:
 
 
 @pytest.fixture(scope="module")
-def make_kafka(make_fleet: MakeFleet, tmp_path_factory: pytest.TempPathFactory) -> MakeKafka:
-    """Kafka on hosts, as operators run it before they install kquota."""
+def make_kafka(make_fleet: MakeFleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeKafka]:
+    """Kafka on hosts, as operators run it before kquota. A secret in a process list is an error."""
 
     def make(
         names: Sequence[str],
@@ -65,7 +66,9 @@ def make_kafka(make_fleet: MakeFleet, tmp_path_factory: pytest.TempPathFactory) 
         play(inventory, SHARED / "prepare.yml")
         return fleet, inventory
 
-    return make
+    with watched(secrets_of_scenarios()) as end:
+        yield make
+        assert end() == []
 
 
 @pytest.fixture(scope="session")

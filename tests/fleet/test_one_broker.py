@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -20,7 +19,6 @@ from testbed.hosts.rollout import (
     BROKER,
     OPERATOR,
     REPOSITORY,
-    SHARED,
     applied,
     decision,
     journal,
@@ -32,6 +30,7 @@ from testbed.hosts.rollout import (
 )
 from testbed.hosts.spec import VolumeSpec
 from tests.fleet.conftest import MakeKafka
+from tests.fleet.process_lists import secrets_of_scenarios
 
 FIRST, SECOND = "/data/1", "/data/2"
 VOLUMES = (
@@ -207,9 +206,7 @@ def total(host: Host, name: str) -> float:
 def expired_certificate(host: Host, authority: Path) -> str:
     """A certificate for the agent's own key that was good until an hour ago."""
     key = load_pem_private_key(host.read("/etc/kquota/tls/current/agent.key").encode(), None)
-    passphrase = yaml.safe_load((SHARED / "group_vars/kafka_brokers.yml").read_text("utf-8"))[
-        "kquota_tls_ca_passphrase"
-    ]
+    passphrase = secrets_of_scenarios()["kquota_tls_ca_passphrase"]
     signer = load_pem_private_key((authority / "issuer.key").read_bytes(), passphrase.encode())
     assert isinstance(key, EllipticCurvePrivateKey)
     assert isinstance(signer, EllipticCurvePrivateKey)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from testbed.hosts.rollout import (
 )
 from testbed.hosts.spec import VolumeSpec
 from tests.fleet.conftest import MakeKafka
+from tests.fleet.process_lists import watched
 
 BROKER = "broker-1"
 VOLUMES = (
@@ -75,6 +77,17 @@ def set_password(host: Host, password: str) -> None:
     )
 
 
+def roll_out(inventory: Path, packages: Path, **given: Any) -> str:
+    """Run the rollout, in which no process shows a password; return its output."""
+    with watched({"first": FIRST, "second": SECOND}) as end:
+        try:
+            return play(
+                inventory, REPOSITORY / "playbooks/rollout.yml", kquota_dist_dir=str(packages), **given
+            )
+        finally:
+            assert end() == []
+
+
 @dataclass(frozen=True)
 class RolledOut:
     """The host, and the rollout's output."""
@@ -92,9 +105,8 @@ def rolled_out(make_kafka: MakeKafka, packages: Path) -> RolledOut:
     host = fleet[BROKER]
     set_password(host, FIRST)
     host.write(PASSWORD_FILE, FIRST, mode=0o600)
-    rollout = REPOSITORY / "playbooks/rollout.yml"
     talkative = {"ANSIBLE_DIFF_ALWAYS": "1", "ANSIBLE_VERBOSITY": "3"}
-    said = play(inventory, rollout, extra_environment=talkative, kquota_dist_dir=str(packages))
+    said = roll_out(inventory, packages, extra_environment=talkative)
     return RolledOut(host, inventory, packages, said)
 
 
@@ -137,27 +149,24 @@ def test_another_password_is_taken_when_the_agent_is_restarted(host: Host):
 
 
 def test_a_further_rollout_changes_nothing(rolled_out: RolledOut):
-    rollout = REPOSITORY / "playbooks/rollout.yml"
-    recap = play(rolled_out.inventory, rollout, kquota_dist_dir=str(rolled_out.packages))
+    recap = roll_out(rolled_out.inventory, rolled_out.packages)
     assert recap.rsplit("PLAY RECAP", 1)[1].count("changed=0") == 1, recap
 
 
 def test_a_rollout_with_a_password_that_is_refused_leaves_the_agent_as_it_was(rolled_out: RolledOut):
-    host, rollout = rolled_out.host, REPOSITORY / "playbooks/rollout.yml"
-    given = {"kquota_dist_dir": str(rolled_out.packages)}
+    host = rolled_out.host
     host.write(f"{PASSWORD_FILE}.old", FIRST, mode=0o600)
     before = property_of(host, AGENT, "MainPID")
     with pytest.raises(PlayFailed, match=r"kquota-agent\.service was not restarted") as refused:
-        play(
+        roll_out(
             rolled_out.inventory,
-            rollout,
+            rolled_out.packages,
             kquota_agent_credentials={"kafka-password": f"{PASSWORD_FILE}.old"},
-            **given,
         )
     assert "refused the login" in str(refused.value)
     assert property_of(host, AGENT, "MainPID") == before
     is_well(host)
-    play(rolled_out.inventory, rollout, **given)
+    roll_out(rolled_out.inventory, rolled_out.packages)
     assert property_of(host, AGENT, "MainPID") != before
     is_well(host)
 

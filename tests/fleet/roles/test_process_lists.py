@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fleet.process_lists import watched
+from tests.fleet.process_lists import secrets_of_scenarios, watched
 from tests.fleet.roles.authority import ISSUE, variables_for
 from tests.fleet.roles.plays import run_play, run_tasks
 from tests.fleet.roles.test_properties import SET, UNSET
 from tests.fleet.roles.test_secrets import KNOWN, named
+from tests.unit.repository.tree import REPOSITORY
 
 SECRETS = {
     "kquota_tls_ca_passphrase": "a-passphrase-of-the-authority-5d1c",
@@ -27,7 +29,7 @@ SECRETS = {
     ("command", "found"),
     [
         (["sh", "-c", "sleep 0.5; exit 0", "sh", "{}"], "secret in cmdline of sh"),
-        (["env", "A={}", "setpriv", "--reuid=nobody", "sleep", "0.5"], "secret in environ of"),
+        (["env", "A={}", "setpriv", "--reuid=nobody", "sleep", "0.5"], "secret in environ of user 65534"),
         (["env", "A={}", "sleep", "0.5"], None),
     ],
     ids=["an argument", "a user's environment", "root's environment"],
@@ -39,6 +41,20 @@ def test_a_planted_secret_is_found(command: list[str], found: str | None) -> Non
         subprocess.run([part.format(secret) for part in command], check=True)
         seen = [each for each in end() if not each.endswith("of env")]
     assert seen == ([found] if found else [])
+
+
+def test_a_command_that_shows_a_secret_of_the_scenarios_fails(tmp_path: Path) -> None:
+    """As `make scenario` runs Molecule: the secret is in none of the arguments here."""
+    (tmp_path / "secret").write_text(secrets_of_scenarios()["kquota_tls_ca_passphrase"])
+    planted = ["sh", "-c", 'sh -c "sleep 0.5; exit 0" sh "$(cat secret)"']
+    watch = [sys.executable, REPOSITORY / "tests/fleet/process_lists.py"]
+    shown = subprocess.run([*watch, *planted], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (
+        1,
+        "process list: kquota_tls_ca_passphrase in cmdline of sh\n",
+    )
+    calm = [subprocess.run([*watch, "sh", "-c", f"exit {code}"], check=False).returncode for code in (0, 3)]
+    assert calm == [0, 3]
 
 
 def test_no_secret_of_a_play_is_in_a_process_list(tmp_path: Path, plug_in: dict[str, object]) -> None:
