@@ -15,9 +15,13 @@ USAGE, HISTORY, ORDERS = TOPICS = ["__kquota_volume_usage", "__kquota_history", 
 PREFLIGHT = {"ansible.builtin.include_role": {"name": "kquota_topic", "tasks_from": "preflight"}}
 INVENTORY: dict[str, object] = {
     "kquota_agent_principals": ["User:CN=kquota-agent,O=kquota"],
-    "kquota_broker_principals": ["User:CN=kafka-broker,O=example"],
+    "kquota_broker_principals": [
+        "User:CN=kafka-broker,O=example",
+        "User:CN=node-*,O=example",
+        r"User:CN=\*.example.org",
+    ],
     "kquota_admin_principals": ["User:admin"],
-    "kquota_topic_accepted_writers": ["User:CN=accepted, by us,O=example"],
+    "kquota_topic_accepted_writers": ["User:CN=accepted, by us,O=example", "User:CN=as it is-*"],
 }
 
 
@@ -62,6 +66,32 @@ CASES = {
         [],
     ),
     "nothing": ("", []),
+    "patterns": (
+        listing(
+            (
+                "TOPIC",
+                "*",
+                "LITERAL",
+                (
+                    "User:CN=node-7,O=example * ALL",
+                    "User:CN=*.example.org * ALL",
+                    "User:CN=node-7,O=other * ALL",
+                    "User:CN=node-7,OU=x,O=example * ALL",
+                    "User:CN=node-7\\,O=example * ALL",
+                    "User:CN=a.example.org * ALL",
+                    "User:CN=as it is-* * ALL",
+                    "User:CN=as it is-7 * ALL",
+                ),
+            ),
+        ),
+        [
+            ("User:CN=node-7,O=other", "ALL", "*", TOPICS),
+            ("User:CN=node-7,OU=x,O=example", "ALL", "*", TOPICS),
+            ("User:CN=node-7\\,O=example", "ALL", "*", TOPICS),
+            ("User:CN=a.example.org", "ALL", "*", TOPICS),
+            ("User:CN=as it is-7", "ALL", "*", TOPICS),
+        ],
+    ),
     "literal": (
         listing(("TOPIC", HISTORY, "LITERAL", ("User:a b 10.0.0.7 WRITE",))),
         [("User:a b", "WRITE", HISTORY, [HISTORY])],

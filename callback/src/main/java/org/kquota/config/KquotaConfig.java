@@ -83,7 +83,8 @@ public final class KquotaConfig extends AbstractConfig {
         .define(EXEMPT_PRINCIPALS, Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new Principals(), Importance.HIGH,
             "Principals that are never held, as Type:name, separated by semicolons, for example User:CN=agent,O=x;User:admin. They have "
                 + "unlimited produce, fetch and request quotas above any other quota. The agent's principal and the brokers' own belong here. "
-                + "User:ANONYMOUS is refused.")
+                + "User:ANONYMOUS is refused. In User:CN=agent-*,O=x, the * stands for any characters within the value of this attribute, without those that "
+                + "separate or escape in a distinguished name. \\* is a literal *.")
         .define(FENCE_AUTHORIZER_CLASS, Type.STRING, STANDARD_AUTHORIZER,
             // That there is such an authorizer is checked where it is made: a broker without the fence need not have it.
             LambdaValidator.with(KquotaConfig::requireAuthorizer, () -> "name of a class, or " + NO_AUTHORIZER), Importance.MEDIUM,
@@ -377,7 +378,7 @@ public final class KquotaConfig extends AbstractConfig {
 
         @Override
         public String toString() {
-            return "at least one Type:name, separated by semicolons, without User:ANONYMOUS";
+            return "at least one Type:name, separated by semicolons, without User:ANONYMOUS; at most 32 with a *, in an attribute value of a distinguished name";
         }
     }
 }

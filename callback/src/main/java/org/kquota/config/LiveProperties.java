@@ -154,6 +154,9 @@ public final class LiveProperties {
             target.configure(next);
             inForce = next;
             LOG.info("broker properties have changed: {}", changed);
+            if (changed.contains(KquotaConfig.EXEMPT_PRINCIPALS)) {
+                LOG.info("exempt are now {}", next.exemptPrincipals());
+            }
         } catch (ConfigException e) {
             leaveOut(e.getMessage() + "; the properties of before stay in force");
         }

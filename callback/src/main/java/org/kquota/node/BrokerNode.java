@@ -107,7 +107,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         governor.remember(report.baselineBefore());
         lastStepNanos = nanoTime.getAsLong();
         step();
-        LOG.info("kquota is in force on broker {}: mode {}, {}", config.nodeId(), now().mode().text(), now().sentence());
+        LOG.info("kquota is in force on broker {}: mode {}, {}; exempt are {}", config.nodeId(), now().mode().text(), now().sentence(), config.exemptPrincipals());
         threads.start();
         fileEvents.start();
     }

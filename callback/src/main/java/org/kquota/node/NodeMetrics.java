@@ -31,6 +31,8 @@ public enum NodeMetrics {
         BrokerNode::decisionAgeSeconds),
     ERRORS("errors-total", "Errors inside the plug-in since the broker started.", node -> node.errors().total()),
     TAG_SETS("tag-sets", "Metric tag sets kept apart, all quota types together.", node -> node.quotas().tagSetCount()),
+    EXEMPT_ENTRIES("exempt-entries", "Principals and patterns in kquota.exempt.principals.", node -> node.config().exemptPrincipals().size()),
+    EXEMPT_SEEN("exempt-principals-seen", "Exempt principals with a request in the last ten minutes.", node -> node.quotas().exemptSeen().size()),
     PRODUCE_RATE("produce-byte-rate", "Total rate of all producers that are not exempt, in bytes per second.",
         node -> node.figures().observedRate()),
     BASELINE_RATE("baseline-byte-rate", "Their total rate before they were throttled, in bytes per second.",

@@ -2,63 +2,85 @@ package org.kquota.quota;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * The principals that are never held. Matched as an exact type and name of an authenticated principal; a client id,
+ * The principals that are never held. Matched by type and name of an authenticated principal, exactly or by a pattern of a distinguished name; a client id,
  * which anyone can forge, never exempts, and neither does being anonymous.
  */
 public final class ExemptPrincipals {
     /** The broker property that lists them. */
     public static final String PROPERTY = "kquota.exempt.principals";
-    private static final String ALLOWED =
-        "allowed is a list of principals as Type:name, separated by semicolons, for example User:CN=agent,O=x;User:admin";
+    private static final int MAX_PATTERNS = 32;
 
-    private final Set<String> principals;
+    private final Set<String> entries;
+    private final Set<String> principals = new HashSet<>();
+    private final List<ExemptEntry> patterns = new ArrayList<>();
 
-    private ExemptPrincipals(Set<String> principals) {
-        this.principals = principals;
+    private ExemptPrincipals(Set<String> entries) {
+        this.entries = entries;
+        for (String text : entries) {
+            ExemptEntry entry = ExemptEntry.parse(text);
+            if (entry.isPattern()) {
+                patterns.add(entry);
+            } else if (entry.before().equals(KafkaPrincipal.ANONYMOUS.toString())) {
+                throw new IllegalArgumentException(text + " is every client without authentication and cannot be exempt; " + ExemptEntry.ALLOWED);
+            } else {
+                principals.add(entry.before());
+            }
+        }
+        if (patterns.size() > MAX_PATTERNS) {
+            throw new IllegalArgumentException("there are " + patterns.size() + " patterns; allowed are at most " + MAX_PATTERNS);
+        }
     }
 
     /**
-     * @param text principals as Type:name, separated by semicolons, because distinguished names hold commas
-     * @throws IllegalArgumentException if none is named, one has no type or no name, or one is User:ANONYMOUS
+     * @param text principals as Type:name, and patterns of them, separated by semicolons, because distinguished names hold commas
+     * @throws IllegalArgumentException if none is named, one has no type or no name, one is User:ANONYMOUS, or a pattern is not allowed
      */
     public static ExemptPrincipals parse(String text) {
-        Set<String> principals = new TreeSet<>();
+        Set<String> entries = new TreeSet<>();
         for (String part : (text == null ? "" : text).split(";")) {
-            String principal = part.strip();
-            if (principal.isEmpty()) {
-                continue;
+            String entry = part.strip();
+            if (!entry.isEmpty()) {
+                entries.add(entry);
             }
-            int colon = principal.indexOf(':');
-            if (colon <= 0 || colon == principal.length() - 1) {
-                throw new IllegalArgumentException("'" + principal + "' has no type or no name; " + ALLOWED);
-            }
-            if (principal.equals(KafkaPrincipal.ANONYMOUS.toString())) {
-                throw new IllegalArgumentException(principal + " is every client without authentication and cannot be exempt; " + ALLOWED);
-            }
-            principals.add(principal);
         }
-        if (principals.isEmpty()) {
+        if (entries.isEmpty()) {
             throw new IllegalArgumentException(
-                "no principal is exempt, so the agent would be held by its own pause and never end it; " + ALLOWED);
+                "no principal is exempt, so the agent would be held by its own pause and never end it; " + ExemptEntry.ALLOWED);
         }
-        return new ExemptPrincipals(principals);
+        return new ExemptPrincipals(entries);
     }
 
     public boolean contains(KafkaPrincipal principal) {
-        return !KafkaPrincipal.ANONYMOUS.equals(principal) && principals.contains(principal.toString());
+        return !KafkaPrincipal.ANONYMOUS.equals(principal) && names(principal.toString());
     }
 
-    /** Whether this Type:name is in the list. */
+    /** Whether this Type:name is in the list, or matches a pattern there. */
     public boolean names(String principal) {
-        return principals.contains(principal);
+        if (principals.contains(principal)) {
+            return true;
+        }
+        for (ExemptEntry pattern : patterns) {
+            if (pattern.matches(principal)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The number of principals and patterns. */
+    public int size() {
+        return entries.size();
     }
 
     @Override
     public String toString() {
-        return String.join(";", principals);
+        return String.join(";", entries);
     }
 }

@@ -12,6 +12,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * broker does not hold it. Bounded; the client ids seen longest ago give way.
  */
 public final class ExemptSeen {
+    /** Patterns may exempt any number; all of them begin again when there are this many. */
+    private static final int MAX_PRINCIPALS = 4096;
     private static final int MAX_CLIENT_IDS = 256;
     private static final int MAX_LENGTH = 256;
 
@@ -33,6 +35,9 @@ public final class ExemptSeen {
         String clientId = fullClientId.length() <= MAX_LENGTH ? fullClientId : fullClientId.substring(0, MAX_LENGTH);
         Map<String, AtomicInteger> clientIds = lastSeen.get(principal);
         if (clientIds == null) {
+            if (lastSeen.size() >= MAX_PRINCIPALS) {
+                lastSeen.clear();
+            }
             clientIds = lastSeen.computeIfAbsent(principal, key -> new ConcurrentHashMap<>());
         }
         AtomicInteger last = clientIds.get(clientId);
@@ -47,16 +52,18 @@ public final class ExemptSeen {
         clientIds.put(clientId, new AtomicInteger(seconds));
     }
 
-    /** Forgets the client ids that were not seen since that second. */
+    /** Forgets the client ids that were not seen since that second, and the principals without any. A request that comes meanwhile may be missed. */
     public void forgetUnseenSince(int seconds) {
-        lastSeen.values().forEach(clientIds -> clientIds.values().removeIf(last -> last.get() < seconds));
+        lastSeen.values().removeIf(clientIds -> {
+            clientIds.values().removeIf(last -> last.get() < seconds);
+            return clientIds.isEmpty();
+        });
     }
 
-    /** The principals with a client id seen lately, in order of their names. */
+    /** The principals seen lately, in order of their names. */
     public List<Seen> list() {
         return new TreeMap<>(lastSeen).entrySet().stream()
             .map(entry -> new Seen(entry.getKey(), seconds(entry.getValue())))
-            .filter(seen -> !seen.lastSeenSeconds().isEmpty())
             .toList();
     }
 

@@ -64,6 +64,7 @@ class KquotaConfigTest {
         "kquota.decision.lost.action,throttle,open",
         "kquota.exempt.principals,admin,Type:name",
         "kquota.exempt.principals,'',Type:name",
+        "kquota.exempt.principals,User:*,'User:CN=agent-*,O=x'",
         "kquota.exempt.principals,User:admin;User:ANONYMOUS,Type:name",
         "kquota.tag.sets.max,3,10",
         "kquota.produce.mute.min.ms,20000,kquota.produce.throttle.mute.max.ms",

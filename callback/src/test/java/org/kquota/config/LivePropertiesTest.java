@@ -11,6 +11,7 @@ import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
+import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -20,6 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.KquotaCallback;
+import org.kquota.LogLines;
 import org.kquota.TestDecision;
 import org.kquota.TestProperties;
 import org.kquota.decision.BootClock;
@@ -204,6 +206,24 @@ class LivePropertiesTest {
 
     @Test
     @Tag("G21")
+    void aPatternExemptsWhoComesLaterAndIsLogged() throws Exception {
+        assertEquals(2e6, limit("CN=agent-7,O=x", "a"));
+        try (LogLines log = new LogLines(KquotaCallback.class, Level.INFO)) {
+            alter(KquotaConfig.EXEMPT_PRINCIPALS, "User:CN=agent-*,O=x;User:admin", "kquota.quota.produce.default", "3M");
+            assertTrue(log.lines().contains("exempt are now User:CN=agent-*,O=x;User:admin"), log.lines().toString());
+            alter("kquota.quota.produce.default", null);
+            assertEquals(1, log.lines().stream().filter(line -> line.startsWith("exempt are")).count(), "no other change");
+        }
+        assertNull(limit("CN=agent-7,O=x", "a"));
+        assertNull(limit("CN=agent-8,O=x", "a"));
+        assertEquals(2e6, limit("CN=agent-8,O=x,O=y", "a"));
+        assertEquals(List.of("User:CN=agent-7,O=x", "User:CN=agent-8,O=x"), node.quotas().exemptSeen().stream().map(seen -> seen.principal()).toList());
+        alter(KquotaConfig.EXEMPT_PRINCIPALS, null);
+        assertEquals(2e6, limit("CN=agent-8,O=x", "a"));
+    }
+
+    @Test
+    @Tag("G21")
     void theActionOfALostDecisionChanges() throws Exception {
         java.nio.file.Files.delete(directory.resolve("decision/decision.json"));
         TestDecision.await("lost", () -> node.now().lost() != null && node.now().state() == State.PAUSE);
@@ -215,6 +235,7 @@ class LivePropertiesTest {
     @CsvSource({
         "kquota.quota.produce.default,1MB,from 1K",
         "kquota.exempt.principals,'',Type:name",
+        "kquota.exempt.principals,User:CN=*,'User:CN=agent-*,O=x'",
         "kquota.exempt.principals,User:bob,kquota.exempt.principals",
         "kquota.quota.group.team.produce,1M,either this or",
         "kquota.quota.groups,night,kquota.quota.group.night",

@@ -9,10 +9,13 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
+import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.kquota.KquotaCallback;
+import org.kquota.LogLines;
 import org.kquota.TestDecision;
 import org.kquota.TestProperties;
 import org.kquota.applied.AppliedReport;
@@ -81,6 +84,17 @@ class BrokerNodeTest {
             assertEquals(known != null, node.now().lost() != null, "the decision is for cluster c");
             node.metadata(cluster("c"));
             assertEquals("c", node.clusterId());
+        }
+    }
+
+    @Test
+    void theStartNamesWhoIsExempt() throws IOException {
+        new TestDecision(directory).write("OPEN", 1);
+        try (LogLines log = new LogLines(KquotaCallback.class, Level.INFO);
+             BrokerNode node = new BrokerNode(new KquotaConfig(TestProperties.broker(directory)), new BootClock(), nanos::get)) {
+            node.start();
+            assertTrue(log.lines().stream().anyMatch(line -> line.startsWith("kquota is in force on broker 1: mode ")
+                && line.endsWith("; exempt are User:CN=agent,O=x;User:admin")), log.lines().toString());
         }
     }
 

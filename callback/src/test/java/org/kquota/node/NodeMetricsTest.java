@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -49,5 +51,18 @@ class NodeMetricsTest {
     @Test
     void aControllerOfItsOwnHasNoneOfDecisions() {
         assertEquals(Set.of("errors-total", "tag-sets"), registered("controller"));
+    }
+
+    private Object value(String name) {
+        return metrics.metrics().values().stream().filter(metric -> metric.metricName().name().equals(name)).findFirst().orElseThrow().metricValue();
+    }
+
+    @Test
+    void exemptionsAndThoseWhoUseThemAreCounted() {
+        registered("broker");
+        assertEquals(2.0, value("exempt-entries"));
+        assertEquals(0.0, value("exempt-principals-seen"));
+        callback.quotaMetricTags(ClientQuotaType.PRODUCE, new KafkaPrincipal("User", "admin"), "app");
+        assertEquals(1.0, value("exempt-principals-seen"));
     }
 }

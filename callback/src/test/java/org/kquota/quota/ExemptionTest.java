@@ -40,7 +40,7 @@ class ExemptionTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", " ", ";", "admin", ":admin", "User:", "User:admin;User:ANONYMOUS"})
+    @ValueSource(strings = {"", " ", ";", "admin", ":admin", "User:", "User:CN=a*;:admin", "User:admin;User:ANONYMOUS"})
     void aListThatExemptsNoneOrAllIsRefused(String text) {
         assertThrows(IllegalArgumentException.class, () -> ExemptPrincipals.parse(text));
     }
@@ -80,6 +80,27 @@ class ExemptionTest {
         assertEquals(1, seen.list().get(0).lastSeenSeconds().size());
         seen.forgetUnseenSince(1001);
         assertEquals(List.of(), seen.list());
+    }
+
+    @Test
+    void whoeverAPatternExemptsThoseSeenAreBounded() {
+        ExemptSeen seen = new ExemptSeen();
+        for (int i = 0; i < 4096; i++) {
+            seen.note("User:CN=agent-" + i, "app", i);
+        }
+        assertEquals(4096, seen.list().size());
+        seen.note("User:CN=agent-7", "app", 5000);
+        assertEquals(4096, seen.list().size(), "known already");
+        seen.note("User:CN=new", "app", 5000);
+        seen.note("User:CN=agent-7", "app", 5000);
+        assertEquals(List.of("User:CN=agent-7", "User:CN=new"), seen.list().stream().map(ExemptSeen.Seen::principal).toList());
+        for (int i = 0; i < 4093; i++) {
+            seen.note("User:CN=agent-" + (i + 100), "app", 5000);
+        }
+        seen.forgetUnseenSince(5001);
+        seen.note("User:a", "app", 5001);
+        seen.note("User:b", "app", 5001);
+        assertEquals(2, seen.list().size(), "those that were forgotten have left room");
     }
 
     @Test
