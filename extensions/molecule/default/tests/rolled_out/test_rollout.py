@@ -61,7 +61,7 @@ def test_the_plug_in_applies_it(host: Any):
     seen = wait_for(lambda: applied(host), lambda found: found["mode"] == "enforce")
     assert seen["state"] == "OPEN"
     exempt = [entry["principal"] for entry in seen["exempt"]]
-    assert "User:CN=kquota-agent,O=kquota" in exempt
+    assert f"User:CN=kquota-agent-{decision(host)['broker_id']},O=kquota" in exempt
 
 
 def test_every_agent_sees_every_broker_with_its_volumes(host: Any):
@@ -128,7 +128,7 @@ def test_the_topics_are_as_they_have_to_be(first: Any):
     history = kafka(first, "kafka-configs", "--describe --entity-type topics --entity-name __kquota_history")
     assert "cleanup.policy=delete" in history
     allowed = kafka(first, "kafka-acls", "--list --topic __kquota_volume_usage")
-    assert "User:CN=kquota-agent,O=kquota" in allowed
+    assert all(f"User:CN=kquota-agent-{broker},O=kquota" in allowed for broker in (1, 2, 3))
     assert "User:CN=application" not in allowed
     reports = kafka(
         first,

@@ -44,7 +44,10 @@ import com.sun.tools.attach.VirtualMachine;
 final class LiveBroker implements AutoCloseable {
     static final String AGENT = "admin";
     static final int WINDOW_SECONDS = 3;
-    private static final String[] USERS = {AGENT, "alice", "bob", "carol", "dave"};
+    /** A name as certificates have it, and one that an authority of others might sign. */
+    static final String OF_A_CERTIFICATE = "CN=kquota-agent-7,O=kquota";
+    static final String OF_ANOTHER_CERTIFICATE = "CN=kquota-agent-7,O=kquota,O=other";
+    private static final String[] USERS = {AGENT, "alice", "bob", "carol", "dave", OF_A_CERTIFICATE, OF_ANOTHER_CERTIFICATE};
 
     private final Path directory;
     private final String clusterId = Uuid.randomUuid().toString();
@@ -120,7 +123,7 @@ final class LiveBroker implements AutoCloseable {
         StringBuilder jaas = new StringBuilder("org.apache.kafka.common.security.plain.PlainLoginModule required "
             + "username=\"admin\" password=\"admin-pass\"");
         for (String user : USERS) {
-            jaas.append(" user_").append(user).append("=\"").append(user).append("-pass\"");
+            jaas.append(" \"user_").append(user).append("\"=\"").append(user).append("-pass\"");
         }
         properties.setProperty("listener.name.clients.plain.sasl.jaas.config", jaas.append(';').toString());
         properties.setProperty("log.dirs", directory.resolve("data").toString());

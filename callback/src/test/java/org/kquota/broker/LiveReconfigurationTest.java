@@ -196,6 +196,17 @@ class LiveReconfigurationTest {
 
     @Test
     @Tag("G21")
+    void aPatternExemptsTheNamesOfOneOrganization() throws Exception {
+        alter(THIS_BROKER, EXEMPT, "User:" + LiveBroker.AGENT + ";User:CN=kquota-agent-*,O=kquota");
+        awaitFree(LiveBroker.OF_A_CERTIFICATE, "shared");
+        broker.awaitApplied("the agent is seen as exempt",
+            applied -> applied.exempt().stream().anyMatch(seen -> seen.principal().equals("User:" + LiveBroker.OF_A_CERTIFICATE)));
+        awaitHeld(LiveBroker.OF_ANOTHER_CERTIFICATE, "shared");
+        assertTrue(broker.log().contains("exempt are now User:CN=kquota-agent-*,O=kquota;User:admin"), broker.log());
+    }
+
+    @Test
+    @Tag("G21")
     void theGovernorGoesByOtherSettingsInAPause() throws Exception {
         broker.decide("PAUSE", 0, "enforce", 3_600_000);
         broker.awaitApplied("a mute as the file allows it", applied -> mute(applied) > 2);
@@ -216,6 +227,7 @@ class LiveReconfigurationTest {
         String[][] wrong = {
             {DEFAULT, "1MB", "allowed are bytes per second"},
             {EXEMPT, "", "the agent would be held by its own pause"},
+            {EXEMPT, "User:*", "User:CN=agent-*,O=x"},
             {"kquota.quota.produce.defualt", "100K", "there is no such property"},
             {"kquota.exempt.principal", "User:alice", "there is no such property"},
             {"kquota.quota.group.team.principal", "User:alice", "there is no such property"},
