@@ -38,6 +38,22 @@ class LogEnds:
         self._ended.set()
         self._thread.join()
 
+    def wait_until_quick(self, answer_seconds: float, seconds: float, at_most_seconds: float) -> float:
+        """Wait until all answers of the last ``seconds`` took at most ``answer_seconds``; return how long.
+
+        Raises:
+            TimeoutError: they did not within ``at_most_seconds``.
+        """
+        began_at = time.monotonic()
+        while (waited_seconds := time.monotonic() - began_at) < at_most_seconds:
+            since = time.monotonic() - seconds
+            lately = [one for one in self._samples[:] if one.answered_at >= since]
+            slowest = max((one.answered_at - one.asked_at for one in lately), default=at_most_seconds)
+            if waited_seconds >= seconds and slowest <= answer_seconds:
+                return waited_seconds
+            time.sleep(self._interval_seconds)
+        raise TimeoutError(f"the brokers do not answer within {answer_seconds} s: the machine is too busy")
+
     def landed(self, prefix: str = "") -> Landed:
         """The bytes landed so far in the topics whose names begin with ``prefix``, each as a connection.
 
