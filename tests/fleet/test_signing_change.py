@@ -40,7 +40,7 @@ class Running:
         _roll_out(self.inventory, self.packages, signing)
 
     def signing(self) -> dict[str, object]:
-        """What `kquota status` on each host says of signatures."""
+        """The mode of signing by `kquota status` on each host."""
         seen = {name: self.fleet[name].run("kquota", "status", "--json").stdout for name in NAMES}
         return {name: json.loads(text)["signing"] for name, text in seen.items()}
 

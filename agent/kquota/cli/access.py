@@ -181,7 +181,7 @@ def _begun(path: Path, work: Iterator[str]) -> tuple[int, int]:
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
-        # Who reads this command's output must not wait for a process that is held.
+        # A reader of this command's output must not wait for a process that is held.
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
