@@ -78,19 +78,22 @@ test-java: deps ## The callback's own tests
 	$(call tally,callback/target)
 
 .PHONY: test-java-long
-test-java-long: deps ## Its campaigns, and Kafka's own tests of quotas with it, those of the newest Kafka
+test-java-long: deps ## Its campaigns, and Kafka's own tests of quotas with it, as Kafka has published them last
 	$(MVN) -Plong -Dgroups=long -Dbuild.folder=target/long verify
 	$(call tally,callback/target/long)
 	$(MVN) -Plong,kafka-4.3,kafkas-own-tests test -Dtest='Kafkas*'
 	$(call tally,callback/target/kafkas-own)
 
-.PHONY: test-java-4.2 test-java-4.3
+.PHONY: test-java-4.2 test-java-4.3 test-java-4.4
 test-java-4.2: deps ## Its tests on Kafka 4.2
 	$(MVN) -Pkafka-4.2 verify
 	$(call tally,callback/target/kafka-4.2)
-test-java-4.3: deps ## Its tests on Kafka 4.3, campaigns and all
-	$(MVN) -Plong,kafka-4.3 verify
+test-java-4.3: deps ## Its tests on Kafka 4.3
+	$(MVN) -Pkafka-4.3 verify
 	$(call tally,callback/target/kafka-4.3)
+test-java-4.4: deps ## Its tests on Kafka 4.4, campaigns and all
+	$(MVN) -Plong,kafka-4.4 verify
+	$(call tally,callback/target/kafka-4.4)
 
 .PHONY: mutants
 mutants: ## Change agent and plug-in in small ways; fails where tests notice too few of the changes, and writes docs/mutants.md

@@ -16,7 +16,7 @@ kafka-tests := tests/integration $(patsubst %,--ignore=%,$(load-tests) $(spine-t
 roles-tests := tests/fleet/roles
 unit-tests := tests $(patsubst %,--ignore=%,tests/integration $(roles-tests) tests/spark)
 else
-ALL := build load scenarios java brokers java-4.3 hosts java-4.2 demo spark rest
+ALL := build load scenarios java brokers java-4.4 hosts java-4.3 java-4.2 demo spark rest
 MARKS := long
 build-makes := built-for-campaigns
 scenarios-makes := scenarios
@@ -24,6 +24,7 @@ spark-makes := test-spark-long
 java-makes := test-java-long
 java-4.2-makes := test-java-4.2
 java-4.3-makes := test-java-4.3
+java-4.4-makes := test-java-4.4
 load-tests := tests/integration/demo tests/integration/fence tests/integration/quotas
 brokers-tests := tests/fleet/test_one_broker.py tests/fleet/test_silent_broker.py tests/fleet/test_three_brokers.py
 demo-tests := tests/fleet/test_demo.py
@@ -52,9 +53,10 @@ java: $(call after,lint roles)
 load: $(call after,lint roles hosts)
 else
 java: $(call after,load)
-java-4.3: $(call after,load java)
-java-4.2: $(call after,load java java-4.3)
-spark: $(call after,load java java-4.3 java-4.2)
+java-4.4: $(call after,load java)
+java-4.3: $(call after,load java java-4.4)
+java-4.2: $(call after,load java java-4.4 java-4.3)
+spark: $(call after,load java java-4.4 java-4.3 java-4.2)
 endif
 
 PYTEST = $(AS_ROOT) $(PY) -m pytest $($@-tests) -m '$(MARKS)' -o cache_dir=$(RECORDS)/$@.cache \

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from testbed.loopback.locked_jars import difference_from_lock
 
-DEFAULT_KAFKA_VERSION = "4.3.0"
+DEFAULT_KAFKA_VERSION = "4.4.0"
 
 MAVEN = Path(__file__).parents[3] / "tools/maven/mvn"
 """Maven, which compares what it resolves with the repository's lock."""
@@ -52,6 +52,12 @@ class KafkaRuntime:
         java = Path(self.java).resolve()
         built = hashlib.sha256(f"{java} {java.stat().st_mtime_ns}".encode()).hexdigest()[:8]
         return self.jars.with_name(f"{self.jars.name}-{built}.jsa")
+
+    @property
+    def config_command(self) -> str:
+        """The class behind kafka-configs.sh."""
+        is_before_its_move = tuple(int(part) for part in self.version.split(".")[:2]) < (4, 4)
+        return "kafka.admin.ConfigCommand" if is_before_its_move else "org.apache.kafka.tools.ConfigCommand"
 
     @property
     def logging_configuration(self) -> Path:

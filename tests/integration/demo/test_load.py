@@ -91,7 +91,7 @@ def test_a_producer_that_is_held_leaves_its_processors_alone_unless_it_is_idempo
 
 
 def limit_to(cluster: KafkaCluster, *, client_id: str, bytes_per_second: int) -> None:
-    command = [cluster.runtime.java, "-cp", cluster.runtime.class_path(), "kafka.admin.ConfigCommand"]
+    command = [cluster.runtime.java, "-cp", cluster.runtime.class_path(), cluster.runtime.config_command]
     command += ["--bootstrap-server", cluster.bootstrap_servers, "--alter", "--entity-type", "clients"]
     command += ["--entity-name", client_id, "--add-config", f"producer_byte_rate={bytes_per_second}"]
     subprocess.run(command, check=True, capture_output=True)

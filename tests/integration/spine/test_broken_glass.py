@@ -22,7 +22,7 @@ SENTENCE = (
 def configure(fleet: Fleet, broker_id: int, *change: str) -> None:
     """Change a property of a running broker as an operator does, with kafka-configs."""
     runtime = fleet.cluster.runtime
-    command = [runtime.java, "-cp", runtime.class_path(), "kafka.admin.ConfigCommand"]
+    command = [runtime.java, "-cp", runtime.class_path(), runtime.config_command]
     command += ["--bootstrap-server", fleet.cluster.bootstrap_servers, "--alter"]
     command += ["--entity-type", "brokers", "--entity-name", str(broker_id), *change]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

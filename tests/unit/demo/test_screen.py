@@ -49,7 +49,7 @@ class Load(LoadProcess):
 def shown(sight: Sight, columns: int, *, protected: bool = True, events: int = 3) -> list[str]:
     console = Console(width=columns, height=24, file=io.StringIO(), force_terminal=False)
     screen = Screen(
-        console, "kquota demo: Kafka 4.3.0, three brokers, protected", TOPICS, protected=protected
+        console, "kquota demo: Kafka 4.4.0, three brokers, protected", TOPICS, protected=protected
     )
     for _ in range(events):
         screen.event(

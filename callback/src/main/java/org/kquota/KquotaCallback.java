@@ -137,6 +137,7 @@ public class KquotaCallback implements ClientQuotaCallback, Reconfigurable, Moni
     }
 
     @Override
+    @SuppressWarnings("removal") // announced in 4.4, by KIP-1200
     public final boolean updateClusterMetadata(Cluster cluster) {
         onMetadataThread(Errors.Kind.METADATA, () -> node.metadata(cluster));
         // The reset flags report changed limits: a node with both roles has two instances, which share the changes.

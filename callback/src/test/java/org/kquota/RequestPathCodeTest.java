@@ -29,7 +29,7 @@ class RequestPathCodeTest {
         + "java/lang/(?!Thread(?!Local)|Process|Runtime|StringBuffer|System|ClassLoader)[A-Za-z$]+|java/lang/invoke/VarHandle|"
         + "java/util/(?!Hashtable|Vector|Stack|Scanner|Timer|Properties|ResourceBundle|Formatter)[A-Za-z$]+|java/util/function/.*|java/util/stream/.*|"
         + "java/util/concurrent/ConcurrentHashMap|java/util/concurrent/ConcurrentLinkedQueue|java/util/concurrent/atomic/.*|java/util/regex/.*|"
-        + "org/apache/kafka/(common|server)/.*|com/google/re2j/.*|org/slf4j/MDC|com/yammer/metrics/core/Meter");
+        + "java/net/URLEncoder|org/apache/kafka/(common|server)/.*|com/google/re2j/.*|org/slf4j/MDC|com/yammer/metrics/core/Meter");
     private static final Set<String> SYSTEM = Set.of("nanoTime", "arraycopy", "identityHashCode");
     private static final Set<String> MONITOR = Set.of("wait", "notify", "notifyAll");
 

@@ -1,6 +1,6 @@
 package org.kquota.accounting;
 
-import org.apache.kafka.common.utils.Sanitizer;
+import org.kquota.quota.KafkaNames;
 
 import java.lang.management.ManagementFactory;
 import java.util.HashMap;
@@ -70,7 +70,7 @@ final class ClientMetrics {
             // As the JmxReporter does: empty tags are left out.
             tags.forEach((key, value) -> {
                 if (!value.isEmpty()) {
-                    text.append(',').append(key).append('=').append(Sanitizer.jmxSanitize(value));
+                    text.append(',').append(key).append('=').append(KafkaNames.inMBean(value));
                 }
             });
             name = new ObjectName(text.toString());

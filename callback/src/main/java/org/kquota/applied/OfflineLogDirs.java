@@ -1,6 +1,6 @@
 package org.kquota.applied;
 
-import org.apache.kafka.common.utils.Sanitizer;
+import org.kquota.quota.KafkaNames;
 
 import java.io.File;
 import java.lang.management.ManagementFactory;
@@ -26,7 +26,7 @@ public final class OfflineLogDirs {
 
     /** @param logDirs those of the broker, as they are configured */
     public OfflineLogDirs(List<String> logDirs) {
-        known = logDirs.stream().map(dir -> name(Sanitizer.jmxSanitize(new File(dir).getAbsolutePath()))).toList();
+        known = logDirs.stream().map(dir -> name(KafkaNames.inMBean(new File(dir).getAbsolutePath()))).toList();
     }
 
     private static ObjectName name(String directory) {

@@ -1,6 +1,6 @@
 package org.kquota.govern;
 
-import org.apache.kafka.common.utils.Sanitizer;
+import org.kquota.quota.KafkaNames;
 
 import java.lang.management.ManagementFactory;
 import java.util.Map;
@@ -51,7 +51,7 @@ public final class JmxProduceRates implements ProduceRates {
         // As the JmxReporter does: empty tags are left out.
         tags.forEach((key, value) -> {
             if (!value.isEmpty()) {
-                text.append(',').append(key).append('=').append(Sanitizer.jmxSanitize(value));
+                text.append(',').append(key).append('=').append(KafkaNames.inMBean(value));
             }
         });
         try {

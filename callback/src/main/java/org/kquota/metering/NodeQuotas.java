@@ -2,7 +2,6 @@ package org.kquota.metering;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.server.quota.ClientQuotaType;
-import org.apache.kafka.common.utils.SecurityUtils;
 import org.kquota.admission.Admission;
 import org.kquota.decision.DecisionInForce;
 import org.kquota.decision.Scope;
@@ -11,6 +10,7 @@ import org.kquota.group.Group;
 import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.ExemptSeen;
+import org.kquota.quota.KafkaNames;
 import org.kquota.quota.Quotas;
 import org.kquota.quota.StaticQuotas;
 import org.kquota.quota.StockQuotas;
@@ -185,7 +185,7 @@ public final class NodeQuotas {
 
     /** The tags under which the exempt principals seen lately are metered. */
     public List<Map<String, String>> exemptTags() {
-        return exemptSeen().stream().map(seen -> inForce.principals.of(SecurityUtils.parseKafkaPrincipal(seen.principal())).exemptTags())
+        return exemptSeen().stream().map(seen -> inForce.principals.of(KafkaNames.principal(seen.principal())).exemptTags())
             .filter(Objects::nonNull).toList();
     }
 

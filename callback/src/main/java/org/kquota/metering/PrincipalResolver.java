@@ -1,10 +1,10 @@
 package org.kquota.metering;
 
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.Sanitizer;
 import org.kquota.group.Group;
 import org.kquota.group.Groups;
 import org.kquota.quota.ExemptPrincipals;
+import org.kquota.quota.KafkaNames;
 import org.kquota.quota.Tags;
 
 import java.util.Map;
@@ -40,10 +40,10 @@ final class PrincipalResolver {
     }
 
     private Resolved resolve(KafkaPrincipal principal) {
-        String user = Sanitizer.sanitize(principal.getName());
+        String user = KafkaNames.sanitized(principal.getName());
         boolean isUser = KafkaPrincipal.USER_TYPE.equals(principal.getPrincipalType());
         return new Resolved(principal, principal.toString(), user,
-            exempt.contains(principal) ? Tags.exempt(isUser ? user : Sanitizer.sanitize(principal.toString())) : null,
+            exempt.contains(principal) ? Tags.exempt(isUser ? user : KafkaNames.sanitized(principal.toString())) : null,
             groups.ofPrincipal(principal));
     }
 }

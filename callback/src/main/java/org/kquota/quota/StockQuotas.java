@@ -1,6 +1,5 @@
 package org.kquota.quota;
 
-import org.apache.kafka.common.utils.Sanitizer;
 import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaEntity.ConfigEntity;
 
@@ -201,7 +200,7 @@ public final class StockQuotas implements Quotas {
             Part client = null;
             for (ConfigEntity part : quotaEntity.configEntities()) {
                 switch (part.entityType()) {
-                    case USER -> user = Part.named(Sanitizer.sanitize(part.name()));
+                    case USER -> user = Part.named(KafkaNames.sanitized(part.name()));
                     case CLIENT_ID -> client = Part.named(part.name());
                     case DEFAULT_USER -> user = Part.DEFAULT;
                     case DEFAULT_CLIENT_ID -> client = Part.DEFAULT;

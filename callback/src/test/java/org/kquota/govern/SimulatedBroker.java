@@ -239,6 +239,7 @@ final class SimulatedBroker implements AutoCloseable {
         }
 
         @Override
+        @SuppressWarnings("removal")
         public boolean updateClusterMetadata(Cluster cluster) {
             return false;
         }

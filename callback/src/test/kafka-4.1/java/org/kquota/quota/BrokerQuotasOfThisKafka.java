@@ -6,7 +6,6 @@ import org.apache.kafka.common.internals.Plugin;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.Quota;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.Sanitizer;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.network.Session;
 import org.apache.kafka.server.config.ClientQuotaManagerConfig;
@@ -37,7 +36,7 @@ public final class BrokerQuotasOfThisKafka implements BrokerQuotas {
         ClientQuotaManager.BaseUserEntity userEntity = null;
         if (user != null) {
             userEntity = DEFAULT.equals(user) ? ClientQuotaManager.DefaultUserEntity$.MODULE$
-                : new ClientQuotaManager.UserEntity(Sanitizer.sanitize(user));
+                : new ClientQuotaManager.UserEntity(KafkaNames.sanitized(user));
         }
         ClientQuotaEntity.ConfigEntity clientEntity = null;
         if (clientId != null) {

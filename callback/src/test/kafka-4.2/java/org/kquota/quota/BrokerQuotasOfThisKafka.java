@@ -4,7 +4,6 @@ import org.apache.kafka.common.internals.Plugin;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.Quota;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.Sanitizer;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.network.Session;
 import org.apache.kafka.server.config.ClientQuotaManagerConfig;
@@ -33,7 +32,7 @@ public final class BrokerQuotasOfThisKafka implements BrokerQuotas {
     public void update(String user, String clientId, Double bound) {
         ClientQuotaEntity.ConfigEntity userEntity = user == null ? null
             : DEFAULT.equals(user) ? ClientQuotaManager.DEFAULT_USER_ENTITY
-            : new ClientQuotaManager.UserEntity(Sanitizer.sanitize(user));
+            : new ClientQuotaManager.UserEntity(KafkaNames.sanitized(user));
         ClientQuotaEntity.ConfigEntity clientEntity = clientId == null ? null
             : DEFAULT.equals(clientId) ? ClientQuotaManager.DEFAULT_USER_CLIENT_ID
             : new ClientQuotaManager.ClientIdEntity(clientId);

@@ -5,7 +5,6 @@ import org.apache.kafka.common.internals.Plugin;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.Quota;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.utils.Sanitizer;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.network.Session;
 import org.apache.kafka.server.config.ClientQuotaManagerConfig;
@@ -28,7 +27,7 @@ public final class MutationQuotasOfThisKafka implements MutationQuotas {
 
     @Override
     public void update(String user, double bound) {
-        quotas.updateQuota(Optional.of(new ClientQuotaManager.UserEntity(Sanitizer.sanitize(user))), Optional.empty(), Optional.of(new Quota(bound, true)));
+        quotas.updateQuota(Optional.of(new ClientQuotaManager.UserEntity(KafkaNames.sanitized(user))), Optional.empty(), Optional.of(new Quota(bound, true)));
     }
 
     @Override
