@@ -22,7 +22,9 @@ STEPS = ((Fraction(1), Fraction(1, 2)), (Fraction(1), Fraction(3, 10)), (Fractio
 RAMP = (Fraction(1), Fraction(1, 10))
 RAMP_SECONDS = 20.0
 
-_WARM_SECONDS = 20.0  # a baseline is an average over ten seconds, and producers take seconds to warm up
+# The plug-in's baseline is an average over ten seconds: it remembers what producers sent to catch up.
+_WARM_SECONDS, _MOST_WARM_SECONDS, _AGREED_RATIO = 20.0, 90.0, 0.03
+_BASELINE_SECONDS = 10.0
 _STEP_SECONDS = 16.0
 _LONG_STEP_SECONDS = 120.0
 _LONG_ROUND_SECONDS = 5.0
@@ -107,11 +109,18 @@ def pause(systems: Sequence[System], case: Case, seconds: float, java: JavaLoadC
 
 
 def _warm(lanes: Sequence[Lane]) -> list[float]:
-    """Let all produce; the rate of each."""
+    """Let all produce until each plug-in's baseline is what its producers send; the rate of each."""
     _decide(lanes, Fraction(1))
-    time.sleep(_WARM_SECONDS)
-    now = time.monotonic()
-    return [lane.landed().rate(now - 5, now) for lane in lanes]
+    began_at = time.monotonic()
+    while True:
+        time.sleep(1)
+        now = time.monotonic()
+        rates = [lane.landed().rate(now - _BASELINE_SECONDS, now) for lane in lanes]
+        known = [lane.system.baseline_rate() for lane in lanes]
+        differences = [abs(of - rate) for of, rate in zip(known, rates, strict=True)]
+        agreed = all(by <= _AGREED_RATIO * rate for by, rate in zip(differences, rates, strict=True))
+        if now - began_at >= (_WARM_SECONDS if agreed else _MOST_WARM_SECONDS):
+            return rates
 
 
 def _decide(lanes: Sequence[Lane], factor: Fraction) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -69,6 +70,14 @@ class System:
         """
         raise TypeError(f"{self.name} can't hold producers ({float(factor):g})")
 
+    def baseline_rate(self) -> float:
+        """Return the rate that a throttle factor would be of, in bytes per second.
+
+        Raises:
+            TypeError: it throttles no producers.
+        """
+        raise TypeError(f"{self.name} throttles no producers")
+
 
 class KquotaSystem(System):
     """kquota, controlled by its decision file as by an agent."""
@@ -80,6 +89,11 @@ class KquotaSystem(System):
     def decide(self, factor: Fraction) -> None:
         """Write the decision; the plug-in reads it within a tenth of a second."""
         write_decision(broker_files(self.node.layout).decision, factor, cluster_id=self.cluster.cluster_id)
+
+    def baseline_rate(self) -> float:
+        """Return what the plug-in reports."""
+        applied = json.loads(broker_files(self.node.layout).applied.read_text("utf-8"))
+        return float(applied["governor"]["baseline_byte_rate"])
 
 
 class PeerSystem(System):
