@@ -108,7 +108,7 @@ def kill_for_good(host: Host) -> None:
     wait_for(lambda: property_of(host, AGENT, "ActiveState"), lambda state: state == "failed")
 
 
-@pytest.mark.accepts("F3", "A18")
+@pytest.mark.accepts("F3", "A18", "G6")
 def test_an_agent_that_is_dead_for_minutes_pauses_no_broker_and_silences_no_producer(loaded: Loaded) -> None:
     fleet = loaded.fleet
     wait_for(lambda: states(fleet), lambda seen: set(seen.values()) == {"OPEN"})
@@ -136,7 +136,7 @@ def test_an_agent_that_is_dead_for_minutes_pauses_no_broker_and_silences_no_prod
         assert [entry["broker_id"] for entry in decision(fleet[name])["covered"]] == [2]
 
 
-@pytest.mark.accepts("F3", "A18")
+@pytest.mark.accepts("F3", "A18", "G6")
 def test_all_brokers_pause_before_the_disk_without_an_agent_is_over_its_hard_limit(loaded: Loaded) -> None:
     fleet, disk, last = loaded.fleet, loaded.disk, loaded.silent_since
     assert last, "the test before has killed the agent"

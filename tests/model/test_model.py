@@ -43,6 +43,7 @@ def test_no_state_within_four_ticks_breaks_an_invariant(fallback: FallbackAction
     assert set(found.by_state) == set(State)
 
 
+@pytest.mark.accepts("G6")
 def test_a_silent_volume_that_fills_at_its_bound_is_full_only_in_pause() -> None:
     """Deep enough for a silence to outlast its cover; one fault begins it."""
     model = Model(fallback=FallbackAction.BOUNDED, max_faults=1)

@@ -113,6 +113,7 @@ def test_brokers_accept_agents_and_operators(name: str, verdicts: Mapping[str, t
     assert verdicts[name] == (True, "accepted")
 
 
+@pytest.mark.accepts("G13")
 @pytest.mark.parametrize("name", REFUSED)
 def test_brokers_refuse_other_names_though_the_issuer_has_signed_them(
     name: str, verdicts: Mapping[str, tuple[bool, str]]
@@ -122,6 +123,7 @@ def test_brokers_refuse_other_names_though_the_issuer_has_signed_them(
     assert by_java.startswith("refused: ")
 
 
+@pytest.mark.accepts("G13")
 def test_the_issuer_signs_no_servers_and_no_authorities(issued_once: Path, tmp_path: Path) -> None:
     server = tmp_path / "server.pem"
     forge(issued_once, Forgery("CN=a,O=kquota", (OWN_NAME,), ExtendedKeyUsageOID.SERVER_AUTH), server)

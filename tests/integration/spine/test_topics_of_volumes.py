@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from testbed.loopback.clients import admin_client, create_topic, delete_topic
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
@@ -16,6 +18,7 @@ def volume_of(fleet: Fleet, broker_id: int) -> dict[str, Any]:
     return dict(volume)
 
 
+@pytest.mark.accepts("G2")
 def test_the_record_follows_the_topics_that_a_broker_creates_and_deletes(fleet: Fleet) -> None:
     admin = admin_client(fleet.cluster.client_configuration())
     for agent in fleet.of():

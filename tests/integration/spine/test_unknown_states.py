@@ -137,7 +137,7 @@ def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(f
         agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
 
 
-@pytest.mark.accepts("A18")
+@pytest.mark.accepts("A18", "G6")
 def test_a_silent_agent_pauses_no_producer_before_its_disk_could_be_full(fleet: Fleet) -> None:
     ceiling = QUICK["fill_floor_bytes_per_second"]  # the zone of 322 MB lasts for 16 s at that rate
     silent, others = fleet.agents[2], fleet.of([1, 3])

@@ -100,6 +100,7 @@ def test_what_was_measured_goes_on_counting_and_keeps_its_cause() -> None:
     assert verdict(decided(silent(15, 10**6, FillCeiling=0))) == throttle("1/2")
 
 
+@pytest.mark.accepts("G7")
 @pytest.mark.parametrize(
     ("record", "cause"),
     [
@@ -123,6 +124,7 @@ def test_a_silence_without_a_bound_pauses(record: Record, cause: str) -> None:
     assert decision.covered == ()
 
 
+@pytest.mark.accepts("G7")
 def test_a_broker_that_never_reported_and_a_cluster_that_is_not_known_pause() -> None:
     assert verdict(decided(CALM, active=(1, 2))) == PAUSE
     assert verdict(decided(CALM, causes=(UndeterminedCause.NOT_READ,))) == PAUSE
@@ -262,6 +264,7 @@ rates = st.integers(0, 5)
 growths = st.lists(st.tuples(st.floats(0.001, 60), st.floats(0, 1)), max_size=12)
 
 
+@pytest.mark.accepts("G6")
 @given(start=consumptions, rate=rates, growth=growths, soft=st.integers(1, 999))
 @bounded(300)
 def test_while_growth_keeps_to_the_bound_no_volume_passes_its_hard_limit_in_open(

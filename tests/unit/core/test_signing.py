@@ -73,6 +73,7 @@ def test_what_is_signed_is_the_same_for_ever() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.accepts("G9")
 @given(data=st.data())
 @bounded(300)
 def test_a_record_with_one_bit_changed_does_not_count(data: st.DataObject) -> None:
@@ -197,6 +198,7 @@ def test_no_report_is_signed_on_the_orders_topic() -> None:
     assert writer_of(names, CLUSTER, b"7", tombstone=False, topic=TopicKind.ORDERS) is None
 
 
+@pytest.mark.accepts("G9")
 @pytest.mark.parametrize(
     ("signer", "cause"),
     [
@@ -210,6 +212,7 @@ def test_each_cause_has_its_name(signer: Signer, cause: Refusal) -> None:
     assert admission().read(signer.record(b"7", VALUE), NOW) == RefusedEvent("7", cause)
 
 
+@pytest.mark.accepts("G9")
 def test_a_certificate_has_to_be_valid_when_the_record_was_appended_not_when_it_is_read() -> None:
     record = agent(7, not_after_ms=NOW_MS).record(b"7", VALUE)
     for appended_ms, counts in ((NOW_MS, True), (NOW_MS + 1, False), (None, True)):

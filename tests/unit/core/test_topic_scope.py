@@ -96,6 +96,7 @@ def test_the_decision_about_one_topic_is_the_one_that_the_file_has_for_it(case: 
     assert decide_case(case, topic=topic).headroom == of_topic(decision, topic)
 
 
+@pytest.mark.accepts("G4")
 @given(case=cases())
 @bounded(200)
 def test_the_scope_changes_neither_state_nor_reasons_and_holds_no_topic_for_more(case: Case) -> None:
@@ -120,6 +121,7 @@ def _written(decision: Decision) -> Decision:
     return replace(decision, scope=TopicScope(topics, Fraction(str(document["other_topics_factor"]))))
 
 
+@pytest.mark.accepts("G1")
 def test_a_full_volume_pauses_the_topics_on_it_alone() -> None:
     decision = decided(CALM, ("2", usage(named(9, "orders", "bills"))))
     assert decision.state is State.PAUSE
@@ -138,6 +140,7 @@ def test_of_several_volumes_the_worst_counts_for_each_topic() -> None:
     assert decision_sentence(decision).startswith("PAUSE for 1 topic, THROTTLE for 2 more: volume /dev/sda1")
 
 
+@pytest.mark.accepts("G3")
 def test_a_volume_that_names_no_topics_counts_for_all_of_them() -> None:
     decision = decided(("1", usage(named(9, "a", "b"))), ("2", usage(free(15))))
     assert factors(decision) == ({"a": ZERO, "b": ZERO}, HALF)
@@ -223,6 +226,7 @@ def test_without_a_volume_over_its_limit_there_is_no_scope() -> None:
     assert "scope" not in decision_document(decided(CALM))
 
 
+@pytest.mark.accepts("G3")
 @pytest.mark.parametrize(
     ("records", "more"),
     [
@@ -285,6 +289,7 @@ def test_of_two_agents_for_a_broker_the_topics_of_both_count() -> None:
     assert decided(("1", one), ("1", unnamed)).scope is None
 
 
+@pytest.mark.accepts("G3")
 @pytest.mark.parametrize(
     ("names", "complete", "topics"),
     [

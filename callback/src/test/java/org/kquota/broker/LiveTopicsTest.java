@@ -75,6 +75,7 @@ class LiveTopicsTest {
 
     /** Nothing lands on the full topic, and clients that write to others do not notice. */
     @Test
+    @Tag("G1")
     void aPauseOfATopicLetsNotAByteIntoItAndHoldsNoOther() throws Exception {
         try (LiveBroker broker = new LiveBroker(directory, LiveFenceTest.FENCED); Admin admin = broker.admin()) {
             open(broker);
@@ -131,6 +132,7 @@ class LiveTopicsTest {
     /** One topic keeps its part, another one nothing, and a third all; and who wants no answers is delayed only where it writes to a throttled one. */
     @Test
     @Tag("A7")
+    @Tag("G5")
     void aThrottledTopicComesToItsTargetNextToAPausedAndAHealthyOne() throws Exception {
         double factor = 0.3;
         try (LiveBroker broker = new LiveBroker(directory, LiveFenceTest.FENCED); Admin admin = broker.admin()) {
@@ -191,6 +193,7 @@ class LiveTopicsTest {
     }
 
     @Test
+    @Tag("G3")
     void withoutTheFenceTheWorstOfAllTopicsHoldsAllProducers() throws Exception {
         try (LiveBroker broker = new LiveBroker(directory, Map.of())) {
             open(broker);
