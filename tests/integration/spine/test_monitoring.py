@@ -14,9 +14,10 @@ from tests.monitoring.test_dashboard import queries
 def test_every_metric_of_the_alerts_and_the_dashboard_is_in_a_live_scrape(fleet: Fleet) -> None:
     agent = fleet.agents[1]
     texts = [*(rule["expr"] for rule in rules().values()), *queries()]
-    # Brokers that are not known are series only while there are any: test_unknown_states.py and
-    # test_clock_jumps.py look for those.
+    # Brokers that are not known are series only while there are any, and so are orders: other tests, such as
+    # test_unknown_states.py, test_clock_jumps.py and test_operators.py, look for those.
     rare = {
+        "kquota_order_until_timestamp_seconds",
         "kquota_undetermined",
         "kquota_clock_behind_seconds",
         "kquota_covered_until_timestamp_seconds",

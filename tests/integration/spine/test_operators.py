@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kquota.core.timestamps import format_utc
+from kquota.core.timestamps import format_utc, parse_utc
 from tests.integration.spine.agents import AgentProcess, uptime_ms
 from tests.integration.spine.fleet import GONE_BROKERS, HISTORY_TOPIC, ORDERS_TOPIC, SOON_STALE_SECONDS, Fleet
 from tests.integration.spine.terminal import Terminal
@@ -45,12 +45,17 @@ def test_a_hold_at_pause_stops_the_whole_cluster_until_it_is_released(fleet: Fle
             lambda other=other: ("WARNING", sentence) in other.journal(marks[other.broker_id]), "it is logged"
         )
         other.await_metric(1, "kquota_hold_active", action="pause")
+        labels = {"order": "hold", "broker": "", "action": "pause"}
+        labels |= {"actor": "alice", "reason": "moving racks"}
+        ends_at = other.metric("kquota_order_until_timestamp_seconds", **labels)
+        assert ends_at == pytest.approx(parse_utc(until).timestamp(), abs=1)
     check = agent.cli("check")
     assert check.returncode == 2
     assert check.stdout.startswith(f"KQUOTA CRITICAL - {sentence.removesuffix(' [enforcing]')}")
-    why, end = agent.order("explain").splitlines()
+    why, end, exempt = agent.order("explain").splitlines()
     assert why == f"{sentence.removesuffix(' [enforcing]')}."
     assert end.endswith("kquota hold release.")
+    assert "User:" in exempt, "who is not held"
 
     assert agent.order("hold", "release", "--reason", "done", "--actor", "bob") == "the hold is released\n"
     fleet.await_enforced("OPEN")
