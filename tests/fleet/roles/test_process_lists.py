@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.process_lists import secrets_of_scenarios, watched
+from tests.fleet.process_lists import OTHER_SECRETS, secrets_of_scenarios, watched
 from tests.fleet.roles.authority import ISSUE, variables_for
 from tests.fleet.roles.plays import run_play, run_tasks
 from tests.fleet.roles.test_properties import SET, UNSET
@@ -43,9 +43,12 @@ def test_a_planted_secret_is_found(command: list[str], found: str | None) -> Non
     assert seen == ([found] if found else [])
 
 
-def test_a_command_that_shows_a_secret_of_the_scenarios_fails(tmp_path: Path) -> None:
-    """As `make scenario` runs Molecule: the secret is in none of the arguments here."""
-    (tmp_path / "secret").write_text(secrets_of_scenarios()["kquota_tls_ca_passphrase"])
+def test_a_command_that_shows_a_secret_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `make scenario` runs Molecule, which may run now, with secrets of its own."""
+    assert "kquota_tls_ca_passphrase" in secrets_of_scenarios()
+    (tmp_path / "secret").write_text("planted-9d27")
+    (tmp_path / "secrets.yml").write_text("kquota_tls_ca_passphrase: planted-9d27\n")
+    monkeypatch.setenv(OTHER_SECRETS, str(tmp_path / "secrets.yml"))
     planted = ["sh", "-c", 'sh -c "sleep 0.5; exit 0" sh "$(cat secret)"']
     watch = [sys.executable, REPOSITORY / "tests/fleet/process_lists.py"]
     shown = subprocess.run([*watch, *planted], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -137,5 +137,10 @@ def test_orders_of_a_revoked_operator_end_on_both_topics(fleet: Fleet, tmp_path:
             refused_order = agent.cli(*hold)
             assert refused_order.returncode == 1
             assert f"names a certificate that {tmp_path / 'revoked'} revokes" in refused_order.stderr
+        # Tests that demand signatures, too, read these orders again, and take no unsigned end of them.
+        revocations.replace("")
+        former.write("hold", None, signed=True)
+        agent.order("hold", "release", "--reason", "done")
+        fleet.await_decided("OPEN")
     finally:
         agent.operator = good
