@@ -60,7 +60,7 @@ class ClusterLook:
             OSError: no client can be started.
         """
         admission, topics = admission_of(settings), settings.topics
-        orders_admission = admission_of(settings, topic=topics.orders.name)
+        orders_admission = None if admission is None else admission.of_topic(topics.orders.name)
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
         self._events: SimpleQueue[KafkaEvent] = SimpleQueue()
         self._admin = AdminConnection(properties)

@@ -8,7 +8,7 @@ the report; an agent that starts then waits for the broker's next one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
@@ -18,7 +18,6 @@ from kquota.core.records import (
     RawRecord,
     Refusal,
     RefusedEvent,
-    UsageEvent,
     read_event,
     read_record,
 )
@@ -130,6 +129,10 @@ class Admission:
         self.counters = Counters() if counters is None else counters
         self.mode, self._topic, self.authorities = mode, topic, authorities
 
+    def of_topic(self, topic: str, counters: Counters | None = None) -> Admission:
+        """Return the judge of another topic's records, with the same authorities."""
+        return Admission(self.mode, topic, self.authorities, counters)
+
     def read(self, record: RawRecord, now: datetime) -> Event | None:
         """Return the event of a record that comes after all others; None for one that was read before."""
         verdict = self.judge(record, now)
@@ -218,10 +221,7 @@ def event_of(record: RawRecord, verdict: Signed | Refusal | None) -> Event:
         return RefusedEvent(printable(key.decode("ascii", "replace")), verdict)
     if verdict is None:
         return read_record(record)
-    event = read_record(record, verdict.writer)
-    if isinstance(event, UsageEvent):
-        return UsageEvent(event.broker_id, replace(event.record, certificate=verdict.certificate))
-    return event
+    return read_record(record, verdict.writer, verdict.certificate)
 
 
 def _bytes(text: object) -> bytes | None:

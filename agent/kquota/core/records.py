@@ -222,9 +222,9 @@ def decommission_key(broker_id: int) -> str:
     return f"{DECOMMISSION_KEY}/{broker_id}"
 
 
-def read_record(record: RawRecord, signer: str | None = None) -> Event:
+def read_record(record: RawRecord, signer: str | None = None, certificate: str | None = None) -> Event:
     """Return the meaning of a record of one of our topics, whose orders have to be within their bounds."""
-    return read_event(record.key, record.value, record.appended_ms, signer, record.topic)
+    return read_event(record.key, record.value, record.appended_ms, signer, record.topic, certificate)
 
 
 def read_event(
@@ -233,17 +233,19 @@ def read_event(
     appended_ms: int | None = None,
     signer: str | None = None,
     topic: TopicKind | None = None,
+    certificate: str | None = None,
 ) -> Event:
     """Return the meaning of a record. Never raises, whatever the bytes are.
 
     ``appended_ms`` is the record's own timestamp (epoch), None where that is not known; ``signer`` is who is
-    known to have written it. Without a ``topic`` it is one of a replay: an order is taken as it is.
+    known to have written it, with the ``certificate`` of that fingerprint. Without a ``topic`` it is one of a
+    replay: an order is taken as it is.
     """
     text = _key_text(key)
     if text is None:
         return IgnoredEvent("" if key is None else printable(repr(key)))
     broker_id = None if topic is TopicKind.ORDERS else _broker_id(text)
-    writing = _Writing(from_epoch_ms(appended_ms), signer, topic)
+    writing = _Writing(from_epoch_ms(appended_ms), signer, topic, certificate)
     try:
         if broker_id is not None:
             return _usage_event(broker_id, value, writing)
@@ -264,11 +266,15 @@ def read_event(
 
 
 class _Writing(NamedTuple):
-    """When a broker appended the record, by whom it is signed, and where; None for a replay's."""
+    """When a broker appended the record, who has signed it, where it is, and by which certificate.
+
+    None for a replay's.
+    """
 
     appended_at: datetime | None
     signer: str | None
     topic: TopicKind | None
+    certificate: str | None
 
 
 def _key_text(key: bytes | str | None) -> str | None:
@@ -287,7 +293,12 @@ def _broker_id(text: str) -> int | None:
 def _usage_event(broker_id: int, value: RawValue | None, writing: _Writing) -> Event:
     if value is None:
         return TombstoneEvent(broker_id, writing.signer)
-    record = replace(parse_usage(value), appended_at=writing.appended_at, signer=writing.signer)
+    record = replace(
+        parse_usage(value),
+        appended_at=writing.appended_at,
+        signer=writing.signer,
+        certificate=writing.certificate,
+    )
     return UsageEvent(broker_id, record)
 
 

@@ -166,13 +166,15 @@ class Agent:
         known = state.active_brokers
         signer, topic = signer_of(settings, self.broker_id), settings.topics.usage.name
         seal = None if signer is None else Seal(signer, topic, self._counters, state.signing_counter)
+        admission = admission_of(settings, self._counters)
+        orders_topic, of_orders = settings.topics.orders.name, self._orders_counters
         kafka = KafkaSide(
             settings,
             self.broker_id,
             None if known is None else known.cluster_id,
             partitions=partitions,
-            admission=admission_of(settings, self._counters),
-            orders_admission=admission_of(settings, self._orders_counters, settings.topics.orders.name),
+            admission=admission,
+            orders_admission=None if admission is None else admission.of_topic(orders_topic, of_orders),
             seal=seal,
         )
         try:

@@ -37,12 +37,8 @@ if TYPE_CHECKING:
 RESERVED_COUNTERS = 600_000
 
 
-def admission_of(
-    settings: Settings, counters: Counters | None = None, topic: str | None = None
-) -> Admission | None:
-    """Return who judges records by their signatures; None where no signature is looked at.
-
-    Of the usage topic, or of another one. Counters are of one topic.
+def admission_of(settings: Settings, counters: Counters | None = None) -> Admission | None:
+    """Return who judges the usage topic's records by their signatures; None where no signature is looked at.
 
     Raises:
         SettingsError: the authorities can't be read.
@@ -59,7 +55,7 @@ def admission_of(
     except FileProblem as found:
         where = "revoked_file" if found.file == revoked else "ca_file"
         raise _refused(settings, where, found) from None
-    return Admission(settings.signing.mode, topic or settings.topics.usage.name, authorities, counters)
+    return Admission(settings.signing.mode, settings.topics.usage.name, authorities, counters)
 
 
 def signer_of(settings: Settings, broker_id: int | None) -> FileSigner | None:

@@ -37,6 +37,7 @@ class SigningFiles:
 class _Identity:
     certificate: x509.Certificate
     der: bytes
+    fingerprint: str
     names: tuple[str, ...]
     key: PrivateKey
 
@@ -66,7 +67,7 @@ class FileSigner:
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the certificate in force."""
-        return fingerprint(self._identity.der)
+        return self._identity.fingerprint
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,7 +148,7 @@ def _read(files: SigningFiles) -> _Identity:
     der = certificate.public_bytes(Encoding.DER)
     if len(der) > MAX_CERTIFICATE_BYTES:
         raise FileProblem(files.certificate, "is too large", f"at most {MAX_CERTIFICATE_BYTES} bytes of DER")
-    return _Identity(certificate, der, names, key)
+    return _Identity(certificate, der, fingerprint(der), names, key)
 
 
 def _key(files: SigningFiles) -> PrivateKey:
