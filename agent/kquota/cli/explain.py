@@ -18,6 +18,7 @@ from kquota.cli.local_state import (
     local_document,
 )
 from kquota.core.decision import Mode, State
+from kquota.core.warnings import printed
 from kquota.display.status_view import observes
 from kquota.host.boot_clock import BootClock
 
@@ -55,7 +56,7 @@ def explain(
     if otherwise is not None:
         typer.echo(otherwise)
     for warning in document["warnings"]:
-        typer.echo(f"{warning[0].upper()}{warning[1:]}.")
+        typer.echo(printed(warning))
     if document["state"] != "OPEN" and (exempt := exempt_sentence(local)) is not None:
         typer.echo(exempt)
     for problem in document["problems"]:

@@ -22,7 +22,7 @@ from kquota.core.decision import (
 )
 from kquota.core.limits import Bounds
 from kquota.core.ranking import volumes_of
-from kquota.core.records import Hold, Refusal, RefusedEvent
+from kquota.core.records import Hold, MalformedEvent, Refusal, RefusedEvent
 from kquota.core.timestamps import format_utc
 from kquota.core.topic_scope import NoScope
 
@@ -76,6 +76,11 @@ def revoked_sentence(fingerprint: str) -> str:
 def refused_sentence(refused: RefusedEvent) -> str:
     """Return which record does not count, and why."""
     return f"the record of key {refused.key} is refused: {_REFUSALS[refused.cause]}"
+
+
+def malformed_sentence(malformed: MalformedEvent) -> str:
+    """Return which record can't be used, and why."""
+    return f"the record of key {malformed.key} can't be used: {malformed.problem}"
 
 
 def decision_sentence(decision: Decision, cluster_topics: int | None = None) -> str:

@@ -28,6 +28,11 @@ def held_open_sentence(decision: Decision) -> str | None:
     return f"producers are held open although {where} is over its hard limit{others}: they can fill it"
 
 
+def printed(warning: str) -> str:
+    """Return a warning as a sentence of its own."""
+    return f"{warning[0].upper()}{warning[1:]}."
+
+
 def warnings_of(decision: Decision) -> list[str]:
     """Return what the decision itself does not say: a risky hold, and reports that do not count."""
     held_open = held_open_sentence(decision)

@@ -32,6 +32,7 @@ from kquota.core.records import (
     UsageEvent,
     broker_key,
 )
+from kquota.core.sentences import malformed_sentence
 from kquota.core.signing import SigningMode
 from kquota.core.standing_orders import orders_in_force
 from kquota.core.usage import UsageRecord, Volume
@@ -282,8 +283,8 @@ class Cycle:
                 is_own = self.instance_id.encode() in (arrival.value or b"")
                 if key == broker_key(self._broker_id) and not is_own:
                     self._schedule.force()  # or compaction would leave nothing but it
-            case MalformedEvent(_, key, problem):
-                fold.malformed.append(f"the record of key {key} can't be used: {problem}")
+            case MalformedEvent():
+                fold.malformed.append(malformed_sentence(event))
 
     def _take_brokers(self, news: ClusterNews, moment: Moment) -> None:
         settings, view, active = self._settings, self._reading.view, news.active_brokers

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from kquota.core.admission import Admission
 from kquota.core.reading import Reading
 from kquota.core.records import Event, MalformedEvent, Refusal, RefusedEvent, TopicKind
+from kquota.core.sentences import malformed_sentence
 from kquota.core.view import FoldResult
 from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival, OrdersNews
@@ -136,7 +137,7 @@ def _take_news(arrival: Arrival, event: Event, fold: Folded) -> None:
     match event:
         case RefusedEvent():
             fold.refused.append(event)
-        case MalformedEvent(_, key, problem):
-            fold.malformed.append(f"the record of key {key} can't be used: {problem}")
+        case MalformedEvent():
+            fold.malformed.append(malformed_sentence(event))
     if (order := order_news(event, arrival.headers, arrival.timestamp_ms)) is not None:
         fold.orders.append(order)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from kquota.core.warnings import SIGNING_OFF
+from kquota.core.warnings import SIGNING_OFF, printed
 from kquota.display.figures import STATE_STYLES, size_text, state_text
 from kquota.display.status_table import Order, Row, applied_state, longest_name, status_rows, status_table
 
@@ -120,9 +120,7 @@ def _head(document: Mapping[str, Any]) -> list[Text]:
     lines.append(_applied_line(document))
     lines.append(_signing_line(document))
     lines += _orders(document)
-    lines += [
-        Text(f"{warning[0].upper()}{warning[1:]}.", style="bold red") for warning in document["warnings"]
-    ]
+    lines += [Text(printed(warning), style="bold red") for warning in document["warnings"]]
     wide = _held_by_the_cluster(document)
     if wide is not None:
         lines.append(wide)
