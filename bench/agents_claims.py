@@ -20,7 +20,7 @@ _COARSE = (
     "a producer that waits sends requests of up to 1 MB: seconds of what a broker with one topic at stake may"
     " take in. The first five seconds do not count here, and what they left unused lands in the others"
 )
-_FINER = "send smaller requests: a smaller batch.size or max.request.size in the client"
+SMALLER_REQUESTS = "send smaller requests: a smaller batch.size or max.request.size in the client"
 
 
 def scopes(scoped: list[Scoped]) -> Iterator[Claim]:
@@ -38,7 +38,7 @@ def scopes(scoped: list[Scoped]) -> Iterator[Claim]:
                 f"THROTTLE of single topics is within 15% of its target ({one.whose})",
                 abs(one.stake_ratio / one.factor - 1), "<=", 0.15,
                 f"{one.stake_ratio / one.factor:.2f} times the target",
-                *((_COARSE, _FINER) if one.mixed else (_BUSY,)),
+                *((_COARSE, SMALLER_REQUESTS) if one.mixed else (_BUSY,)),
             )  # fmt: skip
     for mixed, kept in ((False, 0.98), (True, 0.95)):
         some = [one for one in ours if one.mixed is mixed]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf, log
 from statistics import median
 
-from bench.agents_claims import agents, reactions, scopes
+from bench.agents_claims import SMALLER_REQUESTS, agents, reactions, scopes
 from bench.bounds import (
     POLL_SECONDS,
     THROTTLE_MUTE_SECONDS,
@@ -40,7 +40,6 @@ _SMALLEST_AIMED_FACTOR = 0.3
 _MUTE_CAUSE = (
     "a mute is longer than D in the proportion in which its first requests were larger than expected"
 )
-_SMALLER_REQUESTS = "send smaller requests: a smaller batch.size or max.request.size in the client"
 _RETRY = (
     "a held client is back at its next retry, for which it waits up to 1.2 s (retry.backoff.max.ms with its "
     "jitter); other work on the machine causes the rest"
@@ -142,14 +141,14 @@ def _throttles(changes: list[Throttled]) -> Iterator[Claim]:
         large, lambda change: change.longest_silence_seconds, 1.5, "s", str,
         "limits act on whole requests and whole windows: a connection over its limit waits for the mute that "
         "began when it crossed the limit",
-        _SMALLER_REQUESTS,
+        SMALLER_REQUESTS,
     )  # fmt: skip
     yield from each(
         "THROTTLE: no client is silent for longer than D + poll",
         changes, lambda change: change.longest_silence_seconds, THROTTLE_MUTE_SECONDS + POLL_SECONDS,
         "s", str,
         f"{_MUTE_CAUSE}; mutes of D can't hold a rate below C·s / D",
-        _SMALLER_REQUESTS,
+        SMALLER_REQUESTS,
     )  # fmt: skip
     small = [change for change in changes if change.factor < _SMALLEST_AIMED_FACTOR]
     for name, some in ((title, large), ("THROTTLE below that", small)):
@@ -162,7 +161,7 @@ def _throttles(changes: list[Throttled]) -> Iterator[Claim]:
                 met, "==", len(rated), f"{met} of {len(rated)}; worst {worst:.2f} ({change})",
                 "limits act on whole windows and whole requests: producers meet a small target in bursts and "
                 "silences, and mutes of at most D can't hold a rate below C·s / D",
-                f"{_SMALLER_REQUESTS}; or a longer D, for longer silences",
+                f"{SMALLER_REQUESTS}; or a longer D, for longer silences",
             )  # fmt: skip
 
 
@@ -177,7 +176,7 @@ def _admissions(changes: list[Throttled]) -> Iterator[Claim]:
         yield from each(
             f"THROTTLE by the fence, {name}: mean rate within {near:.0%} of the target",
             [change for change in some if change.mean_ratio is not None],
-            lambda change: abs((change.mean_ratio or 0.0) - 1), near, "off", str, long, _SMALLER_REQUESTS,
+            lambda change: abs((change.mean_ratio or 0.0) - 1), near, "off", str, long, SMALLER_REQUESTS,
             digits=2,
         )  # fmt: skip
     yield from each(
@@ -188,7 +187,7 @@ def _admissions(changes: list[Throttled]) -> Iterator[Claim]:
     yield from each(
         "THROTTLE by the fence: Jain's index is at least 0.95",
         [change for change in changes if change.fairness is not None],
-        lambda change: 1 - (change.fairness or 0.0), 0.05, "from 1", str, long, _SMALLER_REQUESTS, digits=2,
+        lambda change: 1 - (change.fairness or 0.0), 0.05, "from 1", str, long, SMALLER_REQUESTS, digits=2,
     )  # fmt: skip
 
 

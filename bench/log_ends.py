@@ -38,8 +38,8 @@ class LogEnds:
         self._ended.set()
         self._thread.join()
 
-    def wait_until_quick(self, answer_seconds: float, seconds: float, at_most_seconds: float) -> float:
-        """Wait until all answers of the last ``seconds`` took at most ``answer_seconds``; return how long.
+    def wait_until_quick(self, answer_seconds: float, seconds: float, at_most_seconds: float) -> None:
+        """Wait until all answers of the last ``seconds`` took at most ``answer_seconds``.
 
         Raises:
             TimeoutError: they did not within ``at_most_seconds``.
@@ -50,7 +50,7 @@ class LogEnds:
             lately = [one for one in self._samples[:] if one.answered_at >= since]
             slowest = max((one.answered_at - one.asked_at for one in lately), default=at_most_seconds)
             if waited_seconds >= seconds and slowest <= answer_seconds:
-                return waited_seconds
+                return
             time.sleep(self._interval_seconds)
         raise TimeoutError(f"the brokers do not answer within {answer_seconds} s: the machine is too busy")
 
