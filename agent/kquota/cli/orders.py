@@ -91,9 +91,12 @@ def hold_release(
     command_config: CommandConfigOption = None,
     actor: ActorOption = None,
 ) -> None:
-    """End a hold now."""
-    _Desk.of(config, command_config).withdraw(HOLD_KEY, reason, actor)
+    """End a hold now. Warns if a hold at PAUSE that a former version gave on the usage topic goes on."""
+    desk = _Desk.of(config, command_config)
+    desk.withdraw(HOLD_KEY, reason, actor)
     typer.echo("the hold is released")
+    if (warning := _former_pause(desk.settings)) is not None:
+        typer.echo(f"warning: {warning}", err=True)
 
 
 def quarantine(
@@ -272,6 +275,24 @@ class _Desk:
             typer.echo(f"warning: {seal.warning}", err=True)
         if isinstance(result, KafkaFailure):
             fail(f"nothing was ordered: {result.sentence}")
+
+
+def _former_pause(settings: Settings) -> str | None:
+    """Return which hold on the usage topic no release on the orders topic ends, or why that is not known."""
+    if not settings.topics.orders.also_from_usage_topic:
+        return None
+    with look_at_cluster(settings) as look:
+        if not look.wait(_LOOK_SECONDS):
+            problems = "; ".join(look.problems) or "the cluster could not be read in time"
+            return f"a hold at PAUSE that a former version gave may go on: {problems}"
+        hold = look.view.orders.hold_in_force(datetime.now(UTC))
+    if hold is None or hold.action is not HoldAction.PAUSE:
+        return None
+    return (
+        f"the cluster is still held at PAUSE until {format_utc(hold.note.until)} by {hold.note.author}"
+        f" ({hold.note.reason}), who ordered it on the usage topic: release it there with the former"
+        " version's command, or set topics.orders.also_from_usage_topic: false on all hosts"
+    )
 
 
 def _refuse_alive(settings: Settings, broker_id: int) -> None:
