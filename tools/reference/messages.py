@@ -9,7 +9,7 @@ from typing import Any
 
 from tools.reference.markdown import code, head, sentence, table
 
-_ORDER = ("usage", "operator", "decision", "applied", "topics", "limits", "history", "status")
+_ORDER = ("usage", "operator", "decision", "applied", "leaders", "topics", "limits", "history", "status")
 _KINDS = {"string": "text", "object": "object", "array": "list", "null": "null"}
 
 

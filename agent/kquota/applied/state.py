@@ -67,6 +67,14 @@ class ExemptSeen:
     last_seen_uptime_ms: Count
 
 
+@dataclass(frozen=True, slots=True)
+class LeadersUsed:
+    """Whose leaders of partitions the plug-in divides by (agent, broker or none), and when they were seen."""
+
+    source: Text
+    seen_uptime_ms: Count | None = None
+
+
 def _by_kind(entries: object) -> object:
     try:
         return {entry["kind"]: entry["count"] for entry in entries}  # type: ignore[attr-defined]
@@ -87,7 +95,8 @@ class AppliedState:
     broker's own, its property kquota.mode. ``sequence`` is the decision's, or None while the plug-in has none
     in force; ``lost`` then has the reason. ``kept`` is why a decision holds on after its lease. ``errors``
     counts each kind since the plug-in started. ``clients`` is None where it does not report them, and so is
-    ``cluster_topics``, how many topics the cluster has.
+    ``cluster_topics``, how many topics the cluster has. ``leaders`` is None where it
+    divides nothing by the leaders of partitions.
     """
 
     schema_version: Positive
@@ -112,6 +121,7 @@ class AppliedState:
     scope: Annotated[AppliedScope, BeforeValidator(_known_scope)] = AppliedScope.CLUSTER
     cluster_topics: Count | None = None
     kept: Annotated[Shown | None, Field(min_length=1)] = None
+    leaders: LeadersUsed | None = None
 
     def age_seconds(self, now: BootMoment) -> float:
         """Return how long ago it was written, within this boot."""

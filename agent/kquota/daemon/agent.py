@@ -16,6 +16,7 @@ from kquota.daemon.history import HistoryRecorder
 from kquota.daemon.inputs import JumpDetector, Moment
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.kafka_side import KafkaSide
+from kquota.daemon.leaders import LeaderWatch
 from kquota.daemon.listed import listed_brokers
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.metrics import AgentMetrics
@@ -95,7 +96,7 @@ class Agent:
                 f"the configuration is for node id {broker_id}, and this agent speaks for broker"
                 f" {self.broker_id}: restart it, if that is meant"
             )
-        kafka, local = self._kafka, self._local
+        kafka, local, leaders = self._kafka, self._local, self._leaders
         # `kquota volumes --accept` has changed the file; where it is broken or gone, or its disk does not
         # answer, what we have in mind counts.
         state = local.state
@@ -106,6 +107,7 @@ class Agent:
         same_topic = knowledge.usage_topic == settings.topics.usage.name
         partitions = knowledge.partitions if same_topic else None
         self._connect(settings, properties, state, local.offline_log_dirs, partitions)
+        leaders.close()
         _close(kafka, local)
         admissions = self._kafka.knowledge.admission, self._kafka.knowledge.orders.admission
         self._cycle.configure(settings, self._local, *admissions)
@@ -140,6 +142,7 @@ class Agent:
             self._local.remember_counter(self._seal.last)
         growing = self._growth.look(report)
         standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles()]
+        standing += self._leaders.follow(report.applied, report.news)
         entries = [*self._messages.changes(report), *self._edge_entries(moment)]
         entries += self._troubles.follow(standing, moment.monotonic_seconds)
         self._metrics.show(report, frozenset(growing))
@@ -151,6 +154,7 @@ class Agent:
     def close(self) -> None:
         """End sampling and clients."""
         self._growth.close()
+        self._leaders.close()
         _close(self._kafka, self._local)
         self._states.close(_GOODBYE_SECONDS)
 
@@ -191,12 +195,13 @@ class Agent:
             kafka.close()
             raise
         try:
+            leaders = LeaderWatch(kafka.admin, settings.decision_file, self.broker_id, self._boot_clock)
             local.wait_for_volumes(settings.hang_seconds)
-        except SettingsError:
+        except (OSError, SettingsError):
             local.close()
             kafka.close()
             raise
-        self._kafka, self._local, self._seal = kafka, local, seal
+        self._kafka, self._local, self._seal, self._leaders = kafka, local, seal, leaders
         self._metrics.present.signing = settings.signing.mode
         self._publication_errors: Counter[Kind] = Counter()
         self._history_dropped = 0

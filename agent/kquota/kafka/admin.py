@@ -112,6 +112,17 @@ class AdminConnection:
             name,
         )
 
+    def leaders(self) -> Pending[Mapping[str, Sequence[int | None]]]:
+        """Ask any broker for the leaders of all partitions, by topic; None where there is none.
+
+        Topics that our principal may not describe are left out. Blocks until it has answered.
+        """
+        return self._ask(
+            lambda client: _at_once(client.list_topics(timeout=self._timeout_seconds)),
+            _leaders,
+            Operation.DESCRIBE,
+        )
+
     def topic_settings(self, name: str) -> Pending[Mapping[str, str]]:
         """Ask for a topic's settings in force, by name; needs the permission describe-configs."""
         return self._settings(ConfigResource(ResourceType.TOPIC, name), name)
@@ -225,6 +236,14 @@ def _at_once(answer: Any) -> Future[Any]:
 
 def _cluster_facts(answer: Any) -> ClusterFacts:
     return ClusterFacts(broker_ids=frozenset(answer.brokers), cluster_id=answer.cluster_id)
+
+
+def _leaders(answer: Any) -> Mapping[str, Sequence[int | None]]:
+    return {
+        name: [None if one.leader < 0 else one.leader for one in topic.partitions.values()]
+        for name, topic in answer.topics.items()
+        if topic.error is None
+    }
 
 
 def _topic_facts(answer: Any) -> TopicFacts:

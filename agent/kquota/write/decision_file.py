@@ -16,15 +16,16 @@ _MODE = 0o644
 
 
 class DecisionFile:
-    """The one writer of a decision file."""
+    """The one writer of a decision file, or of another file for the plug-in; ``what`` is its content."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, what: str = "decision") -> None:
         """Take over ``path``; remove unfinished files that an earlier writer left there.
 
         Raises:
             OSError: the leftovers of an earlier writer can't be removed.
         """
         self.path = path
+        self._what = what
         remove_leftovers(path)
 
     def write(self, document: Mapping[str, object]) -> None:
@@ -37,7 +38,7 @@ class DecisionFile:
         data = json.dumps(document, allow_nan=False).encode() + b"\n"
         if len(data) > MAX_FILE_BYTES:
             raise ValueError(
-                f"a decision of {len(data)} bytes is larger than readers accept, {MAX_FILE_BYTES}"
+                f"a {self._what} of {len(data)} bytes is larger than readers accept, {MAX_FILE_BYTES}"
             )
         replace_file(self.path, data, _MODE)
 

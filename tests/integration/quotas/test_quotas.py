@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 from confluent_kafka import ElectionType
 
+from kquota.applied.state import read_applied_state
+from kquota.daemon.inputs import ClusterNews
+from kquota.daemon.leaders import LeaderWatch
+from kquota.host.boot_clock import BootClock
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.config import ClientProperties
+from kquota.kafka.errors import KafkaFailure
 from testbed.loopback.clients import (
     admin_client,
     create_topic,
@@ -18,6 +26,7 @@ from testbed.loopback.clients import (
     offsets_by_partition,
     partition_health,
 )
+from testbed.loopback.plug_in import broker_files
 from tests.integration.fence.fenced_cluster import FencedCluster
 from tests.integration.quotas.nameless import Nameless
 from tests.integration.quotas.producers import RECORD_BYTES, Java, Librdkafka, Paced, rates
@@ -118,8 +127,40 @@ def test_each_broker_gives_its_share_of_a_total(
     delete_topic(admin, topic)
 
 
+@contextmanager
+def _passing_on(quoted: FencedCluster, node_id: int) -> Iterator[LeaderWatch]:
+    """That broker's agent, as far as it passes leaders on."""
+    cluster = quoted.cluster
+    files = broker_files(cluster.nodes[node_id].layout)
+    admin = AdminConnection(ClientProperties(cluster.client_configuration("kquota-agent"), node_id))
+    watch, clock, stop = LeaderWatch(admin, files.decision, node_id, BootClock()), BootClock(), Event()
+
+    def follow() -> None:
+        while not stop.wait(0.2):
+            applied = read_applied_state(files.applied, clock.now(), broker_id=node_id)
+            facts = admin.describe_cluster().result()
+            if not isinstance(facts, KafkaFailure):
+                for trouble in watch.follow(applied, ClusterNews(facts.cluster_id, facts.broker_ids)):
+                    print(trouble.sentence)
+
+    thread = Thread(target=follow)
+    thread.start()
+    try:
+        yield watch
+    finally:
+        stop.set()
+        thread.join()
+        watch.close()
+        admin.close()
+
+
 def _limits(quoted: FencedCluster) -> list[float | None]:
     return [group(quoted, node_id, "orders").get("produce_limit_byte_rate") for node_id in (1, 2)]
+
+
+def _leaders(quoted: FencedCluster) -> str:
+    """Whose leaders broker 1 divides by."""
+    return str(quoted.applied(1)["leaders"]["source"])
 
 
 def _shared(quoted: FencedCluster, ones: float, twos: float) -> Callable[[], bool]:
@@ -137,8 +178,13 @@ def test_a_share_follows_leaders_and_topics_without_a_change_of_configuration(qu
     delete_topic(admin, "orders-b")
     eventually(_shared(quoted, 3 / 4, 1 / 4), "they are gone")
 
-    cluster.nodes[2].stop()
-    eventually(lambda: _limits(quoted)[0] == TOTAL, "broker 1 leads all")
+    with _passing_on(quoted, 1):
+        eventually(lambda: _leaders(quoted) == "agent", "the agent has passed them on")
+        assert _shared(quoted, 3 / 4, 1 / 4)(), "it counts as the broker does"
+        cluster.nodes[2].kill()
+        eventually(lambda: _limits(quoted)[0] == TOTAL, "broker 1 leads all")
+        eventually(lambda: _leaders(quoted) == "agent", "by its agent, if not by itself")
+        assert _limits(quoted)[0] == TOTAL
     cluster.restart(2)
     quoted.wait_until_applied(2, "OPEN")
     eventually(lambda: not any(p.under_replicated for p in partition_health(admin, "orders-a")), "in sync")

@@ -23,7 +23,7 @@ import java.util.stream.Collectors;
 class RequestPathCodeTest {
     private static final String CALLBACK = "org/kquota/KquotaCallback";
     /** The cost of a fault does not count, and only the housekeeper asks its own question through the same interface. */
-    private static final Set<String> LEFT_OUT = Set.of("Errors.count", "Fence.fault", "BrokerNode.whySharesAreOld");
+    private static final Set<String> LEFT_OUT = Set.of("Errors.count", "Fence.fault", "Leaders.whyOld");
     /** Classes of others that neither wait nor do I/O; ConcurrentHashMap does where a client is new. */
     private static final Pattern HARMLESS = Pattern.compile("\\[.*|"
         + "java/lang/(?!Thread(?!Local)|Process|Runtime|StringBuffer|System|ClassLoader)[A-Za-z$]+|java/lang/invoke/VarHandle|"

@@ -58,6 +58,9 @@ public final class AppliedReport {
         /** How many topics the cluster has, or null while that is not known. */
         Integer clusterTopics();
 
+        /** Whose leaders of partitions it divides by, or null where it divides nothing by them. */
+        AppliedState.Leaders leaders() throws IOException;
+
         /** Seconds since this node started, the clock of what was seen when. */
         int nowSeconds();
     }
@@ -136,6 +139,7 @@ public final class AppliedReport {
             decision.scope(),
             source.clusterTopics(),
             decision.kept(),
+            source.leaders(),
             exempt,
             offline(),
             errors,

@@ -43,6 +43,7 @@ import java.util.List;
  * @param scope                  the scope in force, or null in a file of a version without it
  * @param clusterTopics  how many topics the cluster has, or null while the broker does not know them
  * @param kept                   why the decision holds on although its lease is over, one sentence, or null
+ * @param leaders                whose leaders of partitions it divides by, or null where it divides nothing by them or in a file of a version without it
  * @param exempt                 exempt principals seen in the last ten minutes
  * @param offlineLogDirs         log dirs that the broker has taken offline
  * @param errors                 all kinds of errors, counted since the plug-in started
@@ -71,6 +72,7 @@ public record AppliedState(
         @JsonInclude(JsonInclude.Include.NON_NULL) Scope scope,
         @JsonInclude(JsonInclude.Include.NON_NULL) Integer clusterTopics,
         @JsonInclude(JsonInclude.Include.NON_NULL) String kept,
+        @JsonInclude(JsonInclude.Include.NON_NULL) Leaders leaders,
         List<Exempt> exempt,
         List<String> offlineLogDirs,
         List<Error> errors,
@@ -152,6 +154,14 @@ public record AppliedState(
     public record Error(String kind, long count, String lastMessage) {
     }
 
+    /** Whose leaders of partitions are in use, and when they were seen, milliseconds since boot; null where there are none. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record Leaders(String source, @JsonInclude(JsonInclude.Include.NON_NULL) Long seenUptimeMs) {
+        public Leaders {
+            check(source != null && !source.isEmpty() && (seenUptimeMs == null || seenUptimeMs >= 0), "leaders have a source, and an uptime that is not negative");
+        }
+    }
+
     /** The governor's figures; rates in bytes per second. */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record GovernorFigures(int tagSets, double observedByteRate, double baselineByteRate, double poolByteRate,
@@ -175,7 +185,8 @@ public record AppliedState(
      */
     public static AppliedState fromJson(byte[] json) throws IOException {
         JsonNode tree = MAPPER.readTree(json);
-        nullWhereAbsent(tree, "scope", "cluster_topics", "kept", "fence", "clients");
+        nullWhereAbsent(tree, "scope", "cluster_topics", "kept", "leaders", "fence", "clients");
+        nullWhereAbsent(tree.path("leaders"), "seen_uptime_ms");
         tree.path("clients").path("top").forEach(client -> nullWhereAbsent(client, "factor", "topics"));
         AppliedState state = READER.readValue(tree);
         if (state == null) {

@@ -7,6 +7,7 @@ import org.apache.kafka.server.quota.ClientQuotaEntity;
 import org.apache.kafka.server.quota.ClientQuotaType;
 import org.kquota.accounting.RefusalMetrics;
 import org.kquota.applied.AppliedReport;
+import org.kquota.applied.AppliedState;
 import org.kquota.config.KquotaConfig;
 import org.kquota.config.LiveProperties;
 import org.kquota.decision.BootClock;
@@ -28,6 +29,7 @@ import org.kquota.metering.NodeQuotas;
 import org.kquota.share.LedPartitions;
 import org.kquota.threshold.Thresholds;
 
+import java.io.IOException;
 import java.util.function.LongSupplier;
 
 /**
@@ -44,7 +46,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     private final Fence fence;
     private final RefusalMetrics refusalMetrics;
     private final LimitResets resets = new LimitResets();
-    private final MetadataFreshness metadata = new MetadataFreshness();
+    private final Leaders leaders;
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
     private final AdmissionPlanner admissions;
@@ -61,7 +63,6 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
 
     private volatile Mode brokerMode;
     private volatile String clusterId;
-    private volatile Integer clusterTopics;
     private volatile Figures figures = Figures.NONE;
     private volatile long decisionSinceNanos;
     private EffectiveDecision inForce;
@@ -82,12 +83,13 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
             : EffectiveDecision.lost(State.OPEN, Mode.OBSERVE, "this node is no broker");
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), new DecisionInForce(inForce));
         this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
+        this.leaders = new Leaders(liveProperties, thresholds, resets, errors, bootClock, nanoTime);
         this.admissions = new AdmissionPlanner(quotas, rates, startNanos);
         this.fence = new Fence(quotas, thresholds, errors, this::fenceFaulted, nanoTime);
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates);
-        this.checks = new PeriodicChecks(quotas, rates, errors, this::whySharesAreOld);
+        this.checks = new PeriodicChecks(quotas, rates, errors, leaders::whyOld);
         this.disks = new OwnDisks(config.nodeId(), errors, nanoTime);
         this.judge = new DecisionJudge(new DecisionWatch(new DecisionFile(config.decisionFile()), bootClock, nanoTime, config.nodeId()), disks, fence,
             () -> admissions.isPossible(nanoTime.getAsLong()), errors, nanoTime);
@@ -104,6 +106,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         }
         checks.begin(config);
         clusterId(MetaProperties.clusterId(config.formattedDirs()));
+        leaders.read(clusterId);
         governor.remember(report.baselineBefore());
         lastStepNanos = nanoTime.getAsLong();
         step();
@@ -160,13 +163,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         if (cluster.clusterResource() != null) {
             clusterId(cluster.clusterResource().clusterId());
         }
-        LedPartitions partitions = LedPartitions.of(cluster, config().nodeId());
-        clusterTopics = partitions.topics().size();
-        thresholds.update(partitions);
-        if (liveProperties.update(partitions)) {
-            resets.limitsChanged();
-        }
-        metadata.updated();
+        leaders.ofBroker(LedPartitions.of(cluster, config().nodeId()));
         if (!config().isBroker()) {
             // A controller has no thread of ours that would do so.
             int nowSeconds = nowSeconds();
@@ -305,12 +302,6 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         threads.reportNow();
     }
 
-    /** Where nothing is divided by the leaders of partitions, they need not be known. */
-    private String whySharesAreOld() {
-        boolean divided = thresholds.inForce() != null || config().groups().all().stream().anyMatch(group -> group.partitions() != null);
-        return divided ? metadata.whyOld() : null;
-    }
-
     /** A threshold is the broker's own affair: the decision file has no part in it. */
     private String whyTopicsAreNotRefused() {
         if (brokerMode != Mode.ENFORCE) {
@@ -326,6 +317,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     private void report() {
         errors.log(nanoTime.getAsLong());
         thresholds.read();
+        leaders.read(clusterId);
         report.write();
         try {
             refusalMetrics.update();
@@ -371,7 +363,12 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
 
     @Override
     public Integer clusterTopics() {
-        return clusterTopics;
+        return leaders.clusterTopics();
+    }
+
+    @Override
+    public AppliedState.Leaders leaders() throws IOException {
+        return leaders.report();
     }
 
     @Override

@@ -15,7 +15,7 @@ import javax.management.ObjectName;
 final class MetadataFreshness {
     private static final String NAME = "kafka.server:type=broker-metadata-metrics";
     private static final String ATTRIBUTE = "metadata-apply-error-count";
-    private static final String WHY = ", because the broker could not pass on its metadata (KAFKA-20746)";
+    private static final String WHY = ", because the broker could not pass on its metadata (KAFKA-20746), nor has the agent passed on the leaders lately";
 
     /** How many failures there had been. */
     private record Update(OptionalDouble failures) {
@@ -32,22 +32,24 @@ final class MetadataFreshness {
         latest = new Update(failures());
     }
 
-    /** Why shares may be wrong, in one sentence, once for each time that they become so; otherwise null. */
-    String whyOld() {
+    /**
+     * Why shares may be wrong, in one sentence, once for each time that they become so; otherwise null.
+     *
+     * @param known whether leaders were known at all, perhaps from another source
+     */
+    String whyOld(boolean known) {
         Update last = latest;
-        if (last == oldSince) {
+        if (last == oldSince || last != NEVER && !failedSince(last)) {
             return null;
         }
-        if (last == NEVER) {
-            oldSince = last;
-            return "groups have the whole of their totals, and topics without a threshold of their own none" + WHY;
-        }
+        oldSince = last;
+        return (known ? "shares of totals and of thresholds are those of before"
+            : "groups have the whole of their totals, and topics without a threshold of their own none") + WHY;
+    }
+
+    private boolean failedSince(Update last) {
         OptionalDouble now = failures();
-        if (now.isPresent() && last.failures().isPresent() && now.getAsDouble() > last.failures().getAsDouble()) {
-            oldSince = last;
-            return "shares of totals and of thresholds are those of before" + WHY;
-        }
-        return null;
+        return now.isPresent() && last.failures().isPresent() && now.getAsDouble() > last.failures().getAsDouble();
     }
 
     /** How often the broker failed to apply metadata since it started, or nothing where it does not report that. */

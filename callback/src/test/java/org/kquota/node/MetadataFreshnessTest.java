@@ -49,32 +49,38 @@ class MetadataFreshnessTest {
         countFailures();
         MetadataFreshness metadata = new MetadataFreshness();
         metadata.updated();
-        assertNull(metadata.whyOld());
+        assertNull(metadata.whyOld(false));
         failures.incrementAndGet();
-        assertTrue(metadata.whyOld().contains("KAFKA-20746"));
-        assertNull(metadata.whyOld(), "reported once");
+        assertTrue(metadata.whyOld(false).contains("KAFKA-20746"));
+        assertNull(metadata.whyOld(false), "reported once");
         metadata.updated();
-        assertNull(metadata.whyOld());
+        assertNull(metadata.whyOld(false));
         failures.incrementAndGet();
-        assertNotNull(metadata.whyOld(), "another time");
+        assertNotNull(metadata.whyOld(false), "another time");
     }
 
     @Test
     void itIsMissingUntilTheBrokersFirstUpdate() {
         MetadataFreshness metadata = new MetadataFreshness();
-        assertTrue(metadata.whyOld().contains("KAFKA-20746"));
-        assertNull(metadata.whyOld(), "reported once");
+        assertTrue(metadata.whyOld(false).contains("KAFKA-20746"));
+        assertNull(metadata.whyOld(false), "reported once");
         metadata.updated();
-        assertNull(metadata.whyOld());
+        assertNull(metadata.whyOld(false));
+    }
+
+    @Test
+    void aBrokerThatHasNeverPassedThemOnHasThoseOfAnotherSource() {
+        assertTrue(new MetadataFreshness().whyOld(true).startsWith("shares of totals and of thresholds are those of before"));
+        assertTrue(new MetadataFreshness().whyOld(false).startsWith("groups have the whole of their totals"));
     }
 
     @Test
     void aBrokerThatDoesNotCountItsFailuresIsBelieved() {
         MetadataFreshness metadata = new MetadataFreshness();
         metadata.updated();
-        assertNull(metadata.whyOld());
+        assertNull(metadata.whyOld(false));
         countFailures();
-        assertNull(metadata.whyOld(), "it is not known how many there were before");
+        assertNull(metadata.whyOld(false), "it is not known how many there were before");
     }
 
     /** A node that divides nothing by the leaders does not warn. */
