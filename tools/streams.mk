@@ -43,12 +43,12 @@ export AS_ROOT
 all: $(CHOSEN)
 	@echo "===== make $(PLAN), $$((($$(date +%s) - $(BEGUN)) / 60)) min" && cat $(RESULTS) && ! grep -q FAILED $(RESULTS)
 
-# $(call after,STREAMS): those that end first, well or not, as far as they are run. At most two at once keep a core busy.
+# $(call after,STREAMS): those that end first, well or not, as far as they are run. Long streams wait for none: when what
+# they wait for ends, make begins the next ones in the order, and comes back to them when those run.
 # Hosts go before others for the processors (testbed/hosts/cgroups.py), so that rates are compared after them.
 after = $(filter $(CHOSEN),$(1))
 $(filter-out build lint,$(ALL)): $(call after,build)
 ifeq ($(PLAN),test)
-roles: $(call after,lint)
 java: $(call after,lint roles)
 load: $(call after,lint roles hosts)
 else

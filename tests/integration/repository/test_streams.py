@@ -80,12 +80,13 @@ def played(folder: Path, script: str, streams: str = "", **environment: str) -> 
 
 
 def test_streams_run_side_by_side_but_rates_are_compared_after_hosts_and_roles(tmp_path: Path) -> None:
-    script = "echo +$1 >>order; sleep 0.5; echo -$1 >>order; echo all is well"
+    script = "echo +$1 >>order; sleep 0.5; [ $1 != lint ] || sleep 1; echo -$1 >>order; echo all is well"
     code, output = played(tmp_path, script)
     assert code == 0, output
     order = (tmp_path / "order").read_text().split()
     assert order.index("-build") < min(order.index(f"+{name}") for name in ("hosts", "unit", "load"))
     assert max(order.index(f"-{name}") for name in ("lint", "hosts", "roles")) < order.index("+load")
+    assert max(order.index(f"+{name}") for name in ("hosts", "spine", "roles")) < order.index("+unit")
     at_once = [sum(1 if word[0] == "+" else -1 for word in order[: end + 1]) for end in range(len(order))]
     assert max(at_once) == 4
     assert re.search(r"(?m)^[\d:]{8}  unit       passed after \d:\d\d  all is well$", output), "its last line"
