@@ -122,7 +122,7 @@ def test_tools_with_an_administrator_s_rights_run_on_one_host() -> None:
     ]
     assert {file for file, _, _ in tools} > {
         "playbooks/tasks/verify_cluster.yml",
-        "playbooks/tasks/set_brokers_mode.yml",
+        "playbooks/tasks/observe_brokers_from.yml",
         "roles/kquota_topic/tasks/remove.yml",
     }
     assert [each for each in tools if each[2] != "{{ kquota_topic_host }}"] == []

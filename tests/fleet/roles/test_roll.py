@@ -61,7 +61,8 @@ def test_a_rollback_begins_with_nodes_that_fail_to_start_even_if_their_state_cha
     tmp_path: Path,
 ) -> None:
     first, *_ = yaml.safe_load(ROLLBACK.read_text("utf-8"))
-    look, remember, goes_back = first["tasks"]
+    look, remember, observe, goes_back, _ = first["tasks"]
+    assert observe["ansible.builtin.include_tasks"] == "tasks/observe_brokers.yml"
     assert look["ansible.builtin.include_role"]["tasks_from"] == "facts"
     taken_out, started = goes_back["block"]
     assert taken_out["ansible.builtin.include_role"]["tasks_from"] == "remove"

@@ -1,0 +1,103 @@
+"""Plays while the first host, where Kafka's tools should run, is dead and the second broker does not answer.
+
+Hosts are this machine, with fakes of their commands that record what they were asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_playbook
+from tests.unit.repository.tree import REPOSITORY
+
+DEAD = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+SYSTEMCTL = """case "$*" in
+    *--property=LoadState,ActiveState*) echo LoadState=loaded; echo ActiveState=active; echo MainPID=0 ;;
+    show*) echo LoadState=loaded; echo ActiveState=active ;;
+esac"""
+ANSWERS = {
+    "kafka-configs.sh": 'case "$*" in *entity-default) echo "  kquota.mode=null sensitive=true" ;; esac',
+    "kafka-metadata-quorum.sh": 'case "$*" in *status) echo "LeaderId:   2" ;; esac',
+}
+Play = Callable[..., str]
+
+
+def program(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """A file with each call of Kafka's tools: the host and the arguments."""
+    return tmp_path / "asked"
+
+
+@pytest.fixture
+def play(tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Runs a playbook for three brokers."""
+    program(tmp_path / "systemctl", SYSTEMCTL)
+    hosts: dict[str, dict[str, object]] = {}
+    for number, name in enumerate("abc", start=1):
+        for tool, answer in ANSWERS.items():
+            ends = "echo no answer >&2; exit 1" if name == "b" else answer
+            program(tmp_path / name / "bin" / tool, f'echo {name} {tool} "$@" >>{asked}\n{ends}')
+        (tmp_path / name / "server.properties").write_text(f"node.id={number}\n")
+        hosts[name] = {
+            "kquota_kafka_home": str(tmp_path / name),
+            "kquota_server_properties": str(tmp_path / name / "server.properties"),
+            **(DEAD if name == "a" else {"ansible_connection": "local"}),
+        }
+    inventory = tmp_path / "hosts.yml"
+    local = {"ansible_python_interpreter": str(PROGRAMS / "python"), "kquota_tools_host": "a"}
+    groups = {"kafka_brokers": {"hosts": hosts, "vars": local}, "kafka_controllers": {"hosts": {}}}
+    inventory.write_text(json.dumps(groups))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def run(name: str, **given: object) -> str:
+        variables = {"ansible_become": False, **given}
+        playbook = REPOSITORY / f"playbooks/{name}.yml"
+        return run_playbook(tmp_path, playbook, variables, inventory=str(inventory))
+
+    return run
+
+
+@pytest.mark.accepts("G18")
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("set_mode", {"kquota_mode": "observe"}), pytest.param("rollback", {}, marks=pytest.mark.long)],
+)
+def test_the_cluster_s_switch_comes_first_from_a_host_that_can_and_the_dead_one_is_named(
+    name: str, given: dict[str, str], play: Play, asked: Path
+) -> None:
+    with pytest.raises(PlayFailed) as failed:
+        play(name, **given)
+    said, recap = str(failed.value).rsplit("PLAY RECAP", 1)
+    calls = asked.read_text("utf-8").splitlines()
+    configs = [line.split(" kafka-configs.sh ") for line in calls if "-configs" in line]
+    assert [host for host, _ in configs[:3]] == ["b", "c", "c"]
+    assert "--describe" in configs[1][1]
+    assert configs[2][1].endswith("--entity-default --delete-config kquota.mode")
+    changed = said.index("TASK [Delete kquota.mode of all brokers]")
+    assert changed < said.index("TASK [Set the mode of the agent]")
+    last = " ".join(said[said.index("TASK [Check that the run is complete]") :].replace("\\n", "\n").split())
+    assert "was not completed on 1 of 3 hosts: a: it could not be reached" in last
+    assert "kquota.mode of all brokers was not deleted" not in last
+    done = {line.split()[0]: line for line in recap.splitlines() if "unreachable=" in line}
+    assert "unreachable=1" in done["a"]
+    if name == "rollback":
+        assert changed < said.index("TASK [Remove the plug-in]")
+        assert sum("entity-name 2" in line or "entity-name 3" in line for _, line in configs) == 2
+
+
+@pytest.mark.accepts("G18")
+def test_enforcing_needs_every_host_and_changes_nothing_without(play: Play, asked: Path) -> None:
+    with pytest.raises(PlayFailed, match=r"fatal: \[a\]: UNREACHABLE"):
+        play("set_mode", kquota_mode="enforce")
+    assert not asked.exists()
