@@ -250,6 +250,16 @@ CASES = (
     ),
     down("KquotaAgentDown", "up", "The agent on kafka1:9464 does not answer"),
     Case(
+        "KquotaNotScraped",
+        # Without samples from 2:15 to 17:15; the last one counts for five minutes.
+        {"kquota_last_cycle_timestamp_seconds": "0+15x8 _x60 1035+15x40"},
+        "11m",
+        "14m",
+        "19m",
+        {},
+        "Prometheus scrapes no agent of kquota",
+    ),
+    Case(
         "KquotaAgentStale",
         # A timestamp that keeps up with the clock of the test, stands still, and keeps up again.
         {"kquota_last_cycle_timestamp_seconds": "0+15x8 120x40 735+15x60"},

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kquota.daemon.metrics import AgentMetrics
 from tests.monitoring.alert_cases import CASES
@@ -126,3 +127,17 @@ def test_every_metric_that_is_named_is_one_of_the_agent_s() -> None:
     for name, rule in rules().items():
         named = set(METRIC.findall(rule["expr"]))
         assert named <= known, f"{name}: {named - known}"
+
+
+def test_inhibition_names_alerts_and_labels_that_exist() -> None:
+    known = {name: rule["expr"] for name, rule in rules().items()}
+    document = yaml.safe_load((REPOSITORY / "monitoring/alertmanager/inhibit_rules.yml").read_text("utf-8"))
+    for inhibition in document["inhibit_rules"]:
+        (sources,), (targets,) = inhibition["source_matchers"], inhibition["target_matchers"]
+        names = [set(re.findall(r"Kquota\w+", matcher)) for matcher in (sources, targets)]
+        assert names[0].isdisjoint(names[1])
+        for name in names[0] | names[1]:
+            # What Alertmanager compares must be a label of each: labels that both lack count as equal.
+            by = re.search(r"by \(([a-z_, ]+)\)", known[name])
+            labels = set(by[1].split(", ")) if by else {"job", "instance", "volume", "role"}
+            assert set(inhibition["equal"]) <= labels, name

@@ -18,9 +18,9 @@ HOSTS = {
     "monitoring": {"hosts": {"localhost": {}}},
     "kafka_brokers": {
         "hosts": {
-            "kafka1": {},
+            "kafka1": {"kquota_agent_metrics_listen": "[::]:9464"},
             "kafka2": {"ansible_host": "198.18.0.2", "kquota_agent_metrics_listen": "0.0.0.0:9465"},
-            "kafka3": {"ansible_host": "2001:db8::3"},
+            "kafka3": {"ansible_host": "2001:db8::3", "kquota_agent_metrics_listen": "10.0.0.3:9464"},
         }
     },
 }
@@ -122,6 +122,19 @@ def test_rules_targets_and_dashboard_are_written_and_removed(host: Monitoring, p
 
     assert host.apply(tasks_from="remove") > 0
     assert host.written() == set()
+
+
+def test_targets_on_other_hosts_that_listen_on_loopback_are_refused(host: Monitoring) -> None:
+    agents = {"kafka4": {}, "kafka5": {"kquota_agent_metrics_listen": "[::1]:9464"}, "localhost": {}}
+    brokers = {**HOSTS["kafka_brokers"]["hosts"], **agents}
+    host.inventory.write_text(yaml.safe_dump({**HOSTS, "kafka_brokers": {"hosts": brokers}}), "utf-8")
+    with pytest.raises(PlayFailed) as failed:
+        host.apply()
+    said = " ".join(str(failed.value).split())
+    assert "The agents of kafka4, kafka5 (2 hosts) listen on loopback alone" in said
+    assert host.written() == set()
+    # The ports are forwarded.
+    assert host.apply(kquota_monitoring_targets=["127.0.0.1:19464"]) > 0
 
 
 def test_a_missing_include_or_an_invalid_rule_fails_the_role(host: Monitoring, tmp_path: Path) -> None:
