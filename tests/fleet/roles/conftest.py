@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import pwd
+import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 from cryptography import x509
@@ -13,7 +16,30 @@ from cryptography import x509
 from testbed.loopback.callback_jar import find_callback_jar
 from testbed.loopback.runtime import ensure_kafka_runtime
 from tests.fleet.roles.authority import ISSUE, certificate, variables_for
-from tests.fleet.roles.plays import run_tasks
+from tests.fleet.roles.plays import PROGRAMS, run_tasks
+
+RESIDENT = Path(__file__).with_name("resident")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def resident(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """All plays share a Python with the modules' libraries, and the modules that Ansible has packed."""
+    folder = tmp_path_factory.mktemp("resident")
+    server, python = folder / "server", PROGRAMS / "python"
+    (folder / "packed").mkdir()
+    client = shlex.join([str(python), "-IS", str(RESIDENT / "client.py"), str(server), str(python)])
+    (folder / "python").write_text(f'#!/bin/sh\nexec {client} "$@"\n')
+    (folder / "python").chmod(0o755)
+    with (
+        pytest.MonkeyPatch.context() as environment,
+        Popen([python, RESIDENT / "server.py", server], stdin=PIPE, stdout=PIPE) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        environment.setenv("KQUOTA_TEST_PYTHON", str(folder / "python"))
+        environment.setenv("KQUOTA_TEST_PACKED", str(folder / "packed"))
+        environment.setenv("ANSIBLE_CALLBACK_PLUGINS", str(RESIDENT / "callback"))
+        yield
 
 
 @pytest.fixture(scope="session")

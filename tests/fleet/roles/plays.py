@@ -34,7 +34,6 @@ def run_play(
         "hosts": "all",
         "connection": "local",
         "gather_facts": False,
-        "vars": {"ansible_python_interpreter": str(PROGRAMS / "python")},
         "tasks": tasks,
     }
     file = folder / "play.json"
@@ -52,7 +51,9 @@ def run_playbook(
     """
     # By a file, because a command line can be seen by others.
     given = folder / "variables.json"
-    given.write_text(json.dumps(variables))
+    given.write_text(
+        json.dumps({"ansible_python_interpreter": os.environ["KQUOTA_TEST_PYTHON"], **variables})
+    )
     finished = subprocess.run(
         [PROGRAMS / "ansible-playbook", "-i", inventory, playbook, "-e", f"@{given}", *options],
         capture_output=True,
