@@ -54,10 +54,18 @@ class KafkaRuntime:
         return self.jars.with_name(f"{self.jars.name}-{built}.jsa")
 
     @property
+    def _line(self) -> tuple[int, ...]:
+        return tuple(int(part) for part in self.version.split(".")[:2])
+
+    @property
+    def has_plug_in_metrics(self) -> bool:
+        """Whether this Kafka has a place for metrics of plug-ins."""
+        return self._line >= (4, 1)
+
+    @property
     def config_command(self) -> str:
         """The class behind kafka-configs.sh."""
-        is_before_its_move = tuple(int(part) for part in self.version.split(".")[:2]) < (4, 4)
-        return "kafka.admin.ConfigCommand" if is_before_its_move else "org.apache.kafka.tools.ConfigCommand"
+        return "kafka.admin.ConfigCommand" if self._line < (4, 4) else "org.apache.kafka.tools.ConfigCommand"
 
     @property
     def logging_configuration(self) -> Path:

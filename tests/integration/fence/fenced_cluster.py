@@ -18,7 +18,7 @@ from tests.integration.waiting import eventually
 
 _LEASE_SECONDS = 600
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_FACTORS = {"OPEN": 1.0, "PAUSE": 0.0}
+_FACTORS = {"OPEN": 1.0, "THROTTLE": 0.2, "PAUSE": 0.0}
 
 
 class FencedCluster:
@@ -40,7 +40,7 @@ class FencedCluster:
             ),
             authorizer=True,
             properties={"allow.everyone.if.no.acl.found": "true", **(properties or {})},
-            node_properties=partial(_plug_in, frozenset(fenced)),
+            node_properties=partial(_plug_in, frozenset(fenced), runtime.has_plug_in_metrics),
             class_path=(callback_jar,),
         )
         self.cluster = KafkaCluster(spec, runtime)
@@ -68,8 +68,8 @@ class FencedCluster:
                 self.wait_until_applied(node.node_id, state)
 
     def wait_until_applied(self, node_id: int, state: str) -> None:
-        """Wait until that broker applies this state, by the fence in PAUSE."""
-        mechanism = "fence" if state == "PAUSE" else "none"
+        """Wait until that broker applies this state, by the fence unless it is OPEN."""
+        mechanism = "none" if state == "OPEN" else "fence"
         eventually(
             lambda: (
                 self.applied(node_id).get("sequence") == self._sequence
@@ -92,9 +92,14 @@ def _uptime_seconds() -> float:
     return float(Path("/proc/uptime").read_text().split()[0])
 
 
-def _plug_in(fenced: Collection[int], layout: NodeLayout, node_id: int) -> Mapping[str, str]:
+def _plug_in(
+    fenced: Collection[int], has_metrics: bool, layout: NodeLayout, node_id: int
+) -> Mapping[str, str]:
     properties = loaded_plug_in([principal_of("kquota-agent")])(layout, node_id)
     properties["kquota.topics.file"] = str(broker_files(layout).decision.with_name("topics.json"))
+    if not has_metrics:
+        properties["client.quota.callback.class"] = "org.kquota.CallbackWithoutMetrics"
     if node_id in fenced:
-        properties["authorizer.class.name"] = "org.kquota.KquotaAuthorizer"
+        fence = "KquotaAuthorizer" if has_metrics else "AuthorizerWithoutMetrics"
+        properties["authorizer.class.name"] = f"org.kquota.{fence}"
     return properties

@@ -3,12 +3,17 @@ package org.kquota;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.NotEnoughReplicasException;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.metrics.Monitorable;
+import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.resource.ResourceType;
 import org.apache.kafka.server.authorizer.Action;
@@ -50,8 +55,14 @@ class KquotaAuthorizerTest {
     private KquotaAuthorizer authorizer;
 
     /** Denies whatever is named so, fails on whatever is named so, and allows the rest. */
-    public static final class ByName implements Authorizer {
+    public static final class ByName implements Authorizer, Monitorable {
         private static boolean closed;
+        private static PluginMetrics metrics;
+
+        @Override
+        public void withPluginMetrics(PluginMetrics given) {
+            metrics = given;
+        }
 
         @Override
         public List<AuthorizationResult> authorize(AuthorizableRequestContext context, List<Action> actions) {
@@ -156,6 +167,23 @@ class KquotaAuthorizerTest {
     void onlyProduceRequestsAreRefused(ApiKeys type) throws IOException {
         start("PAUSE", 0);
         assertEquals(List.of(AuthorizationResult.ALLOWED), ask(type, "alice", WRITE));
+    }
+
+    @Test
+    void theClustersOwnAuthorizerHasItsMetrics() throws IOException {
+        start("OPEN", 1);
+        try (PluginMetricsImpl given = new PluginMetricsImpl(new Metrics(), Map.of())) {
+            authorizer.withPluginMetrics(given);
+            assertSame(given, ByName.metrics);
+        }
+    }
+
+    /** As in Kafka 4.0. */
+    @Test
+    void aFenceWithoutMetricsIsInstalledBesideACallbackWithoutThem() throws IOException {
+        properties.put("client.quota.callback.class", CallbackWithoutMetrics.class.getName());
+        start("PAUSE", 0);
+        assertTrue(refused("alice", WRITE));
     }
 
     @Test

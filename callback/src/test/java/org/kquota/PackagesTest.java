@@ -41,7 +41,8 @@ class PackagesTest {
     @Test
     void theRootHasNothingButWhatConfigurationsName() {
         check(classes().that().resideInAPackage("org.kquota")
-            .should(ArchCondition.from(belongToAnyOf(KquotaCallback.class, KquotaAuthorizer.class, CheckProperties.class))));
+            .should(ArchCondition.from(belongToAnyOf(KquotaCallback.class, KquotaAuthorizer.class, CallbackWithoutMetrics.class,
+                AuthorizerWithoutMetrics.class, CheckProperties.class))));
     }
 
     @Test

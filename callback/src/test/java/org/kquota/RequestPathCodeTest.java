@@ -21,7 +21,7 @@ import java.util.stream.Collectors;
  */
 @Tag("C8")
 class RequestPathCodeTest {
-    private static final String CALLBACK = "org/kquota/KquotaCallback";
+    private static final String CALLBACK = "org/kquota/CallbackWithoutMetrics";
     /** The cost of a fault does not count, and only the housekeeper asks its own question through the same interface. */
     private static final Set<String> LEFT_OUT = Set.of("Errors.count", "Fence.fault", "Leaders.whyOld");
     /** Classes of others that neither wait nor do I/O; ConcurrentHashMap does where a client is new. */
@@ -44,7 +44,7 @@ class RequestPathCodeTest {
                 + "Lorg/apache/kafka/common/security/auth/KafkaPrincipal;Ljava/lang/String;)Ljava/util/Map;"),
             new Method(CALLBACK, "quotaLimit", "(Lorg/apache/kafka/server/quota/ClientQuotaType;Ljava/util/Map;)Ljava/lang/Double;"),
             new Method(CALLBACK, "quotaResetRequired", "(Lorg/apache/kafka/server/quota/ClientQuotaType;)Z"),
-            new Method("org/kquota/KquotaAuthorizer", "authorize",
+            new Method("org/kquota/AuthorizerWithoutMetrics", "authorize",
                 "(Lorg/apache/kafka/server/authorizer/AuthorizableRequestContext;Ljava/util/List;)Ljava/util/List;")), LEFT_OUT);
     }
 

@@ -7,8 +7,6 @@ import org.apache.kafka.common.acl.AclBinding;
 import org.apache.kafka.common.acl.AclBindingFilter;
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.config.ConfigException;
-import org.apache.kafka.common.metrics.Monitorable;
-import org.apache.kafka.common.metrics.PluginMetrics;
 import org.apache.kafka.common.resource.ResourceType;
 import org.apache.kafka.metadata.authorizer.AclMutator;
 import org.apache.kafka.metadata.authorizer.ClusterMetadataAuthorizer;
@@ -33,7 +31,7 @@ import java.util.concurrent.CompletionStage;
  * only into a {@link ClusterMetadataAuthorizer}: so this is all that an authorizer can be, and where the other one is less,
  * these methods do nothing.
  */
-public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfigurable, Monitorable {
+public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfigurable {
     private Authorizer delegate;
     /** The same object as far as it is one, or null. */
     private ClusterMetadataAuthorizer metadataDelegate;
@@ -42,6 +40,11 @@ public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfig
     protected final void delegateTo(Authorizer authorizer) {
         delegate = authorizer;
         metadataDelegate = authorizer instanceof ClusterMetadataAuthorizer loadsAcls ? loadsAcls : null;
+    }
+
+    /** The authorizer that everything is left to. */
+    protected final Authorizer delegate() {
+        return delegate;
     }
 
     /**
@@ -185,13 +188,6 @@ public class DelegatingAuthorizer implements ClusterMetadataAuthorizer, Reconfig
     public void reconfigure(Map<String, ?> properties) {
         if (delegate instanceof Reconfigurable reconfigurable) {
             reconfigurable.reconfigure(properties);
-        }
-    }
-
-    @Override
-    public void withPluginMetrics(PluginMetrics metrics) {
-        if (delegate instanceof Monitorable monitorable) {
-            monitorable.withPluginMetrics(metrics);
         }
     }
 }

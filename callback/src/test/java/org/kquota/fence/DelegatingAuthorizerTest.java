@@ -14,7 +14,6 @@ import org.apache.kafka.common.acl.AclBindingFilter;
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.errors.SecurityDisabledException;
-import org.apache.kafka.common.metrics.Monitorable;
 import org.apache.kafka.common.resource.ResourceType;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.metadata.authorizer.ClusterMetadataAuthorizer;
@@ -70,7 +69,7 @@ class DelegatingAuthorizerTest {
 
     /** Every method that Kafka may call, with the type that it asks for. */
     static Stream<Method> everyMethod() {
-        return Stream.of(ClusterMetadataAuthorizer.class, Reconfigurable.class, Monitorable.class)
+        return Stream.of(ClusterMetadataAuthorizer.class, Reconfigurable.class)
             .flatMap(type -> Arrays.stream(type.getMethods())).filter(method -> !Modifier.isStatic(method.getModifiers()))
             // The JVM gives them in any order, and a test is known by its place in it.
             .sorted(Comparator.comparing(Method::toString));
@@ -106,7 +105,7 @@ class DelegatingAuthorizerTest {
     @ParameterizedTest
     @MethodSource("everyMethod")
     void everyMethodIsLeftToTheOtherAuthorizer(Method method) throws ReflectiveOperationException {
-        Recorder recorder = new Recorder(ClusterMetadataAuthorizer.class, Reconfigurable.class, Monitorable.class);
+        Recorder recorder = new Recorder(ClusterMetadataAuthorizer.class, Reconfigurable.class);
         Object[] arguments = Arrays.stream(method.getParameterTypes()).map(DelegatingAuthorizerTest::valueOf).toArray();
         Object answer = method.invoke(new Wrapper(recorder.authorizer), arguments);
         assertNotNull(recorder.called, method + " did not arrive");

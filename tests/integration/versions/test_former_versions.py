@@ -1,0 +1,44 @@
+"""The plug-in on former versions of Kafka: OPEN, THROTTLE and PAUSE on real brokers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
+from testbed.loopback.runtime import ensure_kafka_runtime
+from tests.integration.fence.fenced_cluster import FencedCluster
+from tests.integration.quotas.producers import Librdkafka, rates
+from tests.integration.waiting import at_rest, eventually
+
+OFFERED = 800_000
+
+
+@pytest.mark.parametrize("version", ["4.0.2", pytest.param("4.1.2", marks=pytest.mark.long)])
+def test_the_plug_in_opens_throttles_and_pauses(callback_jar: Path, topic_name: str, version: str) -> None:
+    fenced = FencedCluster(ensure_kafka_runtime(version, report=print), callback_jar)
+    with fenced.cluster as cluster:
+        fenced.decide("OPEN")
+        admin = admin_client(cluster.client_configuration())
+        create_topic(admin, topic_name, [[1, 2]])
+
+        def end() -> int:
+            return offsets_by_partition(admin, topic_name)[0]
+
+        with Librdkafka(cluster, "app", topic_name, (0,), OFFERED) as producer:
+            eventually(lambda: producer.delivered_bytes > 2_000_000, "it flows")
+            (of_open,) = rates((producer,), 5)
+            fenced.decide("THROTTLE")
+            time.sleep(2)  # what was admitted before
+            (of_throttle,) = rates((producer,), 6)
+            print(f"{of_open:.0f} B/s in OPEN, {of_throttle:.0f} B/s at a factor of 0.2")
+            assert of_throttle < 0.5 * of_open
+            fenced.decide("PAUSE")
+            held = at_rest(end, "what was authorized before is appended")
+            time.sleep(3)
+            assert end() == held
+            fenced.decide("OPEN")
+            eventually(lambda: end() > held, "it goes on by itself")
+        assert not producer.failed
