@@ -96,7 +96,9 @@ def test_the_plug_in_s_check_loads_kafka_s_jars_as_the_broker_s_user() -> None:
         check=True,
     )
     assert done.stdout == f"{BROKER}\n"
-    assert "kquota_callback_as_broker" in CALLBACK["kquota_callback_validate_command"]
+    assert "kquota_callback_as_broker" in CALLBACK["kquota_callback_check_command"]
+    for variable in ("kquota_callback_validate_command", "kquota_callback_validate_exported_command"):
+        assert "+ kquota_callback_check_command" in CALLBACK[variable]
 
 
 def commands() -> list[tuple[str, dict[str, Any], str]]:

@@ -132,7 +132,7 @@ def test_the_plug_in_is_installed_before_properties_that_a_former_one_refuses() 
     )
     assert write["validate"] == "{{ kquota_callback_validate_command }}"
     variables = read("roles/kquota_callback/vars/main.yml")
-    assert "'-cp', kquota_callback_jar ~ ':'" in variables["kquota_callback_validate_command"]
+    assert "'-cp', kquota_callback_jar ~ ':'" in variables["kquota_callback_check_command"]
     assert "{{ kquota_callback_version }}.jar" in variables["kquota_callback_jar"]
 
 
