@@ -74,6 +74,24 @@ def test_a_link_to_files_that_others_can_write_does_not_deceive(home: Path) -> N
     assert run(link).stdout.startswith(f"{BROKER}\n")
 
 
+def test_packages_have_the_tools_without_sh_and_the_jars_below_share(home: Path) -> None:
+    (home / "bin/kafka-topics.sh").rename(home / "bin/kafka-topics")
+    (home / "libs/kafka.jar").unlink()
+    (home / "libs").rmdir()
+    jar = home / "share/java/kafka/kafka.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    # Of another package, which the tools do not load.
+    (home / "bin/other").touch()
+    give(home / "bin/other")
+    assert run(home).stdout == "root\n-Xmx256m --list a b\n"
+    give(jar)
+    assert run(home).stdout == f"{BROKER}\n-Xmx256m --list a b\n"
+    jar.unlink()
+    give(home / "bin/kafka-topics")
+    assert run(home).stdout == f"{BROKER}\n-Xmx256m --list a b\n"
+
+
 def test_an_administrator_s_file_that_the_broker_s_user_cannot_read_is_named(home: Path) -> None:
     secret = home.parent / "admin.properties"
     secret.touch(0o600)

@@ -21,8 +21,10 @@ def look(folder: Path) -> None:
 
 
 def with_jar(folder: Path, name: str) -> Path:
-    (folder / "libs").mkdir()
-    (folder / "libs" / name).touch()
+    # As in Confluent's packages, or as in those of Apache.
+    libs = folder / ("share/java/kafka" if "4.1.2" in name else "libs")
+    libs.mkdir(parents=True)
+    (libs / name).touch()
     return folder
 
 
@@ -35,7 +37,7 @@ def test_supported_versions_are_accepted_by_the_names_of_their_jars(version: str
     "name", ["kafka-clients-3.9.1.jar", "kafka-clients-4.0.2.jar", "kafka-clients-4.5.0.jar", "other.jar"]
 )
 def test_others_are_refused_with_what_is_supported(name: str, tmp_path: Path) -> None:
-    found = name if name.startswith("kafka-clients") else "no libs/kafka-clients"
+    found = name if name.startswith("kafka-clients") else "no kafka-clients"
     with pytest.raises(
         PlayFailed, match=rf"{found}[\s\S]*supports\s+4\.1\s+to\s+4\.4[\s\S]*kquota_kafka_home"
     ):

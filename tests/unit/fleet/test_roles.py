@@ -202,7 +202,8 @@ def test_an_example_inventory_sets_what_the_roles_know(inventory: Path) -> None:
     given: set[str] = set()
     for path in inventory.glob("group_vars/*.yml"):
         given |= set(read(path))
-    for group in read(inventory / "hosts.yml").values():
-        for variables in group["hosts"].values():
+    groups = list(read(inventory / "hosts.yml").values())
+    for group in [*groups, *(child for each in groups for child in each.get("children", {}).values())]:
+        for variables in group.get("hosts", {}).values():
             given |= set(variables or {})
     assert {name for name in given if name.startswith("kquota_")} - known == set()
