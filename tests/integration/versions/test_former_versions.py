@@ -1,16 +1,21 @@
-"""The plug-in on former versions of Kafka: OPEN, THROTTLE and PAUSE on real brokers."""
+"""Former versions of Kafka: the plug-in on 4.0, and on 3.9 an agent that observes without it."""
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
 import pytest
 
 from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
+from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.ports import PortReservation
 from testbed.loopback.runtime import ensure_kafka_runtime
 from tests.integration.fence.fenced_cluster import FencedCluster
 from tests.integration.quotas.producers import Librdkafka, rates
+from tests.integration.spine.agents import AgentProcess
+from tests.integration.spine.fleet import QUICK
 from tests.integration.waiting import at_rest, eventually
 
 OFFERED = 800_000
@@ -42,3 +47,25 @@ def test_the_plug_in_opens_throttles_and_pauses(callback_jar: Path, topic_name: 
             fenced.decide("OPEN")
             eventually(lambda: end() > held, "it goes on by itself")
         assert not producer.failed
+
+
+@pytest.mark.long
+def test_an_agent_alone_observes_kafka_3_9() -> None:
+    runtime = ensure_kafka_runtime("3.9.2", report=print)
+    spec = ClusterSpec(nodes=(NodeSpec(node_id=1),))
+    # Without an archive of its classes, it starts slowly.
+    cluster = KafkaCluster(spec, runtime, start_timeout_seconds=300)
+    with cluster, PortReservation() as ports:
+        agent = AgentProcess(cluster, 1, ports.reserve(), {**QUICK, "mode": "observe"})
+        agent.start()
+        try:
+            eventually(lambda: agent.decision is not None, "it has decided", 120)
+            status = json.loads(agent.order("status", "--json"))
+            (broker,) = status["brokers"]
+            assert [volume["capacity_bytes"] > 0 for volume in broker["volumes"]] == [True]
+            assert agent.decision is not None
+            assert agent.decision["mode"] == "observe"
+            agent.await_metric(1, "kquota_connected")
+            print(agent.order("status"))
+        finally:
+            agent.close()
