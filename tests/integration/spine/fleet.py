@@ -15,7 +15,7 @@ from confluent_kafka import Message, Producer
 from kquota.write.agent_state import AgentState, AgentStateFile, EverListed
 from testbed.demo.load_process import LoadProcess
 from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
-from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
+from testbed.loopback.cluster import BOTH_ROLES, ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.plug_in import agent_name, loaded_plug_in, principals_of
 from testbed.loopback.ports import PortReservation
 from testbed.loopback.runtime import KafkaRuntime
@@ -63,16 +63,27 @@ class Fleet:
         settings: Mapping[str, Any] = QUICK,
         exempt: Sequence[str] | None = None,
         properties: Mapping[str, str] | None = None,
+        super_users: Sequence[str] | None = None,
+        partitions: int = 1,
+        controllers: Sequence[int] | None = None,
     ) -> None:
         ids = sorted(volumes)
         if exempt is None:
             exempt = principals_of(ids)
         spec = ClusterSpec(
             nodes=tuple(
-                NodeSpec(node_id=i, volumes=(DISK,) * volumes[i], separate_metadata_dir=True) for i in ids
+                NodeSpec(
+                    node_id=i,
+                    roles=BOTH_ROLES if controllers is None or i in controllers else ("broker",),
+                    volumes=(DISK,) * volumes[i],
+                    separate_metadata_dir=True,
+                )
+                for i in ids
             ),
             node_properties=loaded_plug_in(exempt),
             class_path=(callback_jar,),
+            authorizer=super_users is not None,
+            super_users=tuple(super_users or ()),
             properties={"file.delete.delay.ms": "0", **(properties or {})},
         )
         self.cluster = KafkaCluster(spec, runtime)
@@ -80,7 +91,7 @@ class Fleet:
         self.waits: list[tuple[str, float]] = []
         """Each state that was waited for, with the seconds until it was there."""
         self._followed: dict[tuple[str, str | None], FollowedTopic] = {}
-        self._settings = settings
+        self._settings, self._partitions = settings, partitions
         self._ports = PortReservation()
         self._stack = ExitStack()
 
@@ -180,7 +191,10 @@ class Fleet:
         """Every record of a topic of ours, to its end as of now; read as `name`, or as an application."""
         if (topic, name) not in self._followed:
             configuration = self.cluster.client_configuration(name)
-            self._followed[topic, name] = self._stack.enter_context(FollowedTopic(configuration, topic))
+            partitions = self._partitions if topic == USAGE_TOPIC else 1
+            self._followed[topic, name] = self._stack.enter_context(
+                FollowedTopic(configuration, topic, partitions)
+            )
         return self._followed[topic, name].records()
 
     def read_anew(self) -> None:

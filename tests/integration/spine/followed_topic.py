@@ -12,14 +12,14 @@ _SECONDS = 60.0
 
 
 class FollowedTopic:
-    """The content of a topic of one partition, as far as it has been asked for; a context manager."""
+    """The content of a topic, as far as it has been asked for; a context manager."""
 
-    def __init__(self, configuration: Mapping[str, Any], topic: str) -> None:
-        self._partition = TopicPartition(topic, 0)
-        self._found: list[Message] = []
+    def __init__(self, configuration: Mapping[str, Any], topic: str, partitions: int = 1) -> None:
+        self._partitions = [TopicPartition(topic, partition, 0) for partition in range(partitions)]
+        self._found: list[list[Message]] = [[] for _ in self._partitions]
         own = {"log_level": 0, "group.id": "test", "enable.auto.commit": False}
         self._consumer = Consumer({**configuration, **own})
-        self._consumer.assign([TopicPartition(topic, 0, 0)])
+        self._consumer.assign(self._partitions)
 
     def __enter__(self) -> Self:
         return self
@@ -28,17 +28,21 @@ class FollowedTopic:
         self._consumer.close()
 
     def records(self) -> list[Message]:
-        """All records that have come since the beginning, to the end as of now.
+        """All records since the beginning, to the end as of now, one partition after the other.
 
         Raises:
             KafkaException: no broker reports the end.
         """
-        _, end = self._consumer.get_watermark_offsets(self._partition, timeout=_SECONDS, cached=False)
         deadline = time.monotonic() + _SECONDS
-        while self._next() < end and time.monotonic() < deadline:
-            self._found += [message for message in self._consumer.consume(500, 0.2) if not message.error()]
-        return list(self._found)
+        for partition, found in zip(self._partitions, self._found, strict=True):
+            _, end = self._consumer.get_watermark_offsets(partition, timeout=_SECONDS, cached=False)
+            while _next(found) < end and time.monotonic() < deadline:
+                for message in self._consumer.consume(500, 0.2):
+                    if not message.error():
+                        self._found[message.partition() or 0].append(message)
+        return [message for found in self._found for message in found]
 
-    def _next(self) -> int:
-        """The offset after the last record that was found; 0 for none, as of an empty topic."""
-        return (self._found[-1].offset() or 0) + 1 if self._found else 0
+
+def _next(found: list[Message]) -> int:
+    """The offset after the last record that was found; 0 for none, as of an empty partition."""
+    return (found[-1].offset() or 0) + 1 if found else 0

@@ -1,0 +1,228 @@
+"""Clients of the usage topic and of the orders topic that hold what an attacker may hold."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509 import load_pem_x509_certificate
+
+from kquota.core.admission import Counters
+from kquota.core.signing import COUNTER_HEADER, Claim, signed_bytes
+from kquota.daemon.signing import Seal
+from kquota.fold.misplaced import partition_of
+from kquota.signing.signer import FileSigner, SigningFiles
+from testbed.loopback.certificates import CertificateAuthority, Identity
+from testbed.loopback.node import node_name
+from testbed.loopback.plug_in import OPERATOR, agent_name
+from tests.integration.spine.fleet import ORDERS_TOPIC, USAGE_TOPIC, Fleet
+from tests.integration.spine.test_hostile_records import report
+
+PARTITIONS: Mapping[str, int] = {USAGE_TOPIC: 2, ORDERS_TOPIC: 1}
+ADMINISTRATOR, STRANGER, GRANTED = "administrator", "stranger", "granted"
+THIEF, TYPED = "operator/jane", "bob"
+"""The operator whose key was stolen, and the name that the thief types."""
+_MARK = "Forged"  # a field of forged reports that no reader knows
+
+
+def name_of(writer: str) -> str:
+    """Return the name of a writer (``agent/1``) in certificates."""
+    return f"kquota://*/{writer}"
+
+
+class Forger:
+    """Signs records with one certificate, whatever they are."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._signer = FileSigner(SigningFiles(identity.certificate, identity.key, identity.certificate))
+        self._seals = {topic: Seal(self._signer, topic, Counters()) for topic in PARTITIONS}
+
+    def headers(
+        self,
+        key: bytes,
+        value: bytes | None,
+        cluster_id: str,
+        topic: str = USAGE_TOPIC,
+        *,
+        partition: int | None = None,
+        counter: int | None = None,
+    ) -> list[tuple[str, bytes]]:
+        """Return the headers of a record; as a genuine writer would, without the last two."""
+        if partition is None and counter is None:
+            return list(self._seals[topic].headers(key, value, cluster_id, PARTITIONS[topic]))
+        place = partition_of(key, PARTITIONS[topic]) if partition is None else partition
+        number = round(time.time() * 1000) if counter is None else counter
+        certificate = self._signer.certificate
+        message = signed_bytes(cluster_id, topic, place, key, value, number, certificate)
+        return list(Claim(self._signer.sign(message), certificate, number).to_headers())
+
+
+class Attacker:
+    """Writes records in each way that it can: each of its forgers signs one, None writes it unsigned."""
+
+    def __init__(self, armoury: Armoury, client: str, forgers: Sequence[Forger | None]) -> None:
+        self.written: set[tuple[str, str, int]] = set()
+        """The topics, keys and partitions of the records that Kafka took."""
+        self.denied = dict.fromkeys(PARTITIONS, 0)
+        self.records = dict.fromkeys(PARTITIONS, 0)
+        self.armoury, self._fleet, self._forgers = armoury, armoury.fleet, forgers
+        own = {"log_level": 0, "partitioner": "murmur2_random"}
+        self._producer = Producer({**self._fleet.cluster.client_configuration(client), **own})
+
+    def write(
+        self,
+        key: str,
+        value: Mapping[str, Any] | bytes | None,
+        topic: str = USAGE_TOPIC,
+        *,
+        partition: int | None = None,
+        counter: int | None = None,
+    ) -> None:
+        """Write a record; ``flush`` waits until all are in the topic, or refused by Kafka."""
+        raw = json.dumps(value).encode() if isinstance(value, Mapping) else value
+        for forger in self._forgers:
+            cluster_id = self._fleet.cluster.cluster_id
+            signed = (
+                []
+                if forger is None
+                else forger.headers(
+                    key.encode(), raw, cluster_id, topic, partition=partition, counter=counter
+                )
+            )
+            self.append(key, raw, signed, topic, partition)
+
+    def order(self, key: str, value: Mapping[str, Any] | bytes | None) -> None:
+        """Give an order on both topics."""
+        for topic in PARTITIONS:
+            self.write(key, value, topic)
+
+    def append(
+        self,
+        key: str,
+        value: bytes | None,
+        headers: list[tuple[str, bytes]],
+        topic: str = USAGE_TOPIC,
+        partition: int | None = None,
+    ) -> None:
+        """Write a record with these headers."""
+        self.records[topic] += 1
+        place = -1 if partition is None else partition
+        try:
+            self._producer.produce(topic, value, key, place, on_delivery=self._delivered, headers=headers)
+        except KafkaException as refused:  # the client knows by now that it is denied
+            self._deny(refused.args[0], topic)
+        self._producer.poll(0)
+
+    def flush(self) -> None:
+        """Wait until Kafka has answered all."""
+        assert self._producer.flush(60) == 0
+
+    def report(self, broker_id: int, *, full: bool, **changes: Any) -> dict[str, Any]:
+        """Return a report of now, from the instance of that broker's agent."""
+        instance = json.loads(self.genuine(broker_id)[-1].value() or b"")["InstanceId"]
+        changes = {"InstanceId": instance, _MARK: True, **changes}
+        return report(self._fleet, age_seconds=0, full=full, **changes)
+
+    def above(self, broker_id: int) -> int:
+        """Return a counter above that of each record of the broker: its agent's may be ahead of the clock."""
+        key = str(broker_id).encode()
+        seen = (
+            dict(one.headers() or ()).get(COUNTER_HEADER) for one in self._fleet.records() if one.key() == key
+        )
+        return max((int.from_bytes(value, "big") for value in seen if value), default=0) + 1
+
+    def genuine(self, broker_id: int) -> list[Message]:
+        """Return the reports that the broker's agent has written."""
+        key, mark = str(broker_id).encode(), f'"{_MARK}"'.encode()
+        return [
+            one
+            for one in self._fleet.records()
+            if one.key() == key and b'"InstanceId"' in (value := one.value() or b"") and mark not in value
+        ]
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        topic = str(message.topic())
+        if error is None:
+            self.written.add((topic, (message.key() or b"").decode(), message.partition() or 0))
+            return
+        self._deny(error, topic)
+
+    def _deny(self, error: KafkaError, topic: str) -> None:
+        assert error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED, error
+        self.denied[topic] += 1
+
+
+class Armoury:
+    """Makes what attackers hold, from the authority of a fleet, and from another one."""
+
+    def __init__(self, fleet: Fleet, directory: Path) -> None:
+        self.fleet = fleet
+        self._authority = fleet.cluster.authority
+        self._other = CertificateAuthority(directory / "other-authority")
+        self.revoked = directory / "revoked"
+        """The list of revoked certificates, which all agents read."""
+        self.revoked.touch()
+        self.identity = cache(self._identity)
+        self.revoked_forger = cache(self._revoke)
+        self.forger: Callable[[str], Forger] = cache(lambda writer: Forger(self.identity(writer)))
+
+    def attacker(self, kind: str) -> Attacker:
+        """Return one of docs/attacks.yml."""
+        stolen = agent_name(1)
+        match kind:
+            case "stranger":
+                return Attacker(self, STRANGER, [None])
+            case "granted":
+                return Attacker(self, GRANTED, [None])
+            case "agent":
+                return Attacker(self, stolen, [None, self.forger("agent/1")])
+            case "revoked":
+                return Attacker(self, stolen, [None, self.revoked_forger()])
+            case "expired":
+                lifetime = timedelta(minutes=-1)
+                return Attacker(self, stolen, [Forger(self._issue(self._authority, "agent/3", lifetime))])
+            case "foreign":
+                names = "agent/3", THIEF
+                return Attacker(self, stolen, [Forger(self._issue(self._other, name)) for name in names])
+            case "broker":
+                return Attacker(self, node_name(1), [None])
+            case "operator":
+                return Attacker(self, OPERATOR, [self.forger(THIEF), None])
+            case "issuer":
+                return Attacker(self, OPERATOR, [self.forger("operator/invented"), None])
+        raise LookupError(kind)
+
+    def owner(self, writer: str) -> Attacker:
+        """Return a genuine writer, as a client that may do anything with the topics."""
+        return Attacker(self, ADMINISTRATOR, [self.forger(writer)])
+
+    def _revoke(self) -> Forger:
+        """Issue a certificate that is stolen, and have all agents know that it is revoked."""
+        identity = self._authority.issue("revoked-agent-1", uris=[name_of("agent/1")])
+        certificate = load_pem_x509_certificate(identity.certificate.read_bytes())
+        replacement = self.revoked.with_suffix(".new")
+        replacement.write_text(certificate.fingerprint(SHA256()).hex(), "utf-8")
+        replacement.replace(self.revoked)
+        for agent in self.fleet.of():
+            if agent.settings["signing"]["mode"] != "off":
+                agent.await_metric(1, "kquota_signing_revoked_certificates")
+        return Forger(identity)
+
+    def _identity(self, writer: str) -> Identity:
+        return self._issue(self._authority, writer)
+
+    @staticmethod
+    def _issue(
+        authority: CertificateAuthority, writer: str, lifetime: timedelta = timedelta(days=1)
+    ) -> Identity:
+        kind = "expired" if lifetime < timedelta(0) else "signer"
+        return authority.issue(
+            f"{kind}-{writer.replace('/', '-')}", uris=[name_of(writer)], lifetime=lifetime
+        )
