@@ -19,6 +19,7 @@ from testbed.hosts.host import Host
 from testbed.hosts.rollout import (
     AGENT,
     BROKER,
+    OPERATOR,
     REPOSITORY,
     PlayFailed,
     applied,
@@ -238,6 +239,37 @@ def test_the_cluster_is_shown_while_the_first_host_of_the_inventory_is_away(roll
         host.wait_until_booted()
     shown = said.split("TASK [Show the status of the cluster]", 1)[1].split("TASK [", 1)[0]
     assert any(state in shown for state in ("OPEN", "PAUSE")), said
+
+
+@pytest.mark.accepts("G18")
+def test_plays_and_orders_work_while_the_first_host_is_dead_and_name_it(rolled_out: RolledOut):
+    fleet, others = rolled_out.fleet, ("broker-2", "broker-3")
+    named = r"on 1 of 3 hosts:\s+broker-1: it could not be reached"
+    dead = fleet["broker-1"]
+    dead.power_off()
+    try:
+        wait_for(lambda: is_active(fleet["broker-2"], 1), lambda active: active is False)
+        with pytest.raises(PlayFailed, match=named):
+            rolled_out.play("set_mode", kquota_mode="observe")
+        for name in others:
+            wait_for(lambda name=name: applied(fleet[name]).get("mode"), lambda mode: mode == "observe")
+            wait_for(lambda name=name: decision(fleet[name]).get("mode"), lambda mode: mode == "observe")
+        order = ("--reason", "a dead host", *OPERATOR)
+        fleet["broker-2"].run("kquota", "hold", "open", "--for", "10m", *order)
+        wait_for(lambda: status(fleet["broker-3"]).get("orders"), bool)
+        fleet["broker-2"].run("kquota", "hold", "release", *order)
+        with pytest.raises(PlayFailed, match=named):
+            rolled_out.play("rollout", kquota_mode="")
+        # A restart would take the controllers' majority away.
+        with pytest.raises(PlayFailed, match=r"controllers\s+can\s+do\s+without"):
+            rolled_out.play("rollback", kquota_roll_retries=2)
+    finally:
+        dead.start()
+        dead.wait_until_booted()
+    rolled_out.play("rollback")
+    for name in NAMES:
+        assert "org.kquota" not in fleet[name].read("/etc/kafka/server.properties")
+    rolled_out.play("rollout")
 
 
 def test_a_broker_that_runs_is_not_decommissioned_and_keeps_its_agent(rolled_out: RolledOut):

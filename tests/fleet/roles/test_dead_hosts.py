@@ -16,13 +16,22 @@ from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_playbook
 from tests.unit.repository.tree import REPOSITORY
 
 DEAD = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-SYSTEMCTL = """case "$*" in
-    *--property=LoadState,ActiveState*) echo LoadState=loaded; echo ActiveState=active; echo MainPID=0 ;;
-    show*) echo LoadState=loaded; echo ActiveState=active ;;
+# Nodes run with the plug-in until they are restarted.
+SYSTEMCTL = """for unit; do :; done
+case "$*" in
+    show*)
+        echo LoadState=loaded; echo ActiveState=active; echo MainPID=0
+        [ -e "$RESTARTED/$unit" ] || echo "Running KQUOTA_BROKER_CONFIGURATION=0f" ;;
+    restart*) touch "$RESTARTED/$unit" ;;
 esac"""
+VOTERS = "\n".join(f"{node} AAAA 100 0 1000 1000 {role}" for node, role in ((3, "Leader"), (8, "Follower")))
+# The partition has a replica on the dead broker, and needs one in-sync replica.
+TOPICS = """Topic: t\tTopicId: q\tPartitionCount: 1\tReplicationFactor: 3\tConfigs:
+\tTopic: t\tPartition: 0\tLeader: 2\tReplicas: 1,2,3\tIsr: 2,3\tElr: \tLastKnownElr: """
 ANSWERS = {
     "kafka-configs.sh": 'case "$*" in *entity-default) echo "  kquota.mode=null sensitive=true" ;; esac',
-    "kafka-metadata-quorum.sh": 'case "$*" in *status) echo "LeaderId:   2" ;; esac',
+    "kafka-metadata-quorum.sh": f'case "$*" in *status) echo "LeaderId:   3" ;; *) echo "{VOTERS}" ;; esac',
+    "kafka-topics.sh": f"echo '{TOPICS}'",
 }
 Play = Callable[..., str]
 
@@ -48,9 +57,12 @@ def play(tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         for tool, answer in ANSWERS.items():
             ends = "echo no answer >&2; exit 1" if name == "b" else answer
             program(tmp_path / name / "bin" / tool, f'echo {name} {tool} "$@" >>{asked}\n{ends}')
-        (tmp_path / name / "server.properties").write_text(f"node.id={number}\n")
+        (tmp_path / name / "server.properties").write_text(
+            f"node.id={number}\nprocess.roles={'broker,controller' if name == 'c' else 'broker'}\n"
+        )
         hosts[name] = {
             "kquota_kafka_home": str(tmp_path / name),
+            "kquota_broker_unit": f"kafka@{name}.service",
             "kquota_server_properties": str(tmp_path / name / "server.properties"),
             **(DEAD if name == "a" else {"ansible_connection": "local"}),
         }
@@ -58,6 +70,7 @@ def play(tmp_path: Path, asked: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     local = {"ansible_python_interpreter": str(PROGRAMS / "python"), "kquota_tools_host": "a"}
     groups = {"kafka_brokers": {"hosts": hosts, "vars": local}, "kafka_controllers": {"hosts": {}}}
     inventory.write_text(json.dumps(groups))
+    monkeypatch.setenv("RESTARTED", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     def run(name: str, **given: object) -> str:
@@ -93,6 +106,10 @@ def test_the_cluster_s_switch_comes_first_from_a_host_that_can_and_the_dead_one_
     assert "unreachable=1" in done["a"]
     if name == "rollback":
         assert changed < said.index("TASK [Remove the plug-in]")
+        # The gate lets both restart, the active controller last.
+        restarted = [asked.parent / f"kafka@{host}.service" for host in "bc"]
+        assert restarted[0].stat().st_mtime_ns < restarted[1].stat().st_mtime_ns
+        assert sum(" kafka-topics.sh " in call for call in calls) == 4
         assert sum("entity-name 2" in line or "entity-name 3" in line for _, line in configs) == 2
 
 

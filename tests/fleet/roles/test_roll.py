@@ -7,42 +7,133 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-from tests.fleet.roles.plays import PROGRAMS, run_playbook
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_playbook
 from tests.unit.repository.tree import REPOSITORY
 
 ROLLBACK = REPOSITORY / "playbooks/rollback.yml"
 PLAYS = REPOSITORY / "playbooks/roll_plug_in.yml"
-NODES = {"a": "1", "b": "2", "c": "3"}
+# Of two racks, with a broker that is also a controller (i). By node: rack, roles, and if a restart is due.
+NODES = {
+    "a": ("east", "broker", True),
+    "b": ("west", "broker", True),
+    "c": ("east", "broker", True),
+    "d": ("east", "broker", False),
+    "e": ("west", "broker", True),
+    "f": ("east", "broker", True),
+    "i": ("east", "broker,controller", True),
+    "j": ("west", "controller", True),
+}
+IDS = {name: str(number) for number, name in enumerate(NODES, start=1)}
 
 
-def roll(active: str) -> list[dict[str, Any]]:
-    """The plays with that node as the active controller; nodes print their names instead of changing."""
-    first, *others = yaml.safe_load(PLAYS.read_text("utf-8"))
-    asks = ("ansible.builtin.include_role", "ansible.builtin.include_tasks")
-    first["tasks"] = [task for task in first["tasks"] if not any(name in task for name in asks)]
-    answer = {"ansible.builtin.set_fact": {"kquota_active_controller_id": NODES[active]}}
-    first["tasks"].insert(0, answer)
-    for play in others:
-        for task in play["tasks"]:
-            assert task.pop("ansible.builtin.include_tasks") == "tasks/roll_node.yml"
-            task["ansible.builtin.debug"] = {"msg": "rolled {{ inventory_hostname }}"}
-    return [{**play, "become": False} for play in (first, *others)]
+def roll(given: dict[str, object], *, due: bool = True) -> list[dict[str, Any]]:
+    """The plays, given variables; nodes print their names instead of changing."""
+    plays = yaml.safe_load(PLAYS.read_text("utf-8"))
+    first, without, others = plays
+    assert first["tasks"][0]["ansible.builtin.include_role"]["tasks_from"] == "facts"
+    first["tasks"][0] = {
+        "ansible.builtin.set_fact": {
+            "kquota_callback_running_fingerprint": f"{{{{ 'former' if {due} and due else 'new' }}}}"
+        }
+    }
+    for play, word in ((without, "changed"), (others, "rolled")):
+        (task,) = play["tasks"]
+        assert task.pop("ansible.builtin.include_tasks").startswith("tasks/")
+        task["ansible.builtin.debug"] = {"msg": f"{word} {{{{ ansible_play_batch | join(' ') }}}}"}
+        task["run_once"] = True
+    for task in first["tasks"]:
+        if "ansible.builtin.include_tasks" in task:
+            file = task["ansible.builtin.include_tasks"]
+            task["ansible.builtin.include_tasks"] = str(PLAYS.parent / file)
+    return [{**play, "become": False, "vars": given} for play in plays]
 
 
-def test_the_active_controller_comes_last_at_each_of_two_rolls_in_one_run(tmp_path: Path) -> None:
-    local = {"ansible_connection": "local", "ansible_python_interpreter": str(PROGRAMS / "python")}
-    hosts = {name: {"kquota_callback_node_id": number} for name, number in NODES.items()}
-    inventory = tmp_path / "hosts.yml"
-    groups = {"kafka_brokers": {"hosts": hosts, "vars": local}, "kafka_controllers": {"hosts": {}}}
-    inventory.write_text(json.dumps(groups))
-    playbook = tmp_path / "rolls.yml"
-    playbook.write_text(json.dumps([*roll("b"), *roll("a")]))
-    said = run_playbook(tmp_path, playbook, {}, inventory=str(inventory))
-    rolled = re.findall(r"\"?msg\"?: \"?rolled (\w)", said)
-    assert [sorted(rolled[:2]), rolled[2]] == [["a", "c"], "b"]
-    assert [sorted(rolled[3:5]), *rolled[5:]] == [["b", "c"], "a"]
+class Cluster:
+    """Nodes on this machine, and tools of Kafka that describe them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.leader = folder, "i"
+        self.topics = ""
+        (folder / "files").symlink_to(PLAYS.parent / "files")
+
+    def roll(self, *plays: dict[str, Any], **given: object) -> list[str]:
+        """Run plays; return what the nodes have printed."""
+        tools = {"topics": self.topics, "metadata-quorum": f"LeaderId:   {IDS[self.leader]}"}
+        for tool, answer in tools.items():
+            file = self.folder / f"bin/kafka-{tool}.sh"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"#!/bin/sh\necho {tool} >>{self.folder}/asked\ncat <<'END'\n{answer}\nEND\n")
+            file.chmod(0o755)
+        hosts = {
+            name: {
+                "kquota_callback_node_id": IDS[name],
+                "kquota_callback_original_properties": {"broker.rack": rack, "process.roles": roles},
+                "due": due,
+            }
+            for name, (rack, roles, due) in NODES.items()
+        }
+        local = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": str(PROGRAMS / "python"),
+            "kquota_kafka_home": str(self.folder),
+            "kquota_callback_fingerprint": "new",
+            "kquota_callback_exports": False,
+        }
+        inventory = self.folder / "hosts.yml"
+        groups = {"kafka_brokers": {"hosts": hosts, "vars": local}, "kafka_controllers": {"hosts": {}}}
+        inventory.write_text(json.dumps(groups))
+        playbook = self.folder / "rolls.yml"
+        playbook.write_text(json.dumps(plays))
+        said = run_playbook(self.folder, playbook, given, inventory=str(inventory))
+        return re.findall(r"\"?msg\"?: \"?((?:rolled|changed) [a-j ]+\b)", said)
+
+    def asked(self) -> list[str]:
+        file = self.folder / "asked"
+        return file.read_text("utf-8").splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path)
+
+
+def test_only_nodes_that_need_a_restart_enter_the_roll_and_the_active_controller_comes_last(
+    cluster: Cluster,
+) -> None:
+    # Two rolls in one run, then one of a fleet that is done, which asks Kafka nothing.
+    rolled = cluster.roll(*roll({}), *roll({}), *roll({}, due=False))
+    once = ["changed d", *(f"rolled {name}" for name in "abcefji")]
+    assert rolled[:-1] == [*once, *once]
+    assert set(rolled[-1].split()) == {*NODES, "changed"}
+    assert cluster.asked() == ["metadata-quorum"] * 2
+
+
+def placed(on: str) -> str:
+    """The description of a topic with a partition that has replicas on these nodes and needs two of them."""
+    replicas = ",".join(IDS[name] for name in on)
+    partition = f"\tTopic: t\tPartition: 0\tLeader: {IDS[on[0]]}\tReplicas: {replicas}\tIsr: {replicas}"
+    return f"Topic: t\tConfigs: min.insync.replicas=2\n{partition}"
+
+
+def test_a_batch_is_of_one_rack_and_controllers_are_restarted_alone(cluster: Cluster) -> None:
+    cluster.topics = placed("abd")
+    rolled = cluster.roll(*roll({"kquota_roll_batch": 2}))
+    assert rolled == ["changed d", "rolled a c", "rolled f", "rolled b e", "rolled j", "rolled i"]
+
+
+def test_a_batch_whose_nodes_share_a_partition_that_needs_both_is_refused(cluster: Cluster) -> None:
+    # A placement that knows nothing of racks.
+    cluster.topics = placed("acb")
+    with pytest.raises(PlayFailed) as failed:
+        cluster.roll(*roll({"kquota_roll_batch": 2}))
+    said = " ".join(str(failed.value).split())
+    assert "t-0 would have 1 in-sync replicas without 1, 3, and needs 2" in said
+    assert "kquota_roll_batch (2) to a smaller number" in said
+    assert "rolled" not in said
+    assert "changed d" not in said
 
 
 # By node: the state of its unit, and whether it is restored first. systemd keeps restarting the last one.
