@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from testbed.hosts.image import USER
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED = REPOSITORY / "extensions/molecule/shared"
-ANSIBLE = REPOSITORY / ".venv-fleet/bin/ansible-playbook"
+ANSIBLE = REPOSITORY / ".venv-fleet/bin"
 AGENT, BROKER = "kquota-agent.service", "kafka.service"
 OPERATOR = ("--command-config", "/etc/kafka/operator.properties")
 """The option of orders, with the client properties of the administrator."""
@@ -60,6 +60,7 @@ def play(
     inventory: Path,
     playbook: Path,
     *,
+    options: Sequence[str] = (),
     extra_environment: Mapping[str, str] | None = None,
     on_banner: Callable[[str, str], None] = lambda _kind, _name: None,
     **variables: object,
@@ -67,6 +68,23 @@ def play(
     """Run a playbook; `variables` win over those of the inventory. Returns its output.
 
     `on_banner` is called with PLAY, TASK or RUNNING HANDLER and its name, as each begins.
+
+    Raises:
+        PlayFailed: it failed.
+    """
+    arguments = ["--extra-vars", json.dumps(variables), *options, str(playbook)]
+    return run_ansible(inventory, arguments, extra_environment=extra_environment, on_banner=on_banner)
+
+
+def run_ansible(
+    inventory: Path,
+    arguments: Sequence[str],
+    *,
+    program: str = "ansible-playbook",
+    extra_environment: Mapping[str, str] | None = None,
+    on_banner: Callable[[str, str], None] = lambda _kind, _name: None,
+) -> str:
+    """Run a program of Ansible as operators do; `on_banner` as for `play`. Returns its output.
 
     Raises:
         PlayFailed: it failed.
@@ -80,7 +98,7 @@ def play(
     }
     lines = []
     with subprocess.Popen(
-        [ANSIBLE, "--inventory", inventory, "--extra-vars", json.dumps(variables), playbook],
+        [ANSIBLE / program, "--inventory", inventory, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -99,7 +117,7 @@ def play(
             raise
     said = "".join(lines)
     if process.returncode != 0:
-        raise PlayFailed(f"{playbook.name}: exit {process.returncode}\n{said[-6000:]}")
+        raise PlayFailed(f"{arguments[-1]}: exit {process.returncode}\n{said[-6000:]}")
     return said
 
 
