@@ -49,7 +49,8 @@ class AgentCost:
 class ClientCost:
     """Of a process with the agent's clients, and nothing to do; ``cores`` is its share of one.
 
-    Memory is what the clients add.
+    Memory is what the clients add. Threads and memory are the median; ``most_…`` are those while the Admin
+    client of a large cluster asks.
     """
 
     brokers: int
@@ -57,6 +58,8 @@ class ClientCost:
     descriptors: int
     memory_bytes: int
     cores: float
+    most_threads: int
+    most_memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

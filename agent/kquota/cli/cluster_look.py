@@ -24,9 +24,10 @@ from kquota.core.vouching import vouched_in_reports
 from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge
-from kquota.daemon.orders_topic import LOOK_SECONDS, OfOrders, OrdersFold, OrdersKnowledge
+from kquota.daemon.orders_topic import OfOrders, OrdersFold, OrdersKnowledge, orders_to_read
 from kquota.daemon.report import Folded
 from kquota.daemon.signing import admission_of, signing_problems
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, TopicRecord, TopicRestarted
 from kquota.kafka.admin import AdminConnection
@@ -69,18 +70,9 @@ class ClusterLook:
         begins = None if admission is None else lambda: self._knowledge.active_brokers is not None
         self._reader = TopicReader(
             properties,
-            topics.usage.name,
             self._admin,
-            self.put,
-            may_begin=begins,
-        )
-        self._orders_reader = TopicReader(
-            properties,
-            topics.orders.name,
-            self._admin,
-            lambda event: self.put(OfOrders(event)),
-            topic_interval_seconds=LOOK_SECONDS,
-            brokers_times_only=True,
+            ReadTopic(topics.usage.name, self.put),
+            orders_to_read(topics.orders.name, self.put),
             may_begin=begins,
         )
         self._brokers = BrokerWatch(self._admin, self.put)
@@ -98,7 +90,6 @@ class ClusterLook:
 
     def __enter__(self) -> Self:
         self._reader.start()
-        self._orders_reader.start()
         self._brokers.start()
         return self
 
@@ -109,7 +100,6 @@ class ClusterLook:
         """End all clients."""
         self._brokers.close()
         self._reader.close()
-        self._orders_reader.close()
         self._admin.close()
 
     @property
@@ -145,12 +135,13 @@ class ClusterLook:
 
     def take(self, timeout_seconds: float) -> None:
         """Take in arrived events; wait for the first of them, at most this long."""
-        for reading, reader in (
-            (self._reading, self._reader),
-            (self._orders.reading, self._orders_reader),
+        topics = self._settings.topics
+        for reading, topic in (
+            (self._reading, topics.usage.name),
+            (self._orders.reading, topics.orders.name),
         ):
             if reading.take_revocations():
-                reader.read_again(REVOKED_AGAIN)
+                self._reader.read_again(topic, REVOKED_AGAIN)
         events: list[KafkaEvent] = []
         with suppress(Empty):
             events.append(self._events.get(timeout=timeout_seconds))

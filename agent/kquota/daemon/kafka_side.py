@@ -18,9 +18,10 @@ from kquota.core.records import TopicKind
 from kquota.daemon.inbox import Inbox, readable
 from kquota.daemon.inputs import Arrival, ClusterNews
 from kquota.daemon.journal import MessageId
-from kquota.daemon.orders_topic import LOOK_SECONDS, OfOrders, OrdersKnowledge, arrival_of, counts
+from kquota.daemon.orders_topic import OfOrders, OrdersKnowledge, arrival_of, counts, orders_to_read
 from kquota.daemon.signing import Seal
 from kquota.daemon.troubles import Trouble
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.misplaced import MisplacedRecords
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import (
@@ -40,13 +41,14 @@ from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.kafka.topic_check import TopicCheck, TopicWatch
 from kquota.kafka.topics import TopicVerdict, Verdict, topics_as_configured
 from kquota.publish.history import HistoryPublisher
+from kquota.publish.producer import Outlet
 from kquota.publish.publisher import UsagePublisher
 from kquota.settings.model import Settings
 
 # Records of a long backlog are folded in portions, so that decisions and the watchdog go on between.
 MAX_EVENTS_A_CYCLE = 5000
 MAX_BYTES_A_CYCLE = 8 * 1_048_576
-_ASKED_WITHIN_SECONDS = 15.0
+_ASKED_WITHIN_SECONDS = 25.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,34 +278,23 @@ class KafkaSide:
         )
         self._seal = seal
         with ExitStack() as opened:  # a refusal half-way leaves no client behind
-            self.admin = AdminConnection(properties, on_failure=self.inbox.put)
-            opened.callback(self.admin.close)
-            self.usage = UsagePublisher(
-                properties,
-                topics.usage.name,
-                interval_seconds=settings.interval_seconds,
-                on_failure=self.inbox.put,
+            self.outlet = Outlet(
+                properties, lifetime_seconds=settings.interval_seconds, on_failure=self.inbox.put
             )
-            opened.callback(self.usage.close)
-            self.history = HistoryPublisher(properties, topics.history.name, on_failure=self.inbox.put)
-            opened.callback(self.history.close)
+            opened.callback(self.outlet.close)
+            through = self.outlet.producer.client
+            self.admin = AdminConnection(properties, on_failure=self.inbox.put, asking_through=through)
+            opened.callback(self.admin.close)
             self.reader = TopicReader(
                 properties,
-                topics.usage.name,
                 self.admin,
-                self.inbox.put,
-                may_begin=None if admission is None else self._knows_cluster,
-            )
-            self.orders_reader = TopicReader(
-                properties,
-                topics.orders.name,
-                self.admin,
-                lambda event: self.inbox.put(OfOrders(event)),
-                topic_interval_seconds=LOOK_SECONDS,
-                brokers_times_only=True,
+                ReadTopic(topics.usage.name, self.inbox.put),
+                orders_to_read(topics.orders.name, self.inbox.put),
                 may_begin=None if admission is None else self._knows_cluster,
             )
             opened.pop_all()
+        self.usage = UsagePublisher(self.outlet, topics.usage.name)
+        self.history = HistoryPublisher(self.outlet, topics.history.name)
         self._brokers = BrokerWatch(
             self.admin,
             self.inbox.put,
@@ -317,13 +308,13 @@ class KafkaSide:
             ],
             self.inbox.put,
             also=self._look_at_certificate,
+            pause_seconds=self.admin.pause_seconds,
         )
         self._certificate: CertificateSeen | None = None
 
     def start(self) -> None:
         """Begin to read, to ask and to look."""
         self.reader.start()
-        self.orders_reader.start()
         self._brokers.start()
         self._topics.start()
 
@@ -342,7 +333,8 @@ class KafkaSide:
 
     def read_again(self, topic: TopicKind, reason: str) -> None:
         """Read a topic again from its beginning."""
-        (self.orders_reader if topic is TopicKind.ORDERS else self.reader).read_again(reason)
+        orders, usage = self.knowledge.orders.topic, self.knowledge.usage_topic
+        self.reader.read_again(orders if topic is TopicKind.ORDERS else usage, reason)
 
     def gather(
         self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
@@ -389,8 +381,5 @@ class KafkaSide:
 
     def close(self) -> None:
         """End every client, within some seconds."""
-        for part in (
-            *(self._topics, self._brokers, self.reader, self.orders_reader),
-            *(self.usage, self.history, self.admin),
-        ):
+        for part in (self._topics, self._brokers, self.reader, self.admin, self.outlet):
             part.close()

@@ -6,7 +6,7 @@ they end. Without any order the volumes alone decide, which protects the disks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -19,6 +19,7 @@ from kquota.daemon.folding import fold_records
 from kquota.daemon.inputs import Arrival, OrdersNews
 from kquota.daemon.orders import order_news
 from kquota.daemon.report import Folded
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.misplaced import MisplacedRecords
 from kquota.fold.records import (
     CaughtUp,
@@ -41,6 +42,11 @@ class OfOrders:
     """An event that the reader of the orders topic has handed over."""
 
     event: TopicRecord | ReaderEvent
+
+
+def orders_to_read(topic: str, sink: Callable[[OfOrders], None]) -> ReadTopic:
+    """Return how to read the orders topic. The end of an order is judged by the broker's time."""
+    return ReadTopic(topic, lambda event: sink(OfOrders(event)), LOOK_SECONDS, brokers_times_only=True)
 
 
 def arrival_of(record: TopicRecord, topic: TopicKind) -> Arrival:

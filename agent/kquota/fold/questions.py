@@ -47,7 +47,8 @@ class TopicQuestions:
             return None
         found, self._facts = self._facts.result(), None
         wait = min(_RETRY_SECONDS, self._interval_seconds)
-        self._facts_due = now + (wait if isinstance(found, KafkaFailure) else self._interval_seconds)
+        pause_seconds = wait if isinstance(found, KafkaFailure) else self._interval_seconds
+        self._facts_due = now + self._admin.pause_seconds(pause_seconds)
         return found
 
     def ends(self, wanted: frozenset[int]) -> dict[int, int]:

@@ -1,38 +1,17 @@
-"""Reading the usage topic: all of it from the beginning, then whatever comes, without a consumer group."""
+"""Reading our topics: all of them from the beginning, then whatever comes, without a consumer group."""
 
 import threading
 import time
 from collections.abc import Callable
-from enum import StrEnum
-from typing import cast
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    TIMESTAMP_LOG_APPEND_TIME,
-    TIMESTAMP_NOT_AVAILABLE,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from kquota.fold.progress import ReadingProgress
-from kquota.fold.questions import TopicQuestions
-from kquota.fold.records import (
-    CaughtUp,
-    PartitionsChanged,
-    ReaderEvent,
-    ReadingFailed,
-    ReadingRecovered,
-    TopicRecord,
-    TopicRestarted,
-)
-from kquota.kafka.admin import AdminConnection, TopicFacts
+from kquota.fold.followed_topic import FollowedTopic, ReadTopic, Source
+from kquota.kafka.admin import AdminConnection
 from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
-from kquota.kafka.threads import going_on, repeat
+from kquota.kafka.threads import repeat
 
 # A record ends the wait. The rest of the reading needs no more turns than this.
 _POLL_SECONDS = 0.5
@@ -53,13 +32,13 @@ _READER_PROPERTIES = {
     # processor.
     "fetch.wait.max.ms": "500",
     "fetch.error.backoff.ms": "200",
-    # The topic is small by its settings; these bound what an ill-set one can take: some records ahead per
-    # partition.
+    # A broker answers one fetch after the other. A partition that has records waiting here is left out of the
+    # next one until they are taken out, and would then wait for that one's end: so their number is no
+    # reason. See docs/adr/0180-an-agent-has-one-reader-and-one-producer.md.
+    "queued.min.messages": "10000",
+    # The topics are small by their settings; these bound what an ill-set one can take: some records ahead
+    # per partition.
     "queued.max.messages.kbytes": "4096",
-    # A broker is asked again a tenth of a second after its last answer, or at once when that was empty: a
-    # single record comes at once, and of a thousand agents' records many come with one answer. See
-    # docs/adr/0103-records-of-large-clusters-come-in-batches.md.
-    "queued.min.messages": "1",
     "fetch.queue.backoff.ms": "100",
     "fetch.message.max.bytes": "1048576",
     "fetch.max.bytes": "4194304",
@@ -69,44 +48,26 @@ _READER_PROPERTIES = {
 }
 
 
-class _Source(StrEnum):
-    """The place of a failure. A success at one place proves nothing about another."""
-
-    CONNECTION = "connection"
-    FETCH = "fetch"
-    DESCRIBE = "describe"
-
-
 class TopicReader:
-    """Hands every record of `topic` to `sink` at once, in offset order by partition, from a thread of its
-    own.
+    """Hands every record of its topics to their sinks at once, with one consumer, from a thread of its own.
 
-    Also hands over ReaderEvents, in order with the records: TopicRestarted comes before the first record of
-    a new topic. Nothing ends the thread but close(). Raises ConfigurationError for properties that
-    librdkafka refuses.
+    Also hands over ReaderEvents, in order with the records of the same topic: TopicRestarted comes before the
+    first record of a new topic. A topic that cannot be read does not hold up the others. Nothing ends the
+    thread but close(). Raises ConfigurationError for properties that librdkafka refuses.
 
-    Reading begins when `may_begin` is true. `admin` is asked every `topic_interval_seconds` for the topic's
-    id and partitions: a topic that was deleted and created again is known by its id, even when its offsets
-    have grown past the old ones. With `brokers_times_only`, records have no timestamp where their writer has
-    set it.
+    Reading begins when `may_begin` is true.
     """
 
     def __init__(
         self,
         properties: ClientProperties,
-        topic: str,
         admin: AdminConnection,
-        sink: Callable[[TopicRecord | ReaderEvent], None],
-        *,
-        topic_interval_seconds: float = 2.0,
-        brokers_times_only: bool = False,
+        *topics: ReadTopic,
         may_begin: Callable[[], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._topic = topic
-        self._questions = TopicQuestions(admin, topic, topic_interval_seconds, clock)
-        self._sink = sink
-        self._brokers_times_only = brokers_times_only
+        self._stop = threading.Event()
+        self._topics = {topic.name: FollowedTopic(topic, admin, self._stop, clock) for topic in topics}
         self._may_begin = may_begin
         self._clock = clock
         self._client: RotatingClient[Consumer] = RotatingClient(
@@ -119,17 +80,8 @@ class TopicReader:
             on_failure=self._connection_failed,
             clock=clock,
         )
-        self._stop = threading.Event()
-        self._progress = ReadingProgress()
         self._generation = 0
-        self._topic_id: str | None = None
-        self._former_ids: set[str] = set()
-        self._out_of_order: str | None = None
-        self._again: str | None = None
-        self._assigned_in_vain = False
-        self._caught_up = False
-        self._records = 0
-        self._lasting: set[_Source] = set()
+        self._assigned: dict[str, list[TopicPartition]] = {}
         self._probe_due = clock()
         self._thread = threading.Thread(target=self._run, name="kquota-reader", daemon=True)
 
@@ -143,12 +95,13 @@ class TopicReader:
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(2.0)
 
-    def read_again(self, reason: str) -> None:
-        """Read the topic again from its beginning, soon; from any thread."""
-        self._again = reason
+    def read_again(self, topic: str, reason: str) -> None:
+        """Read a topic again from its beginning, soon; from any thread."""
+        self._topics[topic].read_again(reason)
 
     def _run(self) -> None:
-        repeat(self._step, f"reading topic {self._topic}", until=self._stop, pause_seconds=_RETRY_SECONDS)
+        what = f"reading topic {' and '.join(self._topics)}"
+        repeat(self._step, what, until=self._stop, pause_seconds=_RETRY_SECONDS)
         self._client.close()
 
     def _step(self) -> None:
@@ -158,188 +111,98 @@ class TopicReader:
                 return
             self._may_begin = None
         self._client.refresh()
-        self._follow_topic()
+        topics = self._topics.values()
+        for topic in topics:
+            topic.follow()
         consumer = self._client.current()
         if consumer is None:
-            if self._client.problem is not None:
-                self._failed(_Source.CONNECTION, self._client.problem)
+            if (problem := self._client.problem) is not None:
+                for topic in topics:
+                    topic.failed(Source.CONNECTION, problem)
             self._stop.wait(_POLL_SECONDS)
             return
-        if self._client.generation != self._generation:
-            self._generation = self._client.generation
-            self._assign(consumer)
-        self._follow_ends()
+        self._assign(consumer)
+        for topic in topics:
+            topic.follow_ends()
         self._probe(consumer)
         # The first one is waited for alone: a batch would be held back until it is full or its time is over.
-        message = consumer.poll(_POLL_SECONDS if self._caught_up else _POLL_SECONDS_AT_THE_START)
+        begins = any(topic.begins for topic in topics)
+        message = consumer.poll(_POLL_SECONDS_AT_THE_START if begins else _POLL_SECONDS)
         if message is None:
             return
         for one in (message, *consumer.consume(_RECORDS_A_STEP, 0)):
             self._take(one)
 
+    def _assign(self, consumer: Consumer) -> None:
+        """Give the consumer the partitions of each topic that has others, or that it does not have yet.
+
+        The reading of the other topics goes on meanwhile.
+        """
+        if self._client.generation != self._generation:
+            self._generation = self._client.generation
+            self._assigned.clear()
+        for name, topic in self._topics.items():
+            if not topic.assignment_due and name in self._assigned:
+                continue
+            partitions = topic.assignment()
+            if not partitions:
+                continue
+            try:
+                if (former := self._assigned.pop(name, None)) is not None:
+                    consumer.incremental_unassign(former)
+                consumer.incremental_assign(partitions)
+            except KafkaException as error:
+                topic.failed(Source.FETCH, self._failure(error.args[0], name))
+                continue
+            self._assigned[name] = partitions
+            topic.assignment_due = False
+
     def _take(self, message: Message) -> None:
         error = message.error()
-        partition, offset = message.partition(), message.offset()
-        if error is not None:
-            self._take_error(error, partition, offset)
-            return
-        if partition is None or offset is None:
-            return
-        if partition not in self._progress.partitions:
-            return
-        self._progress.read(partition, offset)
-        self._records += 1
-        kind, timestamp_ms = message.timestamp()
-        is_brokers = kind == TIMESTAMP_LOG_APPEND_TIME
-        has_time = is_brokers if self._brokers_times_only else kind != TIMESTAMP_NOT_AVAILABLE
-        at_ms = timestamp_ms if has_time else None
-        self._hand_over(
-            TopicRecord(partition, offset, at_ms, message.key(), message.value(), _headers(message))
-        )
-        self._read_something()
+        topic = self._topics.get(message.topic() or "")
+        if error is None:
+            if topic is not None and topic.take(message):
+                self._read_something()
+        elif error.code() == KafkaError._PARTITION_EOF:
+            if topic is not None:
+                topic.reached_end(message.partition(), message.offset())
+                self._read_something()
+        elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+            # That one is about the coordinator of the group that we do not use.
+            for concerned in self._topics.values() if topic is None else (topic,):
+                concerned.take_error(error, self._failure(error, concerned.name), message.partition())
 
-    def _take_error(self, error: KafkaError, partition: int | None, offset: int | None) -> None:
-        code = error.code()
-        if code == KafkaError._PARTITION_EOF:
-            if partition is not None and offset is not None:
-                self._progress.reached_end(partition, offset)
-            self._read_something()
-            return
-        if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
-            # librdkafka looks for the coordinator of the group that we do not use.
-            return
-        if code in (
-            KafkaError._AUTO_OFFSET_RESET,
-            KafkaError.OFFSET_OUT_OF_RANGE,
-            KafkaError._LOG_TRUNCATION,
-        ):
-            if partition in self._progress.positions:
-                # Its meaning is known after the next check of the topic.
-                self._out_of_order = error.str()
-            else:
-                # Nothing read since the assignment can be wrong: librdkafka still held this error from the
-                # assignment before, or the partition's beginning has moved.
-                self._assigned_in_vain = True
-            self._questions.look_soon()
-        failure = self._failure(error)
-        if failure.kind is Kind.TOPIC_MISSING:
-            self._questions.look_soon()
-        self._failed(_Source.FETCH, failure)
-
-    def _follow_topic(self) -> None:
-        if self._again is not None:
-            self._out_of_order, self._again = self._again, None
-            self._questions.look_soon()
-        found = self._questions.facts()
-        if isinstance(found, KafkaFailure):
-            self._failed(_Source.DESCRIBE, found)
-        elif found is not None:
-            self._succeeded(_Source.DESCRIBE)
-            self._follow(found)
-
-    def _follow(self, facts: TopicFacts) -> None:
-        """Adapt the assignment to the present topic."""
-        if facts.topic_id in self._former_ids:
-            # A broker that has not yet heard of the new topic.
-            return
-        restarted: TopicRestarted | None = None
-        if self._topic_id is not None and facts.topic_id != self._topic_id:
-            restarted = TopicRestarted(facts.topic_id, "the topic was deleted and created again")
-            self._former_ids.add(self._topic_id)
-        elif self._out_of_order is not None:
-            restarted = TopicRestarted(facts.topic_id, self._out_of_order, same_topic=True)
-        self._topic_id = facts.topic_id
-        self._out_of_order = None
-        if restarted is not None:
-            self._caught_up = False
-            self._progress.restart()
-            self._questions.forget_ends()
-        new = self._progress.begin(facts.partitions)
-        if restarted is not None:
-            self._hand_over(restarted)
-        if new:
-            self._hand_over(PartitionsChanged(len(facts.partitions)))
-        if new or self._assigned_in_vain:
-            self._assigned_in_vain = False
-            consumer = self._client.current()
-            if consumer is not None:
-                self._generation = self._client.generation
-                self._assign(consumer)
-
-    def _assign(self, consumer: Consumer) -> None:
-        """Read every partition from where it has been read to, or from its beginning."""
-        positions = self._progress.positions
-        partitions = sorted(self._progress.partitions)
-        if not partitions:
-            return
-        try:
-            consumer.assign(
-                [TopicPartition(self._topic, p, positions.get(p, OFFSET_BEGINNING)) for p in partitions]
-            )
-        except KafkaException as error:
-            self._generation = 0
-            self._failed(_Source.FETCH, self._failure(error.args[0]))
-
-    def _follow_ends(self) -> None:
-        ends = self._questions.ends(self._progress.ends_unknown())
-        for partition, end in ends.items():
-            self._progress.end_is(partition, end)
-        self._report_caught_up()
-
-    def _report_caught_up(self) -> None:
-        if self._caught_up or not self._progress.partitions or self._progress.behind:
-            return
-        self._caught_up = True
-        self._hand_over(CaughtUp(self._records))
+    def _read_something(self) -> None:
+        """Note that a broker has answered, which shows all topics that the connection stands."""
+        self._client.errors.contact()
+        for topic in self._topics.values():
+            topic.succeeded(Source.CONNECTION)
 
     def _probe(self, consumer: Consumer) -> None:
         """While the connection is down and nothing arrives, ask a leader something small, to see when it is
         back.
         """
-        if _Source.CONNECTION not in self._lasting or self._clock() < self._probe_due:
+        lost = [topic for topic in self._topics.values() if topic.lasts(Source.CONNECTION)]
+        if not lost or self._clock() < self._probe_due:
             return
         self._probe_due = self._clock() + _RETRY_SECONDS
-        for partition in sorted(self._progress.partitions)[:1]:
-            asked = TopicPartition(self._topic, partition)
-            try:
-                consumer.get_watermark_offsets(asked, timeout=_PROBE_TIMEOUT_SECONDS, cached=False)
-            except KafkaException:
-                return
-            self._client.errors.contact()
-            self._succeeded(_Source.CONNECTION)
+        asked = next((one for topic in lost if (one := topic.first_partition) is not None), None)
+        if asked is None:
+            return
+        try:
+            consumer.get_watermark_offsets(asked, timeout=_PROBE_TIMEOUT_SECONDS, cached=False)
+        except KafkaException:
+            return
+        self._read_something()
 
-    def _failure(self, error: KafkaError) -> KafkaFailure:
+    def _failure(self, error: KafkaError, topic: str) -> KafkaFailure:
         certificate = self._client.client_certificate()
-        failure = classify(error, operation=Operation.READ, topic=self._topic, certificate=certificate)
+        failure = classify(error, operation=Operation.READ, topic=topic, certificate=certificate)
         return self._client.errors.explain(failure)
 
     def _connection_failed(self, failure: KafkaFailure) -> None:
         # One broker of several that cannot be reached does not keep agents from reading the others'
         # partitions.
         if failure.kind is not Kind.UNREACHABLE or self._client.errors.all_brokers_down:
-            self._failed(_Source.CONNECTION, failure)
-
-    def _failed(self, source: _Source, failure: KafkaFailure) -> None:
-        self._lasting.add(source)
-        self._hand_over(ReadingFailed(failure))
-
-    def _read_something(self) -> None:
-        self._client.errors.contact()
-        self._succeeded(_Source.FETCH, _Source.CONNECTION)
-        self._report_caught_up()
-
-    def _succeeded(self, *sources: _Source) -> None:
-        if self._lasting and not (self._lasting - set(sources)):
-            self._hand_over(ReadingRecovered())
-        self._lasting -= set(sources)
-
-    def _hand_over(self, what: TopicRecord | ReaderEvent) -> None:
-        if self._stop.is_set():
-            return
-        with going_on("the receiver of the records"):
-            self._sink(what)
-
-
-def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
-    headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
-    return tuple((name, value) for name, value in headers)
+            for topic in self._topics.values():
+                topic.failed(Source.CONNECTION, failure)

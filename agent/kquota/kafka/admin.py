@@ -1,5 +1,7 @@
 """The Admin client: requests whose failures are values, and what a topic, a broker or the cluster is like."""
 
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -7,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names are not marked as exported
     AdminClient,
     ConfigResource,
@@ -22,6 +24,16 @@ from kquota.kafka.credentials import ClientCertificate
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 
 T = TypeVar("T")
+C = TypeVar("C", AdminClient, Producer)
+
+BROKERS_WITHOUT_REST = 250
+"""In a cluster with more brokers, the Admin client is ended between questions."""
+
+REST_SECONDS = 20.0
+"""How often questions are asked there. A broker has to see the agent more often than each half a minute."""
+
+_IDLE_SECONDS = 1.5
+_SHORT_SECONDS = 1.0  # a question that is asked more often is about a failure, and does not wait
 
 # A metadata request without a topic would make the brokers list all they have.
 _ASKED_ALONG = "__kquota_volume_usage"
@@ -54,16 +66,20 @@ class Pending(Generic[T]):
     """
 
     def __init__(self, result: Callable[[], T | KafkaFailure], future: Future[Any] | None = None) -> None:
-        self._future = future
+        self.future = future
         self.result = result
 
     def done(self) -> bool:
         """Whether result() would return at once."""
-        return self._future is None or self._future.done()
+        return self.future is None or self.future.done()
 
 
 class AdminConnection:
     """One Admin client for all of the agent's questions to the cluster. Safe to use from several threads.
+
+    With `asking_through`, a client that is there anyway, that one asks for the list of brokers in a cluster
+    of more than `BROKERS_WITHOUT_REST` brokers, and the Admin client is only there while questions are open:
+    it would keep a thread for each broker. `pause_seconds` makes the questions come at the same time.
 
     Raises ConfigurationError for properties that librdkafka refuses; everything later is a value.
     """
@@ -74,8 +90,17 @@ class AdminConnection:
         *,
         request_timeout_seconds: float = 5.0,
         on_failure: Callable[[KafkaFailure], None] | None = None,
+        asking_through: RotatingClient[Producer] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._timeout_seconds = request_timeout_seconds
+        self._through = asking_through
+        self._clock = clock
+        self._may_rest = False
+        self._asked_at = clock()
+        self._asking_now = 0
+        self._open: list[Future[Any]] = []
+        self._asking = threading.Lock()
         self._client = RotatingClient(
             AdminClient, properties, Role.ADMIN, retire=end_admin_client, on_failure=on_failure
         )
@@ -93,11 +118,25 @@ class AdminConnection:
         """
         # A broker that hangs is asked by chance; the next question goes to another one.
         timeout_seconds = min(self._timeout_seconds, 2.0)
-        return self._ask(
-            lambda client: _at_once(client.list_topics(_ASKED_ALONG, timeout=timeout_seconds)),
-            _cluster_facts,
-            Operation.DESCRIBE,
-        )
+
+        def start(client: AdminClient | Producer) -> Future[Any]:
+            return _at_once(client.list_topics(_ASKED_ALONG, timeout=timeout_seconds))
+
+        if self._through is not None and self._may_rest:
+            answer = self._answer(self._through, start, _cluster_facts, Operation.DESCRIBE)
+        else:
+            answer = self._ask(start, _cluster_facts, Operation.DESCRIBE)
+        found = answer.result()
+        if not isinstance(found, KafkaFailure):
+            is_large = len(found.broker_ids) > BROKERS_WITHOUT_REST
+            self._may_rest = self._through is not None and is_large
+        return answer
+
+    def pause_seconds(self, interval_seconds: float) -> float:
+        """Return how long to wait with a question that is asked every `interval_seconds`."""
+        if not self._may_rest or interval_seconds <= _SHORT_SECONDS:
+            return interval_seconds
+        return max(interval_seconds, REST_SECONDS - self._clock() % REST_SECONDS)
 
     def describe_topic(self, name: str) -> Pending[TopicFacts]:
         """Ask for a topic's id, partitions and replicas; a missing topic is a failure of kind
@@ -164,6 +203,12 @@ class AdminConnection:
 
     def serve(self) -> None:
         """Deliver the client's errors and log lines; called by the code that asks regularly."""
+        if self._may_rest:
+            with self._asking:
+                self._open = [future for future in self._open if not future.done()]
+                is_asked = self._asking_now or self._open
+                if not is_asked and self._clock() - self._asked_at >= _IDLE_SECONDS:
+                    self._client.rest()
         self._client.refresh()
         client = self._client.current()
         if client is not None:
@@ -191,16 +236,42 @@ class AdminConnection:
         topic: str | None = None,
         accept: int | None = None,
     ) -> Pending[Any]:
-        self._client.refresh()
-        client = self._client.current()
+        def start_and_note(client: AdminClient) -> Future[Any]:
+            future = start(client)
+            with self._asking:
+                self._open = [*(one for one in self._open if not one.done()), future]
+            return future
+
+        with self._asking:
+            self._asking_now += 1
+            self._client.wake()
+        try:  # a question may wait for its answer, and must not hold up the others
+            return self._answer(self._client, start_and_note, read, operation, topic, accept)
+        finally:
+            with self._asking:
+                self._asking_now -= 1
+                self._asked_at = self._clock()
+
+    def _answer(
+        self,
+        through: RotatingClient[C],
+        start: Callable[[C], Future[Any]],
+        read: Callable[[Any], Any],
+        operation: Operation,
+        topic: str | None = None,
+        accept: int | None = None,
+    ) -> Pending[Any]:
+        through.refresh()
+        client = through.current()
         closed = KafkaFailure(Kind.OTHER, "The connection to the cluster is closed.", operation, topic)
         if client is None:
-            problem = self._client.problem or closed
+            problem = through.problem or closed
             return Pending(lambda: problem)
 
         def failed(cause: KafkaError) -> KafkaFailure:
-            _poll(client)
-            return self._client.failure(cause, operation, topic)
+            if isinstance(client, AdminClient):
+                _poll(client)
+            return through.failure(cause, operation, topic)
 
         def result() -> Any:
             try:
@@ -210,9 +281,10 @@ class AdminConnection:
             except KafkaException as error:
                 cause = error.args[0]
                 return None if accept is not None and cause.code() == accept else failed(cause)
-            self._client.errors.contact()
+            through.errors.contact()
             return read(answer)
 
+        future: Future[Any]
         try:
             future = start(client)
         except KafkaException as error:

@@ -109,7 +109,7 @@ class BrokerWatch(Watch):
             else:
                 self._hand_over(OwnBroker(self._own_broker_id, found, now))
         if self._own is None and now >= self._own_due:
-            self._own_due = now + self._own_broker_interval_seconds
+            self._own_due = now + self._admin.pause_seconds(self._own_broker_interval_seconds)
             self._own = self._admin.broker_settings(self._own_broker_id)
 
     def _hand_over(self, event: ClusterEvent) -> None:

@@ -156,6 +156,7 @@ class RotatingClient(Generic[C]):
         self._lock = threading.Lock()
         self._client: C | None = None
         self._closed = False
+        self._rests = False
         self.generation = 0
         self.problem: KafkaFailure | None = None
         self._stamps = self._files.stamps()
@@ -193,6 +194,25 @@ class RotatingClient(Generic[C]):
         if retired is not None:
             self._retire(retired)
 
+    def rest(self) -> None:
+        """End the client until wake() is called; there is nothing for it to do."""
+        with self._renewing:
+            with self._lock:
+                self._rests = True
+                client, self._client = self._client, None
+            if client is not None:
+                self._retire(client)
+
+    def wake(self) -> None:
+        """Build the client again if it rests."""
+        with self._renewing:
+            if not self._rests:
+                return
+            self._rests, self._stamps = False, self._files.stamps()
+            ended_meanwhile = self._rebuild()
+        if ended_meanwhile is not None:
+            self._retire(ended_meanwhile)
+
     def close(self) -> None:
         """End the client. Further calls of current() return None."""
         with self._lock:
@@ -205,7 +225,7 @@ class RotatingClient(Generic[C]):
         """Build a client where one is due; returns the one to retire, if any."""
         with self._lock:
             now = self._clock()
-            if self._closed or now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
+            if self._closed or self._rests or now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
                 return None
             self._looked_at = now
             # The cause may lie elsewhere, as in the permissions of a directory above.

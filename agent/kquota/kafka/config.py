@@ -12,8 +12,7 @@ from enum import StrEnum
 class Role(StrEnum):
     """The purpose of a client; the last part of its `client.id`."""
 
-    USAGE = "usage"
-    HISTORY = "history"
+    PRODUCER = "producer"
     READER = "reader"
     ADMIN = "admin"
 

@@ -115,6 +115,7 @@ class TopicWatch(Watch):
     """Looks at topics regularly in a thread of its own, so that a deletion, a new creation or a changed
     cleanup.policy is seen. Every verdict goes to `sink`. An absent or unknown topic is looked at every
     second. `also` is called after each look, for other rare checks that may take their time.
+    `pause_seconds` may make the interval longer.
     """
 
     def __init__(
@@ -125,10 +126,12 @@ class TopicWatch(Watch):
         interval_seconds: float = 10.0,
         retry_seconds: float = 1.0,
         also: Callable[[], None] = lambda: None,
+        pause_seconds: Callable[[float], float] = lambda seconds: seconds,
     ) -> None:
         self._checks = tuple(checks)
         self._sink = sink
         self._also = also
+        self._pause = pause_seconds
         self._interval_seconds = interval_seconds
         self._retry_seconds = retry_seconds
         super().__init__("kquota-topics")
@@ -145,4 +148,5 @@ class TopicWatch(Watch):
                     self._sink(verdict)
             with going_on("the additional check"):
                 self._also()
-            self._stop.wait(self._interval_seconds if settled == len(self._checks) else self._retry_seconds)
+            all_settled = settled == len(self._checks)
+            self._stop.wait(self._pause(self._interval_seconds) if all_settled else self._retry_seconds)

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Message
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure
 from kquota.publish.delivery import Headers
-from kquota.publish.producer import TopicProducer
+from kquota.publish.producer import RecordProducer, TopicProducer
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ def publish_operator_record(
     librdkafka refuses.
     """
     own = {"linger.ms": "0", "message.timeout.ms": str(max(1000, int(timeout_seconds * 1000)))}
-    producer = TopicProducer(properties, Role.ADMIN, topic, own)
+    client = RecordProducer(properties, Role.ADMIN, own)
+    producer = TopicProducer(client, topic)
     outcome: list[Published | KafkaError] = []
 
     def finished(error: KafkaError | None, message: Message) -> None:
@@ -57,6 +58,6 @@ def publish_operator_record(
         return failure
     deadline = time.monotonic() + timeout_seconds + 1.0
     while not outcome and time.monotonic() < deadline:
-        producer.poll(0.2)
+        client.poll(0.2)
     result = outcome[0] if outcome else KafkaError(KafkaError._TIMED_OUT, "no answer")
     return result if isinstance(result, Published) else producer.failure(result)

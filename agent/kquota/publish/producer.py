@@ -1,6 +1,8 @@
-"""The common part of the publishers: a producer for one topic that reports the fate of its records, and the
-thread that uses it.
+"""The common part of the publishers: one producer that reports the fate of their records, and the thread that
+serves it.
 """
+
+from __future__ import annotations
 
 import threading
 import time
@@ -19,6 +21,7 @@ from kquota.publish.delivery import DeliveryTally, Headers, PublicationState
 
 # Purged records are reported at once; this time is for a busy machine.
 _RETIRE_SECONDS = 1.0
+_POLL_SECONDS = 0.5
 
 PRODUCER_PROPERTIES = {
     "acks": "all",
@@ -32,11 +35,13 @@ PRODUCER_PROPERTIES = {
 }
 """The settings of every producer of kquota."""
 
+PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
+"""The fate of records that were called back before they were sent."""
 
-class TopicProducer:
-    """A librdkafka producer for one topic, built again when its credentials are rotated.
 
-    `on_failure` gets every failure of the connection and those that are reported; it never ends the caller.
+class RecordProducer:
+    """A librdkafka producer for records of several topics, built again when its credentials are rotated.
+
     Raises ConfigurationError for properties that librdkafka refuses.
     """
 
@@ -44,15 +49,11 @@ class TopicProducer:
         self,
         properties: ClientProperties,
         role: Role,
-        topic: str,
         own: Mapping[str, str],
-        on_failure: Callable[[KafkaFailure], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.tally = DeliveryTally()
-        self._topic = topic
-        self._on_failure = on_failure
-        self._client: RotatingClient[Producer] = RotatingClient(
+        self._listeners: list[Callable[[KafkaFailure], None]] = []
+        self.client: RotatingClient[Producer] = RotatingClient(
             Producer,
             properties,
             role,
@@ -65,21 +66,51 @@ class TopicProducer:
     @property
     def generation(self) -> int:
         """Changes with every new client; records under way in an earlier one are never reported."""
-        return self._client.generation
+        return self.client.generation
 
     @property
     def credentials_problem(self) -> KafkaFailure | None:
         """Why the credential files as they are now cannot be used, or None."""
-        return self._client.problem
+        return self.client.problem
+
+    def on_connection_failure(self, listener: Callable[[KafkaFailure], None]) -> None:
+        """Notify this listener, too, of every failure of the connection."""
+        self._listeners.append(listener)
 
     def poll(self, seconds: float) -> None:
         """Take up rotated credentials, and serve reports of deliveries for up to `seconds`."""
-        self._client.refresh()
-        client = self._client.current()
+        self.client.refresh()
+        client = self.client.current()
         if client is not None:
             client.poll(seconds)
         else:
             time.sleep(seconds)
+
+    def close(self) -> None:
+        """End the client; it gives up the records that it still holds, without reports."""
+        self.client.close()
+
+    def _connection_failed(self, failure: KafkaFailure) -> None:
+        # One broker of several that cannot be reached does not lose the connection: the records show it in
+        # time.
+        if failure.kind is not Kind.UNREACHABLE or self.client.errors.all_brokers_down:
+            for listener in self._listeners:
+                listener(failure)
+
+
+class TopicProducer:
+    """The records of one topic, and the fate of each."""
+
+    def __init__(self, producer: RecordProducer, topic: str) -> None:
+        self.tally = DeliveryTally()
+        self._topic = topic
+        self._client = producer.client
+        producer.on_connection_failure(self.tally.disconnected)
+
+    @property
+    def generation(self) -> int:
+        """Changes with every new client; records under way in an earlier one are never reported."""
+        return self._client.generation
 
     def produce(
         self, key: bytes, value: bytes | None, headers: Headers, on_delivery: Callable[..., Any]
@@ -142,24 +173,6 @@ class TopicProducer:
         failure = classify(error, operation=Operation.WRITE, topic=self._topic)
         return self._client.errors.explain(failure)
 
-    def report(self, failure: KafkaFailure) -> None:
-        """Notify the receiver of failures; call it without locks."""
-        if self._on_failure is None:
-            return
-        with going_on("the receiver of publication errors"):
-            self._on_failure(failure)
-
-    def close(self) -> None:
-        """End the client; it gives up the records that it still holds, without reports."""
-        self._client.close()
-
-    def _connection_failed(self, failure: KafkaFailure) -> None:
-        # One broker of several that cannot be reached does not lose the connection: the records show it in
-        # time.
-        if failure.kind is not Kind.UNREACHABLE or self._client.errors.all_brokers_down:
-            self.tally.disconnected(failure)
-            self.report(failure)
-
 
 def _retire(client: Producer) -> None:
     """Drop what the client still holds, and take in its reports: a record that is never reported keeps its
@@ -170,33 +183,19 @@ def _retire(client: Producer) -> None:
 
 
 class Publisher(ABC):
-    """A thread that hands records to a producer until it is closed, step by step."""
+    """Hands records of one topic to a producer, without ever blocking."""
 
-    def __init__(
-        self,
-        producer: TopicProducer,
-        thread: str,
-        doing: str,
-        *,
-        pause_seconds: float,
-        clock: Callable[[], float],
-    ) -> None:
-        """Begin. `doing` is the step's work in a log message, `pause_seconds` follow a step that failed."""
-        self._producer = producer
+    def __init__(self, outlet: Outlet, topic: str, clock: Callable[[], float]) -> None:
+        self._outlet = outlet
+        self._producer = TopicProducer(outlet.producer, topic)
         self._clock = clock
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._stopped = threading.Event()
-
-        def run() -> None:
-            repeat(self._step, doing, until=self._stopped, pause_seconds=pause_seconds)
-
-        self._thread = threading.Thread(target=run, name=thread, daemon=True)
-        self._thread.start()
+        outlet.serve(self)
 
     @abstractmethod
-    def _step(self) -> None:
-        """Do what is due; wait for it half a second at most."""
+    def turn(self) -> float:
+        """Hand over what is due; return in how many seconds at most the next turn is."""
 
     @abstractmethod
     def _pending(self) -> bool:
@@ -217,11 +216,62 @@ class Publisher(ABC):
         """Connection status, counters and the last error."""
         return self._producer.tally.state()
 
+
+class Outlet:
+    """The producer of all that an agent publishes, and the thread that serves its publishers.
+
+    A record that is not delivered within `lifetime_seconds` is given up, or handed over again by its
+    publisher. `on_failure` gets each failure once: those of the connection and those that are reported; it
+    never ends the caller. Raises ConfigurationError for properties that librdkafka refuses.
+    """
+
+    def __init__(
+        self,
+        properties: ClientProperties,
+        *,
+        lifetime_seconds: float = 5.0,
+        on_failure: Callable[[KafkaFailure], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.lifetime_seconds = lifetime_seconds
+        timeout_ms = str(max(1000, int(lifetime_seconds * 1000)))
+        own = {
+            "linger.ms": "0",
+            # Every agent reads every record: a byte saved here is saved a thousand times in a large cluster.
+            # lz4 is part of every librdkafka and of every Kafka client that reads it.
+            "compression.type": "lz4",
+            "message.timeout.ms": timeout_ms,
+            "request.timeout.ms": timeout_ms,
+        }
+        self._on_failure = on_failure
+        self._publishers: tuple[Publisher, ...] = ()
+        self.stopped = threading.Event()
+        self.producer = RecordProducer(properties, Role.PRODUCER, own, clock)
+        self.producer.on_connection_failure(self.report)
+
+        def run() -> None:
+            repeat(self._step, "publishing", until=self.stopped, pause_seconds=_POLL_SECONDS)
+
+        self._thread = threading.Thread(target=run, name="kquota-publish", daemon=True)
+        self._thread.start()
+
+    def serve(self, publisher: Publisher) -> None:
+        """Give this publisher its turns, too."""
+        self._publishers += (publisher,)
+
+    def report(self, failure: KafkaFailure) -> None:
+        """Notify the receiver of failures; call it without locks."""
+        if self._on_failure is None:
+            return
+        with going_on("the receiver of publication errors"):
+            self._on_failure(failure)
+
     def close(self) -> None:
         """Give up undelivered records and end the connection, within two seconds; flush() delivers them."""
-        self._stopped.set()
-        with self._changed:
-            self._changed.notify_all()
+        self.stopped.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(2.0)
-        self._producer.close()
+        self.producer.close()
+
+    def _step(self) -> None:
+        self.producer.poll(min((one.turn() for one in self._publishers), default=_POLL_SECONDS))

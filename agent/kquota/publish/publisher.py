@@ -7,10 +7,9 @@ from functools import partial
 
 from confluent_kafka import KafkaError, Message
 
-from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.publish.delivery import Headers
-from kquota.publish.producer import Publisher, TopicProducer
+from kquota.publish.producer import PURGED, Outlet, Publisher
 
 _POLL_SECONDS = 0.5
 _POLL_WHILE_WAITING_SECONDS = 0.1
@@ -29,44 +28,22 @@ class _Snapshot:
 class UsagePublisher(Publisher):
     """Publishes snapshots without ever blocking; of each key at most one is under way and at most one waits.
 
-    A snapshot lives for `interval_seconds`: then the next one is due, and an old one is not worth sending.
-    One that has not left yet gives way to a newer one at once; one that found the topic missing is tried
-    again while it lives. `on_failure` is called for every snapshot that was not delivered and for every
-    failure of the connection, in the publisher's thread or in that of publish(). Raises ConfigurationError
-    for properties that librdkafka refuses.
+    A snapshot lives for the outlet's `lifetime_seconds`: then the next one is due, and an old one is not
+    worth sending. One that has not left yet gives way to a newer one at once; one that found the topic
+    missing is tried again while it lives. Every snapshot that was not delivered is reported to the outlet.
     """
 
-    def __init__(
-        self,
-        properties: ClientProperties,
-        topic: str,
-        *,
-        interval_seconds: float = 5.0,
-        on_failure: Callable[[KafkaFailure], None] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._interval_seconds = interval_seconds
-        timeout_ms = str(max(1000, int(interval_seconds * 1000)))
-        own = {
-            "linger.ms": "0",
-            # Every agent reads every record: a byte saved here is saved a thousand times in a large cluster.
-            "compression.type": "lz4",
-            "message.timeout.ms": timeout_ms,
-            "request.timeout.ms": timeout_ms,
-        }
+    def __init__(self, outlet: Outlet, topic: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._under_way: dict[bytes, _Snapshot] = {}
         self._waiting: dict[bytes, _Snapshot] = {}
-        producer = TopicProducer(properties, Role.USAGE, topic, own, on_failure, clock)
-        super().__init__(
-            producer, "kquota-publish", "publishing snapshots", pause_seconds=_POLL_SECONDS, clock=clock
-        )
+        super().__init__(outlet, topic, clock)
 
     def publish(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
         """Send a snapshot, in place of any of the same key that has not left yet. Returns at once."""
-        snapshot = _Snapshot(key, value, headers, self._clock() + self._interval_seconds)
+        snapshot = _Snapshot(key, value, headers, self._clock() + self._outlet.lifetime_seconds)
         failure: KafkaFailure | None = None
         with self._lock:
-            if self._stopped.is_set():
+            if self._outlet.stopped.is_set():
                 return
             if self._waiting.pop(key, None) is not None:
                 self._producer.tally.replaced()
@@ -79,17 +56,17 @@ class UsagePublisher(Publisher):
             # Queued records that are not sent are reported as purged, and the waiting one follows them.
             self._producer.purge_unsent()
         if failure is not None:
-            self._producer.report(failure)
+            self._outlet.report(failure)
 
     def credentials_problem(self) -> KafkaFailure | None:
         """Why the credential files on disk cannot be used (an earlier client may still work), or None."""
-        return self._producer.credentials_problem
+        return self._outlet.producer.credentials_problem
 
     def _pending(self) -> bool:
         return bool(self._under_way or self._waiting)
 
-    def _step(self) -> None:
-        self._producer.poll(_POLL_WHILE_WAITING_SECONDS if self._waiting else _POLL_SECONDS)
+    def turn(self) -> float:
+        """Send the records that nothing else will send."""
         failures = []
         with self._changed:
             for snapshot in self._left_behind():
@@ -99,8 +76,10 @@ class UsagePublisher(Publisher):
                 failure = self._send(snapshot)
                 if failure is not None:
                     failures.append(failure)
+            waits = bool(self._waiting)
         for failure in failures:
-            self._producer.report(failure)
+            self._outlet.report(failure)
+        return _POLL_WHILE_WAITING_SECONDS if waits else _POLL_SECONDS
 
     def _left_behind(self) -> list[_Snapshot]:
         """Take out the records that nothing else will send: those in flight in a client that has been
@@ -126,7 +105,7 @@ class UsagePublisher(Publisher):
         return None if failure is None else self._settle(snapshot, failure)
 
     def _finished(self, snapshot: _Snapshot, error: KafkaError | None, _message: Message) -> None:
-        purged = error is not None and error.code() in (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
+        purged = error is not None and error.code() in PURGED
         # Explaining a failure may mean to read a certificate: not while publish() would wait for the lock.
         failure = None if error is None or purged else self._producer.failure(error)
         report: KafkaFailure | None = None
@@ -146,7 +125,7 @@ class UsagePublisher(Publisher):
             else:
                 report = self._settle(snapshot, failure)
         if report is not None:
-            self._producer.report(report)
+            self._outlet.report(report)
 
     def _settle(self, snapshot: _Snapshot, failure: KafkaFailure | None) -> KafkaFailure | None:
         """A snapshot is no longer under way; send what waits behind it. The caller holds the lock."""
@@ -157,7 +136,7 @@ class UsagePublisher(Publisher):
             snapshot.reported = True
             self._producer.failed(report)
         following = self._waiting.pop(snapshot.key, None)
-        if following is not None and failure is None and not self._stopped.is_set():
+        if following is not None and failure is None and not self._outlet.stopped.is_set():
             return self._send(following)
         if following is not None:
             self._waiting[snapshot.key] = following

@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, ReadingFailed, ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
@@ -123,7 +124,7 @@ def read_all(
 ) -> tuple[TopicReader, Seen]:
     """A new reader that has caught up."""
     seen = Seen()
-    reader = close(TopicReader(properties, topic, admin, seen, topic_interval_seconds=0.5))
+    reader = close(TopicReader(properties, admin, ReadTopic(topic, seen, topic_interval_seconds=0.5)))
     reader.start()
     eventually(lambda: seen.caught_up, f"a reader of {topic} has caught up")
     return reader, seen

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import ReadingRecovered, TopicRecord
 from kquota.kafka.admin import AdminConnection
@@ -18,6 +19,7 @@ from kquota.kafka.topic_check import TopicCheck
 from kquota.kafka.topics import Verdict, history_topic, usage_topic
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.operator import publish_operator_record
+from kquota.publish.producer import Outlet
 from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from testbed.loopback.runtime import KafkaRuntime
@@ -49,13 +51,13 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
     assert check.look().usable
     properties = properties_of(lonely)
     failures: list[KafkaFailure] = []
-    publisher = closing(
-        UsagePublisher(properties, topic_name, interval_seconds=4, on_failure=failures.append)
+    publisher = UsagePublisher(
+        closing(Outlet(properties, lifetime_seconds=4, on_failure=failures.append)), topic_name
     )
     brokers = Seen()
     closing(BrokerWatch(lonely_admin, brokers, brokers_interval_seconds=0.2)).start()
     seen = Seen()
-    closing(TopicReader(properties, topic_name, lonely_admin, seen)).start()
+    closing(TopicReader(properties, lonely_admin, ReadTopic(topic_name, seen))).start()
     publisher.publish(b"1", b"before")
     eventually(lambda: seen.values == [b"before"] and seen.caught_up, "it works at first")
     assert publisher.state().connected
@@ -100,7 +102,7 @@ def test_while_a_broker_hangs_the_newest_snapshot_takes_the_place_of_older_ones(
 ) -> None:
     assert TopicCheck(lonely_admin, usage_topic(topic_name), settle_seconds=0).look().usable
     properties = properties_of(lonely)
-    publisher = closing(UsagePublisher(properties, topic_name, interval_seconds=PATIENCE_SECONDS))
+    publisher = UsagePublisher(closing(Outlet(properties, lifetime_seconds=PATIENCE_SECONDS)), topic_name)
     publisher.publish(b"1", b"0")
     publisher.publish(b"2", b"other")
     assert publisher.flush(PATIENCE_SECONDS)
@@ -129,7 +131,7 @@ def test_history_waits_for_the_cluster_and_gives_up_the_oldest_records_only(
 ) -> None:
     assert TopicCheck(lonely_admin, history_topic(topic_name), settle_seconds=0).look().usable
     properties = properties_of(lonely)
-    publisher = closing(HistoryPublisher(properties, topic_name, max_buffered_bytes=10_000))
+    publisher = HistoryPublisher(closing(Outlet(properties)), topic_name, max_buffered_bytes=10_000)
     for number in range(3):
         publisher.publish(b"1", b"early %d" % number)
     assert publisher.flush(PATIENCE_SECONDS)

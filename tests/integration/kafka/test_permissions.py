@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AclOperation, AdminClient
 
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import ReadingFailed
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.kafka.topic_check import TopicCheck
 from kquota.kafka.topics import Verdict, usage_topic
+from kquota.publish.producer import Outlet
 from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen, allow, properties_of
@@ -41,7 +43,7 @@ def assert_reading_lacks(
 ) -> None:
     seen = Seen()
     properties = properties_of(cluster, name)
-    reader = close(TopicReader(properties, topic, close(AdminConnection(properties)), seen))
+    reader = close(TopicReader(properties, close(AdminConnection(properties)), ReadTopic(topic, seen)))
     reader.start()
     # A permission that was just given reaches one broker after the other.
     eventually(
@@ -54,7 +56,7 @@ def assert_reading_lacks(
 
 def writing_denied(cluster: KafkaCluster, name: str, topic: str, close: Close) -> Operation | None:
     properties = properties_of(cluster, name)
-    publisher = close(UsagePublisher(properties, topic, interval_seconds=PATIENCE_SECONDS))
+    publisher = UsagePublisher(close(Outlet(properties, lifetime_seconds=PATIENCE_SECONDS)), topic)
     publisher.publish(b"1", b"{}")
     assert publisher.flush(PATIENCE_SECONDS)
     state = publisher.state()
@@ -79,15 +81,27 @@ def test_read_write_and_describe_are_told_apart(
     assert_reading_lacks(Operation.READ, secured, "only-write", topic, closing)
 
 
-def test_reading_begins_when_the_permission_is_given(
-    secured: KafkaCluster, super_admin: AdminClient, topic: str, closing: Close
+def test_reading_begins_when_the_permission_is_given_and_until_then_holds_up_no_other_topic(
+    secured: KafkaCluster, super_admin: AdminClient, admin: AdminConnection, topic: str, closing: Close
 ) -> None:
+    other = f"{topic}-other"
+    assert TopicCheck(admin, usage_topic(other), settle_seconds=0).look().usable
+    allow(super_admin, "late", AclOperation.DESCRIBE, topic)
+    allow(super_admin, "late", AclOperation.READ, other)
     properties = properties_of(secured, "late")
-    seen = Seen()
-    closing(TopicReader(properties, topic, closing(AdminConnection(properties)), seen)).start()
-    eventually(lambda: seen.trouble, "the reader says that it may not")
+    late, seen = Seen(), Seen()
+    connection = closing(AdminConnection(properties))
+    closing(TopicReader(properties, connection, ReadTopic(topic, late), ReadTopic(other, seen))).start()
+    eventually(
+        lambda: late.trouble and seen.caught_up, "the reader says that it may not, and reads the other"
+    )
+    publisher = UsagePublisher(closing(Outlet(properties_of(secured))), other)
+    publisher.publish(b"1", b"a record")
+    eventually(lambda: seen.values == [b"a record"], "it goes on reading the other one")
+    assert not late.caught_up
     allow(super_admin, "late", AclOperation.READ, topic)
-    eventually(lambda: seen.caught_up and seen.trouble is None, "it reads")
+    eventually(lambda: late.caught_up and late.trouble is None, "it reads")
+    assert seen.values == [b"a record"]
 
 
 @pytest.mark.accepts("F23")

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import CaughtUp, PartitionsChanged, TopicRecord, TopicRestarted
 from kquota.kafka.admin import AdminConnection, TopicFacts
@@ -19,6 +20,7 @@ from kquota.kafka.errors import Kind
 from kquota.kafka.topic_check import TopicCheck
 from kquota.kafka.topics import Verdict, usage_topic
 from kquota.publish.operator import Published, publish_operator_record
+from kquota.publish.producer import Outlet
 from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.clients import create_topic, delete_topic
 from testbed.loopback.cluster import KafkaCluster
@@ -43,7 +45,7 @@ def write(writer: Producer, topic: str, records: Iterable[tuple[bytes, bytes | N
 
 def start_reading(properties: ClientProperties, topic: str, admin: AdminConnection, close: Close) -> Seen:
     seen = Seen()
-    close(TopicReader(properties, topic, admin, seen, topic_interval_seconds=0.3)).start()
+    close(TopicReader(properties, admin, ReadTopic(topic, seen, topic_interval_seconds=0.3))).start()
     return seen
 
 
@@ -126,7 +128,7 @@ def test_a_topic_deleted_and_created_again_is_read_from_its_new_beginning(
 ) -> None:
     check = TopicCheck(admin, usage_topic(topic_name), settle_seconds=0)
     assert check.look().status is Verdict.CREATED
-    publisher = closing(UsagePublisher(properties, topic_name, interval_seconds=5))
+    publisher = UsagePublisher(closing(Outlet(properties, lifetime_seconds=5)), topic_name)
     seen = start_reading(properties, topic_name, admin, closing)
     for number in range(3):
         publisher.publish(b"1", b"old %d" % number)
@@ -224,7 +226,7 @@ def test_a_receiver_that_fails_does_not_end_the_reading(
         if isinstance(what, TopicRecord) and what.value == b"a":
             raise ValueError("a mistake in the receiver")
 
-    reader = closing(TopicReader(properties, topic_name, admin, fragile))
+    reader = closing(TopicReader(properties, admin, ReadTopic(topic_name, fragile)))
     reader.start()
     write(writer, topic_name, [(b"1", b"a"), (b"1", b"b")])
     eventually(lambda: seen.values == [b"a", b"b"], "the record after the mistake is handed over")
@@ -238,7 +240,7 @@ def test_closing_is_quick(
     took_seconds = []
     for _ in range(3):
         seen = Seen()
-        reader = TopicReader(properties, topic_name, admin, seen)
+        reader = TopicReader(properties, admin, ReadTopic(topic_name, seen))
         reader.start()
         eventually(lambda seen=seen: seen.caught_up, "the reader has caught up")
         begun = time.monotonic()
@@ -279,7 +281,7 @@ def test_a_partition_without_a_leader_keeps_nobody_from_the_others(
         eventually(lambda: len(seen.values) == 5, "the partition with a leader is read")
         # A new reader knows that it does not know everything.
         late_seen = Seen()
-        late = closing(TopicReader(properties, topic_name, admin, late_seen))
+        late = closing(TopicReader(properties, admin, ReadTopic(topic_name, late_seen)))
         late.start()
         eventually(lambda: len(late_seen.values) == 4, "a new reader has what can be had")
         assert not late_seen.caught_up

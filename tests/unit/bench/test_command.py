@@ -31,7 +31,7 @@ def bench(folder: Path) -> Bench[None]:
         versions=lambda _shared: ["Kafka 4"],
         measurements=lambda _profile: [
             Measurement("broken", "all", broken),
-            Measurement("works", "all", lambda _shared: [ClientCost(3, 12, 24, 2**20, 0.01)]),
+            Measurement("works", "all", lambda _shared: [ClientCost(3, 12, 24, 2**20, 0.01, 14, 2**21)]),
         ],
         template="scale/page.md.j2",
         claims=lambda figures: [
@@ -54,7 +54,7 @@ def test_a_measurement_that_fails_spares_the_others_and_a_broken_claim_fails(tmp
     assert "| threads | 12 | BROKEN |" in page
     assert "Not yet measured: `broken`." in page
     assert page.startswith("# Large clusters, and whole fleets over days\n\n<!-- Written by `make this`.")
-    assert "| 3 | 12 | 24 | 1 | 1.0% |" in page
+    assert "| 3 | 12 | 14 | 24 | 1 | 2 | 1.0% |" in page
 
 
 def test_a_repeated_measurement_replaces_the_first_and_a_line_of_another_version_is_named(
@@ -62,7 +62,7 @@ def test_a_repeated_measurement_replaces_the_first_and_a_line_of_another_version
 ) -> None:
     path = tmp_path / "results" / "bench.jsonl"
     first = Saved(
-        "first", "2026-11-21T10:00:00+00:00", 12.5, 1.5, "a machine", (ClientCost(3, 1, 2, 3, 0.1),)
+        "first", "2026-11-21T10:00:00+00:00", 12.5, 1.5, "a machine", (ClientCost(3, 1, 2, 3, 0.1, 1, 3),)
     )
     other, again = replace(first, name="other"), replace(first, figures=())
     for saved in (first, other, again):

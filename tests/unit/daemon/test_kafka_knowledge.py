@@ -60,11 +60,11 @@ def test_our_broker_has_answered_if_it_did_lately_though_with_a_denial(knowledge
     assert not knowledge.news(0).asked_own_broker
     knowledge.take(OwnBroker(1, {}, 10.0))
     assert knowledge.news(20).asked_own_broker
-    assert not knowledge.news(26).asked_own_broker
-    knowledge.take(OwnBrokerFailed(1, DOWN, 30.0))
-    assert not knowledge.news(30).asked_own_broker
-    knowledge.take(OwnBrokerFailed(1, DENIED, 40.0))
-    assert knowledge.news(40).asked_own_broker, "it has seen who we are"
+    assert not knowledge.news(36).asked_own_broker
+    knowledge.take(OwnBrokerFailed(1, DOWN, 40.0))
+    assert not knowledge.news(40).asked_own_broker
+    knowledge.take(OwnBrokerFailed(1, DENIED, 50.0))
+    assert knowledge.news(50).asked_own_broker, "it has seen who we are"
     assert wrong(knowledge) == {"own broker": DENIED.sentence}
 
 

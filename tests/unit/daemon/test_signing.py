@@ -26,6 +26,7 @@ from kquota.daemon.signing import (
     signer_of,
     signing_warnings,
 )
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.misplaced import partition_of
 from kquota.fold.reader import TopicReader
 from kquota.fold.records import PartitionsChanged, ReadingFailed, TopicRecord
@@ -353,7 +354,7 @@ def test_troubles_with_invented_keys_are_bounded(authority: Authority) -> None:
 def test_a_reader_begins_when_it_may(tmp_path: Path) -> None:
     properties = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, 1)
     admin, events, allowed = AdminConnection(properties), list[object](), list[bool]()
-    reader = TopicReader(properties, TOPIC, admin, events.append, may_begin=lambda: bool(allowed))
+    reader = TopicReader(properties, admin, ReadTopic(TOPIC, events.append), may_begin=lambda: bool(allowed))
     try:
         reader.start()
         time.sleep(0.5)

@@ -22,16 +22,20 @@ class Message:
         offset: int | None,
         code: int | None = None,
         *,
+        topic: str | None = "t",
         partition: int | None = 0,
         timestamp: tuple[int, int] = (1, 1234),
         headers: list[tuple[str, bytes | None]] | None = None,
     ) -> None:
         self._offset, self._partition, self._timestamp = offset, partition, timestamp
-        self._headers = headers
+        self._headers, self._topic = headers, topic
         self._error = None if code is None else KafkaError(code)
 
     def error(self) -> KafkaError | None:
         return self._error
+
+    def topic(self) -> str | None:
+        return self._topic
 
     def partition(self) -> int | None:
         return self._partition
@@ -66,6 +70,7 @@ class Script:
         self.explained = 0
         self.closed = False
         self.assigned: deque[list[tuple[str, int, int]]] = deque(maxlen=100)
+        self.taken_away: deque[list[tuple[str, int]]] = deque(maxlen=100)
         self.refuse_assignments = 0
         self.probes: list[tuple[str, int]] = []
         self.answers_probes = False
@@ -118,7 +123,10 @@ class Script:
         rest, self._rest = self._rest, []
         return rest
 
-    def assign(self, partitions: list[TopicPartition]) -> None:
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        self.taken_away.append([(p.topic, p.partition) for p in partitions])
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
         if self.refuse_assignments:
             self.refuse_assignments -= 1
             raise KafkaException(KafkaError(KafkaError._STATE))
@@ -135,6 +143,9 @@ class Script:
         return 0, 0
 
     # The admin.
+
+    def pause_seconds(self, interval_seconds: float) -> float:
+        return interval_seconds
 
     def describe_topic(self, _name: str) -> Pending[TopicFacts]:
         self.described += 1

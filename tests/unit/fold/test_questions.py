@@ -20,9 +20,13 @@ class Admin:
 
     def __init__(self) -> None:
         self.now = 100.0
+        self.longer = 0.0
         self.facts_asked_at: list[float] = []
         self.ends_asked: list[tuple[str, int, float]] = []
         self.open: dict[object, Future[Any]] = {}
+
+    def pause_seconds(self, interval_seconds: float) -> float:
+        return self.longer or interval_seconds
 
     def describe_topic(self, name: str) -> Pending[TopicFacts]:
         self.facts_asked_at.append(self.now)
@@ -156,3 +160,18 @@ def test_answers_about_the_former_topic_are_forgotten(admin: Admin, questions: T
     assert len(admin.ends_asked) == 2, "and asked for at once"
     admin.answer(0, 3)
     assert questions.ends(frozenset({0})) == {0: 3}
+
+
+def test_an_admin_that_is_asked_rarely_makes_the_pauses_longer(
+    admin: Admin, questions: TopicQuestions
+) -> None:
+    admin.longer = 20.0
+    questions.facts()
+    admin.answer("t", FACTS)
+    assert questions.facts() == FACTS
+    admin.now += 19
+    assert questions.facts() is None
+    assert len(admin.facts_asked_at) == 1
+    admin.now += 1
+    questions.facts()
+    assert len(admin.facts_asked_at) == 2

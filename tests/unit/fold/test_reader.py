@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
 from kquota.fold import reader as reading
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
 from kquota.kafka.admin import Pending, TopicFacts
 from kquota.kafka.config import ClientProperties
@@ -28,6 +29,9 @@ class Fetched:
 
     def error(self) -> KafkaError | None:
         return self._error
+
+    def topic(self) -> str:
+        return "t"
 
     def partition(self) -> int:
         return 0
@@ -62,6 +66,9 @@ class Log:
         self._position = 0
         self.errors = self
 
+    def pause_seconds(self, interval_seconds: float) -> float:
+        return interval_seconds
+
     def describe_topic(self, name: str) -> Pending[TopicFacts]:
         return _done(TopicFacts(name, self.topic_id, frozenset({0}), 1, frozenset()))
 
@@ -71,7 +78,10 @@ class Log:
     def current(self) -> Log:
         return self
 
-    def assign(self, partitions: list[TopicPartition]) -> None:
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        assert [one.partition for one in partitions] == [0]
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
         self._position = max(0, partitions[0].offset)
         self.assignments += 1
 
@@ -122,7 +132,7 @@ def reader(
     log: Log, seen: list[TopicRecord | ReaderEvent], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[reading.TopicReader]:
     monkeypatch.setattr(reading, "RotatingClient", lambda *_, **__: log)
-    reader = reading.TopicReader(NOWHERE, "t", log, seen.append, topic_interval_seconds=0.1)  # type: ignore[arg-type]
+    reader = reading.TopicReader(NOWHERE, log, ReadTopic("t", seen.append, topic_interval_seconds=0.1))  # type: ignore[arg-type]
     reader.start()
     yield reader
     reader.close()
@@ -159,7 +169,7 @@ def test_the_same_topic_is_read_again_once_if_that_is_asked_for(
     reader: reading.TopicReader, seen: list[TopicRecord | ReaderEvent]
 ) -> None:
     eventually(lambda: told(seen) == [0, 1, 2, CaughtUp], "all is read")
-    reader.read_again("a reason")
+    reader.read_again("t", "a reason")
     eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, 2, CaughtUp], "it is read again")
     (restarted,) = [event for event in seen if isinstance(event, TopicRestarted)]
     assert (restarted.same_topic, restarted.reason) == (True, "a reason")

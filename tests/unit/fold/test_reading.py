@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError
 
 from kquota.fold import reader as reading
+from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.records import (
     CaughtUp,
     PartitionsChanged,
@@ -37,10 +38,16 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
 
 
 @pytest.fixture
+def script_with_ends(script: Script) -> Script:
+    script.ends = {0: 2}
+    return script
+
+
+@pytest.fixture
 def seen(script: Script) -> Iterator[list[Any]]:
     """The reader's output; it begins to read when it is asked for."""
     seen: list[Any] = []
-    reader = reading.TopicReader(NOWHERE, "t", script, seen.append, topic_interval_seconds=0.05)  # type: ignore[arg-type]
+    reader = reading.TopicReader(NOWHERE, script, ReadTopic("t", seen.append, topic_interval_seconds=0.05))  # type: ignore[arg-type]
     reader.start()
     yield seen
     reader.close()
@@ -106,10 +113,9 @@ def test_it_has_caught_up_once_and_says_with_how_many_records(script: Script, se
     assert of(seen, CaughtUp) == [CaughtUp(3)]
 
 
-def test_where_a_partition_ends_is_asked_for_and_enough(script: Script, seen: list[Any]) -> None:
-    script.ends = {0: 2}
-    begun(script)
-    script.say(Message(0), Message(1))
+def test_where_a_partition_ends_is_asked_for_and_enough(script_with_ends: Script, seen: list[Any]) -> None:
+    begun(script_with_ends)
+    script_with_ends.say(Message(0), Message(1))
     eventually(lambda: of(seen, CaughtUp) == [CaughtUp(2)], "it has caught up without the broker's word")
 
 
@@ -222,7 +228,7 @@ def test_an_offset_that_is_not_there_means_to_begin_again(script: Script, seen: 
 def test_where_the_topic_may_be_another_one_it_is_looked_at_soon(
     script: Script, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    reader = reading.TopicReader(NOWHERE, "t", script, lambda _: None, topic_interval_seconds=3600)  # type: ignore[arg-type]
+    reader = reading.TopicReader(NOWHERE, script, ReadTopic("t", lambda _: None, topic_interval_seconds=3600))  # type: ignore[arg-type]
     reader.start()
     begun(script)
     script.say(Message(0))
@@ -265,7 +271,95 @@ def test_while_the_connection_is_down_a_leader_is_asked_until_it_answers(
 
 def test_nothing_is_handed_over_after_the_end(script: Script) -> None:
     seen: list[Any] = []
-    reader = reading.TopicReader(NOWHERE, "t", script, seen.append)  # type: ignore[arg-type]
+    reader = reading.TopicReader(NOWHERE, script, ReadTopic("t", seen.append))  # type: ignore[arg-type]
     reader.close()
     script.on_failure(DENIED)
     assert seen == []
+
+
+@pytest.fixture
+def both(script: Script) -> Iterator[tuple[list[Any], list[Any]]]:
+    """The output of a reader of two topics, by topic."""
+    usage: list[Any] = []
+    orders: list[Any] = []
+    reader = reading.TopicReader(
+        NOWHERE,
+        script,  # type: ignore[arg-type]
+        ReadTopic("usage", usage.append, topic_interval_seconds=0.05),
+        ReadTopic("orders", orders.append, topic_interval_seconds=0.05, brokers_times_only=True),
+    )
+    reader.start()
+    yield usage, orders
+    reader.close()
+
+
+def of_both(script: Script) -> None:
+    eventually(lambda: len(script.assigned) == 2, "the partitions of both topics are assigned")
+
+
+def test_one_consumer_reads_two_topics_each_for_its_receiver(
+    script: Script, both: tuple[list[Any], list[Any]]
+) -> None:
+    usage, orders = both
+    of_both(script)
+    assert [one for (one,) in script.assigned] == [
+        ("usage", 0, OFFSET_BEGINNING),
+        ("orders", 0, OFFSET_BEGINNING),
+    ]
+    script.say(
+        Message(0, topic="usage"),
+        Message(0, topic="orders"),
+        Message(1, topic="another"),
+        Message(1, EOF, topic="orders"),
+    )
+    eventually(lambda: of(orders, CaughtUp) == [CaughtUp(1)], "the orders are read")
+    assert (offsets(usage), offsets(orders), of(usage, CaughtUp)) == ([0], [0], [])
+    assert of(orders, TopicRecord)[0].timestamp_ms is None, "its writer has set the time"
+
+
+def test_a_topic_that_may_not_be_read_does_not_hold_up_the_other(
+    script: Script, both: tuple[list[Any], list[Any]]
+) -> None:
+    usage, orders = both
+    of_both(script)
+    script.say(Message(0, KafkaError.TOPIC_AUTHORIZATION_FAILED, topic="orders"))
+    script.say(Message(0, topic="usage"), Message(1, EOF, topic="usage"))
+    eventually(lambda: of(usage, CaughtUp) == [CaughtUp(1)], "the other one is read")
+    assert [one.failure.topic for one in of(orders, ReadingFailed)] == ["orders"]
+    assert of(orders, ReadingRecovered) == of(usage, ReadingFailed) == []
+
+
+def test_a_topic_is_read_again_while_the_reading_of_the_other_goes_on(
+    script: Script, both: tuple[list[Any], list[Any]]
+) -> None:
+    usage, orders = both
+    of_both(script)
+    script.say(Message(0, topic="usage"), Message(0, topic="orders"))
+    eventually(lambda: offsets(orders) == [0], "both are read")
+    script.say(Message(1, KafkaError.OFFSET_OUT_OF_RANGE, topic="orders"))
+    eventually(lambda: of(orders, TopicRestarted), "it begins again")
+    eventually(lambda: len(script.assigned) == 3, "it is assigned again")
+    assert list(script.taken_away) == [[("orders", 0)]]
+    assert script.assigned[-1] == [("orders", 0, OFFSET_BEGINNING)]
+    assert of(usage, TopicRestarted) == []
+
+
+def test_an_answer_about_one_topic_shows_that_the_connection_of_both_stands(
+    script: Script, both: tuple[list[Any], list[Any]]
+) -> None:
+    usage, orders = both
+    of_both(script)
+    script.all_brokers_down = True
+    script.on_failure(DOWN)
+    assert of(usage, ReadingFailed) == of(orders, ReadingFailed) == [ReadingFailed(DOWN)]
+    script.say(Message(0, topic="usage"))
+    eventually(lambda: of(orders, ReadingRecovered), "its end is reported to the other one, too")
+    assert of(usage, ReadingRecovered)
+
+
+def test_an_error_without_a_topic_concerns_both(script: Script, both: tuple[list[Any], list[Any]]) -> None:
+    usage, orders = both
+    of_both(script)
+    script.say(Message(None, KafkaError._TRANSPORT, topic=None, partition=None))
+    for seen in (usage, orders):
+        eventually(lambda seen=seen: of(seen, ReadingFailed), "the failure is reported")

@@ -40,7 +40,7 @@ class Bench:
         return RotatingClient(
             self._build,
             properties,
-            Role.USAGE,
+            Role.PRODUCER,
             retire=self.retired.append,
             clock=lambda: self.now_seconds,
         )

@@ -53,7 +53,7 @@ def test_secrets_are_shown_nowhere() -> None:
     secrets += ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.config")
     properties = ClientProperties({**SERVERS, **dict.fromkeys(secrets, "hunter2")}, node=1)
     assert "hunter2" not in repr(properties) + str(properties)
-    assert properties.for_role(Role.USAGE)["sasl.password"] == "hunter2"
+    assert properties.for_role(Role.PRODUCER)["sasl.password"] == "hunter2"
 
 
 def test_every_default_and_owned_name_that_is_set_is_known_to_librdkafka() -> None:

@@ -12,9 +12,7 @@ import pytest
 from kquota.kafka.brokers import BrokerWatch
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.topic_check import TopicWatch
-from kquota.publish.history import HistoryPublisher
-from kquota.publish.producer import TopicProducer
-from kquota.publish.publisher import UsagePublisher
+from kquota.publish.producer import Outlet, RecordProducer
 
 NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
@@ -56,17 +54,12 @@ def watch_of_topics(mistaken: Mistaken, _patch: pytest.MonkeyPatch) -> Any:
     return watch
 
 
-def usage(mistaken: Mistaken, patch: pytest.MonkeyPatch) -> Any:
-    patch.setattr(TopicProducer, "poll", mistaken)
-    return UsagePublisher(NOWHERE, "t")
+def outlet(mistaken: Mistaken, patch: pytest.MonkeyPatch) -> Any:
+    patch.setattr(RecordProducer, "poll", mistaken)
+    return Outlet(NOWHERE)
 
 
-def history(mistaken: Mistaken, patch: pytest.MonkeyPatch) -> Any:
-    patch.setattr(TopicProducer, "poll", mistaken)
-    return HistoryPublisher(NOWHERE, "t")
-
-
-@pytest.mark.parametrize("start", [watch_of_brokers, watch_of_topics, usage, history])
+@pytest.mark.parametrize("start", [watch_of_brokers, watch_of_topics, outlet])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_mistake_ends_no_thread(
     start: Callable[[Mistaken, pytest.MonkeyPatch], Any], monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -15,11 +15,10 @@ from confluent_kafka import KafkaError, KafkaException
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind
-from kquota.publish import history as history_publishing
-from kquota.publish import publisher as publishing
+from kquota.publish import producer as producing
 from kquota.publish.delivery import DeliveryTally
 from kquota.publish.history import HistoryPublisher
-from kquota.publish.producer import TopicProducer
+from kquota.publish.producer import Outlet, RecordProducer, TopicProducer
 from kquota.publish.publisher import UsagePublisher
 from tests.integration.waiting import eventually
 
@@ -28,14 +27,14 @@ NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
 @pytest.fixture
 def history() -> Iterator[HistoryPublisher]:
-    publisher = HistoryPublisher(NOWHERE, "t", max_buffered_bytes=1000)
-    yield publisher
-    publisher.close()
+    with closing(Outlet(NOWHERE)) as outlet:
+        yield HistoryPublisher(outlet, "t", max_buffered_bytes=1000)
 
 
 def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None:
     failures: list[KafkaFailure] = []
-    publisher = UsagePublisher(NOWHERE, "t", interval_seconds=1, on_failure=failures.append)
+    outlet = Outlet(NOWHERE, lifetime_seconds=1, on_failure=failures.append)
+    publisher = UsagePublisher(outlet, "t")
     try:
         for number in range(20):
             publisher.publish(b"1", b"%d" % number)
@@ -51,7 +50,7 @@ def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None
         assert failures
     finally:
         begun = time.monotonic()
-        publisher.close()
+        outlet.close()
     assert time.monotonic() - begun < 2
     publisher.publish(b"1", b"after the end")
     assert publisher.flush(0)
@@ -89,15 +88,16 @@ def test_a_snapshot_called_back_in_place_of_one_that_was_delivered_is_sent_again
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     late = LateProducer()
-    monkeypatch.setattr(publishing, "TopicProducer", lambda *_: late)
-    publisher = UsagePublisher(NOWHERE, "t")
+    monkeypatch.setattr(producing, "TopicProducer", lambda *_: late)
+    outlet = Outlet(NOWHERE)
+    publisher = UsagePublisher(outlet, "t")
     try:
         publisher.publish(b"1", b"A")
         publisher.publish(b"1", b"B")
         assert late.handed_over == [b"A", b"B", b"B"]
         assert (publisher.state().delivered, publisher.state().replaced) == (1, 0)
     finally:
-        publisher.close()
+        outlet.close()
 
 
 class SlowlyExplained(LateProducer):
@@ -125,17 +125,15 @@ class SlowlyExplained(LateProducer):
         """Nothing waits."""
 
 
-@pytest.mark.parametrize(
-    ("module", "publisher_class"), [(publishing, UsagePublisher), (history_publishing, HistoryPublisher)]
-)
+@pytest.mark.parametrize("publisher_class", [UsagePublisher, HistoryPublisher])
 def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
-    module: ModuleType,
     publisher_class: type[UsagePublisher | HistoryPublisher],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     producer = SlowlyExplained()
-    monkeypatch.setattr(module, "TopicProducer", lambda *_: producer)
-    publisher = publisher_class(NOWHERE, "t")
+    monkeypatch.setattr(producing, "TopicProducer", lambda *_: producer)
+    outlet = Outlet(NOWHERE)
+    publisher = publisher_class(outlet, "t")
     losing = threading.Thread(target=producer.lose_first)
     publishing_next = threading.Thread(target=publisher.publish, args=(b"1", b"B"))
     try:
@@ -150,7 +148,7 @@ def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
         producer.known.set()
         losing.join(60)
         publishing_next.join(60)
-        publisher.close()
+        outlet.close()
     assert publisher.state().errors[Kind.TIMEOUT] == 1
 
 
@@ -164,7 +162,8 @@ class UnknownTopic:
 def test_nobody_who_publishes_waits_for_a_certificate_that_explains_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    producer = TopicProducer(NOWHERE, Role.USAGE, "t", {})
+    client = RecordProducer(NOWHERE, Role.PRODUCER, {})
+    producer = TopicProducer(client, "t")
     monkeypatch.setattr(producer._client, "current", UnknownTopic)
     monkeypatch.setattr(producer._client, "client_certificate", lambda: pytest.fail("a process is started"))
     try:
@@ -173,7 +172,7 @@ def test_nobody_who_publishes_waits_for_a_certificate_that_explains_nothing(
         assert (failure.kind, failure.topic) == (Kind.TOPIC_MISSING, "t")
     finally:
         monkeypatch.undo()
-        producer.close()
+        client.close()
 
 
 def test_a_closed_producer_drops_what_never_left_and_keeps_nobody_who_waits_for_it() -> None:
@@ -184,10 +183,11 @@ def test_a_closed_producer_drops_what_never_left_and_keeps_nobody_who_waits_for_
             reports.append(error)
 
     waiting = Waiting()
-    producer = TopicProducer(NOWHERE, Role.HISTORY, "t", {})
+    client = RecordProducer(NOWHERE, Role.PRODUCER, {})
+    producer = TopicProducer(client, "t")
     for number in range(10):
         assert producer.produce(b"1", b"%d" % number, (), waiting.take) is None
-    producer.close()
+    client.close()
     kept = weakref.ref(waiting)
     del waiting
     gc.collect()
@@ -200,6 +200,8 @@ def test_history_drops_the_oldest_and_counts_them(history: HistoryPublisher) -> 
         history.publish(b"1", b"%03d" % number + b"." * 96)
     assert history.buffered() <= 10 or history.state().dropped == 0
     assert history.buffered() + history.state().dropped == 50
+    kept = {record.number for record in (*history._buffer, *history._under_way.values())}
+    assert 50 in kept, "the newest is not among the dropped"
     assert not history.flush(0.05)
 
 
@@ -213,7 +215,8 @@ def test_absent_credential_files_are_said_and_do_not_end_anything() -> None:
         },
         node=1,
     )
-    publisher = UsagePublisher(properties, "t", interval_seconds=1)
+    outlet = Outlet(properties, lifetime_seconds=1)
+    publisher = UsagePublisher(outlet, "t")
     try:
         problem = publisher.credentials_problem()
         assert problem is not None
@@ -223,4 +226,4 @@ def test_absent_credential_files_are_said_and_do_not_end_anything() -> None:
         assert publisher.flush(60)
         assert publisher.state().errors[Kind.AUTHENTICATION] == 1
     finally:
-        publisher.close()
+        outlet.close()
