@@ -204,15 +204,12 @@ class Armoury:
         return Attacker(self, ADMINISTRATOR, [self.forger(writer)])
 
     def _revoke(self) -> Forger:
-        """Issue a certificate that is stolen, and have all agents know that it is revoked."""
+        """Issue a certificate that is stolen, and revoke it: agents that start from now on know."""
         identity = self._authority.issue("revoked-agent-1", uris=[name_of("agent/1")])
         certificate = load_pem_x509_certificate(identity.certificate.read_bytes())
         replacement = self.revoked.with_suffix(".new")
         replacement.write_text(certificate.fingerprint(SHA256()).hex(), "utf-8")
         replacement.replace(self.revoked)
-        for agent in self.fleet.of():
-            if agent.settings["signing"]["mode"] != "off":
-                agent.await_metric(1, "kquota_signing_revoked_certificates")
         return Forger(identity)
 
     def _identity(self, writer: str) -> Identity:

@@ -43,10 +43,12 @@ class Stages:
             self._enter("healthy")
             self._delete_topics()
         self.mode = mode
+        self.armoury.revoked_forger()
         for broker_id, agent in self.fleet.agents.items():
             identity = self.armoury.identity(f"agent/{broker_id}")
             files = {"certificate_file": str(identity.certificate), "key_file": str(identity.key)}
             agent.write_config(signing={"mode": mode, "revoked_file": str(self.armoury.revoked), **files})
+            agent.decision_path.unlink(missing_ok=True)  # of the mode before
             agent.start()
         self.fleet.await_enforced("OPEN")
         self.operator, self.down = self.armoury.owner("operator/cleaner"), self.armoury.owner(f"agent/{DOWN}")
