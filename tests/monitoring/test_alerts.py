@@ -137,7 +137,7 @@ def test_inhibition_names_alerts_and_labels_that_exist() -> None:
         names = [set(re.findall(r"Kquota\w+", matcher)) for matcher in (sources, targets)]
         assert names[0].isdisjoint(names[1])
         for name in names[0] | names[1]:
-            # What Alertmanager compares must be a label of each: labels that both lack count as equal.
+            # Each must have the labels that are compared, because labels that both lack count as equal.
             by = re.search(r"by \(([a-z_, ]+)\)", known[name])
             labels = set(by[1].split(", ")) if by else {"job", "instance", "volume", "role"}
             assert set(inhibition["equal"]) <= labels, name

@@ -1,4 +1,4 @@
-"""What speaks against the restart of nodes, by the description of topics that Kafka's tool prints."""
+"""The objections to a restart of nodes, by the description of topics that Kafka's tool prints."""
 
 from __future__ import annotations
 
