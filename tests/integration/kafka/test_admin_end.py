@@ -23,7 +23,7 @@ gc.disable()
 for _ in range(3):
     connection = AdminConnection(nowhere, request_timeout_seconds=0.2)
     pending = connection.broker_settings(1)
-    pending._future.add_done_callback(lambda _future: gc.collect())
+    pending.future.add_done_callback(lambda _future: gc.collect())
     cycle = [pending]
     cycle.append(cycle)
     connection.close()
