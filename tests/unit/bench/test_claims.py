@@ -67,6 +67,8 @@ def test_throughput_is_the_median_of_pairs():
 def test_reactions_are_compared_in_the_median_and_aimed_at_by_the_worst():
     slow = Reaction("kquota", 3, (1.6, 1.6, 0.1), (1.0,)), Reaction("peer", 3, (1.5,), (1.0,))
     assert len(broken(*slow)) == 1
+    assert len(broken(Reaction("kquota", 3, (0.51,), (1.0,)), slow[1])) == 1
+    assert broken(Reaction("kquota", 3, (0.49,), (1.0,)), slow[1]) == []
     assert [claim.holds for claim in about("reaction: worst", *slow)] == [False]
 
 
