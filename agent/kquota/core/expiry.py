@@ -4,7 +4,8 @@
 
 A segment may go once the log starts behind it, while the partition is larger than ``retention.bytes`` without
 it, or ``retention.ms`` after its largest timestamp. Segments go in order: one whose time has not come keeps
-all behind it. The active one goes, too, unless it is empty. Records that are yet to be written are no part of this.
+all behind it. The active one goes, too, unless it is empty. Records that are yet to be written are no part
+of this.
 
 The check comes once in an interval. Where no check was seen, each time here is the latest at which the bytes
 are gone, and up to an interval earlier is as likely.
