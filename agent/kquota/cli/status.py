@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -28,8 +29,18 @@ from kquota.cli.local_state import (
 from kquota.cli.output import print_json
 from kquota.cli.topic_look import TopicLook
 from kquota.cli.watch import watch as run_watch
-from kquota.display.status_view import status_view
+from kquota.display.status_table import Order
+from kquota.display.status_view import Looks, first_view, status_view
 from kquota.settings import Settings
+
+
+class Sort(StrEnum):
+    """The names of the sort orders on the command line."""
+
+    BROKER = "broker"
+    HEADROOM = "headroom"
+    TIME = "time"
+    FILL = "fill"
 
 
 def status(
@@ -38,14 +49,23 @@ def status(
     watch: Annotated[
         bool, typer.Option("--watch", help="Refresh it all the time; ? lists the keys.")
     ] = False,
+    over_limit: Annotated[
+        bool, typer.Option("--over-limit", help="Only volumes over a limit, and brokers with a remark.")
+    ] = False,
+    sort: Annotated[
+        Sort, typer.Option(help="By broker, least left first, soonest at its limit first, fastest first.")
+    ] = Sort.BROKER,
+    show_all: Annotated[bool, typer.Option("--all", help="All lines, also of more than 20 brokers.")] = False,
     interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=0.1)] = 1.0,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,
 ) -> None:
     """Show every broker's report, the decision, and the state that the plug-ins apply.
 
     Reads the usage topic itself: it also works without a live agent. Exits with 1 if the cluster could
-    not be read in time, and shows what it has read.
+    not be read in time, and shows what it has read. Of more than 20 brokers it shows what matters most,
+    and counts the rest; --json is always whole.
     """
+    looks = Looks(Order[sort.name], troubled_only=over_limit)
     settings = settings_of(config)
     broker_id = broker_id_of(settings)
     with look_at_cluster(settings) as look:
@@ -56,6 +76,7 @@ def status(
                 lambda: document_of(look, settings, broker_id),
                 TopicLook([str(path) for path in broker_of(settings).log_dirs]),
                 seconds=interval,
+                looks=looks,
                 ascii_only=_ascii_only(),
             )
             return
@@ -64,7 +85,11 @@ def status(
         print_json(document)
     else:
         console = Console(highlight=False)
-        console.print(status_view(document, console.width, ascii_only=_ascii_only()))
+        if show_all:
+            view = status_view(document, console.width, ascii_only=_ascii_only(), looks=looks)
+        else:
+            view = first_view(document, console, looks, ascii_only=_ascii_only())
+        console.print(view)
     if not complete:
         raise typer.Exit(exit_codes.FAILED)
 

@@ -28,11 +28,12 @@ def watch(
     topics: TopicLook,
     *,
     seconds: float,
+    looks: Looks,
     ascii_only: bool,
 ) -> None:
     """Refresh the document at this interval of seconds, until q or Ctrl-C."""
     console = Console(highlight=False)
-    looks, last_offset, document = Looks(), 0, document_of()
+    last_offset, document = 0, document_of()
     with (
         _ended_by_signals(),
         Keyboard() as keyboard,

@@ -70,9 +70,9 @@ def status_rows(
     deciding = _deciding(document)
     rows = [row for broker in document["brokers"] for row in _rows_of(broker, document["at"], deciding)]
     if troubled_only:
-        rows = [row for row in rows if _troubled(row)]
+        rows = [row for row in rows if is_troubled(row)]
     if order is Order.BROKER:
-        return list(_with_names(rows))
+        return list(named_in_first_row(rows))
     return sorted(rows, key=lambda row: _rank(row, order))
 
 
@@ -199,7 +199,7 @@ def _cover(at: str, until: str | None) -> str:
     return f"{until_text(max(seconds, 0))} left"
 
 
-def _with_names(rows: Iterable[Row]) -> Iterable[Row]:
+def named_in_first_row(rows: Iterable[Row]) -> Iterable[Row]:
     """Name a broker in the first of its rows only."""
     before = None
     for row in rows:
@@ -208,7 +208,8 @@ def _with_names(rows: Iterable[Row]) -> Iterable[Row]:
         before = broker_id
 
 
-def _troubled(row: Row) -> bool:
+def is_troubled(row: Row) -> bool:
+    """Return whether a row is a remark, or a volume that is over a limit, failed or without a state."""
     volume = row.volume
     return volume is None or volume["status"] != "ok" or volume["headroom"] is None or volume["headroom"] < 1
 
@@ -269,7 +270,9 @@ def _bar(row: Row, name_width: int, cells: int, *, ascii_only: bool) -> Text:
 
 def _split(text: str, width: int) -> tuple[str, str]:
     """Return the words that fit, and the rest, which goes into the next column."""
-    first, *_ = textwrap.wrap(text, max(width, 1)) or [""]
+    first, *_ = textwrap.wrap(text, max(width, 1), break_long_words=False) or [""]
+    if len(first) > width:
+        return "", text
     return first, text[len(first) :].strip()
 
 

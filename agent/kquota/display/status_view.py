@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kquota.core.warnings import SIGNING_OFF, printed
 from kquota.display.figures import STATE_STYLES, size_text, state_text
+from kquota.display.first_screen import FEW_BROKERS, first_of, first_rows
 from kquota.display.status_table import Order, Row, applied_state, longest_name, status_rows, status_table
 
 MIN_COLUMNS = 60
@@ -20,6 +21,8 @@ _MAX_TOPICS = 4
 _MAX_ORDERS = 5
 _FEWEST_ROWS = 3
 _OBSERVED = "observed"  # the verb for any state of a broker in mode observe
+_MOST_SUMMARY_LINES = 5
+_PROMPT_LINES = 1
 _HEADING_LINES = 2  # an empty line and the table's heading
 KEYS = (
     ("q", "quit"),
@@ -55,6 +58,43 @@ def status_view(
         _table(document, rows, rows, columns, ascii_only=ascii_only),
         *_foot(document),
     )
+
+
+def first_view(
+    document: Mapping[str, Any], console: Console, looks: Looks, *, ascii_only: bool = False
+) -> RenderableType:
+    """Lay out what matters most, on one screen or for a fixed number of brokers, and count the rest.
+
+    A cluster of a few brokers is shown whole.
+    """
+    columns = max(console.width, MIN_COLUMNS)
+    if len(document["brokers"]) <= FEW_BROKERS:
+        return status_view(document, columns, ascii_only=ascii_only, looks=looks)
+    head, foot = (_lines(part(document), console, columns) for part in (_head, _foot))
+    room = console.height - len(head) - len(foot) - _HEADING_LINES - _PROMPT_LINES
+    rows = status_rows(document, looks.order, troubled_only=looks.troubled_only)
+    for summary_lines in range(1, _MOST_SUMMARY_LINES + 1):
+        lines = max(room - summary_lines, _FEWEST_ROWS) if console.is_terminal else None
+        shown, sentences = _first(document, rows, looks, lines)
+        summary = _lines([Text(line, style="dim") for line in sentences], console, columns - 2)
+        if len(summary) <= summary_lines:
+            break
+    table = _table(document, rows, shown, columns, ascii_only=ascii_only)
+    return Group(*head, Text(), table, *(Text("  ") + line for line in summary), *foot)
+
+
+def _first(
+    document: Mapping[str, Any], rows: Sequence[Row], looks: Looks, lines: int | None
+) -> tuple[list[Row], list[str]]:
+    """Return the rows to show of all, and sentences about the others."""
+    if looks == Looks() and (lines is None or len(rows) > lines):
+        shown, rest = first_rows(document, rows, _to_apply(document), lines)
+    else:
+        shown = first_of(rows, lines)
+        rest = [line.plain.strip() for line in _more(0, len(shown), rows)]
+    if len(shown) < len(rows):
+        rest[-1] += "; --all shows all lines"
+    return shown, rest
 
 
 def watch_view(
@@ -95,8 +135,13 @@ def _table(
 ) -> RenderableType:
     if not rows:
         return Text("  no volume is over a limit", style="dim")
-    decided = None if _only_observed(document) else str(document["state"])
+    decided = _to_apply(document)
     return status_table(shown, longest_name(rows), columns, decided=decided, ascii_only=ascii_only)
+
+
+def _to_apply(document: Mapping[str, Any]) -> str | None:
+    """Return the state that brokers have to apply; None where it is only observed."""
+    return None if _only_observed(document) else str(document["state"])
 
 
 def _title(document: Mapping[str, Any], looks: Looks, columns: int) -> Text:
