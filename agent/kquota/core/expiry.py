@@ -78,7 +78,7 @@ def departures(
     if partition.state is PartitionState.STRAY:
         return Departures((), partition.size_bytes, 0)
     found, waiting_bytes, left_bytes = [deleted], 0, partition.size_bytes - partition.removed_bytes
-    for segment, end_offset, may_go_ms, why in _going(partition, rules):
+    for segment, end_offset, may_go_ms, why in going(partition, rules):
         left_bytes -= segment.size_bytes
         if why is not DepartureCause.LOG_START and _waits(
             partition.uploaded_to_offset, end_offset, rules, broker_rules, may_go_ms, now_ms
@@ -93,7 +93,7 @@ def departures(
     return Departures(tuple(leaving), left_bytes, waiting_bytes)
 
 
-def _going(
+def going(
     partition: PartitionOnDisk, rules: TopicRules
 ) -> Iterator[tuple[Segment, int | None, int, DepartureCause]]:
     """Yield the segments that go, up to the first that stays: with their end (None of the last one), the time
