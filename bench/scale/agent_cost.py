@@ -26,7 +26,8 @@ from testbed.loopback.plug_in import agent_name, broker_files
 from testbed.loopback.runtime import KafkaRuntime
 
 _BROKER_ID = 1
-_FIRST_ID = 1001
+_FIRST_ID = 2
+_LEADERS = 4  # of the partitions; a cluster of this size has one for each, which this machine can't run
 _BREACHES = 15
 _LIMITS = LimitPair(soft=Limit.of(LimitType.MIN_FREE_BYTES, 2), hard=Limit.of(LimitType.MIN_FREE_BYTES, 1))
 _SOCKET = re.compile(r"pid=(?P<pid>\d+).*")
@@ -55,9 +56,14 @@ def measure_agent(
     """
     topic = usage_topic()
     partitions = partitions_for(brokers)
-    with KafkaCluster(ClusterSpec.of(1), runtime, report=report) as cluster:
+    with KafkaCluster(ClusterSpec.of(_LEADERS), runtime, report=report) as cluster:
         configuration = cluster.client_configuration(agent_name(_BROKER_ID))
-        create_topic(admin_client(configuration), topic.name, [[_BROKER_ID]] * partitions, topic.settings)
+        create_topic(
+            admin_client(configuration),
+            topic.name,
+            [[1 + number % _LEADERS] for number in range(partitions)],
+            topic.settings,
+        )
         ids = range(_FIRST_ID, _FIRST_ID + brokers)
         place = cluster.authority, cluster.cluster_id, topic.name, partitions
         sign = signatures(*place, ids) if signed else unsigned

@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from kquota.core.admission import Counters
 from kquota.core.limits import Limit, LimitType
+from kquota.core.records import REGULAR
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.usage_format import usage_to_document
 from kquota.daemon.signing import Seal
@@ -152,8 +153,8 @@ class Reporters:
         self._free_ratio[broker_id] = free_ratio
         self.send(broker_id)
 
-    def send(self, broker_id: int) -> None:
-        """Report for one broker."""
+    def send(self, broker_id: int, *mark: tuple[str, bytes]) -> None:
+        """Report for one broker; the mark is a further header."""
         free_ratio = self._free_ratio.get(broker_id, USUAL_FREE_RATIO)
         now = datetime.now(UTC)
         if self._scoped:
@@ -167,7 +168,7 @@ class Reporters:
             self._topic,
             key=str(broker_id),
             value=value,
-            headers=[*headers],
+            headers=[*mark, *headers],
             on_delivery=self._delivered,
         )
 
@@ -192,5 +193,5 @@ class Reporters:
             due += pause_seconds
             if self._stop.wait(max(0.0, due - time.monotonic())):
                 return
-            self.send(broker_id)
+            self.send(broker_id, REGULAR)
             self._producer.poll(0)

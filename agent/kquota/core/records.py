@@ -184,6 +184,10 @@ class Refusal(StrEnum):
     REPLAYED = "replayed"
 
 
+REGULAR = "kquota-regular", b""
+"""The header of a report whose turn has come, and that says nothing new but figures: its readers may rest."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefusedEvent:
     """A record that does not count; the one before it of its key goes on counting."""

@@ -123,11 +123,9 @@ class Agent:
             rest_seconds = self._pace.rest_seconds(time.monotonic())
         else:
             wait_seconds, rest_seconds = _START_WAIT_SECONDS, 0.0
-        arrivals = self._kafka.gather(
-            0.0 if self._cycle.publishes_next else wait_seconds,
-            rest_seconds=rest_seconds,
-            alarm=self._local.alarm,
-        )
+        if self._cycle.publishes_next:
+            wait_seconds = rest_seconds = 0.0
+        arrivals = self._kafka.gather(wait_seconds, rest_seconds=rest_seconds, alarm=self._local.alarm)
         moment = Moment.now(self._boot_clock)
         started_seconds = time.monotonic()
         for topic in self._cycle.take_revocations():

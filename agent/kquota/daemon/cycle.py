@@ -108,8 +108,7 @@ class Cycle:
         self._listed = ListedMemory(listed, started)
         self._schedule = PublicationSchedule(settings.interval_seconds)
         self._settings, self._broker_id = settings, broker_id
-        self._local = local
-        self._started = started
+        self._local, self._started = local, started
         self._grant = Grant(granted_for)
         self._covered_until_uptime_ms = covered_until_uptime_ms
         self._previous: tuple[Volume, ...] = ()
@@ -233,8 +232,9 @@ class Cycle:
         own = replace(own, joined=self._membership.sightings, replaces=self._rival.replaced, listed=listed)
         if self._schedule.due(own, state, moment.monotonic_seconds):
             self._usage_sequence += 1
-            document = None if known is None else known.to_usage_document()
-            self._local.publish(replace(own, sequence=self._usage_sequence), document)
+            own = replace(own, sequence=self._usage_sequence)
+            plug_in = None if known is None else known.to_usage_document()
+            self._local.publish(own, plug_in, is_news=self._schedule.is_news(own, state))
             self._schedule.published(own, state, moment.monotonic_seconds)
 
     def _fold(self, arrivals: Sequence[Arrival], moment: Moment, news: ClusterNews) -> Folded:

@@ -5,6 +5,7 @@ Runs under systemd (Type=notify) and in a terminal alike.
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import time
@@ -31,6 +32,9 @@ EXIT_CONFIGURATION = 78  # EX_CONFIG, at a first start only; the unit has Restar
 # A cycle that fails again and again is a defect that only a new process may get over.
 MAX_FAILED_CYCLES = 20
 _FAILED_CYCLE_PAUSE_SECONDS = 0.5
+# The reports of a large cluster are some hundred thousand objects without cycles. Python would look for
+# cycles among them so often that it is a sixth of the main thread's work.
+_OBJECTS_UNTIL_COLLECTION = 50_000
 
 _CONFIGURATION_ERRORS = (SettingsError, BrokerPropertiesError, ConfigurationError)
 
@@ -78,6 +82,7 @@ class _Daemon:
         self._ready = False
 
     def run(self) -> int:
+        gc.set_threshold(_OBJECTS_UNTIL_COLLECTION)
         with self._signals():
             agent = self._start()
             sentence = f"kquota {kquota.__version__} started for broker {agent.broker_id}"

@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import Empty
 
 from kquota.core.admission import Admission
-from kquota.core.records import TopicKind
+from kquota.core.records import REGULAR, TopicKind
 from kquota.daemon.inbox import Inbox, readable
 from kquota.daemon.inputs import Arrival, ClusterNews
 from kquota.daemon.journal import MessageId
 from kquota.daemon.orders_topic import OfOrders, OrdersKnowledge, arrival_of, counts, orders_to_read
+from kquota.daemon.pace import REST_FROM_NEWS_SECONDS
 from kquota.daemon.signing import Seal
 from kquota.daemon.troubles import Trouble
 from kquota.fold.followed_topic import ReadTopic
@@ -40,6 +42,7 @@ from kquota.kafka.credentials import ClientCertificate
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.kafka.topic_check import TopicCheck, TopicWatch
 from kquota.kafka.topics import TopicVerdict, Verdict, topics_as_configured
+from kquota.publish.delivery import Headers
 from kquota.publish.history import HistoryPublisher
 from kquota.publish.producer import Outlet
 from kquota.publish.publisher import UsagePublisher
@@ -288,8 +291,8 @@ class KafkaSide:
             self.reader = TopicReader(
                 properties,
                 self.admin,
-                ReadTopic(topics.usage.name, self.inbox.put),
-                orders_to_read(topics.orders.name, self.inbox.put),
+                ReadTopic(topics.usage.name, self.put_report),
+                orders_to_read(topics.orders.name, partial(self.inbox.put, is_urgent=True)),
                 may_begin=None if admission is None else self._knows_cluster,
             )
             opened.pop_all()
@@ -318,13 +321,14 @@ class KafkaSide:
         self._brokers.start()
         self._topics.start()
 
-    def publish(self, key: bytes, value: bytes) -> None:
+    def publish(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
         """Publish a usage record, signed where it has to be. Returns at once."""
         cluster_id, partitions = self.knowledge.cluster_id, self.knowledge.partitions
         if self._seal is None:
-            self.usage.publish(key, value)
+            self.usage.publish(key, value, headers)
         elif cluster_id is not None and partitions is not None:  # else readers could not verify it
-            self.usage.publish(key, value, self._seal.headers(key, value, cluster_id, partitions))
+            signature = self._seal.headers(key, value, cluster_id, partitions)
+            self.usage.publish(key, value, (*headers, *signature))
 
     def news(self, now_seconds: float) -> ClusterNews:
         """Return the clients' answers that a cycle needs."""
@@ -336,19 +340,28 @@ class KafkaSide:
         orders, usage = self.knowledge.orders.topic, self.knowledge.usage_topic
         self.reader.read_again(orders if topic is TopicKind.ORDERS else usage, reason)
 
+    def put_report(self, event: TopicRecord | ReaderEvent) -> None:
+        """Take in an event of the usage topic, from any thread."""
+        is_urgent = isinstance(event, TopicRecord) and REGULAR not in event.headers
+        self.inbox.put(event, is_urgent=is_urgent)
+
     def gather(
         self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
     ) -> list[Arrival]:
         """Wait for events, at most this long; return the records among them, in order.
 
-        Events of the first ``rest_seconds`` are gathered, not answered one by one. Nothing is waited for
-        while the descriptor ``alarm`` is readable.
+        Events of the first ``rest_seconds`` are gathered, not answered one by one; news of other brokers end
+        a longer rest. Nothing is waited for while the descriptor ``alarm`` is readable.
         """
         arrivals: list[Arrival] = []
         size_bytes = 0
-        deadline = time.monotonic() + timeout_seconds
-        if not readable(min(rest_seconds, timeout_seconds), alarm):
+        deadline = time.monotonic() + max(rest_seconds, timeout_seconds)
+        short_seconds = min(rest_seconds, REST_FROM_NEWS_SECONDS)
+        if not readable(short_seconds, alarm) and not (
+            rest_seconds > short_seconds and readable(rest_seconds - short_seconds, alarm, self.inbox.urgent)
+        ):
             self.inbox.wait(deadline - time.monotonic(), alarm)
+        self.inbox.begin_to_empty()
         for _ in range(MAX_EVENTS_A_CYCLE):
             try:
                 event = self.inbox.get_nowait()

@@ -9,7 +9,7 @@ from kquota.applied.state import AppliedState, AppliedUnknown, read_applied_stat
 from kquota.applied.verification import Verification, verify
 from kquota.core.band import bands
 from kquota.core.decision import Scope
-from kquota.core.records import broker_key
+from kquota.core.records import REGULAR, broker_key
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.usage_format import usage_to_document
 from kquota.daemon.inputs import Moment
@@ -22,6 +22,7 @@ from kquota.observe.observation import Observation, with_offline
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import bound_from_json, refuse_limits
 from kquota.observe.volume_watch import VolumeWatch, recorded_volumes
+from kquota.publish.delivery import Headers
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, EverListed
@@ -41,7 +42,7 @@ class LocalSide:
         properties: BrokerProperties,
         states: StateWriter,
         state: AgentState,
-        publish: Callable[[bytes, bytes], None],
+        publish: Callable[[bytes, bytes, Headers], None],
         client_id_prefix: str,
         offline_log_dirs: tuple[str, ...] = (),
     ) -> None:
@@ -107,10 +108,10 @@ class LocalSide:
         """Compare log dirs that nothing is remembered of with what this broker last reported."""
         self._volumes.recall(recorded_volumes(volumes))
 
-    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
-        """Publish this broker's record."""
+    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None, *, is_news: bool) -> None:
+        """Publish this broker's record; one that is no news is marked, so that its readers may rest."""
         value = to_json(usage_to_document(record, applied=applied))
-        self._publish(broker_key(self._properties.node_id).encode(), value)
+        self._publish(broker_key(self._properties.node_id).encode(), value, () if is_news else (REGULAR,))
 
     def write(self, document: Mapping[str, object]) -> str | None:
         """Write the decision file; return what went wrong."""

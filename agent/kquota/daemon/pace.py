@@ -7,6 +7,10 @@ from __future__ import annotations
 REST_RATIO = 40.0
 # Rests that were not needed are saved up to this: a breach, and the records that follow it, wait for none.
 SAVED_SECONDS = 1.0
+# No rest is longer: what moves slowly, as the factor of a throttle, is at most so old.
+MAX_REST_SECONDS = 1.0
+# News of other brokers wait for no more of it.
+REST_FROM_NEWS_SECONDS = 0.1
 
 
 class Pace:
@@ -25,7 +29,7 @@ class Pace:
 
     def rest_seconds(self, now_seconds: float) -> float:
         """Return how long to rest before the next cycle: never longer than the last cycle calls for."""
-        return max(0.0, -self._saved(now_seconds))
+        return min(max(0.0, -self._saved(now_seconds)), MAX_REST_SECONDS)
 
     def _saved(self, now_seconds: float) -> float:
         return min(SAVED_SECONDS, self._saved_seconds + now_seconds - self._at_seconds)

@@ -60,6 +60,11 @@ class PublicationSchedule:
         moved = abs(_smallest_headroom(record) - self._headroom) >= FACTOR_STEP
         return moved and now_seconds - self._at_seconds >= FACTOR_GAP_SECONDS
 
+    def is_news(self, record: UsageRecord, applied_state: str | None) -> bool:
+        """Return whether this record says more than its turn has come, or that its figures moved."""
+        is_same = _signature(record, applied_state) == self._signature and _topics(record) == self._topics
+        return self.forced or not is_same
+
     def published(self, record: UsageRecord, applied_state: str | None, now_seconds: float) -> None:
         """Remember that this record was handed to the topic."""
         signature, topics = _signature(record, applied_state), _topics(record)

@@ -17,6 +17,8 @@ from kquota.kafka.threads import repeat
 _POLL_SECONDS = 0.5
 _POLL_SECONDS_AT_THE_START = 0.02  # answers about the topic arrive in parallel with the records
 _RECORDS_A_STEP = 1000
+# Where records come all the time, as in a large cluster, they are taken out so often: a turn wakes threads.
+TURNS_A_SECOND = 20.0
 _RETRY_SECONDS = 1.0
 _PROBE_TIMEOUT_SECONDS = 0.3
 _LARGEST_RESPONSE_BYTES = 256 * 1_048_576
@@ -83,6 +85,7 @@ class TopicReader:
         self._generation = 0
         self._assigned: dict[str, list[TopicPartition]] = {}
         self._probe_due = clock()
+        self._turns, self._turn_at = TURNS_A_SECOND, clock()
         self._thread = threading.Thread(target=self._run, name="kquota-reader", daemon=True)
 
     def start(self) -> None:
@@ -132,6 +135,16 @@ class TopicReader:
             return
         for one in (message, *consumer.consume(_RECORDS_A_STEP, 0)):
             self._take(one)
+        if not begins:
+            self._rest()
+
+    def _rest(self) -> None:
+        """Wait before the next turn, once those of a second are used up."""
+        now = self._clock()
+        self._turns = min(TURNS_A_SECOND, self._turns + (now - self._turn_at) * TURNS_A_SECOND) - 1.0
+        self._turn_at = now
+        if self._turns < 0.0:
+            self._stop.wait(-self._turns / TURNS_A_SECOND)
 
     def _assign(self, consumer: Consumer) -> None:
         """Give the consumer the partitions of each topic that has others, or that it does not have yet.

@@ -119,6 +119,7 @@ class MemoryPorts:
     plug_in: tuple[AppliedState | AppliedUnknown, Verification] = (NO_FILE, UNKNOWN)
     write_error: str | None = None
     published: list[dict[str, Any]] = field(default_factory=list)
+    news: list[bool] = field(default_factory=list)
     written: list[dict[str, Any]] = field(default_factory=list)
     grants: list[str] = field(default_factory=list)
     listed: list[tuple[str, frozenset[int]]] = field(default_factory=list)
@@ -130,8 +131,9 @@ class MemoryPorts:
     def recall(self, volumes: Iterable[Volume]) -> None:
         self.recalled.append(tuple(volumes))
 
-    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None) -> None:
+    def publish(self, record: UsageRecord, applied: Mapping[str, object] | None, *, is_news: bool) -> None:
         self.published.append(dict(usage_to_document(record, applied=applied)))
+        self.news.append(is_news)
 
     def write(self, document: Mapping[str, object]) -> str | None:
         if self.write_error is None:

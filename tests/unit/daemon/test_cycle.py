@@ -109,6 +109,7 @@ def test_it_publishes_at_once_on_a_change_and_otherwise_regularly() -> None:
     bench.run()
     assert len(bench.ports.published) == published + 2
     assert [record["Sequence"] for record in bench.ports.published] == list(range(1, published + 3))
+    assert bench.ports.news[-2:] == [False, True], "readers rest from a report whose turn has come"
 
 
 def test_a_report_that_was_lost_is_followed_soon_in_a_large_cluster_too() -> None:

@@ -11,8 +11,11 @@ from queue import Empty
 
 import pytest
 
+from kquota.core.records import REGULAR
 from kquota.daemon.inbox import Inbox
 from kquota.daemon.kafka_side import KafkaSide
+from kquota.daemon.pace import REST_FROM_NEWS_SECONDS
+from kquota.fold.records import TopicRecord
 from tests.unit.daemon.configured import settings_in
 
 LONG_SECONDS = 60.0
@@ -66,6 +69,37 @@ def test_an_event_that_was_taken_out_ends_no_wait() -> None:
     inbox.get_nowait()
     waited(inbox, 0)
     assert waited(inbox, 0.2) >= 0.19
+
+
+def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_path: Path) -> None:
+    """Its partition is read from another thread, so a rest may have begun before it comes."""
+
+    def gathered(rest_seconds: float, *reports: TopicRecord) -> tuple[float, list[bytes | None]]:
+        puts = [
+            threading.Timer(0.02 + number / 100, side.put_report, [one]) for number, one in enumerate(reports)
+        ]
+        for put in puts:
+            put.start()
+        began = time.monotonic()
+        keys = [arrival.key for arrival in side.gather(0.0, rest_seconds=rest_seconds)]
+        took = time.monotonic() - began
+        for put in puts:
+            put.join()
+        return took, keys
+
+    regular, news = TopicRecord(0, 1, None, b"1", b"{}", (REGULAR,)), TopicRecord(0, 2, None, b"2", b"{}")
+    side = KafkaSide(settings_in(tmp_path), 1, None)
+    try:
+        took, keys = gathered(0.5, regular)
+        assert took >= 0.49, "a regular report waits for the end of the rest"
+        assert keys == [b"1"]
+        took, keys = gathered(LONG_SECONDS, regular, news)
+        assert REST_FROM_NEWS_SECONDS <= took < LONG_SECONDS / 2
+        assert keys == [b"1", b"2"], "one turn takes both"
+        took, _ = gathered(0.5, regular)
+        assert took >= 0.49, "news that were taken out end no other rest"
+    finally:
+        side.close()
 
 
 def test_an_alarm_ends_the_wait(alarm: tuple[int, int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.daemon.pace import REST_RATIO, SAVED_SECONDS, Pace
+from kquota.daemon.pace import MAX_REST_SECONDS, REST_RATIO, SAVED_SECONDS, Pace
 
 CYCLES = st.lists(st.tuples(st.floats(0, 10), st.floats(0, 1)), max_size=50)
 
@@ -34,7 +34,7 @@ def test_it_never_rests_longer_than_the_last_cycle_calls_for(cycles: list[tuple[
     for passed, length in cycles:
         now += passed + length
         pace.cycle_ended(length, now)
-        assert 0.0 <= pace.rest_seconds(now) <= REST_RATIO * length + 1e-9
+        assert 0.0 <= pace.rest_seconds(now) <= min(REST_RATIO * length + 1e-9, MAX_REST_SECONDS)
 
 
 @given(CYCLES, st.floats(0, 100))
@@ -46,4 +46,4 @@ def test_rests_that_were_not_needed_are_saved_up_to_a_bound(
         now += passed + before
         pace.cycle_ended(before, now)
     pace.cycle_ended(length, now)
-    assert pace.rest_seconds(now) >= REST_RATIO * length - SAVED_SECONDS - 1e-6
+    assert pace.rest_seconds(now) >= min(REST_RATIO * length - SAVED_SECONDS, MAX_REST_SECONDS) - 1e-6

@@ -75,7 +75,9 @@ def test_in_a_large_cluster_each_reports_less_often(
     ],
 )
 def test_a_change_is_due_at_once(changed: VolumeObservation, applied: str | None) -> None:
-    assert published(volume(50)).due(record(changed), applied, 100.01)
+    schedule = published(volume(50))
+    assert schedule.due(record(changed), applied, 100.01)
+    assert schedule.is_news(record(changed), applied)
 
 
 def test_more_consumed_without_a_change_of_state_can_wait() -> None:
@@ -92,6 +94,7 @@ def test_a_factor_that_moved_by_a_hundredth_is_due_after_a_second(direction: int
     schedule.published(of(500_000), "THROTTLE", 100.0)
     assert not schedule.due(of(500_000 + direction * 9_999), "THROTTLE", 104.0)
     moved = of(500_000 + direction * 10_000)
+    assert not schedule.is_news(moved, "THROTTLE"), "its readers may rest, however many volumes move"
     assert not schedule.due(moved, "THROTTLE", 100.9)
     assert schedule.due(moved, "THROTTLE", 101.0)
 
@@ -102,6 +105,7 @@ def test_a_forced_record_is_due_whatever_it_says() -> None:
     schedule.force()
     assert schedule.forced
     assert schedule.due(record(volume(50)), "OPEN", 100.01)
+    assert schedule.is_news(record(volume(50)), "OPEN")
 
 
 def test_a_failed_volume_without_figures_is_reported_as_such() -> None:

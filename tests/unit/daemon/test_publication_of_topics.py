@@ -29,6 +29,7 @@ def test_topics_that_become_known_or_unknown_are_changes() -> None:
     schedule.published(over_soft(known=False), "THROTTLE", 100.0)
     assert not schedule.due(over_soft(known=False), "THROTTLE", 100.01)
     assert schedule.due(over_soft(), "THROTTLE", 100.01)
+    assert schedule.is_news(over_soft(), "THROTTLE")
     schedule.published(over_soft(), "THROTTLE", 100.01)
     assert schedule.due(over_soft(known=False), "THROTTLE", 101.01)
 

@@ -185,3 +185,15 @@ def test_an_error_left_from_the_former_topic_does_not_restart_the_new_one(
     eventually(lambda: log.assignments == 3, "the reader assigns again, in case the partition has stopped")
     log.end = 4
     eventually(lambda: told(seen)[9:] == [3], "the reader goes on where it was")
+
+
+def test_records_that_come_all_the_time_are_taken_out_a_bounded_number_of_times_a_second(
+    log: Log, seen: list[TopicRecord | ReaderEvent]
+) -> None:
+    eventually(lambda: CaughtUp in told(seen), "all is read")
+    log.end = 10_000  # a record whenever one is asked for
+    before, seconds = len(seen), 2.0
+    time.sleep(seconds)
+    turns = len(seen) - before
+    saved = reading.TURNS_A_SECOND
+    assert seconds * reading.TURNS_A_SECOND / 2 <= turns <= (seconds + 0.5) * reading.TURNS_A_SECOND + saved
