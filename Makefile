@@ -286,7 +286,7 @@ PACKAGED = $(shell find agent packaging requirements tools/packages docs/command
 packages-of-all-suites: build/packages-of-all-suites
 
 build/packages-of-all-suites: $(CALLBACK_JAR) $(PACKAGED) | deps
-	tools/packages/build.sh bookworm trixie
+	tools/packages/build.sh bookworm trixie noble el9 el10
 	mkdir -p $(@D)
 	touch $@
 
@@ -323,7 +323,7 @@ build/pipeline-wheels-%: $(PIPELINE_WHEELED) pyproject.toml | deps-pipeline
 	touch $@
 
 .PHONY: packages
-packages: deps callback ## Build the .deb packages into dist/ (SUITES="bookworm trixie": also for another Debian)
+packages: deps callback ## Build the packages into dist/ (SUITES="bookworm trixie noble el9 el10": for other distributions than this machine's)
 	tools/packages/build.sh $(SUITES)
 
 .PHONY: release

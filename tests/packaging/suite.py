@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from kquota import __version__
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DIST = REPOSITORY / "dist"
+RPM = ("rpm", "--dbpath=/var/lib/rpm", "--force-debian")
+"""As on EL, and not as on Debian, where alien is to be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,20 @@ class Host:
                 local.append(argument)
         result = self.run("dpkg", *local, code=code)
         return result.stdout + result.stderr
+
+    def rpm(self, *arguments: str | Path, code: int = 0) -> str:
+        """Run the rpm of this machine for the host; its scripts run there. Returns its output."""
+        proc = f"--mount-proc={self.root}/proc"
+        result = subprocess.run(
+            ["unshare", "--mount", "--pid", "--fork", proc, *RPM, f"--root={self.root}", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+        )
+        assert result.returncode == code, result.stdout
+        return result.stdout
 
     def status(self, package: str) -> str:
         """Return dpkg's status of a package: i is installed, c removed with configuration left."""

@@ -40,7 +40,7 @@ tools/maven/mvn -q -B -ntp -f callback/pom.xml clean package -DskipTests
 cp "callback/target/kquota-callback-$version.jar" "$out/"
 
 echo "The packages"
-KQUOTA_DIST=$out tools/packages/build.sh bookworm trixie
+KQUOTA_DIST=$out tools/packages/build.sh bookworm trixie noble el9 el10
 
 echo "The wheels"
 hatchling="$(pwd)/.venv/bin/hatchling"
