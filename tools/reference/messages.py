@@ -9,7 +9,18 @@ from typing import Any
 
 from tools.reference.markdown import code, head, sentence, table
 
-_ORDER = ("usage", "operator", "decision", "applied", "leaders", "topics", "limits", "history", "status")
+_ORDER = (
+    "usage",
+    "operator",
+    "decision",
+    "applied",
+    "leaders",
+    "topics",
+    "limits",
+    "history",
+    "segments",
+    "status",
+)
 _KINDS = {"string": "text", "object": "object", "array": "list", "null": "null"}
 
 

@@ -15,7 +15,7 @@ Source: Kafka 4.x, ``UnifiedLog.deleteOldSegments``; docs/adr/0195-expiry-is-kaf
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -210,22 +210,3 @@ def expiry_of(
 
 def _bucket(in_ms: int) -> int:
     return next((index for index, bound in enumerate(BUCKETS.values()) if in_ms <= bound), len(BUCKETS))
-
-
-@dataclass(slots=True)
-class ExpiryByTopic:
-    """The bytes of one volume, by topic: partitions are added one after the other, and not kept."""
-
-    broker_rules: BrokerRules
-    now_ms: int
-    topics: dict[str, Expiry] = field(default_factory=dict)
-
-    def add(self, partition: PartitionOnDisk, rules: TopicRules | None) -> None:
-        """Take in one partition."""
-        expiry = expiry_of(partition, rules, self.broker_rules, self.now_ms)
-        self.topics[partition.topic] = self.topics.get(partition.topic, Expiry()) + expiry
-
-    @property
-    def total(self) -> Expiry:
-        """All topics together."""
-        return sum(self.topics.values(), Expiry())

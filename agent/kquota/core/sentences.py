@@ -283,11 +283,12 @@ def _to_free(reason: Reason, brokers: Sequence[Mapping[str, Any]], release_margi
                 soft, hard = Fraction(volume["soft_bytes"]), Fraction(volume["hard_bytes"])
                 bounds = Bounds(soft, hard, volume["capacity_bytes"])
                 aim = soft if release_margin is None else bounds.released_below_bytes(release_margin)
-                return f" (about {_amount(max(volume['consumed_bytes'] - float(aim), 0))} to free)"
+                return f" (about {amount(max(volume['consumed_bytes'] - float(aim), 0))} to free)"
     return ""
 
 
-def _amount(size_bytes: float) -> str:
+def amount(size_bytes: float) -> str:
+    """Return bytes with three digits and their unit."""
     for unit_bytes, unit in _UNITS:
         if size_bytes >= unit_bytes:
             return f"{size_bytes / unit_bytes:.3g} {unit}"

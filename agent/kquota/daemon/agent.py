@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from kquota.core.admission import Counters
 from kquota.core.reading import REVOKED_AGAIN
+from kquota.daemon.contents import ContentsWatch
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.cycle_messages import CycleMessages
 from kquota.daemon.growth import PauseGrowth
@@ -96,7 +97,7 @@ class Agent:
                 f"the configuration is for node id {broker_id}, and this agent speaks for broker"
                 f" {self.broker_id}: restart it, if that is meant"
             )
-        kafka, local, leaders = self._kafka, self._local, self._leaders
+        kafka, local, leaders, contents = self._kafka, self._local, self._leaders, self._contents
         # `kquota volumes --accept` has changed the file; where it is broken or gone, or its disk does not
         # answer, what we have in mind counts.
         state = local.state
@@ -108,6 +109,7 @@ class Agent:
         partitions = knowledge.partitions if same_topic else None
         self._connect(settings, properties, state, local.offline_log_dirs, partitions)
         leaders.close()
+        contents.close()
         _close(kafka, local)
         admissions = self._kafka.knowledge.admission, self._kafka.knowledge.orders.admission
         self._cycle.configure(settings, self._local, *admissions)
@@ -133,7 +135,8 @@ class Agent:
         report = self._cycle.run(moment, arrivals, self._kafka.news(moment.monotonic_seconds))
         self._local.wake_at(report.own)
         self._is_calm = report.is_calm
-        for document in self._history.record(report):
+        contents = self._contents.follow(report.observation.volumes)
+        for document in self._history.record(report, contents):
             self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
         self._remember_brokers(report)
         if self._seal is not None:
@@ -144,6 +147,7 @@ class Agent:
         entries = [*self._messages.changes(report), *self._edge_entries(moment)]
         entries += self._troubles.follow(standing, moment.monotonic_seconds)
         self._metrics.show(report, frozenset(growing))
+        self._metrics.present.contents = self._contents.contents
         ended_seconds = time.monotonic()
         self._pace.cycle_ended(ended_seconds - started_seconds, ended_seconds)
         self._metrics.cycle_completed(ended_seconds - started_seconds, moment.wall.timestamp())
@@ -153,6 +157,7 @@ class Agent:
         """End sampling and clients."""
         self._growth.close()
         self._leaders.close()
+        self._contents.close()
         _close(self._kafka, self._local)
         self._states.close(_GOODBYE_SECONDS)
 
@@ -194,12 +199,14 @@ class Agent:
             raise
         try:
             leaders = LeaderWatch(kafka.admin, settings.decision_file, self.broker_id, self._boot_clock)
+            contents = ContentsWatch(kafka.admin, settings.segments, properties, settings.decision_file)
             local.wait_for_volumes(settings.hang_seconds)
         except (OSError, SettingsError):
             local.close()
             kafka.close()
             raise
         self._kafka, self._local, self._seal, self._leaders = kafka, local, seal, leaders
+        self._contents = contents
         self._metrics.present.signing = settings.signing.mode
         self._publication_errors: Counter[Kind] = Counter()
         self._history_dropped = 0

@@ -14,6 +14,7 @@ from typing import Any
 
 from kquota.applied.clients import clients_body
 from kquota.applied.state import AppliedState
+from kquota.core.contents import Contents, expiry_body, topics_body
 from kquota.core.decision import MAX_LISTED, Decision, Mode, State, written_factor
 from kquota.core.timestamps import format_utc
 from kquota.core.topic_scope import TopicScope
@@ -51,14 +52,19 @@ class HistoryRecorder:
         self._names = NamedTopics()
         self._turns = OrderTurns(self.broker_id)
 
-    def record(self, report: CycleReport) -> Iterator[dict[str, object]]:
-        """Yield the records of a cycle; none while cluster or decision are not known."""
+    def record(self, report: CycleReport, contents: Contents | None = None) -> Iterator[dict[str, object]]:
+        """Yield the records of a cycle, and of a look at the segments that has ended meanwhile; none while
+        cluster or decision are not known.
+        """
         self._turns.take(report)
         cluster_id = report.news.cluster_id
         if cluster_id is None:
             return
         for order in self._turns.due(report.moment.monotonic_seconds):
             yield self._envelope("operator", cluster_id, order.at or report.moment.wall, order.body)
+        if contents is not None and contents.volumes:
+            yield self._envelope("topics", cluster_id, contents.at, topics_body(contents))
+            yield self._envelope("expiry", cluster_id, contents.at, expiry_body(contents))
         decision = report.decision
         if decision is None:
             return

@@ -10,11 +10,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.registry import Collector
 
 from kquota.applied.state import AppliedScope, AppliedState, Mechanism, exempt_principals
+from kquota.core.contents import Contents
 from kquota.core.decision import Decision, Mode, State, written_factor
 from kquota.core.ranking import volumes_of
 from kquota.core.records import HoldAction
 from kquota.core.signing import SigningMode
 from kquota.core.usage import Volume, VolumeStatus
+from kquota.daemon.contents_metrics import of_contents
 from kquota.daemon.report import CycleReport
 from kquota.observe.observation import VolumeObservation
 
@@ -54,6 +56,7 @@ class Present(Collector):
         self.identity: tuple[str, str] | None = None
         self.report: CycleReport | None = None
         self.growing: frozenset[str] = frozenset()
+        self.contents: Contents | None = None
         self.connected = False
         self.last_good = False
         self.last_cycle_seconds: float | None = None
@@ -109,6 +112,7 @@ class Present(Collector):
         yield from _of_decision(report)
         yield from _of_orders(report)
         yield from _of_volumes(report, self.growing)
+        yield from of_contents(self.contents)
         yield from _of_plug_in(report)
 
 

@@ -166,6 +166,28 @@ class AdminConnection:
         """Ask for a topic's settings in force, by name; needs the permission describe-configs."""
         return self._settings(ConfigResource(ResourceType.TOPIC, name), name)
 
+    def settings_of_topics(self, names: Sequence[str]) -> Pending[Mapping[str, Mapping[str, str]]]:
+        """Ask for the settings in force of many topics; blocks until the answer is there.
+
+        Topics that are missing, or whose settings our principal may not see, are left out; that there is no
+        other is a failure.
+        """
+
+        def start(client: AdminClient) -> Future[Any]:
+            asked = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+            answers = client.describe_configs(asked, request_timeout=self._timeout_seconds)
+            found, refused = {}, None
+            for resource, answer in answers.items():
+                try:
+                    found[resource.name] = _plain_settings(answer.result(self._timeout_seconds + 1.0))
+                except KafkaException as error:
+                    refused = refused or error
+            if refused is not None and not found:
+                raise refused
+            return _at_once(found)
+
+        return self._ask(start, lambda found: found, Operation.DESCRIBE_CONFIGS)
+
     def broker_settings(self, broker_id: int) -> Pending[Mapping[str, str]]:
         """Ask broker `broker_id` itself for its settings in force; needs describe-configs on the cluster.
 

@@ -145,6 +145,13 @@ class SigningSection(_Section):
     revoked_file: values.RevokedFile = None
 
 
+class SegmentsSection(_Section):
+    """How often the agent looks at the segments on the log dirs, and at how many files in a second."""
+
+    interval_seconds: values.SecondsOrZero = 600.0
+    files_per_second: values.FilesPerSecond = 1400
+
+
 class MetricsSection(_Section):
     """Where the agent's Prometheus endpoint listens."""
 
@@ -194,6 +201,7 @@ class Settings(BaseModel):
     hang_seconds: values.Seconds = 5.0
     brokers_interval_seconds: values.Seconds = 1.0
     history_interval_seconds: values.Seconds = 30.0
+    segments: SegmentsSection = SegmentsSection()
     decision_file: values.AbsolutePath = Path("/run/kquota/decision.json")
     applied_file: values.AbsolutePath = Path("/run/kquota-broker/applied.json")
     state_dir: values.AbsolutePath = Path("/var/lib/kquota")

@@ -245,4 +245,5 @@ ReplicationFactor = Annotated[
 ]
 Hours = Annotated[int, _integer(1, 1_000_000, "an integer of hours")]
 Bytes = Annotated[int, _integer(1_048_576, 2**63 - 1, "an integer of bytes")]
+FilesPerSecond = Annotated[int, _integer(1, 1_000_000, "an integer of files per second")]
 BytesPerSecond = Annotated[int, _integer(1, 2**63 - 1, "an integer of bytes per second")]

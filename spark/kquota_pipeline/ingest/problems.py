@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from kquota_pipeline.ingest.timestamps import timestamp
 
 MAX_TEXT = 1024
-_KINDS = ("usage", "decision", "clients", "operator")
+_KINDS = ("usage", "decision", "clients", "operator", "topics", "expiry")
 _NO_OBJECT = "the value is no JSON object whose keys have the right types"
 _STATES = ("OPEN", "THROTTLE", "PAUSE")
 _CAUSES = ("soft", "hard", "latched", "fallback", "hold", "own", "bounded")
@@ -41,7 +41,7 @@ def problem(value: Column, record: Column, at: Column) -> Column:
             (record.isNull(), "the value is no JSON object in UTF-8"),
             (record["_unreadable"].isNotNull(), _NO_OBJECT),
             (kind.isNull(), "Kind is missing"),
-            (~_in(kind, _KINDS), "Kind: usage, decision, clients or operator"),
+            (~_in(kind, _KINDS), "Kind: usage, decision, clients, operator, topics or expiry"),
             (~_at_least(record["SchemaVersion"], 1), "SchemaVersion: a whole number from 1 on"),
             (~_text(record["ClusterId"]), "ClusterId: a text of 1 to 1024 characters"),
             (~_at_least(record["BrokerId"], 0), "BrokerId: a whole number from 0 to 2147483647"),
@@ -53,6 +53,8 @@ def problem(value: Column, record: Column, at: Column) -> Column:
         F.when(kind == "usage", _usage(body, record["At"]))
         .when(kind == "decision", _decision(body))
         .when(kind == "clients", _clients(body))
+        .when(kind == "topics", _contents(body, "Topics"))
+        .when(kind == "expiry", _contents(body, "Leaving"))
         .otherwise(_operator(body)),
     )
 
@@ -186,6 +188,25 @@ def _bad_group(group: Column) -> Column:
         & _at_least(group["ThrottledSeconds"], 0)
         & _at_least(group["RefusedRequests"], 0)
         & ~_below_zero(group["LimitBytesPerSecond"])
+    )
+
+
+def _contents(body: Column, figures: str) -> Column:
+    """Judge a look at the segments, of which no table has rows yet."""
+    return _first(
+        (
+            _list_of(
+                body["Volumes"], 4096, lambda volume: ~_text(volume["VolumeName"]) | volume[figures].isNull()
+            ),
+            f"Body.Volumes: at most 4096 of {{VolumeName, {figures}}}",
+        ),
+        (
+            F.exists(
+                F.coalesce(body["Volumes"], F.array()),
+                lambda volume: F.exists(F.map_values(volume["Leaving"]), lambda size: size < 0),
+            ),
+            "Body.Volumes: Leaving has bytes from 0 on",
+        ),
     )
 
 

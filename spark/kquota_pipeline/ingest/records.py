@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     DoubleType,
     IntegerType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -47,6 +48,7 @@ _VOLUME = _struct(
     Topics=ArrayType(_TEXT),
     TopicsComplete=_YES_NO,
     TopicsSequence=_LONG,
+    Leaving=MapType(_TEXT, _LONG),
 )
 _ORDER = _struct(Action=_TEXT, Until=_TEXT, Reason=_TEXT, Actor=_TEXT)
 _BODY = _struct(

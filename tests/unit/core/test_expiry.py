@@ -17,7 +17,6 @@ from kquota.core.expiry import (
     DepartureCause,
     Departures,
     Expiry,
-    ExpiryByTopic,
     departures,
     expiry_of,
 )
@@ -224,14 +223,3 @@ def test_the_buckets_say_until_when_bytes_leave() -> None:
         "30d": 0,
     }
     assert [seen.leaving_within(bucket) for bucket in ("10m", "6h", "later")] == [110, 330, 440]
-
-
-def test_a_volume_is_the_sum_of_its_topics() -> None:
-    volume = ExpiryByTopic(EVERY_5_MINUTES, NOW)
-    volume.add(partition((500, 2 * DAY_MS), (500, 0)), RULES)
-    volume.add(partition((500, 0)), RULES)
-    volume.add(replace(partition((500, 0)), topic="u"), None)
-    assert {topic: one.total_bytes for topic, one in volume.topics.items()} == {"t": 1530, "u": 510}
-    assert volume.total.total_bytes == 2040
-    assert volume.total.leaving_within("10m") == 510
-    assert volume.total.unknown_bytes == 510

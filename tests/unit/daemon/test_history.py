@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from kquota.applied.state import parse_applied_state
+from kquota.core.contents import Contents
 from kquota.core.strict_json import parse_json
 from kquota.daemon.history import HistoryRecorder
 from tests.unit.core.golden import SAMPLES, complaints
+from tests.unit.core.test_contents import contents
 from tests.unit.daemon.cycles import CLUSTER, NEWS, Bench, arrival, volume
 
 
@@ -118,3 +121,15 @@ def test_nothing_is_recorded_of_a_cluster_nobody_knows() -> None:
     historian = Historian()
     historian.bench.news = replace(NEWS, cluster_id=None)
     assert historian.settle() == []
+
+
+def test_a_look_at_the_segments_is_recorded_once_with_topics_and_expiry() -> None:
+    historian = Historian()
+    historian.settle()
+    records = list(historian.recorder.record(historian.bench.run(after=0.2), contents(25, span_seconds=600)))
+    assert kinds(records) == ["topics", "expiry"]
+    for record in records:
+        assert complaints("history", record) == []
+        assert record["At"] == "2026-11-20T10:15:30.000Z"
+    failed = Contents(datetime(2026, 11, 20, tzinfo=UTC), None, (), ("the disk does not answer",))
+    assert list(historian.recorder.record(historian.bench.run(after=0.2), failed)) == []

@@ -29,6 +29,7 @@ from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.report import CycleReport, Folded
 from kquota.kafka.errors import Kind
 from kquota.observe.observation import Failure
+from tests.unit.core.test_contents import contents
 from tests.unit.daemon.cycles import (
     NEWS,
     START,
@@ -113,6 +114,7 @@ def everything(metrics: AgentMetrics, bench: Bench) -> None:
     metrics.show(replace(filling, own=own, decision=FALLBACK, orders=orders))
     metrics.present.signing = SigningMode.OFF
     metrics.cycle_completed(0.004, 1_700_000_000.5)
+    metrics.present.contents = contents(1)
     metrics.present.certificate_expiry_seconds = 1_800_000_000
     metrics.present.certificate_revoked, metrics.present.revoked_certificates = False, 2
 
