@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_playbook
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_playbook
 from tests.unit.repository.tree import REPOSITORY
 
 DEAD = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
@@ -118,3 +119,28 @@ def test_enforcing_needs_every_host_and_changes_nothing_without(play: Play, aske
     with pytest.raises(PlayFailed, match=r"fatal: \[a\]: UNREACHABLE"):
         play("set_mode", kquota_mode="enforce")
     assert not asked.exists()
+
+
+@pytest.mark.accepts("G18")
+@pytest.mark.parametrize(
+    ("dead", "closed", "failed"),
+    [(1, 1, 0), *(pytest.param(*case, marks=pytest.mark.long) for case in ((1, 2, 1), (0, 1, 1)))],
+)
+def test_brokers_of_dead_hosts_need_not_accept_the_connections_of_others(
+    tmp_path: Path, dead: int, closed: int, failed: int
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        ports = [*range(1, 1 + closed), broker.getsockname()[1]]
+        servers = [f"127.0.0.1:{port}" for port in ports]
+        variables = {"kquota_agent_kafka": {"bootstrap.servers": ",".join(servers)}}
+        connect = {"name": "kquota_agent", "tasks_from": "preflight_connections"}
+        inventory = tmp_path / "hosts.yml"
+        inventory.write_text(json.dumps({"all": {"hosts": {"b": {}} | ({"a": DEAD} if dead else {})}}))
+        tasks = [{"ansible.builtin.ping": {}}, {"ansible.builtin.include_role": connect}]
+        try:
+            said = run_play(tmp_path, tasks, variables, inventory=str(inventory))
+        except PlayFailed as error:
+            said = str(error)
+    done = {line.split()[0]: line for line in said.rsplit("PLAY RECAP", 1)[1].splitlines() if "ok=" in line}
+    assert f"failed={failed}" in done["b"], said
+    assert not dead or "unreachable=1" in done["a"]
