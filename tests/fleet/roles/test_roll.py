@@ -39,9 +39,11 @@ def roll(given: dict[str, object], *, due: bool = True) -> list[dict[str, Any]]:
             "kquota_callback_running_fingerprint": f"{{{{ 'former' if {due} and due else 'new' }}}}"
         }
     }
-    for play, word in ((without, "changed"), (others, "rolled")):
-        (task,) = play["tasks"]
-        assert task.pop("ansible.builtin.include_tasks").startswith("tasks/")
+    assert first["tasks"][-1].pop("ansible.builtin.include_role")["tasks_from"] == "prepare"
+    for play, word in ((first, "prepared"), (without, "changed"), (others, "rolled")):
+        task = play["tasks"][-1]
+        if play is not first:
+            assert task.pop("ansible.builtin.include_tasks").startswith("tasks/")
         task["ansible.builtin.debug"] = {"msg": f"{word} {{{{ ansible_play_batch | join(' ') }}}}"}
         task["run_once"] = True
     for task in first["tasks"]:
@@ -56,7 +58,7 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.leader = folder, "i"
-        self.topics = ""
+        self.topics, self.exit_code = "", 0
         (folder / "files").symlink_to(PLAYS.parent / "files")
 
     def roll(self, *plays: dict[str, Any], **given: object) -> list[str]:
@@ -65,7 +67,10 @@ class Cluster:
         for tool, answer in tools.items():
             file = self.folder / f"bin/kafka-{tool}.sh"
             file.parent.mkdir(exist_ok=True)
-            file.write_text(f"#!/bin/sh\necho {tool} >>{self.folder}/asked\ncat <<'END'\n{answer}\nEND\n")
+            code = self.exit_code if tool == "topics" else 0
+            file.write_text(
+                f"#!/bin/sh\necho {tool} >>{self.folder}/asked\ncat <<'END'\n{answer}\nEND\nexit {code}\n"
+            )
             file.chmod(0o755)
         hosts = {
             name: {
@@ -88,7 +93,7 @@ class Cluster:
         playbook = self.folder / "rolls.yml"
         playbook.write_text(json.dumps(plays))
         said = run_playbook(self.folder, playbook, given, inventory=str(inventory))
-        return re.findall(r"\"?msg\"?: \"?((?:rolled|changed) [a-j ]+\b)", said)
+        return re.findall(r"\"?msg\"?: \"?((?:prepared|rolled|changed) [a-j ]+\b)", said)
 
     def asked(self) -> list[str]:
         file = self.folder / "asked"
@@ -103,10 +108,13 @@ def cluster(tmp_path: Path) -> Cluster:
 def test_only_nodes_that_need_a_restart_enter_the_roll_and_the_active_controller_comes_last(
     cluster: Cluster,
 ) -> None:
-    # Two rolls in one run, then one of a fleet that is done, which asks Kafka nothing.
-    rolled = cluster.roll(*roll({}), *roll({}), *roll({}, due=False))
+    # Two rolls in one run, of which the second removes the plug-in, then one of a fleet that is done, which
+    # asks Kafka nothing. All nodes are prepared at the same time, if the plug-in is wanted.
+    rolled = cluster.roll(*roll({}), *roll({"kquota_plug_in_wanted": False}), *roll({}, due=False))
+    prepared = f"prepared {' '.join(NODES)}"
     once = ["changed d", *(f"rolled {name}" for name in "abcefji")]
-    assert rolled[:-1] == [*once, *once]
+    removed = [f"rolled {name}" for name in "abcdefji"]
+    assert rolled[:-1] == [prepared, *once, *removed, prepared]
     assert set(rolled[-1].split()) == {*NODES, "changed"}
     assert cluster.asked() == ["metadata-quorum"] * 2
 
@@ -121,7 +129,7 @@ def placed(on: str) -> str:
 def test_a_batch_is_of_one_rack_and_controllers_are_restarted_alone(cluster: Cluster) -> None:
     cluster.topics = placed("abd")
     rolled = cluster.roll(*roll({"kquota_roll_batch": 2}))
-    assert rolled == ["changed d", "rolled a c", "rolled f", "rolled b e", "rolled j", "rolled i"]
+    assert rolled[1:] == ["changed d", "rolled a c", "rolled f", "rolled b e", "rolled j", "rolled i"]
 
 
 def test_a_batch_whose_nodes_share_a_partition_that_needs_both_is_refused(cluster: Cluster) -> None:
@@ -146,6 +154,14 @@ UNITS = {
     "stopped-on-purpose": ("ActiveState=inactive\nNRestarts=0\nMainPID=0\nSeconds=", False),
     "tried-again": ("ActiveState=active\nNRestarts=7\nMainPID=7\nSeconds=      3", True),
 }
+
+
+@pytest.mark.long
+def test_a_check_of_the_partitions_that_fails_without_a_word_is_reported(cluster: Cluster) -> None:
+    cluster.topics, cluster.exit_code = placed("abd"), 3
+    with pytest.raises(PlayFailed) as failed:
+        cluster.roll(*roll({"kquota_roll_batch": 2, "kquota_roll_retries": 0}))
+    assert "non-zero return code Set kquota_roll_batch" in " ".join(str(failed.value).split())
 
 
 def test_a_rollback_begins_with_nodes_that_fail_to_start_even_if_their_state_changes(
