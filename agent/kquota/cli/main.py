@@ -17,6 +17,7 @@ COMMANDS = LazyCommands(
         "volumes": "kquota.cli.local:volumes",
         "decide": "kquota.cli.decide:decide",
         "access": "kquota.cli.access:access",
+        "uncordon": "kquota.cli.uncordon:uncordon",
         "quarantine": "kquota.cli.orders:quarantine",
         "maintenance": "kquota.cli.orders:maintenance",
         "decommission": "kquota.cli.orders:decommission",

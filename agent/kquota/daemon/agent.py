@@ -10,6 +10,7 @@ from dataclasses import replace
 from kquota.core.admission import Counters
 from kquota.core.reading import REVOKED_AGAIN
 from kquota.daemon.contents import ContentsWatch
+from kquota.daemon.cordon import LogDirCordon
 from kquota.daemon.cycle import Cycle
 from kquota.daemon.cycle_messages import CycleMessages
 from kquota.daemon.growth import PauseGrowth
@@ -97,7 +98,8 @@ class Agent:
                 f"the configuration is for node id {broker_id}, and this agent speaks for broker"
                 f" {self.broker_id}: restart it, if that is meant"
             )
-        kafka, local, leaders, contents = self._kafka, self._local, self._leaders, self._contents
+        kafka, local = self._kafka, self._local
+        watches = self._leaders, self._contents, self._cordon
         # `kquota volumes --accept` has changed the file; where it is broken or gone, or its disk does not
         # answer, what we have in mind counts.
         state = local.state
@@ -108,8 +110,8 @@ class Agent:
         same_topic = knowledge.usage_topic == settings.topics.usage.name
         partitions = knowledge.partitions if same_topic else None
         self._connect(settings, properties, state, local.offline_log_dirs, partitions)
-        leaders.close()
-        contents.close()
+        for watch in watches:
+            watch.close()
         _close(kafka, local)
         admissions = self._kafka.knowledge.admission, self._kafka.knowledge.orders.admission
         self._cycle.configure(settings, self._local, *admissions)
@@ -144,7 +146,10 @@ class Agent:
         growing = self._growth.look(report)
         standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles()]
         standing += self._leaders.follow(report.applied, report.news)
-        entries = [*self._messages.changes(report), *self._edge_entries(moment)]
+        own_volumes = () if report.own is None else report.own.volumes
+        standing += self._cordon.follow(own_volumes, self._local.remember_cordoned)
+        self._metrics.present.cordoned = self._cordon.ours
+        entries = [*self._messages.changes(report), *self._edge_entries(moment), *self._cordon.entries()]
         entries += self._troubles.follow(standing, moment.monotonic_seconds)
         self._metrics.show(report, frozenset(growing))
         self._metrics.present.contents = self._contents.contents
@@ -158,6 +163,7 @@ class Agent:
         self._growth.close()
         self._leaders.close()
         self._contents.close()
+        self._cordon.close()
         _close(self._kafka, self._local)
         self._states.close(_GOODBYE_SECONDS)
 
@@ -207,6 +213,14 @@ class Agent:
             raise
         self._kafka, self._local, self._seal, self._leaders = kafka, local, seal, leaders
         self._contents = contents
+        self._cordon = LogDirCordon(
+            kafka.admin,
+            self.broker_id,
+            settings.cordon,
+            state.cordoned_log_dirs,
+            release_margin=settings.release_margin_ratio,
+            settle=self._states.settle,
+        )
         self._metrics.present.signing = settings.signing.mode
         self._publication_errors: Counter[Kind] = Counter()
         self._history_dropped = 0

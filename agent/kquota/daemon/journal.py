@@ -54,6 +54,7 @@ class MessageId(StrEnum):
     CLOCK_JUMPED = "b625c77d754348c480a2bb638190be37"
     STATE_FILE_BROKEN = "5c823913b7dd4c51b9236a89caad502f"
     GROWING_IN_PAUSE = "a1a404cd3dee42d2b464dee73118652a"
+    LOG_DIR_CORDONED = "21bbaedcdc2844fbb74e822fff5ad526"
     CYCLE_FAILED = "0bd6e1a02f5f41c2a34605262c761b06"
 
     @property

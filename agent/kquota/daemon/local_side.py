@@ -160,6 +160,10 @@ class LocalSide:
         if last > self.state.signing_counter - RESERVED_COUNTERS // 2:
             self._remember(replace(self.state, signing_counter=last + RESERVED_COUNTERS))
 
+    def remember_cordoned(self, log_dirs: frozenset[str]) -> None:
+        """Persist which log dirs the agent has cordoned."""
+        self._remember(replace(self.state, cordoned_log_dirs=tuple(sorted(log_dirs))))
+
     def close(self) -> None:
         """End the sampling."""
         self._volumes.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from math import inf
 
@@ -36,6 +36,7 @@ _VOLUME_FIGURES = {
     ),
     "headroom_ratio": "Share left between soft (1) and hard limit (0), latch included.",
     "latched": "Whether a hard breach holds on until the release margin.",
+    "cordoned": "Whether the agent has cordoned a log dir of it: Kafka places no new partition there.",
     "growing_in_pause": (
         "Whether the volume goes on filling in a PAUSE that is enforced: by replication, not by producers."
     ),
@@ -57,6 +58,7 @@ class Present(Collector):
         self.report: CycleReport | None = None
         self.growing: frozenset[str] = frozenset()
         self.contents: Contents | None = None
+        self.cordoned: frozenset[str] = frozenset()
         self.connected = False
         self.last_good = False
         self.last_cycle_seconds: float | None = None
@@ -111,7 +113,7 @@ class Present(Collector):
         )
         yield from _of_decision(report)
         yield from _of_orders(report)
-        yield from _of_volumes(report, self.growing)
+        yield from _of_volumes(report, self.growing, self.cordoned)
         yield from of_contents(self.contents)
         yield from _of_plug_in(report)
 
@@ -246,11 +248,20 @@ def _widened(decision: Decision) -> str | None:
     return "no-list" if decision.no_scope is not None or is_partly else None
 
 
-def _of_volumes(report: CycleReport | None, growing: frozenset[str]) -> Iterator[Metric]:
+def _of_volumes(
+    report: CycleReport | None, growing: frozenset[str], cordoned: frozenset[str]
+) -> Iterator[Metric]:
     seen = () if report is None else report.observation.volumes
     own = {} if report is None or report.own is None else {one.name: one for one in report.own.volumes}
     labels = [(volume.name, volume.mount_point, volume.role.value) for volume in seen]
-    figures = [_volume_figures(volume, own.get(volume.name), volume.name in growing) for volume in seen]
+    figures = [
+        _volume_figures(volume, own.get(volume.name))
+        | {
+            "growing_in_pause": volume.name in growing,
+            "cordoned": not cordoned.isdisjoint(volume.log_dirs),
+        }
+        for volume in seen
+    ]
     for name, documentation in _VOLUME_FIGURES.items():
         values = [known.get(name) for known in figures]
         samples = zip(labels, values, strict=True)
@@ -267,14 +278,9 @@ def _of_volumes(report: CycleReport | None, growing: frozenset[str]) -> Iterator
     )
 
 
-def _volume_figures(
-    seen: VolumeObservation, volume: Volume | None, is_growing: bool
-) -> Mapping[str, float | None]:
+def _volume_figures(seen: VolumeObservation, volume: Volume | None) -> dict[str, float | None]:
     """Return the figures of a volume that are known, by name; limits as consumption, whatever their type."""
-    figures: dict[str, float | None] = {
-        "latched": volume is not None and volume.latched,
-        "growing_in_pause": is_growing,
-    }
+    figures: dict[str, float | None] = {"latched": volume is not None and volume.latched}
     if volume is None or seen.capacity_bytes is None:  # figures that were never known are not made up
         return figures
     headroom = volume.headroom()

@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names are not marked as exported
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
     ConfigResource,
     NewTopic,
     OffsetSpec,
@@ -194,6 +196,19 @@ class AdminConnection:
         Settings that the broker holds secret are left out.
         """
         return self._settings(ConfigResource(ResourceType.BROKER, str(broker_id)), None)
+
+    def set_broker_setting(self, broker_id: int, name: str, value: str | None) -> Pending[None]:
+        """Ask for a dynamic setting of a broker, None to end it; needs alter-configs on the cluster."""
+        operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+        entry = ConfigEntry(name, value or "", incremental_operation=operation)
+        resource = ConfigResource(ResourceType.BROKER, str(broker_id), incremental_configs=[entry])
+        return self._ask(
+            lambda client: client.incremental_alter_configs(
+                [resource], request_timeout=self._timeout_seconds
+            )[resource],
+            lambda _nothing: None,
+            Operation.ALTER_CONFIGS,
+        )
 
     def create_topic(
         self, name: str, *, partitions: int, replication_factor: int, settings: Mapping[str, str]

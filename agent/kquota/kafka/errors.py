@@ -36,6 +36,7 @@ class Operation(StrEnum):
     DESCRIBE = "describe"
     DESCRIBE_CONFIGS = "describe-configs"
     CREATE = "create"
+    ALTER_CONFIGS = "alter-configs"
 
 
 @dataclass(frozen=True, slots=True)

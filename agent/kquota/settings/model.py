@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
+from kquota.core.cordon import Cordon
 from kquota.core.decision import FallbackAction, Mode, Scope
 from kquota.core.limits import InvalidLimit, Limit, LimitPair, check_pair
 from kquota.core.signing import SigningMode
@@ -190,6 +191,7 @@ class Settings(BaseModel):
     release_margin_ratio: values.Ratio = Field(default_factory=lambda: values.exact("0.1"))
     mode: values.ModeValue = Mode.OBSERVE
     scope: values.ScopeValue = Scope.CLUSTER
+    cordon: values.CordonValue = Cordon.OFF
     fallback_action: values.FallbackValue = FallbackAction.PAUSE
     fill_floor_bytes_per_second: values.BytesPerSecond = 125_000_000
     interval_seconds: values.Seconds = 5.0

@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import Annotated, TypeVar
 
+from kquota.core.cordon import Cordon
 from kquota.core.decision import FallbackAction, Mode, Scope
 from kquota.core.limits import InvalidLimit, Limit, LimitType, exact_number, json_number
 from kquota.core.signing import SigningMode
@@ -96,6 +97,10 @@ def _one_of(choices: type[StrEnum], *, any_case: bool = False) -> Callable[[obje
 def _signing_mode(value: object) -> StrEnum:
     # YAML 1.1 reads a bare off as false
     return SigningMode.OFF if value is False else _one_of(SigningMode)(value)
+
+
+def _cordon(value: object) -> StrEnum:
+    return Cordon.OFF if value is False else _one_of(Cordon)(value)  # as above
 
 
 def _boolean(value: object) -> bool:
@@ -231,6 +236,7 @@ LimitOrNone = Annotated[
 ModeValue = Annotated[Mode, Value("observe or enforce", _one_of(Mode), str)]
 FallbackValue = Annotated[FallbackAction, Value("pause, open or bounded", _one_of(FallbackAction), str)]
 ScopeValue = Annotated[Scope, Value("cluster or volume", _one_of(Scope), str)]
+CordonValue = Annotated[Cordon, Value("off, soft or hard", _cordon, str)]
 SigningModeValue = Annotated[SigningMode, Value("off, accept or required", _signing_mode, str)]
 LogLevelValue = Annotated[
     LogLevel, Value("DEBUG, INFO, WARNING or ERROR", _one_of(LogLevel, any_case=True), str)

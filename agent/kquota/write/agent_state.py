@@ -65,7 +65,8 @@ class AgentState:
 
     ``remembered_volumes`` is by log dir, ``bound_limits`` by path of ``limits.volumes``; their content is the
     business of ``kquota.observe``. ``signing_counter`` is above the counter of every record that was signed.
-    ``ever_listed`` is None until the agent may conclude from it who was never listed.
+    ``ever_listed`` is None until the agent may conclude from it who was never listed. ``cordoned_log_dirs``
+    are those that the agent has cordoned.
     """
 
     remembered_volumes: Mapping[str, object] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class AgentState:
     bound_limits: Mapping[str, object] = field(default_factory=dict)
     signing_counter: Count = 0
     ever_listed: EverListed | None = None
+    cordoned_log_dirs: tuple[str, ...] = ()
 
     def granted_for(self, broker_id: int) -> str | None:
         """Return the id of the cluster that enforcing was granted for to this broker's agent, if it was."""

@@ -1,4 +1,4 @@
-"""The scope of the agents: in their configuration, and in the checks before anything is changed."""
+"""Scope and cordon of the agents: in their configuration, and in the checks before anything is changed."""
 
 from __future__ import annotations
 
@@ -30,11 +30,17 @@ def test_the_agent_s_configuration_names_the_scope_unless_it_is_the_cluster(tmp_
     template = REPOSITORY / "roles/kquota_agent/templates/agent.yml.j2"
     written = {"src": str(template), "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}"}
     tasks = [*checks("kquota_agent", "service"), {"ansible.builtin.template": written}]
-    brokers = {"unset": {}, "whole": {"kquota_scope": "cluster"}, "narrow": {"kquota_scope": "volume"}}
+    brokers = {
+        "unset": {},
+        "whole": {"kquota_scope": "cluster", "kquota_cordon": "off"},
+        "narrow": {"kquota_scope": "volume", "kquota_cordon": "soft"},
+    }
     given = {"kquota_kafka": {"bootstrap.servers": "a:9093"}}
     run_play(tmp_path, tasks, given, inventory=inventory(tmp_path, **brokers))
     found = {name: yaml.safe_load((tmp_path / name).read_text()).get("scope") for name in brokers}
     assert found == {"unset": None, "whole": None, "narrow": "volume"}
+    cordons = {name: yaml.safe_load((tmp_path / name).read_text()).get("cordon") for name in brokers}
+    assert cordons == {"unset": None, "whole": None, "narrow": "soft"}
 
 
 def test_a_misspelt_scope_is_refused(tmp_path: Path) -> None:
