@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +11,7 @@ from kquota.applied.state import AppliedScope, AppliedState, AppliedUnknown, rea
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
+from kquota.cli.contents import expiry_sentence
 from kquota.cli.local_state import (
     broken_glass,
     cluster_topics,
@@ -18,9 +20,11 @@ from kquota.cli.local_state import (
     local_document,
 )
 from kquota.core.decision import Mode, State
+from kquota.core.sentences import bytes_to_free
 from kquota.core.warnings import printed
 from kquota.display.status_view import observes
 from kquota.host.boot_clock import BootClock
+from kquota.settings import Settings
 
 
 def explain(
@@ -42,6 +46,8 @@ def explain(
         document = look.document(cluster_topics(local), topic)
     typer.echo(f"{document['sentence']}.")
     typer.echo(document["what_ends_it"])
+    if (leaves := _leaving(settings, broker_id, document)) is not None:
+        typer.echo(leaves)
     if topic is not None:
         typer.echo(f"{document['topic_sentence']}.")
     if client is not None:
@@ -63,6 +69,18 @@ def explain(
         typer.echo(problem)
     if not complete:
         raise typer.Exit(exit_codes.FAILED)
+
+
+def _leaving(settings: Settings, broker_id: int, document: Mapping[str, Any]) -> str | None:
+    """Return how much leaves by itself of what is to be freed, if a volume of this host decides."""
+    if not document["reasons"]:
+        return None
+    first = document["reasons"][0]
+    margin = None if first["headroom"] > 0 else settings.release_margin_ratio
+    size = bytes_to_free((first["broker_id"], first["volume"]), document["brokers"], margin)
+    if first["broker_id"] != broker_id or not size:
+        return None
+    return expiry_sentence(settings, first["volume"], size)
 
 
 def client_sentence(name: str, applied: AppliedState | AppliedUnknown, broker_id: int) -> str:

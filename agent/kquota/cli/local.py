@@ -20,6 +20,7 @@ from kquota.cli.configuration import (
     broker_of,
     settings_of,
 )
+from kquota.cli.contents import contents_document, show_expiry, show_topics
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
 from kquota.daemon.signing import admission_of, signing_warnings
@@ -38,6 +39,7 @@ from kquota.write.agent_state import FILE_NAME, AgentStateFile
 config_app = typer.Typer(help="Check or show the agent's configuration.", no_args_is_help=True)
 _LOOK_SECONDS = 6.0
 _TOPICS_SECONDS = 2.0
+_MAX_TOPICS = 20
 _SHOWN = (
     *("volume_id", "mount_point", "fs_type", "log_dirs", "limits_path", "role", "status", "reason"),
     *("topics", "capacity_bytes", "consumed_bytes"),
@@ -69,13 +71,28 @@ def volumes(
     accept: Annotated[
         bool, typer.Option("--accept", help="Take the volumes the log dirs are on now as the right ones.")
     ] = False,
+    topics: Annotated[
+        bool, typer.Option("--topics", help="Show the topics on them, and when their bytes leave instead.")
+    ] = False,
 ) -> None:
     """Show what this broker's log dirs resolve to: mount, volume, topics, sizes, limits.
+
+    With --topics, show the agent's last look at the segments: the largest topics, and how many bytes leave by
+    themselves until when.
 
     Exits with 1 if a volume has failed, or a path of limits.volumes is for none. After --accept reload the
     agent: systemctl reload kquota-agent.
     """
     settings = settings_of(config)
+    if topics:
+        document = contents_document(settings)
+        if as_json:
+            print_json(document)
+        else:
+            console = Console(highlight=False)
+            show_expiry(console, document)
+            show_topics(console, document, _MAX_TOPICS)
+        return
     properties = broker_of(settings)
     state_file = AgentStateFile(settings.state_dir / FILE_NAME)
     seen = _look(settings, properties, state_file, accept=accept, topics_seconds=_TOPICS_SECONDS)

@@ -14,6 +14,7 @@ from rich.text import Text
 from kquota.applied.clients import ClientFigures, ClientUse, GroupUse
 from kquota.applied.state import AppliedState, read_applied_state
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
+from kquota.cli.contents import contents_document, show_topics
 from kquota.cli.output import fail, print_json
 from kquota.display.figures import size_text
 from kquota.host.boot_clock import BootClock
@@ -29,23 +30,34 @@ _GAP_COLUMNS = 2
 def top(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
-    count: Annotated[int, typer.Option("--count", "-n", help="How many clients to show.", min=1)] = 20,
+    count: Annotated[int, typer.Option("--count", "-n", help="How many to show.", min=1)] = 20,
+    topics: Annotated[
+        bool, typer.Option("--topics", help="Show the topics on this broker's disks instead of clients.")
+    ] = False,
 ) -> None:
     """Show the clients that fill this broker's disks or are held: rates, limits, delays, refusals, groups.
 
-    Exits with 1 if the plug-in does not report it.
+    With --topics, show the largest topics on its disks: bytes, growth, and the bytes that leave within the
+    hour. Exits with 1 if the plug-in, or for topics the agent, does not report it.
     """
     settings = settings_of(config)
+    if topics:
+        document = contents_document(settings)
+        if as_json:
+            print_json(document["Topics"])
+        else:
+            show_topics(Console(soft_wrap=True, highlight=False), document, count)
+        return
     applied = read_applied_state(settings.applied_file, BootClock().now(), broker_id=broker_id_of(settings))
     if not isinstance(applied, AppliedState):
         fail(applied.reason)
     if applied.clients is None:
         fail(f"{settings.applied_file}: the plug-in {applied.plugin_version} reports no clients")
     if as_json:
-        document = read_json_object(settings.applied_file, "applied-state file")
-        if isinstance(document, Refusal):
-            fail(document.reason)
-        print_json(document["clients"])
+        report = read_json_object(settings.applied_file, "applied-state file")
+        if isinstance(report, Refusal):
+            fail(report.reason)
+        print_json(report["clients"])
         return
     _show(applied.clients, count)
 

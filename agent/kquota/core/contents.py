@@ -17,6 +17,8 @@ HISTORY_TOPICS = 20
 """The topics of a volume that a history record names, the largest ones; the rest are one entry."""
 FILE_TOPICS = 200
 """Likewise of the segments file."""
+FILE_NAME = "segments.json"
+"""The segments file, next to the decision file."""
 SOON = "1h"
 """The bucket of `leaves within the hour`."""
 IN_WORDS: Mapping[str, str] = {

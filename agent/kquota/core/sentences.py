@@ -275,16 +275,31 @@ def _what_ends_fallback(reason: Reason, undetermined: Sequence[Undetermined]) ->
 
 
 def _to_free(reason: Reason, brokers: Sequence[Mapping[str, Any]], release_margin: Fraction | None) -> str:
-    """Return how much to free until a latch is released; without a margin, until the soft limit."""
+    size = bytes_to_free((reason.broker_id, reason.volume), brokers, release_margin)
+    return "" if size is None else f" (about {amount(size)} to free)"
+
+
+def bytes_to_free(
+    where: tuple[int | None, str | None],
+    brokers: Sequence[Mapping[str, Any]],
+    release_margin: Fraction | None,
+) -> float | None:
+    """Return how much to free until a latch is released; without a margin, until the soft limit.
+
+    Args:
+        where: the broker and the volume.
+        brokers: the ``brokers`` of a status document.
+        release_margin: as in `what_ends_it`.
+    """
     for broker in brokers:
         for volume in broker["volumes"]:
             known = volume["soft_bytes"] is not None
-            if broker["broker_id"] == reason.broker_id and volume["volume"] == reason.volume and known:
+            if (broker["broker_id"], volume["volume"]) == where and known:
                 soft, hard = Fraction(volume["soft_bytes"]), Fraction(volume["hard_bytes"])
                 bounds = Bounds(soft, hard, volume["capacity_bytes"])
                 aim = soft if release_margin is None else bounds.released_below_bytes(release_margin)
-                return f" (about {amount(max(volume['consumed_bytes'] - float(aim), 0))} to free)"
-    return ""
+                return float(max(volume["consumed_bytes"] - float(aim), 0))
+    return None
 
 
 def amount(size_bytes: float) -> str:

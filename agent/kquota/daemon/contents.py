@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kquota.core.contents import Contents, ContentsCount, contents_document, sizes_before
+from kquota.core.contents import FILE_NAME, Contents, ContentsCount, contents_document, sizes_before
 from kquota.core.segments import BrokerRules, InvalidTopicSettings, TopicRules, topic_rules
 from kquota.core.usage import VolumeRole
 from kquota.kafka.admin import AdminConnection
@@ -23,7 +23,6 @@ from kquota.observe.server_properties import BrokerProperties
 from kquota.settings.model import SegmentsSection
 from kquota.write.decision_file import DecisionFile
 
-FILE_NAME = "segments.json"
 # Kafka's defaults of two broker properties that only a restart changes.
 CHECK_INTERVAL_MS = 300_000
 _CHECK_INTERVAL = "log.retention.check.interval.ms"
