@@ -24,6 +24,9 @@ FILES_PER_SECOND = 1400
 SILENCE_SECONDS = 120.0
 _LOOK_SECONDS = 1.0
 _READ_BYTES = 65536
+# Of coreutils and util-linux, which each Debian has; the process stays the same one. A disk serves the idle
+# class when no other process has asked for a while.
+_GIVING_WAY = ("nice", "-n", "19", "ionice", "-t", "-c", "idle")
 
 
 class SegmentLook:
@@ -52,7 +55,7 @@ class SegmentLook:
         self._log_dirs = tuple(log_dirs)
         self._silence_seconds = silence_seconds
         self._is_over = is_over
-        program = [sys.executable, "-I", "-S", segments_process.__file__, str(files_per_second)]
+        program = [*_GIVING_WAY, sys.executable, "-I", "-S", segments_process.__file__, str(files_per_second)]
         # The process must not hold the agent's own directory busy, nor its environment's secrets.
         self._process = subprocess.Popen(
             [*program, *self._log_dirs],
@@ -61,7 +64,7 @@ class SegmentLook:
             stderr=subprocess.DEVNULL,
             bufsize=0,
             cwd="/",
-            env={},
+            env={"PATH": os.defpath},
             start_new_session=True,
         )
 

@@ -2,7 +2,7 @@
 
 Run by ``segments.py`` as ``python -I -S segments_process.py FILES_PER_SECOND LOG_DIR …`` (0 is without a
 bound); besides ``topic_list.py`` it uses the standard library alone, and imports little, to stay small. It
-runs when nothing else needs the processor or the disk, and reads names, sizes, times and the last entry of
+gives way to others at the processor and the disk, and reads names, sizes, times and the last entry of
 time indexes, never a record.
 
 It writes lines of JSON, and holds one partition at a time. The first is a list of the topics. Then comes one
@@ -182,10 +182,6 @@ def say(line: object) -> None:
 
 def main() -> None:
     """Look at the log dirs that are named as arguments."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # for the disk, too: the kernel derives it
-    except OSError:
-        os.nice(19)
     look, log_dirs = Look(float(sys.argv[1])), sys.argv[2:]
     try:
         found = []

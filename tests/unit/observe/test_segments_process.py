@@ -114,7 +114,6 @@ def test_an_index_that_may_not_be_read_is_counted(tmp_path: Path, monkeypatch: p
 def lines(
     log_dirs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> list[Any]:
-    monkeypatch.setattr(segments_process.os, "sched_setscheduler", lambda *_: None)
     monkeypatch.setattr(sys, "argv", ["segments_process", "0", *map(str, log_dirs)])
     main()
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
