@@ -30,7 +30,7 @@ from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster
 from testbed.loopback.runtime import ensure_kafka_runtime
 
-_START = datetime(2026, 10, 1, tzinfo=UTC)
+_START = datetime(2024, 10, 1, tzinfo=UTC)
 _BROKERS, _VOLUMES, _PARTITIONS = 100, 8, 4
 _TWICE_EVERY, _MALFORMED_EVERY = 100, 1000
 _LOOK_SECONDS = 0.5

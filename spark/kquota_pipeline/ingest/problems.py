@@ -24,15 +24,17 @@ _UNDETERMINED_CAUSES = (
 )
 _ORDER_KEY = r"^(hold|(quarantine|maintenance)/(0|[1-9][0-9]{0,9})|0|[1-9][0-9]{0,9})$"
 _MAX_BROKER_ID = 2**31 - 1
+# An agent's clock may be ahead; one that has never been set is years behind.
+_MINUTES_AHEAD, _FIRST_YEAR = 10, 2020
 _UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f]"
 _Rule = tuple[Column, str]
 
 
-def problem(value: Column, record: Column, at: Column) -> Column:
+def problem(value: Column, record: Column, at: Column, arrived_at: Column) -> Column:
     """Return the first problem of a record; null if it has none.
 
     `value` are the bytes of the message, `record` its parsed fields (`ingest.records.VALUE`), `at` the
-    time read of its At.
+    time read of its At, `arrived_at` Kafka's own time of the message.
     """
     kind, body = record["Kind"], record["Body"]
     return F.coalesce(
@@ -48,6 +50,11 @@ def problem(value: Column, record: Column, at: Column) -> Column:
             (~_text(record["InstanceId"]), "InstanceId: a text of 1 to 1024 characters"),
             (~_at_least(record["Sequence"], 0), "Sequence: a whole number from 0 to 9223372036854775807"),
             (at.isNull(), "At: an ISO 8601 time with its offset from UTC"),
+            # One record from next year would be the end of every series.
+            (
+                (at > arrived_at + F.expr(f"INTERVAL {_MINUTES_AHEAD} MINUTES")) | (F.year(at) < _FIRST_YEAR),
+                f"At: a time from {_FIRST_YEAR} on, and at most {_MINUTES_AHEAD} minutes after Kafka's own",
+            ),
             (body.isNull(), "Body: an object"),
         ),
         F.when(kind == "usage", _usage(body, record["At"]))

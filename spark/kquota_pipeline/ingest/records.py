@@ -132,7 +132,7 @@ def read_records(messages: DataFrame) -> DataFrame:
         F.from_json(text, VALUE, options).alias("record"),
     )
     judged = parsed.withColumns({"at": timestamp(F.col("record.At"))}).withColumn(
-        "problem", problem(F.col("value"), F.col("record"), F.col("at"))
+        "problem", problem(F.col("value"), F.col("record"), F.col("at"), F.col("kafka_timestamp"))
     )
     bad = F.col("problem").isNotNull()
     return judged.withColumns(

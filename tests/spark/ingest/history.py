@@ -21,7 +21,7 @@ from testbed.loopback.cluster import KafkaCluster
 from tests.spark.ingest.messages import sample
 
 READER = "kquota-pipeline"
-START = datetime(2026, 11, 1, tzinfo=UTC)
+START = datetime(2024, 11, 1, tzinfo=UTC)
 _KINDS = {
     "usage": sample("usage"),
     "decision": sample("decision-sample"),

@@ -56,6 +56,12 @@ WRONG = [
     (changed(USAGE, "InstanceId", "x" * 1025), "InstanceId: a text of 1 to 1024"),
     (changed(USAGE, "At", "yesterday"), "At: an ISO 8601 time"),
     (changed(USAGE, "At", "2026-02-30T00:00:00Z"), "At: an ISO 8601 time"),
+    (
+        changed(USAGE, "At", "2026-11-21T01:12:03.001Z"),
+        "At: a time from 2020 on, and at most 10 minutes after",
+    ),
+    (changed(USAGE, "At", "2027-11-21T01:02:03Z"), "At: a time from 2020 on, and at most 10 minutes after"),
+    (changed(USAGE, "At", "1970-01-01T00:05:00Z"), "At: a time from 2020 on, and at most 10 minutes after"),
     (changed(USAGE, "Body.HardLimit", {"type": "MinFreeBytes"}), "Body.HardLimit: {type, level}"),
     (changed(USAGE, "Body.Volumes.0.Consumed", 1_000_001), "Consumed at most Capacity"),
     (changed(USAGE, "Body.Volumes.0.Consumed", -1), "Consumed at most Capacity"),
@@ -85,6 +91,11 @@ def test_what_is_wrong_with_a_record_is_said(spark):
     found = problems(spark, [value for value, _ in WRONG])
     said = [(expected, text) for (_, expected), text in zip(WRONG, found, strict=True)]
     assert [(expected, text) for expected, text in said if text is None or expected not in text] == []
+
+
+def test_a_record_may_be_a_little_ahead_and_may_have_waited_for_its_cluster(spark):
+    times = ["2026-11-21T01:12:03Z", "2026-10-01T00:00:00Z", "2020-01-01T00:00:00Z"]
+    assert problems(spark, [changed(USAGE, "At", at) for at in times]) == [None] * 3
 
 
 READ_AS_WORSE = [
