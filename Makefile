@@ -14,8 +14,15 @@ help: ## Show this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /\1\t/p' Makefile | expand -t 17
 
 .PHONY: demo
-demo: deps-fleet $(if $(UNPROTECTED),,build/packages-of-this-suite) ## Kafka on three throw-away hosts, kquota rolled out on them; a small disk fills (UNPROTECTED=1: without kquota)
+demo: deps ## Kafka on three throw-away hosts, kquota rolled out on them; a small disk fills (UNPROTECTED=1: without kquota)
+	@tools/system-packages.sh fleet
+	@$(MAKE) --no-print-directory -j3 $(if $(UNPROTECTED),,build/packages-of-this-suite) deps-fleet hosts-image
 	$(AS_ROOT) $(PY) -m testbed.demo $(if $(UNPROTECTED),--unprotected) $(DEMO_ARGS)
+
+.PHONY: hosts-image
+hosts-image: deps
+	@suite=$$(. /etc/os-release && echo "$${VERSION_CODENAME:-}"); case $$suite in \
+	  bookworm | trixie) $(AS_ROOT) $(PY) -m testbed.hosts image "$$suite" ;; esac
 
 .PHONY: demo-local
 demo-local: deps callback ## The same on loopback, sooner: three brokers and agents without hosts (UNPROTECTED=1: without kquota)

@@ -25,6 +25,7 @@ from testbed.hosts.rollout import (
     ANSIBLE,
     BROKER,
     REPOSITORY,
+    RESIDENT,
     SHARED,
     journal,
     play,
@@ -249,7 +250,7 @@ class HostsStage:
             "ANSIBLE_NOCOWS": "1",
             "LC_ALL": "C.UTF-8",
         }
-        environment = self.cluster.environment() | of_ansible
+        environment = self.cluster.environment() | RESIDENT | of_ansible
         with self._steps.step(what) as step:
             play(inventory, playbook, extra_environment=environment, on_banner=teller(step))
 

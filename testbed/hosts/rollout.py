@@ -21,6 +21,13 @@ ANSIBLE = REPOSITORY / ".venv-fleet/bin"
 AGENT, BROKER = "kquota-agent.service", "kafka.service"
 OPERATOR = ("--command-config", "/etc/kafka/operator.properties")
 """The option of orders, with the client properties of the administrator."""
+RESIDENT = {
+    "ANSIBLE_STRATEGY": "resident",
+    "ANSIBLE_STRATEGY_PLUGINS": str(SHARED / "strategy"),
+    "ANSIBLE_PYTHON_INTERPRETER": "/usr/bin/python3",
+    "ANSIBLE_HOST_KEY_CHECKING": "False",
+}
+"""Environment of Ansible with which processes that stay on the hosts do the tasks (ADR 0117)."""
 PATIENCE_SECONDS = 300.0
 T = TypeVar("T")
 _BANNER = re.compile(r"(PLAY|TASK|RUNNING HANDLER) \[(.*)\] \*+$")
