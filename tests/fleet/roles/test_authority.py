@@ -219,6 +219,7 @@ def test_a_subject_that_the_authority_does_not_permit_changes_nothing(
     assert certificate(tmp_path) == issued
 
 
+@pytest.mark.long
 def test_a_site_may_choose_its_organization(tmp_path: Path, variables: dict[str, object]) -> None:
     own = {**variables, "kquota_tls_subject": "/O=Example Inc. kquota/OU=a (b)/CN=agent"}
     run_tasks(tmp_path, ISSUE, own)
