@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION, ensure_kafka_runtime
-from tests.fleet.roles.plays import PlayFailed, run_tasks
+from testbed.loopback.runtime import ensure_kafka_runtime
+from tests.fleet.roles.plays import PlayFailed, run_play
 
-LOOK = (("kquota_callback", "preflight_versions"),)
+LOOK = {"name": "kquota_callback", "tasks_from": "preflight_versions", "public": True}
 
 
-def look(folder: Path) -> None:
-    """Look at a broker whose Kafka is in this folder."""
+def look(folder: Path, *more: Mapping[str, object]) -> None:
+    """Look at a broker whose Kafka is in this folder, and run these tasks then."""
     variables = {"kquota_callback_kafka_home": str(folder), "kquota_callback_java": shutil.which("java")}
     owner = {"kquota_callback_broker_user": "root", "kquota_callback_broker_group": "root"}
-    run_tasks(folder, LOOK, {**variables, **owner})
+    run_play(folder, [{"ansible.builtin.include_role": LOOK}, *more], {**variables, **owner})
 
 
 def with_jar(folder: Path, name: str) -> Path:
@@ -28,29 +29,42 @@ def with_jar(folder: Path, name: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("version", ["4.1.0", "4.1.2", "4.2.1", "4.3.1", "4.4.0"])
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"])
 def test_supported_versions_are_accepted_by_the_names_of_their_jars(version: str, tmp_path: Path) -> None:
     look(with_jar(tmp_path, f"kafka-clients-{version}.jar"))
 
 
-@pytest.mark.parametrize(
-    "name", ["kafka-clients-3.9.1.jar", "kafka-clients-4.0.2.jar", "kafka-clients-4.5.0.jar", "other.jar"]
-)
+@pytest.mark.parametrize("name", ["kafka-clients-3.9.2.jar", "kafka-clients-4.5.0.jar", "other.jar"])
 def test_others_are_refused_with_what_is_supported(name: str, tmp_path: Path) -> None:
     found = name if name.startswith("kafka-clients") else "no kafka-clients"
     with pytest.raises(
-        PlayFailed, match=rf"{found}[\s\S]*supports\s+4\.1\s+to\s+4\.4[\s\S]*kquota_kafka_home"
+        PlayFailed, match=rf"{found}[\s\S]*supports\s+4\.0\s+to\s+4\.4[\s\S]*kquota_kafka_home"
     ):
         look(with_jar(tmp_path, name))
 
 
-def test_the_version_of_a_vendor_is_what_the_jars_say(tmp_path: Path) -> None:
-    libs = tmp_path / "libs"
+def with_jars_of_a_vendor(folder: Path, vendors: str, kafka: str) -> Path:
+    """All jars of a Kafka, under the names that a vendor gives them."""
+    libs = folder / "libs"
     libs.mkdir()
-    for jar in ensure_kafka_runtime().jars.iterdir():
-        vendors = jar.name.replace(f"-{DEFAULT_KAFKA_VERSION}.jar", "-8.9.0-ccs.jar")
-        (libs / vendors).symlink_to(jar)
-    look(tmp_path)
+    for jar in ensure_kafka_runtime(kafka).jars.iterdir():
+        (libs / jar.name.replace(f"-{kafka}.jar", f"-{vendors}.jar")).symlink_to(jar)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("vendors", "kafka", "line"), [("8.0.0-ccs", "4.0.2", "4.0"), ("8.1.0-ccs", "4.1.2", "4.1")]
+)
+def test_the_version_of_a_vendor_is_what_the_jars_say(
+    vendors: str, kafka: str, line: str, tmp_path: Path
+) -> None:
+    is_line = {"ansible.builtin.assert": {"that": f"kquota_callback_kafka_version == '{line}'"}}
+    look(with_jars_of_a_vendor(tmp_path, vendors, kafka), is_line)
+
+
+def test_a_vendor_s_version_of_an_unsupported_kafka_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlayFailed, match=r"7\.9\.2-ccs[\s\S]*is\s+7\.9\.2,\s+but\s+the\s+plug-in\s+supports"):
+        look(with_jars_of_a_vendor(tmp_path, "7.9.2-ccs", "3.9.2"))
 
 
 def test_a_vendor_s_version_that_no_jar_explains_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 
@@ -47,6 +48,33 @@ def test_the_plug_in_opens_throttles_and_pauses(callback_jar: Path, topic_name: 
             fenced.decide("OPEN")
             eventually(lambda: end() > held, "it goes on by itself")
         assert not producer.failed
+
+
+def test_the_names_with_metrics_are_refused_on_4_0_with_those_that_it_needs(
+    callback_jar: Path, tmp_path: Path
+) -> None:
+    runtime = ensure_kafka_runtime("4.0.2", report=print)
+    file = tmp_path / "server.properties"
+    said = {}
+    for callback, fence in (
+        ("KquotaCallback", "KquotaAuthorizer"),
+        ("CallbackWithoutMetrics", "AuthorizerWithoutMetrics"),
+    ):
+        file.write_text(
+            "node.id=1\nprocess.roles=broker\nkquota.exempt.principals=User:agent\nkquota.fence.authorizer.class=none\n"
+            f"client.quota.callback.class=org.kquota.{callback}\nauthorizer.class.name=org.kquota.{fence}\n"
+        )
+        command = [
+            runtime.java,
+            "-cp",
+            runtime.class_path(callback_jar),
+            "org.kquota.CheckProperties",
+            str(file),
+        ]
+        said[callback] = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said["KquotaCallback"].returncode == 78
+    assert "org.kquota.CallbackWithoutMetrics" in said["KquotaCallback"].stderr
+    assert said["CallbackWithoutMetrics"].returncode == 0, said["CallbackWithoutMetrics"].stderr
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 
 /**
  * Checks whether the plug-in accepts a <code>server.properties</code>, before you restart a broker with it:
@@ -23,6 +24,7 @@ public final class CheckProperties {
     private static final int USAGE = 64;
     private static final int NO_INPUT = 66;
     private static final int CONFIGURATION = 78;
+    private static final Set<String> FENCES = Set.of(KquotaConfig.AUTHORIZER, AuthorizerWithoutMetrics.class.getName());
 
     private CheckProperties() {
     }
@@ -48,10 +50,14 @@ public final class CheckProperties {
             Map<String, String> values = new HashMap<>();
             properties.stringPropertyNames().forEach(name -> values.put(name, properties.getProperty(name)));
             KquotaConfig config = new KquotaConfig(values);
-            if (KquotaConfig.AUTHORIZER.equals(values.get("authorizer.class.name")) && config.isBroker()) {
-                config.requireCallback(KquotaCallback.class);
+            if (FENCES.contains(values.getOrDefault("authorizer.class.name", "")) && config.isBroker()) {
+                config.requireCallback(CallbackWithoutMetrics.class);
             }
             return 0;
+        } catch (NoClassDefFoundError e) {
+            System.err.println("This Kafka has no " + e.getMessage() + ": Kafka 4.0 needs " + CallbackWithoutMetrics.class.getName() + " and "
+                + AuthorizerWithoutMetrics.class.getName() + " in client.quota.callback.class and authorizer.class.name.");
+            return CONFIGURATION;
         } catch (ConfigException e) {
             System.err.println(e.getMessage());
             return CONFIGURATION;

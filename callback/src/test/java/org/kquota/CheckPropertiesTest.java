@@ -72,6 +72,14 @@ class CheckPropertiesTest {
     }
 
     @Test
+    void theClassesWithoutMetricsAreCheckedToo() throws IOException {
+        String fence = SOUND + "kquota.fence.authorizer.class=none\nauthorizer.class.name=org.kquota.AuthorizerWithoutMetrics\nclient.quota.callback.class=";
+        assertEquals(78, check(fence + "\n").code());
+        assertEquals(new Said(0, ""), check(fence + "org.kquota.CallbackWithoutMetrics\n"));
+        assertEquals(new Said(0, ""), check(fence + "org.kquota.KquotaCallback\n"));
+    }
+
+    @Test
     void aFenceWithoutAWordOfWhatItWrapsIsRefused() throws IOException {
         String fence = SOUND + "authorizer.class.name org.kquota.KquotaAuthorizer\nkquota.fence.authorizer.class";
         Said said = check(fence + "=\n");
