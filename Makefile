@@ -7,6 +7,7 @@ MVN := tools/maven/mvn -q -B -ntp -f callback/pom.xml
 WITH_LOCKED_MAVEN := PATH="$(CURDIR)/tools/maven:$$PATH"
 # Loop-mounted file systems need root, in the demo and in the tests.
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
+include tools/kafka-lines.mk
 CALLBACK_JAR = callback/target/kquota-callback-$(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' agent/kquota/__init__.py).jar
 
 .PHONY: help
@@ -88,10 +89,18 @@ test-java: deps ## The callback's own tests
 test-java-long: deps ## Its campaigns, and Kafka's own tests of quotas with it, as Kafka has published them last
 	$(MVN) -Plong -Dgroups=long -Dbuild.folder=target/long verify
 	$(call tally,callback/target/long)
-	$(MVN) -Plong,kafka-4.3,kafkas-own-tests test -Dtest='Kafkas*'
-	$(call tally,callback/target/kafkas-own)
+	$(MAKE) --no-print-directory $(KAFKAS_OWN_TESTS:%=test-kafkas-own-%)
 
-.PHONY: test-java-4.2 test-java-4.3 test-java-4.4
+.PHONY: $(KAFKAS_OWN_TESTS:%=test-kafkas-own-%)
+$(KAFKAS_OWN_TESTS:%=test-kafkas-own-%): test-kafkas-own-%: | deps
+	$(MVN) -Plong,kafka-$(basename $*),kafkas-own-tests -Dkafka.version=$* -Dkafka.storage.tests.version=$* -Dbuild.folder=target/kafkas-own-$* test -Dtest='Kafkas*'
+	$(call tally,callback/target/kafkas-own-$*)
+
+.PHONY: test-java-4.0 test-java-4.2 test-java-4.3 test-java-4.4
+test-java-4.0: deps ## Its tests on real brokers of Kafka 4.0, with the classes that are compiled against 4.1
+	jars=$$($(PY) -m testbed.loopback.runtime $(filter 4.0.%,$(KAFKA_LINES))) && \
+	  $(MVN) -Pkafka-4.0 -Dkafka.broker.jars="$$jars" test -Dtest='org.kquota.broker.Live*Test,!LiveStopTest'
+	$(call tally,callback/target/kafka-4.0)
 test-java-4.2: deps ## Its tests on Kafka 4.2
 	$(MVN) -Pkafka-4.2 verify
 	$(call tally,callback/target/kafka-4.2)

@@ -16,12 +16,13 @@ kafka-tests := tests/integration $(patsubst %,--ignore=%,$(load-tests) $(spine-t
 roles-tests := tests/fleet/roles
 unit-tests := tests $(patsubst %,--ignore=%,tests/integration $(roles-tests) tests/spark)
 else
-ALL := build load scenarios java brokers java-4.4 hosts java-4.3 java-4.2 demo spark rest
+ALL := build load scenarios java brokers java-4.4 hosts java-4.3 java-4.2 java-4.0 demo spark rest
 MARKS := long
 build-makes := built-for-campaigns
 scenarios-makes := scenarios
 spark-makes := test-spark-long
 java-makes := test-java-long
+java-4.0-makes := test-java-4.0
 java-4.2-makes := test-java-4.2
 java-4.3-makes := test-java-4.3
 java-4.4-makes := test-java-4.4
@@ -56,7 +57,8 @@ java: $(call after,load)
 java-4.4: $(call after,load java)
 java-4.3: $(call after,load java java-4.4)
 java-4.2: $(call after,load java java-4.4 java-4.3)
-spark: $(call after,load java java-4.4 java-4.3 java-4.2)
+java-4.0: $(call after,load java java-4.4 java-4.3 java-4.2)
+spark: $(call after,load java java-4.4 java-4.3 java-4.2 java-4.0)
 endif
 
 PYTEST = $(AS_ROOT) $(PY) -m pytest $($@-tests) -m '$(MARKS)' -o cache_dir=$(RECORDS)/$@.cache \

@@ -25,7 +25,10 @@ for version in 3.8.7 3.9.9; do
   PATH=$work/apache-maven-$version/bin:$system_path
   # Surefire resolves how it runs tests when it runs one.
   $plug_in clean verify -Dtest=ReadmeTest
-  for profiles in kafka-4.2 kafka-4.3 kafka-4.4 kafka-4.3,kafkas-own-tests; do $plug_in -P$profiles $unbuilt verify; done
+  for profile in kafka-4.2 kafka-4.3 kafka-4.4; do $plug_in -P$profile $unbuilt verify; done
+  for own in $(sed -n 's/^KAFKAS_OWN_TESTS := //p' tools/kafka-lines.mk); do
+    $plug_in -Pkafka-"${own%.*}",kafkas-own-tests -Dkafka.version="$own" -Dkafka.storage.tests.version="$own" $unbuilt verify
+  done
   $plug_in -Pmutants -DskipPitest=true $unbuilt test-compile org.pitest:pitest-maven:mutationCoverage
   echo "With Maven $version: Kafka, the benchmarks, the pipeline's jars, the bills of materials"
   $runtime $copy -DincludeScope=runtime -DoutputDirectory="$work/kafka"

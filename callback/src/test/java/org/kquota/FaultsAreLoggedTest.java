@@ -70,7 +70,7 @@ class FaultsAreLoggedTest {
     private Path directory;
     private final MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
     private final List<ObjectName> registered = new ArrayList<>();
-    private final List<KquotaCallback> open = new ArrayList<>();
+    private final List<CallbackWithoutMetrics> open = new ArrayList<>();
     private Map<String, Object> properties;
 
     @BeforeEach
@@ -81,7 +81,7 @@ class FaultsAreLoggedTest {
 
     @AfterEach
     void close() throws Exception {
-        open.forEach(KquotaCallback::close);
+        open.forEach(CallbackWithoutMetrics::close);
         for (ObjectName name : registered) {
             beans.unregisterMBean(name);
         }
@@ -92,13 +92,13 @@ class FaultsAreLoggedTest {
         beans.registerMBean(new Unreadable(), new ObjectName(name));
     }
 
-    private KquotaCallback start(KquotaCallback callback) {
+    private CallbackWithoutMetrics start(CallbackWithoutMetrics callback) {
         callback.configure(properties);
         open.add(callback);
         return callback;
     }
 
-    private void logs(String kind, KquotaCallback callback, Consumer<KquotaCallback> deed) throws Exception {
+    private void logs(String kind, CallbackWithoutMetrics callback, Consumer<CallbackWithoutMetrics> deed) throws Exception {
         try (LogLines log = new LogLines(KquotaCallback.class)) {
             start(callback);
             deed.accept(callback);
@@ -159,7 +159,7 @@ class FaultsAreLoggedTest {
     void aQuotaAndARequestOnAController() throws Exception {
         properties.put("process.roles", "controller");
         try (LogLines log = new LogLines(KquotaCallback.class)) {
-            KquotaCallback controller = start(new FaultyCallback());
+            CallbackWithoutMetrics controller = start(new FaultyCallback());
             controller.quotaMetricTags(ClientQuotaType.CONTROLLER_MUTATION, ALICE, "poison");
             assertEquals(List.of(), log.lines(), "on a request thread");
             controller.updateQuota(ClientQuotaType.CONTROLLER_MUTATION, List::of, 5);

@@ -6,7 +6,7 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import java.util.Map;
 
 /** The plug-in with a fault inside: whatever it does for a client whose id starts with poison throws. */
-public final class FaultyCallback extends KquotaCallback {
+public final class FaultyCallback extends CallbackWithoutMetrics {
     private static final ThreadLocal<Boolean> POISONED = ThreadLocal.withInitial(() -> false);
 
     @Override

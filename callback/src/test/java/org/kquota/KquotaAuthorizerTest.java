@@ -52,7 +52,7 @@ class KquotaAuthorizerTest {
     private Path directory;
     private TestDecision decision;
     private Map<String, Object> properties;
-    private KquotaAuthorizer authorizer;
+    private AuthorizerWithoutMetrics authorizer;
 
     /** Denies whatever is named so, fails on whatever is named so, and allows the rest. */
     public static final class ByName implements Authorizer, Monitorable {
@@ -123,7 +123,7 @@ class KquotaAuthorizerTest {
         }
     }
 
-    private void start(KquotaAuthorizer made) {
+    private void start(AuthorizerWithoutMetrics made) {
         authorizer = made;
         authorizer.configure(properties);
     }
@@ -171,9 +171,11 @@ class KquotaAuthorizerTest {
 
     @Test
     void theClustersOwnAuthorizerHasItsMetrics() throws IOException {
-        start("OPEN", 1);
+        decision.write("OPEN", 1);
+        KquotaAuthorizer withMetrics = new KquotaAuthorizer();
+        start(withMetrics);
         try (PluginMetricsImpl given = new PluginMetricsImpl(new Metrics(), Map.of())) {
-            authorizer.withPluginMetrics(given);
+            withMetrics.withPluginMetrics(given);
             assertSame(given, ByName.metrics);
         }
     }

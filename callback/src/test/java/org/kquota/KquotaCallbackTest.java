@@ -42,7 +42,7 @@ class KquotaCallbackTest {
     private Path directory;
     private TestDecision decision;
     private Map<String, Object> properties;
-    private final List<KquotaCallback> open = new ArrayList<>();
+    private final List<CallbackWithoutMetrics> open = new ArrayList<>();
 
     @BeforeEach
     void enforcing() throws Exception {
@@ -53,10 +53,10 @@ class KquotaCallbackTest {
 
     @AfterEach
     void close() {
-        open.forEach(KquotaCallback::close);
+        open.forEach(CallbackWithoutMetrics::close);
     }
 
-    private KquotaCallback start(KquotaCallback callback) {
+    private <T extends CallbackWithoutMetrics> T start(T callback) {
         callback.configure(properties);
         open.add(callback);
         return callback;
@@ -208,7 +208,7 @@ class KquotaCallbackTest {
     @Tag("F24")
     void anErrorInsideNeitherFailsARequestNorLiftsAPause() throws Exception {
         decision.write("PAUSE", 0);
-        KquotaCallback callback = start(new FaultyCallback());
+        FaultyCallback callback = start(new FaultyCallback());
         Map<String, String> tags = callback.quotaMetricTags(PRODUCE, ALICE, "poison");
         assertEquals(Tags.PAUSED, tags);
         assertTrue(callback.quotaLimit(PRODUCE, tags) < 2e6);

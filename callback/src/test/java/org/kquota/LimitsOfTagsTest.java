@@ -34,7 +34,7 @@ class LimitsOfTagsTest {
     @TempDir
     private Path directory;
     private TestDecision decision;
-    private final KquotaCallback callback = new FaultyCallback();
+    private final CallbackWithoutMetrics callback = new FaultyCallback();
 
     private record Part(ConfigEntityType entityType, String name) implements ClientQuotaEntity.ConfigEntity {
     }

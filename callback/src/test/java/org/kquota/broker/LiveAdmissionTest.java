@@ -26,7 +26,7 @@ class LiveAdmissionTest {
     private static final long SECOND = 1_000_000_000L;
     /** Kafka's default. */
     private static final double BATCH_BYTES = 16_384;
-    private static final Map<String, String> FENCED = Map.of("authorizer.class.name", "org.kquota.KquotaAuthorizer", "kquota.fence.authorizer.class", "none");
+    private static final Map<String, String> FENCED = Map.of("authorizer.class.name", LiveBroker.AUTHORIZER, "kquota.fence.authorizer.class", "none");
 
     @TempDir
     private Path directory;

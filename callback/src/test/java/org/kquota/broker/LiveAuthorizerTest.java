@@ -66,7 +66,7 @@ class LiveAuthorizerTest {
     @Tag("C12")
     @Tag("F28")
     void anAuthorizerOfAnotherMakeDecidesIsReconfiguredAndIsFenced() throws Exception {
-        Map<String, String> settings = Map.of("authorizer.class.name", "org.kquota.KquotaAuthorizer",
+        Map<String, String> settings = Map.of("authorizer.class.name", LiveBroker.AUTHORIZER,
             "kquota.fence.authorizer.class", ForeignAuthorizer.class.getName(), ForeignAuthorizer.DENIED, "carol");
         try (LiveBroker broker = new LiveBroker(directory, settings); Admin admin = broker.admin()) {
             decideOpen(broker);

@@ -10,6 +10,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.kquota.applied.AppliedState;
 import org.kquota.decision.BootClock;
 
+import java.io.File;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -19,6 +20,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -29,6 +31,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 import javax.management.MBeanServerConnection;
 import javax.management.remote.JMXConnector;
@@ -47,6 +50,12 @@ final class LiveBroker implements AutoCloseable {
     /** A name as certificates have it, and one that an authority of others might sign. */
     static final String OF_A_CERTIFICATE = "CN=kquota-agent-7,O=kquota";
     static final String OF_ANOTHER_CERTIFICATE = "CN=kquota-agent-7,O=kquota,O=other";
+    /** Where the jars of another Kafka are that brokers run on, while these tests and the plug-in are compiled against this one; empty for the same. */
+    private static final String OTHER_KAFKA = System.getProperty("kquota.broker.jars", "");
+    /** Kafka has a place for metrics of plug-ins from 4.1 on; the other one here is 4.0. */
+    static final boolean HAS_METRICS = OTHER_KAFKA.isEmpty();
+    static final String CALLBACK = HAS_METRICS ? "org.kquota.KquotaCallback" : "org.kquota.CallbackWithoutMetrics";
+    static final String AUTHORIZER = HAS_METRICS ? "org.kquota.KquotaAuthorizer" : "org.kquota.AuthorizerWithoutMetrics";
     private static final String[] USERS = {AGENT, "alice", "bob", "carol", "dave", OF_A_CERTIFICATE, OF_ANOTHER_CERTIFICATE};
 
     private final Path directory;
@@ -133,7 +142,7 @@ final class LiveBroker implements AutoCloseable {
         properties.setProperty("log.cleaner.dedupe.buffer.size", "2097152");
         properties.setProperty("group.initial.rebalance.delay.ms", "0");
         properties.setProperty("quota.window.num", String.valueOf(WINDOW_SECONDS));
-        properties.setProperty("client.quota.callback.class", "org.kquota.KquotaCallback");
+        properties.setProperty("client.quota.callback.class", CALLBACK);
         properties.setProperty("kquota.mode", "enforce");
         properties.setProperty("kquota.decision.file", decisionFile().toString());
         properties.setProperty("kquota.applied.file", appliedFile().toString());
@@ -141,9 +150,18 @@ final class LiveBroker implements AutoCloseable {
         return properties;
     }
 
+    private static String classPath() {
+        String own = System.getProperty("java.class.path");
+        if (OTHER_KAFKA.isEmpty()) {
+            return own;
+        }
+        Stream<String> classes = Arrays.stream(own.split(File.pathSeparator)).filter(entry -> !entry.endsWith(".jar") || entry.endsWith("-test.jar"));
+        return Stream.concat(classes, Stream.of(OTHER_KAFKA + "/*")).collect(Collectors.joining(File.pathSeparator));
+    }
+
     private Process java(String... command) throws IOException {
         List<String> line = new ArrayList<>(List.of(System.getProperty("java.home") + "/bin/java", "-Xmx384m", "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1", "-Dkquota.test.log.level=warn", "-cp", System.getProperty("java.class.path")));
+            "-XX:TieredStopAtLevel=1", "-Dkquota.test.log.level=warn", "-cp", classPath()));
         line.addAll(List.of(command));
         return new ProcessBuilder(line).redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.appendTo(logFile().toFile())).start();

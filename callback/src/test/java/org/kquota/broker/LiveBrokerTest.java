@@ -345,6 +345,12 @@ class LiveBrokerTest {
         broker.awaitApplied("it is rewritten", later -> later.writtenUptimeMs() > applied.writtenUptimeMs());
         assertTrue(applied.errors().stream().filter(error -> !error.kind().equals("decision")).allMatch(error -> error.count() == 0),
             applied.errors().toString());
+        if (LiveBroker.HAS_METRICS) {
+            assertMetrics();
+        }
+    }
+
+    private void assertMetrics() throws Exception {
         Set<String> metrics = broker.jmx(connection -> {
             Set<String> found = new TreeSet<>();
             for (ObjectName name : connection.queryNames(new ObjectName("kafka.server:type=plugins,class=KquotaCallback,role=broker,*"), null)) {

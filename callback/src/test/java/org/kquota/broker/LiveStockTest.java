@@ -116,14 +116,14 @@ class LiveStockTest {
     @Test
     @Tag("C1")
     void thePropertyLoadsThePlugInAndNothingElseDoes() throws Exception {
-        assertTrue(hasPlugIn(plugged));
+        assertEquals(LiveBroker.HAS_METRICS, hasPlugIn(plugged));
         assertTrue(Files.exists(plugged.appliedFile()));
         assertFalse(hasPlugIn(stock));
         assertFalse(Files.exists(stock.appliedFile()));
         assertFalse(stock.log().contains("kquota is in force"));
         // Another class needs a restart: a broker refuses the change rather than ignore it.
         try (Admin admin = stock.admin()) {
-            AlterConfigOp change = new AlterConfigOp(new ConfigEntry(CALLBACK, "org.kquota.KquotaCallback"), AlterConfigOp.OpType.SET);
+            AlterConfigOp change = new AlterConfigOp(new ConfigEntry(CALLBACK, LiveBroker.CALLBACK), AlterConfigOp.OpType.SET);
             ExecutionException refused = assertThrows(ExecutionException.class,
                 () -> admin.incrementalAlterConfigs(Map.of(new ConfigResource(ConfigResource.Type.BROKER, "1"), List.of(change))).all().get());
             assertTrue(refused.getMessage().contains(CALLBACK), refused.getMessage());

@@ -44,7 +44,7 @@ class LiveThresholdsTest {
     void start() throws Exception {
         Files.createDirectory(directory.resolve("topics"), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
         broker = new LiveBroker(directory, Map.of(
-            "authorizer.class.name", "org.kquota.KquotaAuthorizer",
+            "authorizer.class.name", LiveBroker.AUTHORIZER,
             "kquota.fence.authorizer.class", "none",
             "kquota.quota.groups", "ingest",
             "kquota.quota.group.ingest.principals", "User:alice",
@@ -159,8 +159,10 @@ class LiveThresholdsTest {
             assertEquals(0, metered, "and nothing metered");
             assertTrue(under.bytes(closed, end) > 0, "the other topic goes on");
             assertTrue(meter("BytesInPerSec,topic=under", "Count") > meteredOfUnder, "and is metered");
-            assertTrue(plugIn("threshold-refusals-total", "") > 0);
-            assertEquals(1, plugIn("topics-over-threshold", ""));
+            if (LiveBroker.HAS_METRICS) {
+                assertTrue(plugIn("threshold-refusals-total", "") > 0);
+                assertEquals(1, plugIn("topics-over-threshold", ""));
+            }
 
             // Without a threshold of its own it has half of the total, and a quarter when there are two more topics.
             shared(total);
@@ -178,8 +180,10 @@ class LiveThresholdsTest {
         broker.awaitApplied("the refused client", applied -> applied.clients().refused().stream()
             .anyMatch(refused -> refused.principal().equals("User:alice") && refused.clientId().equals("a") && refused.requests() > 0)
             && applied.clients().groups().get(0).refusedRequests() > 0);
-        assertTrue(plugIn("client-refusals-total", ",principal=\"User:alice\",client-id=a") > 0);
-        assertTrue(plugIn("group-refusals-total", ",group=ingest") > 0);
+        if (LiveBroker.HAS_METRICS) {
+            assertTrue(plugIn("client-refusals-total", ",principal=\"User:alice\",client-id=a") > 0);
+            assertTrue(plugIn("group-refusals-total", ",group=ingest") > 0);
+        }
     }
 
     @Test
