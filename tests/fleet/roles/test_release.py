@@ -61,12 +61,20 @@ def dist(tmp_path: Path) -> Path:
     return folder
 
 
+FACTS = {
+    "os_family": "Debian",
+    "distribution": "Debian",
+    "distribution_version": "12.5",
+    "distribution_major_version": "12",
+    "architecture": "x86_64",
+}
+
+
 def install(dist: Path, role: str = "kquota_callback", **variables: object) -> str:
     """Run the role's check of what it would install from the folder."""
     verification = {"name": role, "tasks_from": "preflight_release"}
-    facts = {"distribution_major_version": "12", "architecture": "x86_64"}
     given = {
-        "ansible_facts": facts,
+        "ansible_facts": FACTS,
         "kquota_agent_python_version": {"stdout": "3.11"},
         "kquota_dist_dir": str(dist),
         "kquota_release_signers": str(dist.parent / "signers"),
@@ -145,6 +153,7 @@ def test_the_roles_refuse_before_they_change_anything(dist: Path, tmp_path: Path
     cache = tmp_path / "cache"
     task = {"ansible.builtin.include_role": {"name": "kquota_callback", "tasks_from": "install"}}
     given = {
+        "ansible_facts": FACTS,
         "kquota_dist_dir": str(dist),
         "kquota_release_signers": str(tmp_path / "signers"),
         "kquota_callback_cache_dir": str(cache),

@@ -16,6 +16,7 @@ INVENTORIES = sorted((REPOSITORY / "inventories").iterdir())
 ROLES = {
     "kquota_agent": "service",
     "kquota_callback": "facts_properties",
+    "kquota_package": "contexts",
     "kquota_release": "main",
     "kquota_tls": "remove",
     "kquota_topic": "remove",

@@ -15,7 +15,7 @@ PLAYBOOKS = REPOSITORY / "playbooks"
 READS = ("Preflight | Check the host", "Verify | Set whether the agent is installed")
 # By role and tag: some of the tasks that it runs.
 PARTS = {
-    ("kquota_agent", "kquota_install"): (*READS, "Install | Install the package"),
+    ("kquota_agent", "kquota_install"): (*READS, "Install | Create the cache directory"),
     ("kquota_agent", "kquota_configure"): (*READS, "Configure | Write the configuration"),
     ("kquota_agent", "kquota_service"): (READS[1], "Service | Enable and start the agent"),
     ("kquota_callback", "kquota_configure"): (

@@ -1,0 +1,132 @@
+"""Which package each host gets, and which hosts are refused, by what Ansible finds out about them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.fleet.roles.plays import run_play
+
+ACCEPTED = [
+    ("Debian", "12.11"),
+    ("Debian", "13.1"),
+    ("Ubuntu", "24.04"),
+    ("RedHat", "9.6"),
+    ("CentOS", "10"),
+    ("Rocky", "9.6"),
+    ("AlmaLinux", "10.0"),
+    ("OracleLinux", "9.5"),
+]
+REFUSED = [
+    ("Debian", "11.9"),
+    ("Ubuntu", "22.04"),
+    ("Ubuntu", "24.10"),
+    ("RedHat", "8.10"),
+    ("Rocky", "11.0"),
+    ("Fedora", "43"),
+    ("SLES", "15.6"),
+]
+FAMILIES = {"Debian": "Debian", "Ubuntu": "Debian", "SLES": "Suse"}
+FILES = {
+    ("Debian", "12.11"): ("kquota_0.1.0-1~deb12_amd64.deb", "kquota=0.1.0-1~deb12"),
+    ("Debian", "13.1"): ("kquota_0.1.0-1~deb13_amd64.deb", "kquota=0.1.0-1~deb13"),
+    ("Ubuntu", "24.04"): ("kquota_0.1.0-1~ubuntu24.04_amd64.deb", "kquota=0.1.0-1~ubuntu24.04"),
+    ("Rocky", "9.6"): ("kquota-0.1.0-1.el9.x86_64.rpm", "kquota-0.1.0-1.el9"),
+    ("CentOS", "10"): ("kquota-0.1.0-1.el10.x86_64.rpm", "kquota-0.1.0-1.el10"),
+}
+OF_THE_PLUG_IN = {"Debian": "kquota-callback_0.1.0_all.deb", "RedHat": "kquota-callback-0.1.0-1.noarch.rpm"}
+
+
+def facts(name: str, version: str, machine: str = "x86_64") -> dict[str, str]:
+    return {
+        "os_family": FAMILIES.get(name, "RedHat"),
+        "distribution": name,
+        "distribution_version": version,
+        "distribution_major_version": version.partition(".")[0],
+        "architecture": machine,
+        "service_mgr": "systemd",
+    }
+
+
+def entrance(role: str, part: str, **variables: object) -> dict[str, Any]:
+    return {"ansible.builtin.include_role": {"name": role, "tasks_from": part}, "vars": variables}
+
+
+def words(output: str) -> str:
+    """The output of Ansible in one line, as a message reads."""
+    return re.sub(r"\s+", " ", output)
+
+
+def test_hosts_without_a_package_are_refused_with_those_that_have_one(tmp_path: Path) -> None:
+    hosts = [facts(*host) for host in ACCEPTED + REFUSED] + [facts("Debian", "13.1", "s390x")]
+    tasks = [
+        {
+            "vars": {"ansible_facts": host},
+            "block": [
+                entrance("kquota_package", "preflight"),
+                {"ansible.builtin.debug": {"msg": f"ACCEPTED {host['distribution']} {number}"}},
+            ],
+            "rescue": [{"ansible.builtin.debug": {"msg": f"REFUSED {number}"}}],
+        }
+        for number, host in enumerate(hosts)
+    ]
+    output = run_play(tmp_path, tasks, {})
+    assert [int(number) for number in re.findall(r"ACCEPTED \w+ (\d+)", output)] == [*range(len(ACCEPTED))]
+    allowed = (
+        "only for Debian 12 and 13, Ubuntu 24.04, and RHEL, CentOS Stream, Rocky Linux, AlmaLinux and "
+        "Oracle Linux 9 and 10, on x86_64 and aarch64: set kquota_agent_install_method to wheels"
+    )
+    for name, version in REFUSED:
+        assert f"localhost runs {name} {version} on x86_64, but there are packages {allowed}" in words(output)
+    assert f"localhost runs Debian 13.1 on s390x, but there are packages {allowed}" in words(output)
+
+
+def test_each_host_gets_the_package_of_its_distribution(tmp_path: Path) -> None:
+    tasks: list[dict[str, Any]] = []
+    # Entry points of the roles that change nothing, for their variables.
+    for role, part in (
+        ("kquota_agent", "service"),
+        ("kquota_callback", "facts_properties"),
+        ("kquota_package", "remove"),
+    ):
+        load = {"ansible.builtin.import_role": {"name": role, "tasks_from": part}, "when": False}
+        tasks.append(load)
+    names = ("kquota_agent_package_file", "kquota_callback_package_file", "kquota_package_wanted")
+    shown = " ".join(f"{{{{ {name} }}}}" for name in names)
+    for host in FILES:
+        variables = {
+            "ansible_facts": facts(*host),
+            "kquota_package_name": "kquota",
+            "kquota_package_version": "{{ kquota_agent_version }}-{{ kquota_agent_package_release }}",
+        }
+        tasks.append({"ansible.builtin.debug": {"msg": f"GETS {shown}"}, "vars": variables})
+    output = run_play(tmp_path, tasks, {})
+    assert re.findall(r"GETS (\S+ \S+ [^\s\"]+)", words(output)) == [
+        f"{file} {OF_THE_PLUG_IN[facts(*host)['os_family']]} {of_repository}"
+        for host, (file, of_repository) in FILES.items()
+    ]
+
+
+def test_only_where_selinux_is_on_files_get_the_contexts_of_its_policy(tmp_path: Path) -> None:
+    program = tmp_path / "restorecon"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\necho "Relabeled $4 from a to b"\n')
+    program.chmod(0o755)
+    states: list[object] = [
+        {"status": "Missing selinux Python library"},
+        {"status": "disabled"},
+        None,
+        {"status": "enabled"},
+    ]
+    tasks = [
+        entrance(
+            "kquota_package",
+            "contexts",
+            ansible_facts={"selinux": state} if state else {},
+            kquota_package_paths=["/run/kquota", f"/run/{number}"],
+        )
+        for number, state in enumerate(states)
+    ]
+    play = [{"environment": {"PATH": f"{tmp_path}:/usr/sbin:/usr/bin"}, "block": tasks}]
+    assert "changed=1 " in run_play(tmp_path, play, {})
+    assert (tmp_path / "calls").read_text() == "-R -v -i /run/kquota /run/3\n"
