@@ -15,11 +15,14 @@ from bench.scale.client_cost import measure_clients
 from bench.scale.core_cost import measure_core
 from bench.scale.figures import KINDS, Fleet, claims
 from bench.scale.fleet import SCENARIOS, Scenario, simulate
+from bench.scale.play_cost import measure_parallel, measure_rollout
+from bench.scale.plays import model_seconds, task_core_seconds
 from bench.scale.signature_cost import measure_signature
 from kquota.daemon.publication import regular_interval_seconds
 from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
 
 _SIZES = (100, 1000)
+_HOSTS = (3, 8)
 _VOLUMES = 8
 _INTERVAL_SECONDS, _STALENESS_SECONDS = 5.0, 60.0  # the defaults
 _IMAGES = REPOSITORY / "docs" / "img"
@@ -46,6 +49,9 @@ def measurements(profile: Profile) -> Iterator[Measurement[KafkaRuntime]]:
         largest = partial(measure_core, _SIZES[-1], _VOLUMES, scoped=True)
         yield _by_itself("core", f"{_SIZES[-1]}-topics", largest)
     yield _by_itself("core", "signatures", partial(measure_signature, _VOLUMES))
+    if profile is Profile.FULL:
+        yield Measurement(f"plays-{_HOSTS[0]}", "plays", lambda runtime: measure_rollout(runtime, _HOSTS[0]))
+        yield Measurement(f"plays-{_HOSTS[1]}", "plays", lambda _runtime: measure_parallel(_HOSTS[1]))
     for scenario in SCENARIOS[:1] if small else SCENARIOS:
         yield _fleet(replace(scenario, days=1) if small else scenario, draws=not small)
 
@@ -90,6 +96,7 @@ BENCH = Bench(
     measurements=measurements,
     template="scale/page.md.j2",
     claims=claims,
+    functions={"model_seconds": model_seconds, "task_core_seconds": task_core_seconds},
 )
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bench.harness.claims import Claim, each
 from bench.harness.results import Figures, of
+from bench.scale.plays import PlayCost, play_claims
 
 _CAUSE = "other work on the machine; its load is named above"
 _READ_FIRST = "all reports are read, and verified if they are signed, before the first decision"
@@ -117,7 +118,7 @@ class Fleet:
     smallest_factor: float
 
 
-KINDS = (AgentCost, ClientCost, CoreCost, SignatureCost, Fleet)
+KINDS = (AgentCost, ClientCost, CoreCost, SignatureCost, PlayCost, Fleet)
 
 
 def claims(figures: Figures) -> Iterator[Claim]:
@@ -183,3 +184,4 @@ def claims(figures: Figures) -> Iterator[Claim]:
     )
     for name, core_figure, bound, unit in core:
         yield from each(name, of(CoreCost, figures), core_figure, bound, unit, str, _CAUSE)
+    yield from play_claims(figures)
