@@ -122,9 +122,13 @@ def test_one_variable_sets_the_fallback_of_agent_and_plug_in() -> None:
 
 
 def test_the_plug_in_is_installed_before_properties_that_a_former_one_refuses() -> None:
-    tasks = read("roles/kquota_callback/tasks/main.yml")
-    stages = [task["ansible.builtin.import_tasks"] for task in tasks]
-    assert stages == ["preflight.yml", "install.yml", "configure.yml"]
+    def stages(file: str) -> list[str]:
+        tasks = read(f"roles/kquota_callback/tasks/{file}")
+        kinds = "ansible.builtin.import_tasks", "ansible.builtin.include_tasks"
+        return [task[kind] for task in tasks for kind in kinds if kind in task]
+
+    assert stages("main.yml") == ["preflight.yml", "prepare.yml", "configure.yml"]
+    assert stages("prepare.yml") == ["install.yml", "configure_host.yml"]
     (write,) = (
         task["ansible.builtin.blockinfile"]
         for task in read("roles/kquota_callback/tasks/configure_properties.yml")
