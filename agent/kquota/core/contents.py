@@ -132,7 +132,7 @@ def _sizes(topics: Sequence[TopicOnDisk]) -> dict[str, Any]:
     return {
         "Bytes": sum(one.size_bytes for one in topics),
         "LeavingSoonBytes": sum(one.soon_bytes for one in topics),
-        **({"GrownBytes": sum(grown)} if len(grown) == len(topics) else {}),
+        **({"GrownBytes": sum(grown)} if topics and len(grown) == len(topics) else {}),
     }
 
 
