@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from bench.figures import AgentCost, Reaction, Scoped, megabytes
+from bench.figures import AgentCost, Reaction, Scoped, SegmentsCost, megabytes
 from bench.harness.claims import Claim
 from bench.systems import PEER_NAME
 from kquota.core.decision import State
@@ -102,4 +102,21 @@ def agents(costs: list[AgentCost]) -> Iterator[Claim]:
             ", ".join(f"{agent.processor_ratio:.1%}" for agent in costs),
             "the probe process checks the disks five to ten times a second, and the connections have threads",
             "check less often while all disks are far from their limits",
+        )  # fmt: skip
+
+
+def looks(costs: list[SegmentsCost]) -> Iterator[Claim]:
+    """The look at the segments."""
+    for cost in costs:
+        whose = f"a look at {cost.segments:,} segments"
+        yield Claim(
+            f"{whose} takes at most ten minutes", cost.seconds, "<=", 600, f"{cost.seconds:.0f} s",
+            "other work on the machine, to which the process gives way",
+            "raise segments.files_per_second",
+        )  # fmt: skip
+        yield Claim(
+            f"{whose} uses at most 1% of a core", cost.processor_ratio, "<=", 0.01,
+            f"{cost.processor_ratio:.2%}, and {cost.owner_processor_ratio:.2%} to add them up",
+            "each file is one system call, and each segment three more to read its time index",
+            "lower segments.files_per_second",
         )  # fmt: skip

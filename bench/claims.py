@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf, log
 from statistics import median
 
-from bench.agents_claims import SMALLER_REQUESTS, agents, reactions, scopes
+from bench.agents_claims import SMALLER_REQUESTS, agents, looks, reactions, scopes
 from bench.bounds import (
     POLL_SECONDS,
     THROTTLE_MUTE_SECONDS,
@@ -22,6 +22,7 @@ from bench.figures import (
     Reaction,
     RequestCost,
     Scoped,
+    SegmentsCost,
     Throttled,
     Throughput,
     megabytes,
@@ -57,6 +58,7 @@ def claims(figures: Figures) -> Iterator[Claim]:
     yield from scopes(of(Scoped, figures))
     yield from reactions(of(Reaction, figures))
     yield from agents(of(AgentCost, figures))
+    yield from looks(of(SegmentsCost, figures))
     yield from _overshoots(of(Overshoot, figures))
     yield from _open(of(Throughput, figures))
     yield from _requests(of(RequestCost, figures))

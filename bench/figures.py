@@ -207,6 +207,21 @@ class AgentCost:
 
 
 @dataclass(frozen=True, slots=True)
+class SegmentsCost:
+    """One look at the segments of a broker, with the default budget."""
+
+    segments: int
+    files: int
+    seconds: float
+    processor_ratio: float
+    """Of one core: the process that looks."""
+    owner_processor_ratio: float
+    """Likewise: reading its answer, and playing Kafka's deletion."""
+    memory_bytes: int
+    """Of the process that looks, at most."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestCost:
     """The cost of one produce request in the broker's quota code, in processor time."""
 
@@ -274,6 +289,6 @@ def megabytes(count: float) -> str:
 
 
 KINDS = (
-    Throttled, Paused, Scoped, Throughput, Latency, Reaction, AgentCost, RequestCost, Poll, QuotaThread,
-    Overshoot,
+    Throttled, Paused, Scoped, Throughput, Latency, Reaction, AgentCost, SegmentsCost, RequestCost, Poll,
+    QuotaThread, Overshoot,
 )  # fmt: skip

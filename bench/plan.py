@@ -15,6 +15,7 @@ from bench.overshoot import NO_ZONE_BYTES, burst
 from bench.reaction import reaction
 from bench.request_path import polls, quota_path, request_path
 from bench.scope import scope
+from bench.segments import segments
 from bench.systems import (
     FENCE,
     FENCE_3,
@@ -31,8 +32,8 @@ from testbed.loopback.volumes import MIB, require_loop_volumes
 from testbed.loopback.workspace import Workspace
 
 THROTTLE, PAUSE, SCOPE, REACTION, OVERSHOOT = "throttle", "pause", "scope", "reaction", "overshoot"
-REQUEST_PATH, OPEN = "request-path", "open"
-GROUPS = (THROTTLE, PAUSE, SCOPE, REACTION, OVERSHOOT, REQUEST_PATH, OPEN)
+REQUEST_PATH, OPEN, SEGMENTS = "request-path", "open", "segments"
+GROUPS = (THROTTLE, PAUSE, SCOPE, REACTION, OVERSHOOT, REQUEST_PATH, OPEN, SEGMENTS)
 _THROTTLED = (GOVERNOR, GOVERNOR_3, FENCE)
 _PAUSED = (GOVERNOR, GOVERNOR_3, FENCE, FENCE_3, PEER_NAME)
 _FLOWING = (STOCK, GOVERNOR, FENCE)
@@ -122,6 +123,7 @@ def _full() -> Iterator[Measurement[Brokers]]:
     for zone_mib, window_seconds, fence in ((1, 3, False), (32, 11, False), (384, 11, False), (1, 11, True)):
         yield _overshoot(zone_mib, window_seconds, fence=fence)
     yield _open(_LIBRDKAFKA, 1)
+    yield _alone("segments-200000", SEGMENTS, lambda _runtime: [segments(200_000)])
 
 
 def _measurement(name: str, group: str, run: Callable[[Brokers], Iterable[object]]) -> Measurement[Brokers]:

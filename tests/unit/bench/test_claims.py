@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bench.claims import claims
-from bench.figures import Case, Paused, Reaction, RequestCost
+from bench.figures import Case, Paused, Reaction, RequestCost, SegmentsCost
 from bench.harness.claims import Claim
 from bench.loads import Client
 from tests.unit.bench.measurements import BURST, FENCE, GOVERNOR, PEER, STEP, flat_out
@@ -96,3 +96,13 @@ def test_the_request_path_is_compared_with_as_many_clients():
 def test_a_throttle_of_nothing_is_not_rated():
     still = replace(STEP, baseline_rate=0.0, mean_ratio=None, settled_seconds=None)
     assert about("mean rate", still) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ratio", "holds"), [(600, 0.01, [True, True]), (601, 0.011, [False, False])]
+)
+def test_a_look_at_segments_has_ten_minutes_and_a_hundredth_of_a_core(
+    seconds: float, ratio: float, holds: list[bool]
+) -> None:
+    found = claims([SegmentsCost(200_000, 800_000, seconds, ratio, 0.002, 12_000_000)])
+    assert [claim.holds for claim in found] == holds
