@@ -94,8 +94,8 @@ class Situation:
     """A volume with all that is on it, at ``now_ms``.
 
     ``to_free_bytes`` are missing to the limit. While producers write (``flows``), the active segments of
-    partitions go on growing, and do not count as leaving. ``protected`` are names of topics, or their beginnings with a
-    ``*`` behind.
+    partitions go on growing, and do not count as leaving. ``protected`` are names of topics; one with a ``*``
+    at its end is a beginning.
     """
 
     partitions: Sequence[PartitionOnDisk]
