@@ -27,12 +27,15 @@ from kquota.core.records import (
     HoldEvent,
     Note,
     OrderEvent,
+    ReliefEvent,
     order_key,
 )
 from kquota.core.usage import UsageRecord
 
 # Orders of each kind about single brokers that are kept. Far more than a cluster has brokers.
 MAX_BROKER_ORDERS = 4096
+MAX_RELIEFS = 256
+"""Relief plans that are kept: more than operators have in force."""
 
 
 @dataclass(slots=True)
@@ -43,6 +46,7 @@ class Orders:
     has_hold: bool = False
     notes: dict[tuple[BrokerOrder, int], Note | None] = field(default_factory=dict)
     decommissions: dict[int, Decommission] = field(default_factory=dict)
+    reliefs: dict[str, Note] = field(default_factory=dict)
 
     def fold(self, event: OrderEvent, now: datetime) -> bool:
         """Take in an order; return whether there was room for it."""
@@ -62,6 +66,8 @@ class Orders:
                     highest = max(self.decommissions)
                     del self.decommissions[highest]
                     return broker_id != highest
+            case ReliefEvent(plan_id, note):
+                return self._fold_relief(plan_id, note, now)
         return True
 
     def forget(self, event: OrderEvent) -> None:
@@ -73,6 +79,8 @@ class Orders:
                 self.notes.pop((order, broker_id), None)
             case DecommissionEvent(broker_id):
                 self.decommissions.pop(broker_id, None)
+            case ReliefEvent(plan_id):
+                self.reliefs.pop(plan_id, None)
 
     def hold_in_force(self, now: datetime) -> Hold | None:
         """Return the hold that has not yet ended."""
@@ -87,6 +95,22 @@ class Orders:
         """Whether a record is from before its broker's decommission."""
         decommission = self.decommissions.get(broker_id)
         return decommission is not None and (record.appended_at or record.snapshot_at) <= decommission.at
+
+    def reliefs_in_force(self, now: datetime) -> dict[str, Note]:
+        """Return the relief plans that have not yet ended, by id."""
+        return {key: note for key, note in sorted(self.reliefs.items()) if note.in_force(now)}
+
+    def _fold_relief(self, plan_id: str, note: Note | None, now: datetime) -> bool:
+        if note is None:
+            self.reliefs.pop(plan_id, None)
+            return True
+        self.reliefs[plan_id] = note
+        if len(self.reliefs) > MAX_RELIEFS:
+            self.reliefs = self.reliefs_in_force(now)
+        if len(self.reliefs) > MAX_RELIEFS:
+            del self.reliefs[last := max(self.reliefs)]
+            return plan_id != last
+        return True
 
     def _takes(self, order: BrokerOrder, broker_id: int, now: datetime) -> bool:
         """Whether there is room for an order; ended orders, and orders about higher ids, make room."""

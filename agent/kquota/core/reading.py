@@ -14,10 +14,8 @@ from datetime import datetime, timedelta
 
 from kquota.core.admission import Admission, Signed, claimed, event_of
 from kquota.core.records import (
-    BrokerOrderEvent,
-    DecommissionEvent,
     Event,
-    HoldEvent,
+    OrderEvent,
     RawRecord,
     RawValue,
     Refusal,
@@ -96,7 +94,7 @@ class Reading:
             view.revoke(revoked)
             for key in keys:
                 order = read_event(key, None, topic=TopicKind.ORDERS)
-                if isinstance(order, HoldEvent | BrokerOrderEvent | DecommissionEvent):
+                if isinstance(order, OrderEvent):
                     view.orders.forget(order)
         return True
 

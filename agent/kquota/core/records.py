@@ -1,7 +1,8 @@
 """The meaning of the records of the usage topic and of the orders topic: key and value → one event.
 
 Keys of the usage topic: a broker id as decimal text (usage record), and those of former versions' orders.
-Keys of the orders topic: ``hold``, ``quarantine/<id>``, ``maintenance/<id>``, ``decommission/<id>``.
+Keys of the orders topic: ``hold``, ``quarantine/<id>``, ``maintenance/<id>``, ``decommission/<id>``,
+``relief/<plan>``.
 An absent value is a tombstone; unknown keys are ignored. No input raises.
 """
 
@@ -26,6 +27,7 @@ HOLD_KEY = "hold"
 _BROKER_KEY = re.compile(r"0|[1-9][0-9]{0,9}")
 DECOMMISSION_KEY = "decommission"
 _BROKER_ORDER_KEY = re.compile(r"(quarantine|maintenance|decommission)/(0|[1-9][0-9]{0,9})")
+_RELIEF_KEY = re.compile(r"relief/([A-Za-z0-9._-]{1,64})")
 # Bounds of an order, which readers enforce: its end after a broker appended it, and numbers of characters.
 LONGEST_ORDER = timedelta(days=30)
 LONGEST_REASON = 500
@@ -166,6 +168,15 @@ class DecommissionEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ReliefEvent:
+    """A relief plan changes settings of topics, or (None) has given them back."""
+
+    plan_id: str
+    note: Note | None
+    signer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class IgnoredEvent:
     """A key that is not ours."""
 
@@ -196,7 +207,7 @@ class RefusedEvent:
     cause: Refusal
 
 
-OrderEvent = HoldEvent | BrokerOrderEvent | DecommissionEvent
+OrderEvent = HoldEvent | BrokerOrderEvent | DecommissionEvent | ReliefEvent
 Event = UsageEvent | TombstoneEvent | MalformedEvent | OrderEvent | IgnoredEvent | RefusedEvent
 
 
@@ -224,6 +235,11 @@ def order_key(order: BrokerOrder, broker_id: int) -> str:
 def decommission_key(broker_id: int) -> str:
     """Return the key of a decommission."""
     return f"{DECOMMISSION_KEY}/{broker_id}"
+
+
+def relief_key(plan_id: str) -> str:
+    """Return the key of the order that a relief plan is."""
+    return f"relief/{plan_id}"
 
 
 def read_record(record: RawRecord, signer: str | None = None, certificate: str | None = None) -> Event:
@@ -264,6 +280,9 @@ def read_event(
             if topic is TopicKind.ORDERS:
                 gone = None if value is None else _decommission(_document(value), writing)
                 return DecommissionEvent(about, gone, signer)
+        if topic is TopicKind.ORDERS and (match := _RELIEF_KEY.fullmatch(text)):
+            note = None if value is None else _note(_document(value), writing)
+            return ReliefEvent(match[1], note, signer)
     except MalformedRecord as error:
         return MalformedEvent(broker_id, text, printable(str(error)))
     return IgnoredEvent(printable(text))

@@ -26,6 +26,7 @@ from kquota.core.records import (
     HoldEvent,
     RecordHeaders,
     Refusal,
+    ReliefEvent,
     TombstoneEvent,
     TopicKind,
     read_event,
@@ -160,7 +161,7 @@ def writer_of(
                 may_write = tombstone if is_operator else owner == str(broker_id)
             case BrokerOrderEvent(BrokerOrder.MAINTENANCE, broker_id) if topic is TopicKind.USAGE:
                 may_write = is_operator or owner == str(broker_id)
-            case HoldEvent() | BrokerOrderEvent() | DecommissionEvent():
+            case HoldEvent() | BrokerOrderEvent() | DecommissionEvent() | ReliefEvent():
                 may_write = is_operator
             case _:
                 may_write = False

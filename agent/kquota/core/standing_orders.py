@@ -13,7 +13,7 @@ from kquota.core.view import ClusterView
 
 @dataclass(frozen=True, slots=True)
 class StandingOrder:
-    """An order in force: ``hold`` with its action, or one about a broker."""
+    """An order in force: ``hold`` with its action, ``relief`` with its plan there, or one about a broker."""
 
     order: str
     note: Note
@@ -33,7 +33,7 @@ class StandingOrder:
 
 
 def orders_in_force(view: ClusterView, now: datetime) -> tuple[StandingOrder, ...]:
-    """Return the hold, then the maintenances and the quarantines, by broker."""
+    """Return the hold, then the maintenances and the quarantines, by broker, then relief plans, by id."""
     orders = view.orders_in_force()
     hold = orders.hold_in_force(now)
     return (
@@ -41,5 +41,9 @@ def orders_in_force(view: ClusterView, now: datetime) -> tuple[StandingOrder, ..
         *(
             StandingOrder(kind.value, note, broker_id=broker_id)
             for kind, broker_id, note in orders.all_in_force(now)
+        ),
+        *(
+            StandingOrder("relief", note, plan_id)
+            for plan_id, note in orders.orders_topic.reliefs_in_force(now).items()
         ),
     )

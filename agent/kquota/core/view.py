@@ -22,8 +22,10 @@ from kquota.core.records import (
     IgnoredEvent,
     MalformedEvent,
     Note,
+    OrderEvent,
     Refusal,
     RefusedEvent,
+    ReliefEvent,
     TombstoneEvent,
     UsageEvent,
 )
@@ -206,9 +208,9 @@ class ClusterView:
                 if broker_id is not None:
                     self.brokers.setdefault(broker_id, BrokerHistory()).last_event = NoRecord.MALFORMED
                 return FoldResult.MALFORMED
-            case HoldEvent() | BrokerOrderEvent() | DecommissionEvent() if not self.takes_orders:
-                return FoldResult.WRONG_TOPIC
-            case HoldEvent() | BrokerOrderEvent() | DecommissionEvent():
+            case HoldEvent() | BrokerOrderEvent() | DecommissionEvent() | ReliefEvent():
+                if not self.takes_orders:
+                    return FoldResult.WRONG_TOPIC
                 if not self.orders.fold(event, now):
                     return FoldResult.EXCESS
             case RefusedEvent(key, Refusal.REVOKED) if key.isdecimal() and int(key) in self.listed:
@@ -223,7 +225,7 @@ class ClusterView:
         if isinstance(event, UsageEvent):
             from_the_future = event.record.snapshot_at - now > self.future_tolerance
             return not from_the_future and not self._of_another_cluster(event.record)
-        return isinstance(event, TombstoneEvent | HoldEvent | BrokerOrderEvent | DecommissionEvent)
+        return isinstance(event, TombstoneEvent | OrderEvent)
 
     def know_cluster(self, cluster_id: str | None) -> None:
         """Take in the cluster's id, None if it has not been reported yet.

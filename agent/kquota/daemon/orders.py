@@ -14,11 +14,13 @@ from kquota.core.records import (
     Event,
     HoldEvent,
     RecordHeaders,
+    ReliefEvent,
     TombstoneEvent,
     author_sentence,
     broker_key,
     order_key,
     proven_name,
+    relief_key,
 )
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import format_utc, from_epoch_ms
@@ -65,6 +67,13 @@ def order_news(event: Event, headers: RecordHeaders, timestamp_ms: int | None = 
                 f"{text} by {note.author} ({note.reason})",
                 {"Key": key, "Order": note.to_document()},
             )
+        case ReliefEvent(plan_id, None, signer):
+            by, withdrawn = _withdrawn(signer, headers)
+            return news(f"relief plan {plan_id} was ended{by}", {"Key": relief_key(plan_id), **withdrawn})
+        case ReliefEvent(plan_id, note) if note is not None:
+            text = f"relief plan {plan_id} is in force until {format_utc(note.until)}"
+            body = {"Key": relief_key(plan_id), "Order": note.to_document()}
+            return news(f"{text} by {note.author} ({note.reason})", body)
         case DecommissionEvent(broker_id, gone) if gone is not None:
             sentence = f"broker {broker_id} was decommissioned by {gone.author} ({gone.reason})"
             body = {"Key": broker_key(broker_id), "Order": None, "Actor": gone.actor, "Reason": gone.reason}

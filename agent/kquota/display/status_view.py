@@ -217,20 +217,25 @@ def _signing_line(document: Mapping[str, Any]) -> Text:
 
 
 def _orders(document: Mapping[str, Any]) -> list[Text]:
-    """Return the orders about brokers, with author, reason and end; the sentence above has the hold."""
-    orders = [order for order in document["orders"] if order["broker_id"] is not None]
+    """Return the orders with author, reason and end; the sentence above has the hold."""
+    orders = [order for order in document["orders"] if order["order"] != "hold"]
     lines = [
         Text(
-            f"broker {order['broker_id']} is in {order['order']} until {order['until']}"
+            f"{_ordered(order)} until {order['until']}"
             f" by {order['actor'] or 'an unnamed user'} ({order['reason'] or 'no reason given'})",
             style="magenta",
         )
         for order in orders[:_MAX_ORDERS]
     ]
     if (more := len(orders) - _MAX_ORDERS) > 0:
-        about = "order about a broker" if more == 1 else "orders about brokers"
-        lines.append(Text(f"and {more} more {about}", style="magenta"))
+        lines.append(Text(f"and {more} more order{'s' if more > 1 else ''}", style="magenta"))
     return lines
+
+
+def _ordered(order: Mapping[str, Any]) -> str:
+    if order["order"] == "relief":
+        return f"relief plan {order['action']} is in force"
+    return f"broker {order['broker_id']} is in {order['order']}"
 
 
 def _held_by_the_cluster(document: Mapping[str, Any]) -> Text | None:

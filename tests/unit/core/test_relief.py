@@ -67,6 +67,7 @@ def only(found: list[Option]) -> Step:
     return step
 
 
+@pytest.mark.accepts("G15")
 def test_the_smallest_shortening_that_frees_enough_is_offered() -> None:
     step = only(options(situation(daily("visits"), to_free_bytes=150)))
     assert (step.kind, step.target, step.setting) == (StepKind.RETENTION, "visits", "retention.ms")
@@ -74,6 +75,7 @@ def test_the_smallest_shortening_that_frees_enough_is_offered() -> None:
     assert (step.frees_bytes, step.by_ms) == (200, BY)
 
 
+@pytest.mark.accepts("G16")
 @pytest.mark.parametrize(
     ("topic", "rules"),
     [
@@ -100,6 +102,7 @@ def test_a_topic_without_known_settings_is_left_alone() -> None:
     assert options(replace(situation(daily("visits")), rules={})) == []
 
 
+@pytest.mark.accepts("G15")
 def test_what_leaves_by_itself_in_time_comes_first_and_loses_nothing() -> None:
     soon = partition("logs", 7 * DAY_MS - 10 * MINUTE_MS, HOUR_MS, size_bytes=300)
     wait, retention, *_ = options(situation(soon, daily("visits"), to_free_bytes=300))
@@ -117,6 +120,7 @@ def test_bytes_that_leave_anyway_are_no_merit_of_an_option() -> None:
     assert (visits.frees_bytes, visits.enough) == (100, True), "150 of 200 leave by then anyway"
 
 
+@pytest.mark.accepts("G15")
 def test_a_topic_that_all_have_read_comes_before_one_with_a_lagging_group() -> None:
     month = replace(WEEK, retention_ms=30 * DAY_MS)
     base = situation(daily("orders"), daily("visits", 20), rules={"visits": month})
@@ -218,6 +222,7 @@ def left_bytes(base: Situation, by_ms: int, changed: Mapping[str, TopicRules]) -
     )
 
 
+@pytest.mark.accepts("G15")
 @given(disks=disks, to_free_bytes=st.integers(1, 4000), own_days=st.integers(0, 8))
 @bounded(100)
 def test_an_option_frees_what_it_says_and_a_longer_retention_would_not_be_enough(

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from kquota.core.orders import MAX_RELIEFS, Orders
+from kquota.core.records import Note, RawRecord, ReliefEvent, TopicKind, read_record
 from kquota.core.standing_orders import orders_in_force
-from tests.unit.core.situations import NOW, fold, order
+from kquota.core.timestamps import format_utc
+from kquota.core.view import ClusterView, FoldResult
+from tests.unit.core.signers import NOW_MS
+from tests.unit.core.situations import NOW, TOLERANCE, fold, order, raw
+
+
+def relief(plan_id: str, value: dict[str, object] | None, topic: TopicKind = TopicKind.ORDERS) -> RawRecord:
+    return RawRecord(f"relief/{plan_id}".encode(), raw(value), NOW_MS, topic=topic)
 
 
 @pytest.mark.accepts("G11")
@@ -25,3 +34,37 @@ def test_the_hold_and_the_orders_about_brokers_are_listed_until_they_end() -> No
         ("quarantine", 3, "", "alice"),
     ]
     assert orders_in_force(fold(("hold", order(-1, Action="pause"))), NOW) == ()
+
+
+@pytest.mark.accepts("G11")
+def test_a_relief_plan_is_an_order_until_it_ends_or_is_withdrawn() -> None:
+    view = ClusterView(TOLERANCE)
+    for plan_id, value in (("b", order()), ("a", order()), ("over", order(0)), ("b", None)):
+        assert view.orders_topic.fold(read_record(relief(plan_id, value)), NOW)  # type: ignore[arg-type]
+    (found,) = orders_in_force(view, NOW)
+    assert found.to_document() == {
+        "order": "relief",
+        "broker_id": None,
+        "action": "a",
+        "until": format_utc(found.note.until),
+        "reason": "a test",
+        "actor": "alice",
+    }
+
+
+@pytest.mark.parametrize("key", ["", "a/b", "x" * 65, "a b"])
+def test_a_plan_has_an_id_and_is_on_the_orders_topic_alone(key: str) -> None:
+    view = ClusterView(TOLERANCE)
+    assert view.fold(read_record(relief(key, order())), NOW) is FoldResult.IGNORED
+    assert view.fold(read_record(relief("a", order(), TopicKind.USAGE)), NOW) is FoldResult.IGNORED
+
+
+def test_relief_plans_are_bounded_and_ended_ones_make_room() -> None:
+    orders, later = Orders(), NOW.replace(year=NOW.year + 1)
+    ended, standing = Note(NOW, "r", "a"), Note(later, "r", "a")
+    for number in range(MAX_RELIEFS):
+        assert orders.fold(ReliefEvent(f"{number:03}", standing if number else ended), NOW)
+    assert orders.fold(ReliefEvent("y", standing), NOW), "in the place of the ended one"
+    assert not orders.fold(ReliefEvent("z", standing), NOW)
+    assert orders.fold(ReliefEvent("001", standing), NOW)
+    assert len(orders.reliefs_in_force(NOW)) == MAX_RELIEFS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kquota.core.records import RecordHeaders, read_event
+from kquota.core.records import RecordHeaders, TopicKind, read_event
 from kquota.daemon.orders import OrderNews, order_news
 
 NOTE = {"Until": "2026-11-20T11:00:00Z", "Reason": "a test", "Actor": "alice"}
@@ -16,7 +16,8 @@ BY_BOB: RecordHeaders = (("actor", b"bob"), ("reason", b"done"))
 
 def news(key: str, value: dict[str, Any] | None, headers: RecordHeaders = ()) -> OrderNews | None:
     raw = None if value is None else json.dumps(value).encode()
-    return order_news(read_event(key.encode(), raw), headers)
+    topic = TopicKind.ORDERS if key.startswith("relief/") else None
+    return order_news(read_event(key.encode(), raw, 1795168800000, topic=topic), headers)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,8 @@ def news(key: str, value: dict[str, Any] | None, headers: RecordHeaders = ()) ->
         ("hold", None, "the hold was released by bob (done)"),
         ("quarantine/3", NOTE, "broker 3 is in quarantine until 2026-11-20T11:00:00.000Z by alice (a test)"),
         ("quarantine/3", None, "the quarantine of broker 3 was ended by bob (done)"),
+        ("relief/p", NOTE, "relief plan p is in force until 2026-11-20T11:00:00.000Z by alice (a test)"),
+        ("relief/p", None, "relief plan p was ended by bob (done)"),
         ("maintenance/3", None, "the maintenance of broker 3 was ended by bob (done)"),
         ("3", None, "broker 3 was decommissioned by bob (done)"),
     ],

@@ -95,7 +95,7 @@ def test_orders_and_what_they_risk_are_seen_in_every_width(columns: int, ascii_o
     for part in (
         "OPEN: held at open by alice until 2026-11-20T10:16:30.123Z (a test)",
         "broker 2 is in maintenance until 2026-11-20T10:16:30.123Z by alice (a test)",
-        "and 1 more order about a broker",
+        "and 1 more order",
         "Producers are held open although volume /dev/sda1 of broker 1 is over its hard limit:",
         "The report of broker 999999 does not count: the cluster has never listed that broker",
         "signing: off, so no report and no order proves who wrote it",
