@@ -20,6 +20,7 @@ _ORDER = (
     "history",
     "segments",
     "status",
+    "relief",
 )
 _KINDS = {"string": "text", "object": "object", "array": "list", "null": "null"}
 

@@ -95,7 +95,7 @@ def volumes(
         return
     properties = broker_of(settings)
     state_file = AgentStateFile(settings.state_dir / FILE_NAME)
-    seen = _look(settings, properties, state_file, accept=accept, topics_seconds=_TOPICS_SECONDS)
+    seen = look_at_volumes(settings, properties, state_file, accept=accept, topics_seconds=_TOPICS_SECONDS)
     if as_json:
         print_json([_volume_document(volume, settings) for volume in seen.volumes])
     else:
@@ -122,7 +122,7 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
         if settings.metrics.web_config_file is not None:
             look_at_web_config(settings.metrics.web_config_file)
         if settings.limits.volumes:
-            seen = _look(settings, properties, AgentStateFile(settings.state_dir / FILE_NAME))
+            seen = look_at_volumes(settings, properties, AgentStateFile(settings.state_dir / FILE_NAME))
             refuse_limits(settings, seen.limits_problems)
             warnings += seen.warnings
     except (ConfigurationError, SettingsError) as error:
@@ -145,7 +145,7 @@ def config_show(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = Fal
         typer.echo(yaml.safe_dump(document, sort_keys=False), nl=False)
 
 
-def _look(
+def look_at_volumes(
     settings: Settings,
     properties: BrokerProperties,
     state_file: AgentStateFile,

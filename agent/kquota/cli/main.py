@@ -15,6 +15,7 @@ COMMANDS = LazyCommands(
         "top": "kquota.cli.top:top",
         "decision": "kquota.cli.local:decision",
         "volumes": "kquota.cli.local:volumes",
+        "relief": "kquota.cli.relief:relief",
         "decide": "kquota.cli.decide:decide",
         "access": "kquota.cli.access:access",
         "uncordon": "kquota.cli.uncordon:uncordon",

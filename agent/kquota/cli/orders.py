@@ -69,8 +69,8 @@ def _holds(action: HoldAction) -> Callable[[str, str, Path, Path | None, str | N
         command_config: CommandConfigOption = None,
         actor: ActorOption = None,
     ) -> None:
-        note = _note(duration, reason, actor)
-        desk = _Desk.of(config, command_config)
+        note = note_of(duration, reason, actor)
+        desk = Desk.of(config, command_config)
         desk.publish(HOLD_KEY, Hold(action, note).to_document(), note.actor, reason)
         typer.echo(f"the cluster is held at {action.value} until {format_utc(note.until)}")
 
@@ -92,7 +92,7 @@ def hold_release(
     actor: ActorOption = None,
 ) -> None:
     """End a hold now. Warns if a hold at PAUSE that a former version gave on the usage topic goes on."""
-    desk = _Desk.of(config, command_config)
+    desk = Desk.of(config, command_config)
     desk.withdraw(HOLD_KEY, reason, actor)
     typer.echo("the hold is released")
     if (warning := _former_pause(desk.settings)) is not None:
@@ -109,7 +109,7 @@ def quarantine(
     actor: ActorOption = None,
 ) -> None:
     """Take a broker's vote, except on itself: for one whose reports can't be trusted."""
-    desk = _Desk.of(config, command_config)
+    desk = Desk.of(config, command_config)
     _order(BrokerOrder.QUARANTINE, broker_id, duration, reason, end, desk, actor)
 
 
@@ -130,7 +130,7 @@ def maintenance(
     Waits until the lease of this host's decision runs for the given time, a day at most. Exits with 1 if it
     does not: then don't stop the agent yet.
     """
-    desk = _Desk.of(config, command_config)
+    desk = Desk.of(config, command_config)
     settings = desk.settings
     here = broker_id_of(settings)
     broker = here if broker_id is None else broker_id
@@ -158,8 +158,8 @@ def decommission(
     Refused for an active broker, and for one whose agent still reports: it would be back within a second.
     Where the last report is fresh, this waits for another one until it is stale.
     """
-    author = _author(reason, actor)
-    desk = _Desk.of(config, command_config)
+    author = author_of(reason, actor)
+    desk = Desk.of(config, command_config)
     if not force:
         _refuse_alive(desk.settings, broker_id)
     desk.publish(decommission_key(broker_id), {"Reason": reason, "Actor": author}, author, reason)
@@ -178,10 +178,10 @@ def orders_move(config: ConfigOption = DEFAULT_CONFIG, command_config: CommandCo
         if not look.wait(_LOOK_SECONDS):
             fail("; ".join(look.problems) or "the cluster could not be read in time")
         to_move = look.view.orders_to_move(datetime.now(UTC))
-    desk = _Desk(settings, operator_config(command_config, settings)) if to_move else None
+    desk = Desk(settings, operator_config(command_config, settings)) if to_move else None
     for key, order in to_move.items():
         assert desk is not None
-        desk.publish(key, order.to_document(), _user(), "moved from the usage topic")
+        desk.publish(key, order.to_document(), user(), "moved from the usage topic")
         typer.echo(f"the order {key} is moved")
     if not to_move:
         typer.echo("there is no order to move")
@@ -193,7 +193,7 @@ def _order(
     duration: str,
     reason: str,
     end: bool,
-    desk: _Desk,
+    desk: Desk,
     actor: str | None,
 ) -> Note | None:
     """Give the order, or end it; return the order."""
@@ -204,26 +204,35 @@ def _order(
         return None
     if not duration or not reason:
         fail("--for and --reason are needed (or --end)", exit_codes.USAGE)
-    note = _note(duration, reason, actor)
+    note = note_of(duration, reason, actor)
     desk.publish(key, note.to_document(), note.actor, reason)
     typer.echo(f"broker {broker_id} is in {order.value} until {format_utc(note.until)}")
     return note
 
 
-def _note(duration: str, reason: str, actor: str | None) -> Note:
+def length_of(duration: str, option: str) -> timedelta:
+    """Return a length of time as people write it; end with a usage error where it is none."""
     match = _DURATION.fullmatch(duration)
     length = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else timedelta(0)
     if not timedelta(0) < length <= LONGEST_ORDER:
-        fail(f"--for {duration!r}: must be a time such as 90s, 30m, 2h or 1d, at most 30d", exit_codes.USAGE)
-    author = _author(reason, actor)
+        fail(
+            f"{option} {duration!r}: must be a time such as 90s, 30m, 2h or 1d, at most 30d", exit_codes.USAGE
+        )
+    return length
+
+
+def note_of(duration: str, reason: str, actor: str | None) -> Note:
+    """Return the end of an order, its reason and its author; end with a usage error where one is wrong."""
+    length = length_of(duration, "--for")
+    author = author_of(reason, actor)
     # Readers count from the time at which a broker appends the record, and its clock may be behind.
     until = datetime.now(UTC) + min(length, LONGEST_ORDER - _CLOCK_TOLERANCE)
     return Note(until, reason, author)
 
 
-def _author(reason: str, actor: str | None) -> str:
+def author_of(reason: str, actor: str | None) -> str:
     """Return the author of an order; end with a usage error where readers would not take it or the reason."""
-    author = actor or _user()
+    author = actor or user()
     if not reason.strip():
         fail("--reason: must not be empty", exit_codes.USAGE)
     for option, text, longest in (("--reason", reason, LONGEST_REASON), ("--actor", author, LONGEST_ACTOR)):
@@ -232,26 +241,27 @@ def _author(reason: str, actor: str | None) -> str:
     return author
 
 
-def _user() -> str:
+def user() -> str:
+    """Return who runs the command, at which host."""
     name = os.environ.get("SUDO_USER") or getpass.getuser()
     return f"{name}@{socket.gethostname()}"
 
 
-class _Desk:
+class Desk:
     """Where orders are given: the topic by the agent's configuration, the credentials by the operator's."""
 
     def __init__(self, settings: Settings, operator: OperatorConfig) -> None:
         self.settings, self._operator = settings, operator
 
     @classmethod
-    def of(cls, config: Path, command_config: Path | None) -> _Desk:
+    def of(cls, config: Path, command_config: Path | None) -> Desk:
         """Read both configurations, or end with their problems."""
         settings = settings_of(config)
         return cls(settings, operator_config(command_config, settings))
 
     def withdraw(self, key: str, reason: str, actor: str | None) -> None:
         """Write a tombstone."""
-        self.publish(key, None, actor or _user(), reason)
+        self.publish(key, None, actor or user(), reason)
 
     def publish(self, key: str, document: dict[str, object] | None, actor: str, reason: str) -> None:
         """Write an order, signed where records are; end with the reason if it can't be."""

@@ -1,7 +1,7 @@
 """A relief plan: steps that people and programs can read, how far they have come, and how to undo them.
 
 The document is ``schemas/relief.schema.json``. Each value that a step replaces is in the plan before the step
-changes it, so that whoever finds the file after an interruption can go on, or go back.
+changes it, so that an operator with the file can go on, or go back, after an interruption.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedValue:
-    """What a topic itself had set before a step; None is nothing, so that the brokers' default held."""
+    """A setting of the topic itself before a step; None is none, so that the brokers' default held."""
 
     target: str
     setting: str
@@ -107,7 +107,7 @@ class Plan:
 
     @property
     def frees_bytes(self) -> int:
-        """What all steps together free."""
+        """The bytes that all steps together free."""
         return sum(step.frees_bytes for step in self.steps)
 
     def recorded(self, value: ReplacedValue) -> Plan:

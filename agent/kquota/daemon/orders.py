@@ -72,8 +72,10 @@ def order_news(event: Event, headers: RecordHeaders, timestamp_ms: int | None = 
             return news(f"relief plan {plan_id} was ended{by}", {"Key": relief_key(plan_id), **withdrawn})
         case ReliefEvent(plan_id, note) if note is not None:
             text = f"relief plan {plan_id} is in force until {format_utc(note.until)}"
-            body = {"Key": relief_key(plan_id), "Order": note.to_document()}
-            return news(f"{text} by {note.author} ({note.reason})", body)
+            return news(
+                f"{text} by {note.author} ({note.reason})",
+                {"Key": relief_key(plan_id), "Order": note.to_document()},
+            )
         case DecommissionEvent(broker_id, gone) if gone is not None:
             sentence = f"broker {broker_id} was decommissioned by {gone.author} ({gone.reason})"
             body = {"Key": broker_key(broker_id), "Order": None, "Actor": gone.actor, "Reason": gone.reason}

@@ -203,8 +203,8 @@ def _of_orders(report: CycleReport | None) -> Iterator[Metric]:
     orders = () if report is None else report.orders
     yield _gauges(
         "kquota_order_until_timestamp_seconds",
-        "When an order in force ends: a hold (with its action), a quarantine or a maintenance (of a broker), or"
-        " a relief plan (with its id as the action)."
+        "When an order in force ends: a hold (with its action), a quarantine or a maintenance (of a broker),"
+        " or a relief plan (with its id as the action)."
         f" Author and reason are cut after {_MAX_LABEL} characters; there are {_MAX_ORDERS} orders at most.",
         ("order", "broker", "action", "actor", "reason"),
         [

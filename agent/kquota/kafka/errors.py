@@ -35,8 +35,8 @@ class Operation(StrEnum):
     WRITE = "write"
     DESCRIBE = "describe"
     DESCRIBE_CONFIGS = "describe-configs"
-    CREATE = "create"
     ALTER_CONFIGS = "alter-configs"
+    CREATE = "create"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +174,11 @@ def _sentence(
     match kind:
         case Kind.ACL_DENIED:
             where = f"topic {topic}" if topic else "the cluster"
+            # An agent alters settings of brokers alone, and an operator those of topics.
+            whose = "operator's" if operation is Operation.ALTER_CONFIGS and topic else "agent's"
             return (
                 f"The cluster denied {operation or 'the request'} on {where}: "
-                f"give the agent's principal the {operation or 'missing'} permission by an ACL."
+                f"give the {whose} principal the {operation or 'missing'} permission by an ACL."
             )
         case Kind.TOPIC_MISSING:
             return (

@@ -194,6 +194,9 @@ class Settings(BaseModel):
     cordon: values.CordonValue = Cordon.OFF
     fallback_action: values.FallbackValue = FallbackAction.PAUSE
     fill_floor_bytes_per_second: values.BytesPerSecond = 125_000_000
+    relief_protected: Annotated[
+        tuple[values.ProtectedTopic, ...], Allowed("a list of topics' names, or beginnings of names with a *")
+    ] = ()
     interval_seconds: values.Seconds = 5.0
     sample_interval_seconds: values.Seconds = 0.2
     staleness_seconds: values.Seconds = 60.0

@@ -120,6 +120,12 @@ def _absolute_path(value: object) -> Path:
     return path
 
 
+def _protected_topic(value: object) -> str:
+    if not isinstance(value, str) or not (value == "*" or _TOPIC_NAME.fullmatch(value.removesuffix("*"))):
+        raise ValueError
+    return value
+
+
 def _volume_path(value: object) -> str:
     if not isinstance(value, str) or not value.startswith("/") or value.startswith("//"):
         raise ValueError
@@ -219,6 +225,9 @@ RevokedFile = Annotated[
     Value(f"{_PATH}; or null, for no revoked certificate", _or_none(_absolute_path), _or_none(str)),
 ]
 VolumePath = Annotated[str, Value(VOLUME_PATH, _volume_path)]
+ProtectedTopic = Annotated[
+    str, Value("a topic's name, or the beginning of one with a * behind it", _protected_topic)
+]
 TopicName = Annotated[str, Value("1 to 249 letters, digits, dots, underscores and hyphens", _topic_name)]
 Listen = Annotated[
     ListenAddress,

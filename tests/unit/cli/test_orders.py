@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from kquota.cli.main import application
-from kquota.cli.orders import _user
+from kquota.cli.orders import user
 from kquota.core.membership import Membership
 from kquota.core.records import HoldAction, HoldEvent, read_event
 from kquota.core.timestamps import format_utc
@@ -229,7 +229,7 @@ def test_a_release_warns_if_the_usage_topic_cannot_be_read(
 
 
 def gone() -> bytes:
-    return json.dumps({"Reason": "gone", "Actor": _user()}, separators=(",", ":")).encode()
+    return json.dumps({"Reason": "gone", "Actor": user()}, separators=(",", ":")).encode()
 
 
 def test_forced_nobody_is_asked_before_a_broker_is_decommissioned(

@@ -1,0 +1,292 @@
+"""``kquota relief``: options that make room on a full volume, applied so that they can be undone."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kquota.cli import exit_codes
+from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
+from kquota.cli.operator_config import CommandConfigOption, operator_config
+from kquota.cli.orders import ActorOption, Desk, length_of, note_of
+from kquota.cli.output import fail, print_json
+from kquota.cli.relief_look import ReliefLook, ReliefVolume, connect, go_elsewhere, look, volume_of
+from kquota.cli.relief_run import ReliefRun, ReliefStopped
+from kquota.core.records import Note, relief_key
+from kquota.core.relief import Option, breaches_again, options, played
+from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document, planned
+from kquota.core.strict_json import InvalidJson, parse_json
+from kquota.display.figures import size_text
+from kquota.display.relief_view import loss_text, option_lines, options_document
+from kquota.host.atomic import replace_file
+from kquota.kafka.errors import KafkaFailure
+from kquota.kafka.operator_admin import OperatorConnection, TopicSetting
+from kquota.settings import Settings
+
+_MOST_OPTIONS = 8
+_REGROWS = timedelta(days=7)
+_PLAN_MODE = 0o600
+
+
+def relief(
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="Write the best option, or --option, to this new file.")
+    ] = None,
+    check: Annotated[
+        Path | None, typer.Option("--check", help="Play this plan on what is on the disk now.")
+    ] = None,
+    apply: Annotated[Path | None, typer.Option("--apply", help="Apply this plan, or go on with it.")] = None,
+    undo: Annotated[Path | None, typer.Option("--undo", help="Give back all values of this plan.")] = None,
+    option: Annotated[int, typer.Option(help="The number of the option to plan.", min=1)] = 1,
+    volume: Annotated[
+        str | None, typer.Option(help="This volume, by its name or mount point, and not the fullest one.")
+    ] = None,
+    restore_after: Annotated[
+        str, typer.Option(help="Give values back once the volume has been below its soft limit this long.")
+    ] = "",
+    duration: Annotated[str, typer.Option("--for", help="How long the plan is shown as an order.")] = "7d",
+    reason: Annotated[str, typer.Option(help="Why; with --plan.")] = "",
+    config: ConfigOption = DEFAULT_CONFIG,
+    command_config: CommandConfigOption = None,
+    actor: ActorOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank what would make room on this host's full volume: bytes, time, and what is lost.
+
+    Only --apply and --undo change anything, with an operator's credentials. Internal and compacted topics,
+    and those of relief_protected, are left alone. Exits with 1 if the volume that decides is on another host,
+    and if a plan is not enough or can't be undone.
+    """
+    if len([path for path in (plan, check, apply, undo) if path is not None]) > 1:
+        fail("--plan, --check, --apply and --undo: one at a time", exit_codes.USAGE)
+    settings = settings_of(config)
+    after = length_of(restore_after, "--restore-after") if restore_after else None
+    if apply is not None:
+        _Work(settings, apply, command_config).apply(after, length_of(duration, "--for"))
+    elif undo is not None:
+        _Work(settings, undo, command_config).undo()
+    elif check is not None:
+        _check(settings, check, command_config)
+    elif plan is not None:
+        _plan(settings, plan, volume, command_config, option, note_of(duration, reason, actor), after)
+    else:
+        found = _volume(settings, volume)
+        if found is not None:
+            _rank(found, _look(settings, found, command_config)[0], as_json)
+
+
+def _volume(settings: Settings, wanted: str | None) -> ReliefVolume | None:
+    found = volume_of(settings, wanted)
+    if found is None:
+        if (elsewhere := go_elsewhere(settings)) is not None:
+            fail(elsewhere)
+        typer.echo("no volume of this host is over its soft limit: there is nothing to free")
+    return found
+
+
+def _look(settings: Settings, volume: ReliefVolume, command_config: Path | None) -> tuple[ReliefLook, str]:
+    """Return a look, and the cluster's id."""
+    connection = connect(settings, command_config, as_operator=False)
+    try:
+        cluster = connection.describe_cluster().result()
+        if isinstance(cluster, KafkaFailure):
+            fail(f"the cluster can't be asked: {cluster.sentence}")
+        return look(settings, volume, connection), cluster.cluster_id or ""
+    finally:
+        connection.close()
+
+
+def _rank(volume: ReliefVolume, looked: ReliefLook, as_json: bool) -> None:
+    situation, known = looked.situation, looked.groups_known
+    found = options(situation)
+    if as_json:
+        print_json(
+            {
+                "volume": volume.observed.name,
+                "to_free_bytes": situation.to_free_bytes,
+                "options": options_document(found, groups_known=known),
+                "notes": list(looked.notes),
+            }
+        )
+        return
+    typer.echo(
+        f"volume {volume.observed.name}: {size_text(situation.to_free_bytes)} to free until its soft limit"
+    )
+    for number, one in enumerate(found[:_MOST_OPTIONS], start=1):
+        for line in option_lines(number, one, datetime.now(UTC), groups_known=known):
+            typer.echo(line)
+    if not found:
+        typer.echo(
+            "no retention frees anything here: move partitions, delete topics, or enlarge the file system"
+        )
+    for note in looked.notes:
+        typer.echo(f"note: {note}")
+
+
+def _plan(
+    settings: Settings,
+    path: Path,
+    wanted: str | None,
+    command_config: Path | None,
+    number: int,
+    note: Note,
+    after: timedelta | None,
+) -> None:
+    volume = _volume(settings, wanted)
+    if volume is None:
+        return
+    if path.exists():
+        fail(f"{path} exists: a plan is a new file", exit_codes.USAGE)
+    looked, cluster = _look(settings, volume, command_config)
+    found: list[Option] = options(looked.situation)
+    if number > len(found):
+        fail(f"--option {number}: there are {len(found)} options", exit_codes.USAGE)
+    chosen, now = found[number - 1], datetime.now(UTC)
+    loses = [loss_text(step, groups_known=looked.groups_known) for step in chosen.steps]
+    made = Plan(
+        id=f"{now:%Y%m%dT%H%M%S}-{broker_id_of(settings)}-{secrets.token_hex(2)}",
+        author=note.actor,
+        reason=note.reason,
+        created=now,
+        cluster=cluster,
+        broker_id=broker_id_of(settings),
+        volume=volume.observed.name,
+        to_free_bytes=looked.situation.to_free_bytes,
+        steps=planned(chosen, dict(enumerate(loses))),
+        restore_after=after,
+    )
+    _save(path, made)
+    for line in option_lines(number, chosen, now, groups_known=looked.groups_known):
+        typer.echo(line)
+    typer.echo(f"plan {made.id} is in {path}: kquota relief --apply {path}")
+
+
+def _check(settings: Settings, path: Path, command_config: Path | None) -> None:
+    made = _read(path, settings)
+    volume = volume_of(settings, made.volume)
+    assert volume is not None
+    looked, _ = _look(settings, volume, command_config)
+    result = played(looked.situation, [step.to_step() for step in made.steps])
+    for line in option_lines(1, result, datetime.now(UTC), groups_known=looked.groups_known):
+        typer.echo(line)
+    for note in looked.notes:
+        typer.echo(f"note: {note}")
+    if not result.enough:
+        missing = size_text(looked.situation.to_free_bytes)
+        fail(f"plan {made.id} is not enough: {missing} are to be freed until the soft limit")
+
+
+class _Work:
+    """A plan that is being applied or undone, with its operator."""
+
+    def __init__(self, settings: Settings, path: Path, command_config: Path | None) -> None:
+        plan = _read(path, settings)
+        volume = volume_of(settings, plan.volume)
+        assert volume is not None
+        self._settings, self._volume, self._path = settings, volume, path
+        self._desk = Desk(settings, operator_config(command_config, settings))
+        self._connection = connect(settings, command_config, as_operator=True)
+        cluster = self._connection.describe_cluster().result()
+        if isinstance(cluster, KafkaFailure):
+            fail(f"the cluster can't be asked: {cluster.sentence}")
+        if cluster.cluster_id != plan.cluster:
+            fail(f"{path} is a plan for cluster {plan.cluster}, and this is {cluster.cluster_id}")
+        self._run = ReliefRun(
+            plan,
+            _Topics(self._connection),
+            lambda changed: _save(path, changed),
+            volume.room,
+            typer.echo,
+            time.sleep,
+            lambda: datetime.now(UTC),
+        )
+
+    def apply(self, after: timedelta | None, shown: timedelta) -> None:
+        """Apply it; with a time, wait as long and give the values back."""
+        run = self._run
+        try:
+            run.check()
+            plan = run.plan
+            note = Note(datetime.now(UTC) + shown, plan.reason, plan.author)
+            self._desk.publish(relief_key(plan.id), note.to_document(), plan.author, plan.reason)
+            is_enough = run.apply()
+        except ReliefStopped as stopped:
+            fail(str(stopped))
+        if not is_enough:
+            missing = size_text(run.room().missing_bytes)
+            fail(f"plan {plan.id} is applied, and {missing} are still to free: kquota relief ranks the rest")
+        after = after or plan.restore_after
+        if after is None:
+            typer.echo(f"to give the values back: kquota relief --undo {self._path}")
+            return
+        typer.echo(f"values go back once the volume has been below its soft limit for {after}")
+        run.await_calm(after)
+        self._give_back(self._breaching())
+
+    def undo(self) -> None:
+        """Give all values back."""
+        for topic, sentence in self._breaching().items():
+            typer.echo(f"warning: topic {topic}: {sentence}", err=True)
+        self._give_back({})
+
+    def _give_back(self, keep: dict[str, str]) -> None:
+        run = self._run
+        if not run.undo(keep):
+            fail(f"not all values of plan {run.plan.id} are back: see {self._path}")
+        self._desk.withdraw(relief_key(run.plan.id), "its values are back", run.plan.author)
+        typer.echo(f"plan {run.plan.id} is undone")
+
+    def _breaching(self) -> dict[str, str]:
+        """Return the topics that would fill the volume to its hard limit again, with sentences."""
+        looked = look(self._settings, self._volume, self._connection)
+        room_bytes = int(self._volume.hard_bytes) - self._volume.room().consumed_bytes
+        within_ms = _REGROWS // timedelta(milliseconds=1)
+        return {
+            step.target: (
+                f"with {step.setting} {step.was} back, it fills the volume to its hard limit again within"
+                f" {_REGROWS.days} days, at the rate of late"
+            )
+            for step in self._run.plan.steps
+            if breaches_again(looked.situation, step.to_step(), room_bytes, within_ms)
+        }
+
+
+class _Topics:
+    """The settings of the cluster's topics."""
+
+    def __init__(self, connection: OperatorConnection) -> None:
+        self._connection = connection
+
+    def read(self, topic: str, name: str) -> TopicSetting | KafkaFailure:
+        return self._connection.topic_setting(topic, name).result()
+
+    def change(
+        self, topic: str, name: str, value: str | None, *, validate_only: bool = False
+    ) -> KafkaFailure | None:
+        return self._connection.alter_topic(topic, name, value, validate_only=validate_only).result()
+
+
+def _read(path: Path, settings: Settings) -> Plan:
+    try:
+        plan = plan_from_document(parse_json(path.read_bytes()))
+    except OSError as error:
+        fail(f"{path} can't be read: {error.strerror}")
+    except (InvalidJson, InvalidPlan) as error:
+        fail(f"{path} is no relief plan: {error}")
+    here = broker_id_of(settings)
+    if plan.broker_id != here:
+        fail(f"{path} is a plan for broker {plan.broker_id}, and this is the host of broker {here}")
+    return plan
+
+
+def _save(path: Path, plan: Plan) -> None:
+    try:
+        replace_file(path, json.dumps(plan.to_document(), indent=2).encode() + b"\n", _PLAN_MODE)
+    except OSError as error:
+        fail(f"{path} can't be written: {error.strerror}")

@@ -1,0 +1,96 @@
+"""Relief options and plans, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kquota.core.relief import LOCAL_RETENTION, Option, Step, StepKind
+from kquota.core.timestamps import format_utc
+from kquota.display.figures import size_text
+
+_SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
+_MOST_GROUPS = 5
+
+
+def span_text(milliseconds: int | None) -> str:
+    """Return a span of time in its two largest units: ``7 d``, ``4 d 1 h``, ``90 s``; None is unlimited."""
+    if milliseconds is None:
+        return "unlimited"
+    parts, left = [], milliseconds
+    for unit_ms, unit in _SPANS:
+        count, left = divmod(left, unit_ms)
+        if count:
+            parts.append(f"{count} {unit}")
+        if len(parts) == 2 or (parts and not count):
+            break
+    return " ".join(parts) or f"{milliseconds} ms"
+
+
+def step_text(step: Step) -> str:
+    """Return what a step does."""
+    match step.kind:
+        case StepKind.WAIT:
+            return "wait: retention does it by itself"
+        case StepKind.SEGMENT:
+            return f"roll the active segments of topic {step.target}: {_change(step)}"
+        case _:
+            return f"keep less of topic {step.target}: {_change(step)}"
+
+
+def loss_text(step: Step, *, groups_known: bool) -> str:
+    """Return what is lost with a step, for people; empty for nothing."""
+    if step.kind is not StepKind.RETENTION:
+        return ""
+    if step.setting == LOCAL_RETENTION:
+        return "nothing: its records stay in remote storage"
+    lost = f"the records of topic {step.target} that are older than {span_text(step.to)}, on all brokers"
+    if step.unread_by:
+        groups = ", ".join(step.unread_by[:_MOST_GROUPS])
+        more = len(step.unread_by) - _MOST_GROUPS
+        return f"{lost}; not yet read by {groups}" + (f" and {more} more" if more > 0 else "")
+    known = "all consumer groups have read them" if groups_known else "it is not known who has read them"
+    return f"{lost}; {known}"
+
+
+def option_lines(number: int, option: Option, now: datetime, *, groups_known: bool) -> Iterator[str]:
+    """Yield an option as lines: its bytes and its time, then its steps with their losses."""
+    in_ms = option.by_ms - round(now.timestamp() * 1000)
+    verdict = "enough" if option.enough else "not enough"
+    by = datetime.fromtimestamp(option.by_ms / 1000, UTC).replace(microsecond=0)
+    within = span_text(max(in_ms, 0) // 1000 * 1000)
+    yield f"{number}. frees {size_text(option.frees_bytes)} by {format_utc(by)[:-5]}Z ({within}), {verdict}"
+    for step in option.steps:
+        yield f"   {step_text(step)}"
+        if loss := loss_text(step, groups_known=groups_known):
+            yield f"   loses {loss}"
+
+
+def options_document(options: Iterable[Option], *, groups_known: bool) -> Sequence[dict[str, Any]]:
+    """Return options as JSON."""
+    return [
+        {
+            "enough": option.enough,
+            "frees_bytes": option.frees_bytes,
+            "by": format_utc(datetime.fromtimestamp(option.by_ms / 1000, UTC)),
+            "steps": [
+                {
+                    "kind": step.kind.value,
+                    "target": step.target,
+                    "setting": step.setting,
+                    "from": step.current,
+                    "to": step.to,
+                    "frees_bytes": step.frees_bytes,
+                    "unread_by": list(step.unread_by),
+                    "loses": loss_text(step, groups_known=groups_known),
+                }
+                for step in option.steps
+            ],
+        }
+        for option in options
+    ]
+
+
+def _change(step: Step) -> str:
+    return f"{step.setting} {span_text(step.to)} instead of {span_text(step.current)}"

@@ -1,0 +1,110 @@
+"""An operator's questions and changes: topics' settings, and the committed offsets of consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names are not marked as exported
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    ResourceType,
+)
+
+from kquota.kafka.admin import AdminConnection, Pending
+from kquota.kafka.errors import KafkaFailure, Operation
+
+Offsets = Mapping[tuple[str, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSetting:
+    """A setting of a topic: the value in force, and its own, None where the brokers' default holds."""
+
+    in_force: str
+    own: str | None
+
+
+class OperatorConnection(AdminConnection):
+    """An Admin client with an operator's credentials."""
+
+    def settings_of(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | KafkaFailure]:
+        """Ask for the settings in force of several topics at a time."""
+        asked = {topic: self.topic_settings(topic) for topic in topics}
+        return {topic: pending.result() for topic, pending in asked.items()}
+
+    def topic_setting(self, topic: str, name: str) -> Pending[TopicSetting]:
+        """Ask for one setting of a topic."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+
+        def read(answer: Mapping[str, ConfigEntry]) -> TopicSetting:
+            entry = answer[name]
+            is_own = ConfigSource(entry.source) is ConfigSource.DYNAMIC_TOPIC_CONFIG
+            own = entry.value if is_own else None
+            return TopicSetting(str(entry.value), own)
+
+        return self._ask(
+            lambda client: client.describe_configs([resource], request_timeout=self._timeout_seconds)[
+                resource
+            ],
+            read,
+            Operation.DESCRIBE_CONFIGS,
+            topic,
+        )
+
+    def alter_topic(
+        self, topic: str, name: str, value: str | None, *, validate_only: bool = False
+    ) -> Pending[None]:
+        """Ask for one setting of a topic to be changed, or with None to be the brokers' default again.
+
+        With `validate_only` nothing is changed: the answer is whether it could be.
+        """
+        operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+        entry = ConfigEntry(name, value, incremental_operation=operation)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        return self._ask(
+            lambda client: client.incremental_alter_configs(
+                [resource], request_timeout=self._timeout_seconds, validate_only=validate_only
+            )[resource],
+            lambda _nothing: None,
+            Operation.ALTER_CONFIGS,
+            topic,
+        )
+
+    def committed(self) -> Mapping[str, Offsets] | KafkaFailure:
+        """Ask for the committed offsets of all consumer groups; the first failure if one can't be asked."""
+        groups = self._ask(
+            lambda client: client.list_consumer_groups(request_timeout=self._timeout_seconds),
+            lambda answer: [one.group_id for one in answer.valid],
+            Operation.DESCRIBE,
+        ).result()
+        if isinstance(groups, KafkaFailure):
+            return groups
+        asked = {group: self._offsets(group) for group in groups}
+        found: dict[str, Offsets] = {}
+        for group, pending in asked.items():
+            offsets = pending.result()
+            if isinstance(offsets, KafkaFailure):
+                return offsets
+            found[group] = offsets
+        return found
+
+    def _offsets(self, group: str) -> Pending[Offsets]:
+        def read(answer: Any) -> Offsets:
+            return {
+                (one.topic, one.partition): one.offset
+                for one in answer.topic_partitions
+                if one.error is None and one.offset >= 0
+            }
+
+        return self._ask(
+            lambda client: client.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group)], request_timeout=self._timeout_seconds
+            )[group],
+            read,
+            Operation.DESCRIBE,
+        )
