@@ -89,7 +89,9 @@ def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine
     record = own_record(
         seen.volumes, settings.limits, (), release_margin=settings.release_margin_ratio, snapshot_at=START
     )
-    machine.side.publish(record, {"State": "OPEN", "Factor": 1.0, "Sequence": 1, "Mechanism": "none"})
+    machine.side.publish(
+        record, {"State": "OPEN", "Factor": 1.0, "Sequence": 1, "Mechanism": "none"}, is_news=True
+    )
     ((key, value),) = machine.published
     assert key == b"7"
     document = json.loads(value)

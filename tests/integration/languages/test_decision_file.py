@@ -40,10 +40,10 @@ headrooms = st.one_of(
     st.fractions(0, 1),
 )
 reasons = st.lists(
-    st.builds(Reason, st.sampled_from(Cause), headrooms, broker_ids, texts), min_size=1, max_size=100
+    st.builds(Reason, st.sampled_from(Cause), headrooms, broker_ids, texts), min_size=1, max_size=20
 )
 undetermined = st.lists(
-    st.builds(Undetermined, st.none() | broker_ids, st.sampled_from(UndeterminedCause)), max_size=100
+    st.builds(Undetermined, st.none() | broker_ids, st.sampled_from(UndeterminedCause)), max_size=20
 )
 holds = st.none() | st.builds(
     Hold,
