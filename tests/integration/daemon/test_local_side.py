@@ -13,6 +13,7 @@ import pytest
 
 from kquota.applied.state import AppliedState, AppliedUnknown
 from kquota.core.decision import Scope
+from kquota.core.records import REGULAR
 from kquota.daemon.inputs import Moment
 from kquota.daemon.local_side import LocalSide
 from kquota.daemon.own_record import own_record
@@ -20,6 +21,7 @@ from kquota.daemon.state_writer import StateWriter
 from kquota.host.boot_clock import BootClock
 from kquota.observe.probe import LogDirLook, LogDirSampler
 from kquota.observe.server_properties import read_broker_properties
+from kquota.publish.delivery import Headers
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
 from tests.unit.core.golden import SAMPLES, complaints
@@ -45,7 +47,7 @@ class Machine:
         )
         self.state_file = AgentStateFile(directory / "state" / "state.json")
         self.states = StateWriter(self.state_file)
-        self.published: list[tuple[bytes, bytes]] = []
+        self.published: list[tuple[bytes, bytes, Headers]] = []
         self.boot_clock = BootClock()
         self.side = self.start()
 
@@ -55,7 +57,7 @@ class Machine:
             read_broker_properties(self.settings.broker.server_properties),
             self.states,
             state or self.state_file.load()[0],
-            lambda key, value: self.published.append((key, value)),
+            lambda *record: self.published.append(record),
             "kquota-7-",
         )
 
@@ -92,8 +94,10 @@ def test_it_publishes_the_volumes_it_sees_under_its_broker_s_id(machine: Machine
     machine.side.publish(
         record, {"State": "OPEN", "Factor": 1.0, "Sequence": 1, "Mechanism": "none"}, is_news=True
     )
-    ((key, value),) = machine.published
+    machine.side.publish(record, None, is_news=False)
+    (key, value, marks), (_, _, marks_of_regular) = machine.published
     assert key == b"7"
+    assert (marks, marks_of_regular) == ((), (REGULAR,))
     document = json.loads(value)
     assert complaints("usage", document) == []
     assert document["Volumes"][0]["Capacity"] == volume.capacity_bytes

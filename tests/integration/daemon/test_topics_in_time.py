@@ -63,7 +63,7 @@ class Owner:
             read_broker_properties(self.settings.broker.server_properties),
             self._states,
             AgentState(),
-            lambda _key, _value: None,
+            lambda _key, _value, _headers: None,
             "kquota-1-",
         )
         self.side.wait_for_volumes(60)
