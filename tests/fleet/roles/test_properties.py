@@ -106,6 +106,7 @@ def test_only_a_block_at_the_end_changes_and_removing_it_restores_every_byte(
     assert run_tasks(tmp_path, UNSET, given) == 0
 
 
+@pytest.mark.long
 def test_the_plug_in_takes_each_fallback_action_of_the_agents(tmp_path: Path, variables: Variables) -> None:
     wanted = {"unset": "pause", "pause": "pause", "open": "open", "bounded": "bounded", "own": "pause"}
     brokers: dict[str, dict[str, str]] = {name: {"kquota_fallback_action": name} for name in wanted}

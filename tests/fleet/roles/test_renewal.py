@@ -99,6 +99,7 @@ def signer(folder: Path, host: str, broker_id: int) -> FileSigner:
     )
 
 
+@pytest.mark.long
 def test_the_service_renews_before_the_last_third_and_agents_take_it_while_they_run(tmp_path: Path) -> None:
     run_tasks(tmp_path, ISSUE, {**variables_for(tmp_path), "kquota_tls_ca_passphrase": PASSPHRASE})
     inventory = write_inventory(tmp_path)

@@ -105,6 +105,7 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
+@pytest.mark.long
 def test_a_play_stops_until_the_certificates_are_signed_and_then_installs_them(site: Site) -> None:
     hosts = {"kafka-1": "1", "kafka-2": "22"}
     with pytest.raises(PlayFailed, match=r"kquota-requests\s+on\s+the\s+control\s+host\s+has\s+no") as failed:

@@ -56,6 +56,7 @@ def test_a_certificate_of_a_former_version_is_replaced_by_one_that_names_the_bro
     FileSigner(SigningFiles(tls / "current/agent.pem", tls / "current/agent.key", tls / "signers.pem"), 3)
 
 
+@pytest.mark.long
 def test_a_further_authority_of_signatures_counts_and_no_other(
     tmp_path: Path, variables: dict[str, object]
 ) -> None:
