@@ -236,6 +236,7 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         enforce_grant=EnforceGrant(NOW, "c", 0),
         active_brokers=ActiveBrokers("c", (0,), NOW),
         ever_listed=EverListed("c", (0, 7)),
+        cordoned_log_dirs=("/data/1",),
     )
     file.save(state)
     assert file.load() == (state, None)
@@ -247,5 +248,6 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         "active_brokers": {"cluster_id": "c", "broker_ids": [0], "seen_at": "2026-11-20T10:15:30.123Z"},
         "signing_counter": 0,
         "ever_listed": {"cluster_id": "c", "broker_ids": [0, 7]},
+        "cordoned_log_dirs": ["/data/1"],
     }
     assert len(file.path.read_text().splitlines()) > 10, "a line for each field"
