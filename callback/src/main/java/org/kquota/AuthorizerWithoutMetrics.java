@@ -49,6 +49,7 @@ public class AuthorizerWithoutMetrics extends DelegatingAuthorizer {
             .orElseGet(AllowAll::new);
         delegateTo(own);
         super.configure(properties);
+        giveMetrics(own);
         if (config.isBroker()) {
             config.requireCallback(CallbackWithoutMetrics.class);
             node = Nodes.acquire(config, new BootClock());
@@ -56,6 +57,14 @@ public class AuthorizerWithoutMetrics extends DelegatingAuthorizer {
             fence = node.fence();
             LOG.info("the fence is installed on broker {}: produce requests are refused in PAUSE, and in THROTTLE beyond the target; all else is left to {}", config.nodeId(),
                 own.getClass().getName());
+        }
+    }
+
+    private void giveMetrics(Authorizer own) {
+        try {
+            MetricsForNobody.give(own, this);
+        } catch (NoClassDefFoundError e) {
+            LOG.debug("this Kafka has no metrics of authorizers, and its authorizers need none", e);
         }
     }
 
