@@ -23,6 +23,8 @@ FILES_PER_SECOND = 1400
 # A long partition is looked at in one go, and paid for afterwards: at the slowest bound this takes a while.
 SILENCE_SECONDS = 120.0
 _LOOK_SECONDS = 1.0
+# A process that gives way to all others needs a while on a busy host even to end.
+_END_SECONDS = 10.0
 _READ_BYTES = 65536
 # Of coreutils and util-linux, which each Debian has; the process stays the same one. A disk serves the idle
 # class when no other process has asked for a while.
@@ -84,7 +86,7 @@ class SegmentLook:
         if self._process.poll() is None:
             self._process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(0.5)
+                self._process.wait(_END_SECONDS)
         if self._process.stdout is not None:
             self._process.stdout.close()
 

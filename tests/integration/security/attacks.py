@@ -124,8 +124,11 @@ def _(attacker: Attacker) -> None:
 
 @_in("healthy", "own-full", "revoked-full")
 def _(attacker: Attacker) -> None:
-    full = attacker.report(OWN, full=True, InstanceId=INTRUDER)
-    attacker.write(str(OWN), full, counter=attacker.above(OWN))
+    def write() -> None:
+        full = attacker.report(OWN, full=True, InstanceId=INTRUDER)
+        attacker.write(str(OWN), full, counter=attacker.above(OWN))
+
+    _repeat(attacker, write)
 
 
 @_in("full", "replay")

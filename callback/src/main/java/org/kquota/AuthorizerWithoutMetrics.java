@@ -10,6 +10,7 @@ import org.kquota.decision.BootClock;
 import org.kquota.fence.AllowAll;
 import org.kquota.fence.DelegatingAuthorizer;
 import org.kquota.fence.Fence;
+import org.kquota.fence.MetricsForNobody;
 import org.kquota.node.BrokerNode;
 import org.kquota.node.Nodes;
 import org.slf4j.Logger;
