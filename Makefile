@@ -281,7 +281,7 @@ NEEDED_wheels = packages-of-previous-version dist/agent-wheels/3.13/wheels.txt
 RESIDENT_STRATEGY = ANSIBLE_STRATEGY=resident ANSIBLE_STRATEGY_PLUGINS="$(CURDIR)/extensions/molecule/shared/strategy" \
   ANSIBLE_PYTHON_INTERPRETER=/usr/bin/python3
 .PHONY: scenario
-scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-all-suites $(NEEDED_$(SCENARIO))) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
+scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-debian $(NEEDED_$(SCENARIO))) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
 	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ $(if $(RESIDENT),$(RESIDENT_STRATEGY)) \
 	  .venv-fleet/bin/python tests/fleet/process_lists.py .venv-fleet/bin/molecule test -s $(SCENARIO)
 
@@ -298,12 +298,18 @@ built-for-campaigns: callback kafka-jars packages-of-all-suites packages-of-prev
   dist/agent-wheels/3.13/wheels.txt build/pipeline-wheels-3.11
 
 PACKAGED = $(shell find agent packaging requirements tools/packages docs/command-line.md docs/configuration.md -type f -not -path '*/__pycache__/*' 2>/dev/null) pyproject.toml tools/wheels.py
-.PHONY: packages-of-all-suites
+.PHONY: packages-of-debian packages-of-all-suites
+packages-of-debian: build/packages-of-debian
 packages-of-all-suites: build/packages-of-all-suites
 
-build/packages-of-all-suites: $(CALLBACK_JAR) $(PACKAGED) | deps
-	tools/packages/build.sh bookworm trixie noble el9 el10
+# What test hosts can boot.
+build/packages-of-debian: $(CALLBACK_JAR) $(PACKAGED) | deps
+	tools/packages/build.sh bookworm trixie
 	mkdir -p $(@D)
+	touch $@
+
+build/packages-of-all-suites: build/packages-of-debian
+	tools/packages/build.sh noble el9 el10
 	touch $@
 
 AGENT_PYTHON ?= 3.11

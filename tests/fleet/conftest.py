@@ -73,6 +73,6 @@ def make_kafka(make_fleet: MakeFleet, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture(scope="session")
 def packages() -> Path:
-    """The folder with the packages for all suites, built again if their sources are newer."""
-    subprocess.run(["make", "--silent", "packages-of-all-suites"], check=True, cwd=REPOSITORY)
+    """The folder with the packages for Debian's suites, built again if their sources are newer."""
+    subprocess.run(["make", "--silent", "packages-of-debian"], check=True, cwd=REPOSITORY)
     return REPOSITORY / "dist"
