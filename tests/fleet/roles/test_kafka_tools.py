@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.unit.fleet import test_judge_restart as judge
 from tests.unit.repository.tree import REPOSITORY
 
 TOPIC = yaml.safe_load((REPOSITORY / "roles/kquota_topic/vars/main.yml").read_text("utf-8"))
@@ -129,8 +132,9 @@ def commands() -> list[tuple[str, dict[str, Any], str]]:
             for part in ("tasks", "block", "rescue", "always"):
                 waiting += task.get(part, [])
             for module in ("ansible.builtin.command", "ansible.builtin.shell"):
-                if module in task:
-                    found.append((str(file.relative_to(REPOSITORY)), task, str(task[module])))
+                if module in task:  # its variables may hold the command
+                    text = str(task[module]) + str(task.get("vars", ""))
+                    found.append((str(file.relative_to(REPOSITORY)), task, text))
     return found
 
 
@@ -141,7 +145,7 @@ def test_tools_with_an_administrator_s_rights_run_on_one_host() -> None:
         if "kquota_topic_tool" in text or "kquota_topic_acl_tool" in text
     ]
     assert {file for file, _, _ in tools} > {
-        "playbooks/tasks/verify_cluster.yml",
+        "playbooks/tasks/judge_restart.yml",
         "playbooks/tasks/observe_brokers_from.yml",
         "roles/kquota_topic/tasks/remove.yml",
     }
@@ -155,3 +159,30 @@ def test_nothing_runs_kafka_s_files_in_another_way() -> None:
         if any(part in text for part in ("kafka_home", "/opt/kafka", "admin_config", "kafka-"))
         if "kquota_topic_tool" not in text and "kquota_callback_as_broker" not in text
     ] == []
+
+
+def ask(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, topics: str, voters: str
+) -> tuple[int, str]:
+    tools = {"topics": ["sh", "-c", topics], "quorum": ["sh", "-c", voters] if voters else []}
+    question = {"phase": "before", "batches": [["3"]], "ill": [], **tools}
+    monkeypatch.setattr(sys, "argv", ["judge_restart.py", json.dumps(question)])
+    return judge.JUDGE.main(), capfd.readouterr().out
+
+
+def test_both_tools_are_asked_at_the_same_time_and_a_failure_of_either_is_told(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "topics").write_text("".join(judge.described([1, 3], [1])), "utf-8")
+    (tmp_path / "voters").write_text("\n".join(judge.quorum(judge.FOLLOWING)), "utf-8")
+    os.mkfifo(tmp_path / "meeting")
+    # Each waits for the other one at the pipe.
+    topics = f"cat {tmp_path}/topics; echo > {tmp_path}/meeting"
+    voters = f"cat {tmp_path}/voters {tmp_path}/meeting"
+    assert ask(capfd, monkeypatch, topics, voters) == (0, "")
+    assert ask(capfd, monkeypatch, f"cat {tmp_path}/topics", "") == (0, "")
+    assert ask(capfd, monkeypatch, f"cat {tmp_path}/topics; exit 3", f"cat {tmp_path}/voters")[0] == 3
+    assert ask(capfd, monkeypatch, f"cat {tmp_path}/topics", "exit 4") == (
+        4,
+        "the controllers are not known\n",
+    )

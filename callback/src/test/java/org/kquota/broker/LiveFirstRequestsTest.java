@@ -11,6 +11,7 @@ import org.kquota.decision.State;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -22,6 +23,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 class LiveFirstRequestsTest {
     private static final double MB = 1e6;
     private static final int NEWCOMERS = 30;
+    /** With Kafka's default, what all of them hold back on a slow machine would fill the heap. */
+    private static final Map<String, Object> BUFFER = Map.of("buffer.memory", 4 << 20);
 
     @TempDir
     private Path directory;
@@ -41,7 +44,7 @@ class LiveFirstRequestsTest {
             AtomicBoolean isOver = new AtomicBoolean();
             CompletableFuture<Void> flapping = CompletableFuture.runAsync(() -> flap(broker, isOver));
             for (int i = 0; i < NEWCOMERS; i++) {
-                loads.add(new Load(broker, "alice", "new-" + i, "new-" + i, MB));
+                loads.add(new Load(broker, "alice", "new-" + i, "new-" + i, MB, BUFFER));
             }
             isOver.set(true);
             flapping.get(60, TimeUnit.SECONDS);

@@ -1,12 +1,15 @@
 """Print what speaks against the restart of Kafka's nodes, a sentence a line; nothing if they may restart.
 
-The plays run it on the host of Kafka's tools, with whatever Python that host has. Arguments: a question as
-JSON, and the command that describes all topics (`kafka-topics.sh --describe`). The question has:
+The plays run it on the host of Kafka's tools, with whatever Python that host has. Its argument is a question
+as JSON:
 
 - phase: `before` (may these nodes restart together now?), `after` (are they back?), or `placement` (would
   each of these batches be allowed if every replica were in sync?);
 - batches: lists of node ids, one of them in the first two phases;
-- ill: topics, or partitions as TOPIC-NUMBER, that do not count.
+- ill: topics, or partitions as TOPIC-NUMBER, that do not count;
+- topics: the command that describes all topics (`kafka-topics.sh --describe`);
+- quorum: for a node that votes, the command that describes the controllers (`kafka-metadata-quorum.sh
+  describe --replication`), else empty. Such a node is alone in its batch. Both tools run at the same time.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 MOST = 10
@@ -25,6 +29,10 @@ _PARTITION = re.compile(
     r"\s+Topic: (\S+)\s+Partition: (\d+)\s+Leader: (\S+)\s+Replicas: ([\d,]*)\s+Isr: ([\d,]*)"
 )
 _ADDING = re.compile(r"Adding Replicas: ([\d,]+)")
+# NodeId DirectoryId LogEndOffset Lag LastFetchTimestamp LastCaughtUpTimestamp Status; times in ms.
+_VOTER = re.compile(r"(\d+)\s+\S+\s+\d+\s+\d+\s+-?\d+\s+(-?\d+)\s+(?:Leader|Follower)\s*$")
+# A voter follows if it caught up at most so long before the newest time in the list.
+_FOLLOWS_MS = 10_000
 
 
 class Partition(NamedTuple):
@@ -92,18 +100,40 @@ def judge(lines: Iterable[str], question: dict[str, Any]) -> Iterator[str]:
                 yield from problems(partition, question["phase"], nodes)
 
 
+def judge_quorum(lines: Iterable[str], phase: str, node: int) -> Iterator[str]:
+    """Yield what speaks against the restart of a controller: without it no majority would follow."""
+    caught_up_ms = {int(found[1]): int(found[2]) for line in lines if (found := _VOTER.match(line.lstrip()))}
+    if not caught_up_ms:
+        yield "the controllers are not known"
+        return
+    newest_ms = max(caught_up_ms.values())
+    lost = {voter for voter, at_ms in caught_up_ms.items() if at_ms < newest_ms - _FOLLOWS_MS}
+    others = caught_up_ms.keys() - lost - {node}
+    if phase == "after" and node in lost | ({node} - caught_up_ms.keys()):
+        yield f"controller {node} does not follow yet"
+    elif lost and len(others) < len(caught_up_ms) // 2 + 1:
+        names = ", ".join(map(str, sorted(lost)))
+        yield f"controller {names} does not follow, and without {node} there is no majority"
+
+
 def main() -> int:
-    """Run the command; returns its exit code."""
-    with subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True) as tool:
-        assert tool.stdout is not None
-        count = 0
-        for sentence in judge(tool.stdout, json.loads(sys.argv[1])):
-            count += 1
-            if count <= MOST:
-                print(sentence)
-    if count > MOST:
-        print(f"and {count - MOST} more")
-    return tool.returncode
+    """Run the tools; returns the exit code of the first one that failed, or 0."""
+    question = json.loads(sys.argv[1])
+    node = question["batches"][0][0]
+    with ExitStack() as stack:
+        tools = [
+            stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            for command in (question["topics"], question["quorum"])
+            if command
+        ]
+        topics, *quorum = (tool.stdout or () for tool in tools)
+        sentences = list(judge(topics, question))
+        for lines in quorum:
+            sentences += judge_quorum(lines, question["phase"], int(node))
+    print("".join(f"{one}\n" for one in sentences[:MOST]), end="")
+    if len(sentences) > MOST:
+        print(f"and {len(sentences) - MOST} more")
+    return next((tool.returncode for tool in tools if tool.returncode), 0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The objections to a restart of nodes, by the description of topics that Kafka's tool prints."""
+"""The objections to a restart of nodes, by what Kafka's tools print of topics and controllers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.unit.repository.tree import REPOSITORY
 
 
 def load() -> ModuleType:
-    file = REPOSITORY / "playbooks/files/judge_partitions.py"
-    specification = importlib.util.spec_from_file_location("judge_partitions", file)
+    file = REPOSITORY / "playbooks/files/judge_restart.py"
+    specification = importlib.util.spec_from_file_location("judge_restart", file)
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules["judge_partitions"] = module
+    sys.modules["judge_restart"] = module
     specification.loader.exec_module(module)
     return module
 
@@ -126,3 +126,49 @@ def test_after_an_allowed_restart_a_healthy_partition_has_its_minimum_unless_one
         assert len(left) >= least or (len(going) == 1 and set(in_sync) == replicas)
     if not going and in_sync:
         assert allowed
+
+
+QUORUM = (
+    "NodeId\tDirectoryId          \tLogEndOffset\tLag\tLastFetchTimestamp\tLastCaughtUpTimestamp\tStatus  \t"
+)
+
+
+def quorum(caught_up_ms: dict[int, int], observer: int | None = None) -> list[str]:
+    """The lines of Kafka 4.4 for voters by when they have caught up; the first one leads."""
+    rows = [
+        f"{voter}  \tk3Z9r8w1QnKp7Q  \t6089  \t0  \t{at}  \t{at}  \t{'Follower' if number else 'Leader'}  \t"
+        for number, (voter, at) in enumerate(caught_up_ms.items())
+    ]
+    if observer is not None:
+        rows.append(f"{observer}     \tAAAAAAAAAAAAAAA  \t6089   \t0  \t1     \t1        \tObserver\t")
+    return [QUORUM, *rows]
+
+
+NOW = 1_763_000_000_000
+FOLLOWING = {1: NOW, 2: NOW - 400, 3: NOW - 10_000}
+LOST = {1: NOW, 2: NOW - 400, 3: NOW - 10_001}
+
+
+@pytest.mark.parametrize(
+    ("voters", "phase", "node", "sentences"),
+    [
+        (FOLLOWING, "before", 1, []),
+        (FOLLOWING, "after", 3, []),
+        # Without it, two of three would not follow.
+        (LOST, "before", 1, ["controller 3 does not follow, and without 1 there is no majority"]),
+        (LOST, "before", 3, []),
+        (LOST, "after", 3, ["controller 3 does not follow yet"]),
+        (LOST, "after", 2, ["controller 3 does not follow, and without 2 there is no majority"]),
+        # Of five, one more may be away; a single one is always the majority.
+        ({**LOST, 4: NOW, 5: NOW}, "before", 1, []),
+        ({1: NOW}, "before", 1, []),
+        ({1: NOW}, "after", 1, []),
+        # A node that the quorum does not list is not back.
+        (FOLLOWING, "after", 4, ["controller 4 does not follow yet"]),
+        ({}, "before", 1, ["the controllers are not known"]),
+    ],
+)
+def test_a_controller_restarts_if_the_others_that_follow_are_a_majority(
+    voters: dict[int, int], phase: str, node: int, sentences: list[str]
+) -> None:
+    assert list(JUDGE.judge_quorum(quorum(voters, observer=9), phase, node)) == sentences
