@@ -37,7 +37,7 @@ playground: deps callback ## A protected cluster on loopback to play with, until
 test: deps-test ## Everything that every change has to pass, in streams side by side (STREAMS="unit lint": these alone; JOBS=1: in turn)
 	@$(AS_ROOT) true
 	@rm -f build/$@/*.result
-	@$(MAKE) --no-print-directory -j$(or $(JOBS),4) -f tools/streams.mk PLAN=$@ PY=$(PY) AS_ROOT='$(AS_ROOT)'
+	@$(MAKE) --no-print-directory -j$(or $(JOBS),3) -f tools/streams.mk PLAN=$@ PY=$(PY) AS_ROOT='$(AS_ROOT)'
 
 .PHONY: test-python
 test-python: ## All Python tests but the pipeline's, in streams side by side

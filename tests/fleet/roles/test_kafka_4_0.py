@@ -86,7 +86,8 @@ def names_of_all(callback: str, fence: str, own: str = "org.example.Own") -> dic
     return {name: (callback, fence if name in BROKERS else own) for name in NODES}
 
 
-@pytest.mark.parametrize("former", [pytest.param("broker-1", marks=pytest.mark.long), "controller-1"])
+@pytest.mark.long
+@pytest.mark.parametrize("former", ["broker-1", "controller-1"])
 def test_all_nodes_have_the_same_names_until_the_last_node_is_upgraded(
     former: str, tmp_path: Path, plug_in: dict[str, object]
 ) -> None:

@@ -53,7 +53,8 @@ def with_jars_of_a_vendor(folder: Path, vendors: str, kafka: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("vendors", "kafka", "line"), [("8.0.0-ccs", "4.0.2", "4.0"), ("8.1.0-ccs", "4.1.2", "4.1")]
+    ("vendors", "kafka", "line"),
+    [pytest.param("8.0.0-ccs", "4.0.2", "4.0", marks=pytest.mark.long), ("8.1.0-ccs", "4.1.2", "4.1")],
 )
 def test_the_version_of_a_vendor_is_what_the_jars_say(
     vendors: str, kafka: str, line: str, tmp_path: Path

@@ -39,6 +39,7 @@ def broken_glass(fleet: Fleet, broker_id: int) -> Iterator[None]:
         configure(fleet, broker_id, "--delete-config", "kquota.mode")
 
 
+@pytest.mark.long
 @pytest.mark.accepts("G22", "A15")
 def test_a_broken_glass_is_in_status_metrics_and_journal_until_it_is_whole(fleet: Fleet) -> None:
     broken, other = fleet.agents[2], fleet.agents[1]

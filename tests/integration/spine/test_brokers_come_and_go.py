@@ -32,6 +32,7 @@ def mortal(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
         yield fleet
 
 
+@pytest.mark.long
 @pytest.mark.accepts("F14")
 def test_a_rolling_restart_of_every_broker_neither_pauses_nor_flaps(mortal: Fleet) -> None:
     marks = mortal.marks()

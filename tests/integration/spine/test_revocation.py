@@ -122,6 +122,7 @@ def test_a_revoked_certificate_s_reports_stop_counting_within_a_second_without_a
     assert pids == [agent.process.pid for agent in fleet.of()]
 
 
+@pytest.mark.long
 @pytest.mark.accepts("G12")
 def test_orders_of_a_revoked_operator_end_on_both_topics(fleet: Fleet, tmp_path: Path) -> None:
     revocations = Revocations(fleet, tmp_path)

@@ -111,6 +111,7 @@ def test_a_refused_login_is_told_and_another_password_is_taken_at_the_next_start
     fleet.await_enforced("OPEN")
 
 
+@pytest.mark.long
 def test_the_password_is_nowhere_that_others_look(fleet: Fleet) -> None:
     agent = fleet.agents[1]
     processes = [one := psutil.Process(agent.process.pid), *one.children(recursive=True)]

@@ -74,14 +74,14 @@ def test_an_event_that_was_taken_out_ends_no_wait() -> None:
 def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_path: Path) -> None:
     """Its partition is read from another thread, so a rest may have begun before it comes."""
 
-    def gathered(rest_seconds: float, *reports: TopicRecord) -> tuple[float, list[bytes | None]]:
+    def gathered(rest_seconds: float, *reports: TopicRecord) -> tuple[float, list[bytes]]:
         puts = [
             threading.Timer(0.02 + number / 100, side.put_report, [one]) for number, one in enumerate(reports)
         ]
         for put in puts:
             put.start()
         began = time.monotonic()
-        keys = [arrival.key for arrival in side.gather(0.0, rest_seconds=rest_seconds)]
+        keys = [arrival.key or b"" for arrival in side.gather(0.0, rest_seconds=rest_seconds)]
         took = time.monotonic() - began
         for put in puts:
             put.join()
@@ -95,7 +95,7 @@ def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_p
         assert keys == [b"1"]
         took, keys = gathered(LONG_SECONDS, regular, news)
         assert REST_FROM_NEWS_SECONDS <= took < LONG_SECONDS / 2
-        assert keys == [b"1", b"2"], "one turn takes both"
+        assert sorted(keys) == [b"1", b"2"], "one turn takes both"
         took, _ = gathered(0.5, regular)
         assert took >= 0.49, "news that were taken out end no other rest"
     finally:

@@ -281,6 +281,7 @@ class LiveBrokerTest {
 
     /** At least a request for each connection, and besides what the pool lets in, F each D, which it has to itself here. */
     @Test
+    @Tag("long")
     @Tag("F28")
     void aProducerThatReconnectsInAPauseIsHeldByThePool() throws Exception {
         try (Reconnecting reconnecting = new Reconnecting(broker, "carol", "reconnected")) {

@@ -154,6 +154,7 @@ class LiveQuotasTest {
     }
 
     @Test
+    @Tag("long")
     @Tag("C4")
     @Tag("C3")
     @Tag("B13")

@@ -203,6 +203,7 @@ class LiveThresholdsTest {
     }
 
     @Test
+    @Tag("long")
     @Tag("D9")
     void whatIsTooLargeDoesNotCountAsBytesInAndIsMeteredApart() throws Exception {
         try (Admin admin = broker.admin(); KafkaProducer<byte[], byte[]> producer = broker.producer("alice", "a")) {

@@ -216,6 +216,7 @@ class LiveTopicsTest {
     }
 
     @Test
+    @Tag("long")
     void afterAFaultOfTheFenceTheWorstOfAllTopicsHoldsAllProducers() throws Exception {
         Map<String, String> settings = new TreeMap<>(LiveFenceTest.FENCED);
         settings.put("authorizer.class.name", "org.kquota.FaultyAuthorizer");
