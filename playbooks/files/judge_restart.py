@@ -31,7 +31,7 @@ _PARTITION = re.compile(
 _ADDING = re.compile(r"Adding Replicas: ([\d,]+)")
 # NodeId DirectoryId LogEndOffset Lag LastFetchTimestamp LastCaughtUpTimestamp Status; times in ms.
 _VOTER = re.compile(r"(\d+)\s+\S+\s+\d+\s+\d+\s+-?\d+\s+(-?\d+)\s+(?:Leader|Follower)\s*$")
-# A voter follows if it caught up at most so long before the newest time in the list.
+# A voter follows if it caught up at most this long before the newest time in the list.
 _FOLLOWS_MS = 10_000
 
 
