@@ -152,7 +152,7 @@ class LiveBrokerTest {
     @Test
     @Tag("A7")
     void aThrottleComesNearTheFactorWithoutLongSilence() throws Exception {
-        try (Load load = new Load(broker, "bob", "app", "throttled", 10 * MB)) {
+        try (Load load = new Load(broker, "bob", "app", "throttled", 3 * MB)) {
             Thread.sleep(12_000);
             long throttled = System.nanoTime();
             double before = load.rate(throttled - 10 * SECOND, throttled);

@@ -170,8 +170,8 @@ class LiveTopicsTest {
             assertEquals(end, endOffset(admin, "full", 1), "no record may land in the paused topic");
             // On a busy machine clients come late for their turns; never may more land.
             assertTrue(ratio > 0.7 * machine && ratio < 1.15, ratio + " of the target, where the machine keeps " + machine);
-            assertTrue(healthy >= 0.95, "a healthy topic keeps " + healthy + " of its rate");
-            assertTrue(unansweredHealthy >= 0.95, "without answers it keeps " + unansweredHealthy);
+            assertTrue(healthy >= 0.9, "a healthy topic keeps " + healthy + " of its rate");
+            assertTrue(unansweredHealthy >= 0.9, "without answers it keeps " + unansweredHealthy);
             assertTrue(unansweredRate > 0 && unansweredRate < 0.8 * 0.5 * MB, "delays hold who wants no answers: " + unansweredRate);
             for (String free : List.of("healthy", "unanswered-healthy", "full", "filling-0")) {
                 assertEquals(0, loads.get(free).metric("produce-throttle-time-max"), free + " is muted");
