@@ -122,12 +122,15 @@ class ClusterLook:
         signing = signing_problems(self._settings, self._knowledge.admission)
         return tuple(dict.fromkeys((*last.values(), *signing, *refused[:_MOST_REFUSED])))
 
-    def wait(self, timeout_seconds: float) -> bool:
-        """Wait until the look is complete; return whether it is."""
+    def wait(self, timeout_seconds: float, active_broker: int | None = None) -> bool:
+        """Wait until the look is complete, and that broker is active; return whether it is so."""
         deadline = time.monotonic() + timeout_seconds
-        while not self.complete and time.monotonic() < deadline:
+        while not self._is_enough(active_broker) and time.monotonic() < deadline:
             self.take(0.2)
-        return self.complete
+        return self._is_enough(active_broker)
+
+    def _is_enough(self, active_broker: int | None) -> bool:
+        return self.complete and (active_broker is None or active_broker in (self.membership.active or ()))
 
     def put(self, event: KafkaEvent) -> None:
         """Hand over an event, from any thread; `take` takes it in."""

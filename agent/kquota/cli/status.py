@@ -26,7 +26,7 @@ from kquota.cli.local_state import (
     local_document,
     local_notes,
 )
-from kquota.cli.output import print_json
+from kquota.cli.output import fail, print_json
 from kquota.cli.topic_look import TopicLook
 from kquota.cli.watch import watch as run_watch
 from kquota.display.status_table import Order
@@ -56,20 +56,23 @@ def status(
         Sort, typer.Option(help="By broker, least left first, soonest at its limit first, fastest first.")
     ] = Sort.BROKER,
     show_all: Annotated[bool, typer.Option("--all", help="All lines, also of more than 20 brokers.")] = False,
+    until_active: Annotated[
+        bool, typer.Option("--until-active", help="Wait until the broker of this host is active.")
+    ] = False,
     interval: Annotated[float, typer.Option(help="Seconds between two looks of --watch.", min=0.1)] = 1.0,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the cluster.", min=0.1)] = 15.0,
 ) -> None:
     """Show every broker's report, the decision, and the state that the plug-ins apply.
 
     Reads the usage topic itself: it also works without a live agent. Exits with 1 if the cluster could
-    not be read in time, and shows what it has read. Of more than 20 brokers it shows what matters most,
-    and counts the rest; --json is always whole.
+    not be read in time, or the broker was not active, and shows what it has read. Of more than 20 brokers it
+    shows what matters most, and counts the rest; --json is always whole.
     """
     looks = Looks(Order[sort.name], troubled_only=over_limit)
     settings = settings_of(config)
     broker_id = broker_id_of(settings)
     with look_at_cluster(settings) as look:
-        complete = look.wait(timeout)
+        complete = look.wait(timeout, broker_id if until_active else None)
         if watch and not as_json:
             run_watch(
                 look,
@@ -91,6 +94,8 @@ def status(
             view = first_view(document, console, looks, ascii_only=_ascii_only())
         console.print(view)
     if not complete:
+        if until_active and look.complete:
+            fail(f"broker {broker_id} is not active after {timeout:g} s")
         raise typer.Exit(exit_codes.FAILED)
 
 

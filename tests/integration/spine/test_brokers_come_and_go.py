@@ -95,6 +95,8 @@ def test_a_full_broker_that_dies_keeps_its_verdict(mortal: Fleet) -> None:
         lambda: age_of_the_dead_seconds() > mortal.agents[1].settings["staleness_seconds"],
         "its report is older than the threshold, and it is inactive",
     )
+    waited = mortal.agents[3].cli("status", "--until-active", "--timeout", "3")
+    assert (waited.returncode, waited.stderr) == (1, "kquota: broker 3 is not active after 3 s\n")
     for broker_id in survivors:
         agent = mortal.agents[broker_id]
         assert agent.applied_state == "PAUSE"
@@ -152,7 +154,10 @@ def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
         eventually(lambda agent=agent: agent.metric("kquota_connected") == 1, "it is connected again")
 
     mortal.clear()
-    mortal.cluster.restart(3)
+    mortal.cluster.nodes[3].start()
+    found = json.loads(mortal.agents[3].order("status", "--until-active", "--timeout", "50", "--json"))
+    assert [one["broker_id"] for one in found["brokers"] if one["active"]] == [1, 2, 3]
+    mortal.cluster.wait_until_serving([3])
     mortal.agents[3].start()
     mortal.await_enforced("OPEN")
 
