@@ -1,4 +1,4 @@
-"""Scope and cordon of the agents: in their configuration, and in the checks before anything is changed."""
+"""Scope, cordon and protected topics of the agents: in their configuration, and in the first checks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kquota.settings.load import load_text
 from tests.fleet.roles.plays import PlayFailed, run_play
 from tests.fleet.roles.test_specifications import checks
 from tests.unit.repository.tree import REPOSITORY
@@ -41,6 +42,29 @@ def test_the_agent_s_configuration_names_the_scope_unless_it_is_the_cluster(tmp_
     assert found == {"unset": None, "whole": None, "narrow": "volume"}
     cordons = {name: yaml.safe_load((tmp_path / name).read_text()).get("cordon") for name in brokers}
     assert cordons == {"unset": None, "whole": None, "narrow": "soft"}
+
+
+def test_protected_topics_are_in_the_agent_s_configuration(tmp_path: Path) -> None:
+    template = REPOSITORY / "roles/kquota_agent/templates/agent.yml.j2"
+    written = {"src": str(template), "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}"}
+    tasks = [*checks("kquota_agent", "service"), {"ansible.builtin.template": written}]
+    protected = ["payments", "audit.*"]
+    brokers: dict[str, dict[str, object]] = {"unset": {}, "set": {"kquota_relief_protected": protected}}
+    given = {
+        "kquota_kafka": {"bootstrap.servers": "a:9093", "security.protocol": "plaintext"},
+        "kquota_agent_signing_ca_file": "",
+    }
+    run_play(tmp_path, tasks, given, inventory=inventory(tmp_path, **brokers))
+    texts = {name: (tmp_path / name).read_text("utf-8") for name in brokers}
+    found = {name: load_text(text, Path("agent.yml"), {}) for name, text in texts.items()}
+    assert found["set"].relief_protected == tuple(protected)
+    assert "relief_protected" not in texts["unset"]
+
+
+def test_a_single_protected_topic_is_no_list(tmp_path: Path) -> None:
+    single = {"kquota_agent_relief_protected": {"payments": True}}
+    with pytest.raises(PlayFailed, match="kquota_agent_relief_protected"):
+        run_play(tmp_path, checks("kquota_agent", "service"), single)
 
 
 def test_a_misspelt_scope_is_refused(tmp_path: Path) -> None:
