@@ -16,6 +16,7 @@ from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, b
 from kquota.cli.operator_config import CommandConfigOption, operator_config
 from kquota.cli.orders import ActorOption, Desk, length_of, note_of
 from kquota.cli.output import fail, print_json
+from kquota.cli.relief_lock import take_relief_lock
 from kquota.cli.relief_look import ReliefLook, ReliefVolume, connect, go_elsewhere, look, volume_of
 from kquota.cli.relief_run import ReliefRun, ReliefStopped
 from kquota.core.records import Note, relief_key
@@ -186,6 +187,7 @@ class _Work:
     """A plan that is being applied or undone, with its operator."""
 
     def __init__(self, settings: Settings, path: Path, command_config: Path | None) -> None:
+        self._lock = take_relief_lock(settings)  # before the plan is read, which another one may be changing
         plan = _read(path, settings)
         volume = volume_of(settings, plan.volume)
         assert volume is not None

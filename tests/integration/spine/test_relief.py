@@ -152,7 +152,10 @@ def allow_everything(fleet: Fleet) -> None:
 
 
 def apply_and_kill(agent: AgentProcess, plan: Path) -> float:
-    """Apply a plan in a process that is killed once its step is taken; return when that was."""
+    """Apply a plan in a process that is killed once its step is taken; return when that was.
+
+    While it runs, no other process may use this plan or another one of this broker.
+    """
     process = subprocess.Popen(
         [
             *(*KQUOTA, "relief", "--apply", str(plan)),
@@ -166,7 +169,17 @@ def apply_and_kill(agent: AgentProcess, plan: Path) -> float:
             lambda: [s for s in json.loads(plan.read_text("utf-8"))["steps"] if s["state"] == "applied"],
             "its step is taken",
         )
-        return time.monotonic()
+        process.send_signal(signal.SIGSTOP)  # its bytes may leave at any moment, and then it would end
+        begun, taken, other = time.monotonic(), plan.read_bytes(), plan.with_name("other.json")
+        other.write_bytes(taken)
+        for second in (("--undo", plan), ("--apply", other)):
+            refused = relief(agent, *map(str, second))
+            assert refused.returncode == 1
+            assert f"process {process.pid} (" in refused.stderr
+            assert f"relief --apply {plan}" in refused.stderr
+            assert "is using a plan of broker 1: wait until it ends, or end it" in refused.stderr
+        assert (plan.read_bytes(), other.read_bytes()) == (taken, taken)
+        return begun
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
