@@ -108,7 +108,8 @@ def going(
     for segment, end in zip(partition.segments, [*ends, None], strict=True):
         too_many_bytes -= segment.log_bytes
         if end is None:
-            if not segment.log_bytes:
+            behind = high_watermark is not None and high_watermark <= segment.base_offset
+            if behind or not segment.log_bytes:
                 return
         elif high_watermark is not None and end > high_watermark:
             return

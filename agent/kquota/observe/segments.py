@@ -112,7 +112,7 @@ class SegmentLook:
             self.problem = f"the look at the segments ended with {self._process.wait()}"
 
     def _partition(self, found: list[Any]) -> PartitionOnDisk:
-        number, topic, partition, state, removed_bytes, other_bytes, start, rows = found
+        number, topic, partition, state, removed_bytes, other_bytes, start, watermark, rows = found
         is_written = state in (PartitionState.LOG, PartitionState.FUTURE)
         last = len(rows) - 1
         return PartitionOnDisk(
@@ -127,6 +127,7 @@ class SegmentLook:
             removed_bytes,
             other_bytes,
             start,
+            watermark,
         )
 
     def _lines(self) -> Iterator[bytes]:

@@ -7,9 +7,10 @@ time indexes, never a record.
 
 It writes lines of JSON, and holds one partition at a time. The first is a list of the topics. Then comes one
 for each partition: number of the log dir, topic, partition, state, bytes of removed files, bytes of files of
-no segment, start of the log or null, and its segments, each with base offset, bytes on the disk, largest
-timestamp in milliseconds, and bytes of its log. The last line is the number of files, and of time indexes
-that could not be read. An object {"problem": sentence} in its place says why there is no end.
+no segment, start of the log or null, high watermark or null, and its segments, each with base offset, bytes
+on the disk, largest timestamp in milliseconds, and bytes of its log. The last line is the number of files,
+and of time indexes that could not be read. An object {"problem": sentence} in its place says why there is
+no end.
 """
 
 import json
@@ -27,7 +28,9 @@ OFFSET_LENGTH = 20
 LOG, TIME_INDEX, REMOVED = ".log", ".timeindex", ".deleted"
 SEGMENT_FILES = (LOG, ".index", TIME_INDEX, ".txnindex", ".snapshot")
 STATES = {FUTURE_SUFFIX: "future", "-stray": "stray", "-delete": "deleted"}
-START_CHECKPOINT = "log-start-offset-checkpoint"
+START_CHECKPOINT, WATERMARK_CHECKPOINT = "log-start-offset-checkpoint", "replication-offset-checkpoint"
+# Kafka writes the watermarks this often (replica.high.watermark.checkpoint.interval.ms); a look takes longer.
+WATERMARK_SECONDS = 5.0
 # A time index has entries of a timestamp in 8 bytes, and an offset in 4.
 ENTRY_BYTES, TIMESTAMP_BYTES = 12, 8
 BLOCK_BYTES = 512
@@ -77,18 +80,18 @@ def newest_ms(name: str, directory: int, size_bytes: int) -> int:
         os.close(file)
 
 
-def starts_of(log_dir: str) -> dict[str, int]:
-    """Return the offsets at which logs start, by the name of a directory, where Kafka has noted them."""
-    starts = {}
+def offsets_of(log_dir: str, checkpoint: str) -> dict[str, int]:
+    """Return the offsets that Kafka has noted in a checkpoint, by the name of a partition's directory."""
+    offsets = {}
     try:
-        with open(log_dir + "/" + START_CHECKPOINT, encoding="utf-8") as lines:  # noqa: PTH123 - pathlib is large
+        with open(log_dir + "/" + checkpoint, encoding="utf-8") as lines:  # noqa: PTH123 - pathlib is large
             for line in lines:
                 parts = line.split()
                 if len(parts) == 3:  # topic, partition, offset
-                    starts[parts[0] + "-" + parts[1]] = int(parts[2])
+                    offsets[parts[0] + "-" + parts[1]] = int(parts[2])
     except (OSError, ValueError):
-        return starts
-    return starts
+        return offsets
+    return offsets
 
 
 class Look:
@@ -162,7 +165,8 @@ class Look:
 
     def log_dir(self, number: int, log_dir: str, partitions: list[str]) -> None:
         """Write a line for each of these directories."""
-        starts = starts_of(log_dir)
+        starts, watermarks = offsets_of(log_dir, START_CHECKPOINT), dict[str, int]()
+        read_at = -WATERMARK_SECONDS
         for directory in partitions:
             named = partition_of(directory)
             assert named is not None
@@ -170,7 +174,11 @@ class Look:
                 removed, other, segments = self.partition(log_dir + "/" + directory)
             except OSError:
                 continue
-            say([number, *named, removed, other, starts.get(directory), segments])
+            # After the segments: older watermarks would be below segments that were rolled in the meantime.
+            if time.monotonic() - read_at >= WATERMARK_SECONDS:
+                watermarks, read_at = offsets_of(log_dir, WATERMARK_CHECKPOINT), time.monotonic()
+            offsets = starts.get(directory), watermarks.get(directory)
+            say([number, *named, removed, other, *offsets, segments])
             self.rest()
 
 

@@ -15,6 +15,7 @@ from kquota.daemon.contents import ContentsWatch
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.config import ClientProperties
 from kquota.observe.observation import VolumeObservation
+from kquota.observe.segments import SegmentLook
 from kquota.observe.server_properties import read_broker_properties
 from kquota.settings.model import SegmentsSection
 from testbed.loopback.clients import admin_client, create_topic
@@ -49,6 +50,16 @@ def size_setting(cluster: KafkaCluster, topic: str, value: int) -> None:
     admin.incremental_alter_configs([asked])[asked].result(30)
 
 
+def await_watermarks(log_dirs: tuple[str, ...]) -> None:
+    """Wait until the broker has noted that it has all records in sync: a look sees no other watermarks."""
+
+    def noted() -> dict[str, int | None]:
+        with SegmentLook(log_dirs, files_per_second=0) as look:
+            return {one.topic: one.high_watermark for one in look.partitions() if one.topic in TOPICS}
+
+    eventually(lambda: noted() == dict.fromkeys(TOPICS, 640), "the watermarks are in the checkpoint")
+
+
 @pytest.mark.long
 @pytest.mark.accepts("G14")
 def test_the_bytes_that_are_foretold_leave_within_their_time(
@@ -70,6 +81,7 @@ def test_the_bytes_that_are_foretold_leave_within_their_time(
     size_setting(cluster, "by-size", 3 * MEBI)
     properties = read_broker_properties(node.layout.server_properties)
     log_dirs = tuple(str(path) for path in node.layout.log_dirs)
+    await_watermarks(log_dirs)
     volume = VolumeObservation("/dev/sda", "id", "/", "ext4", log_dirs, VolumeRole.DATA, 1, 1, None)
     admin = AdminConnection(ClientProperties(cluster.client_configuration(), node=1))
     settings = SegmentsSection(interval_seconds=1.0, files_per_second=100_000)

@@ -68,7 +68,9 @@ def test_a_process_that_a_disk_holds_is_given_up(tmp_path: Path, monkeypatch: py
     assert not Path(f"/proc/{held}").exists()
 
 
-@pytest.mark.parametrize("said", ["nothing", "[[1]]", "7", '{"a": 1}', '[0, "t", 0, "odd", 0, 0, null, []]'])
+@pytest.mark.parametrize(
+    "said", ["nothing", "[[1]]", "7", '{"a": 1}', '[0, "t", 0, "odd", 0, 0, null, null, []]']
+)
 def test_an_answer_that_makes_no_sense_is_the_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:

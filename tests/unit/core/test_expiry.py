@@ -60,7 +60,9 @@ def played(
             first, end = left[0], left[1].base_offset if len(left) > 1 else None
             if end is None and first.log_bytes == 0:
                 return
-            if end is not None and found.high_watermark is not None and found.high_watermark < end:
+            # The last segment is known to have one record, and not how many.
+            least_end = first.base_offset + 1 if end is None else end
+            if found.high_watermark is not None and found.high_watermark < least_end:
                 return
             too_many -= first.log_bytes
             may_go = {
@@ -160,6 +162,15 @@ def test_an_expired_segment_leaves_after_the_next_check_and_the_delay() -> None:
 def test_a_future_timestamp_keeps_all_segments_behind_it() -> None:
     seen = departures(partition((500, -3 * DAY_MS), (500, 2 * DAY_MS)), RULES, EVERY_5_MINUTES, NOW)
     assert [one.at_ms for one in seen.leaving] == [NOW + 4 * DAY_MS + 1 + 6 * MINUTE_MS] * 2
+
+
+def test_nothing_goes_that_the_replicas_in_sync_lack() -> None:
+    old = partition((100, 2 * DAY_MS), (100, 2 * DAY_MS), (100, 2 * DAY_MS))
+    for high_watermark, gone in ((None, 3), (250, 3), (200, 2), (199, 1), (99, 0)):
+        seen = departures(replace(old, high_watermark=high_watermark), RULES, BrokerRules(1), NOW)
+        assert (len(seen.leaving), seen.never_bytes) == (gone, (3 - gone) * 110), high_watermark
+    only = partition((100, 2 * DAY_MS), high_watermark=0)
+    assert departures(only, RULES, BrokerRules(1), NOW).never_bytes == 110
 
 
 def test_compacted_data_and_an_empty_active_segment_never_leave() -> None:

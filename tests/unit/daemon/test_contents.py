@@ -60,7 +60,7 @@ class HereLook(SegmentLook):
         for number, path in names:
             named = partition_of(path.name)
             assert named is not None
-            self._rows.append([number, *named, 0, 0, None, Look(0).partition(str(path))[2]])
+            self._rows.append([number, *named, 0, 0, None, None, Look(0).partition(str(path))[2]])
         self.topics = tuple(sorted({row[1] for row in self._rows}))
 
     def partitions(self) -> Iterator[Any]:

@@ -128,13 +128,34 @@ def test_it_writes_the_topics_then_each_partition_then_how_many_files(
     (second / f"gone-0.{ID}-delete").mkdir()
     (second / "lost+found").mkdir()
     (first / "log-start-offset-checkpoint").write_text("0\n1\nb 1 7\n")
+    (first / "replication-offset-checkpoint").write_text("0\n2\nb 1 9\nelsewhere 0 4\n")
+    (second / "recovery-point-offset-checkpoint").write_text("0\n1\na 0 3\n")
     topics, of_b, of_a, of_gone, end = lines([first, second], monkeypatch, capsys)
     size = blocks_bytes(log, log.with_suffix(".timeindex"))
     assert topics == ["a", "b", "gone"]
-    assert of_b == [0, "b", 1, "log", 0, 0, 7, [[7, size, 5, 4096]]]
-    assert of_a[:4] == [1, "a", 0, "log"]
-    assert of_gone == [1, "gone", 0, "deleted", 0, 0, None, []]
+    assert of_b == [0, "b", 1, "log", 0, 0, 7, 9, [[7, size, 5, 4096]]]
+    assert of_a[:8] == [1, "a", 0, "log", 0, of_a[5], None, None]
+    assert of_gone == [1, "gone", 0, "deleted", 0, 0, None, None, []]
     assert end == [4, 0]
+
+
+def test_watermarks_are_read_again_while_a_look_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        segment(tmp_path / f"a-{number}", 0, entries=[(5, 1)])
+    now, listed = [100.0], Look.partition
+    monkeypatch.setattr(segments_process.time, "monotonic", lambda: now[0])
+
+    def listing(look: Look, path: str) -> Any:
+        """Each takes four seconds, in which Kafka writes its checkpoint."""
+        now[0] += 4.0
+        marks = "\n".join(f"a {number} {now[0]:.0f}" for number in range(3))
+        (tmp_path / "replication-offset-checkpoint").write_text(f"0\n3\n{marks}\n")
+        return listed(look, path)
+
+    monkeypatch.setattr(Look, "partition", listing)
+    assert [line[7] for line in lines([tmp_path], monkeypatch, capsys)[1:-1]] == [104, 104, 112]
 
 
 def test_a_log_dir_that_is_gone_is_the_problem(
