@@ -68,6 +68,13 @@ def test_the_orders_topic_is_made_as_an_agent_makes_it_and_operators_alone_may_w
     }
 
 
+def test_an_operator_who_may_not_give_orders_may_not_apply_relief_plans(tmp_path: Path) -> None:
+    variables = {**cluster(tmp_path, UNKNOWN, 1), "kquota_relief_principals": [OPERATOR, AGENT]}
+    with pytest.raises(PlayFailed, match=rf"has\s+{AGENT},\s+and\s+kquota_operator_principals\s+does\s+not"):
+        run_tasks(tmp_path, [("kquota_topic", "preflight"), ("kquota_topic", "configure_acls")], variables)
+    assert asked(tmp_path, "--add") == []
+
+
 def test_what_differs_of_an_orders_topic_is_changed_and_what_is_there_is_left(tmp_path: Path) -> None:
     present = {**orders_topic().settings, "delete.retention.ms": "86400000"}
     described = "\n".join(

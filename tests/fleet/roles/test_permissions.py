@@ -24,6 +24,11 @@ INVENTORY: dict[str, object] = {
     "kquota_topic_accepted_writers": ["User:CN=accepted, by us,O=example", "User:CN=as it is-*"],
 }
 
+RELIEF: dict[str, object] = {
+    "kquota_operator_principals": ["User:CN=jane", "User:CN=joe"],
+    "kquota_relief_principals": ["User:CN=jane"],
+}
+
 
 def listing(*resources: tuple[str, str, str, tuple[str, ...]]) -> str:
     """The output of kafka-acls.sh of Kafka 4.1 to 4.3; an entry is `principal host operation [DENY]`."""
@@ -138,6 +143,30 @@ CASES = {
             ("User:y", "WRITE", "*", [ORDERS]),
         ],
     ),
+    "relief": (
+        listing(
+            (
+                "TOPIC",
+                "*",
+                "LITERAL",
+                (
+                    "User:CN=jane * DESCRIBE",
+                    "User:CN=jane * ALTER_CONFIGS",
+                    "User:CN=jane * DELETE",
+                    "User:CN=joe * ALTER_CONFIGS",
+                ),
+            ),
+            ("TOPIC", "__", "PREFIXED", ("User:CN=jane * ALTER_CONFIGS",)),
+            ("CLUSTER", "kafka-cluster", "LITERAL", ("User:CN=jane * ALTER",)),
+        ),
+        [
+            # Both may write to the orders topic in any case.
+            ("User:CN=jane", "DELETE", "*", [USAGE, HISTORY]),
+            ("User:CN=joe", "ALTER_CONFIGS", "*", [USAGE, HISTORY]),
+            ("User:CN=jane", "ALTER_CONFIGS", "__", [USAGE, HISTORY]),
+            ("User:CN=jane", "ALTER", "kafka-cluster", [USAGE, HISTORY]),
+        ],
+    ),
     "denied elsewhere": (
         listing(
             (
@@ -175,7 +204,7 @@ def test_every_grant_that_reaches_a_topic_counts_unless_it_is_denied(tmp_path: P
             }
         },
     ]
-    run_play(tmp_path, tasks, INVENTORY, inventory=str(inventory))
+    run_play(tmp_path, tasks, INVENTORY | RELIEF, inventory=str(inventory))
     found = {
         name: [
             (grant["principal"], grant["operation"], grant["name"], grant["topics"])
