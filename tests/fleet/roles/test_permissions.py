@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_tasks
 
 USAGE, HISTORY, ORDERS = TOPICS = ["__kquota_volume_usage", "__kquota_history", "__kquota_orders"]
 PREFLIGHT = {"ansible.builtin.include_role": {"name": "kquota_topic", "tasks_from": "preflight"}}
@@ -252,6 +252,59 @@ def test_the_preflight_names_the_grants_and_how_to_remove_them_and_asks_on_one_h
         *("--operation", "AlterConfigs", "--resource-pattern-type", "prefixed", "--topic", "__"),
     ]
     assert (tmp_path / "asked").read_text("utf-8") == "--bootstrap-server a:1 --list\n"
+
+
+def test_former_principals_lose_what_the_role_gives_unless_another_list_gives_it(tmp_path: Path) -> None:
+    listed = listing(
+        (
+            "TOPIC",
+            USAGE,
+            "LITERAL",
+            (
+                "User:gone * READ",
+                "User:gone * WRITE",
+                "User:gone * DESCRIBE",
+                "User:gone 10.0.0.7 READ",
+                "User:gone * CREATE DENY",
+                "User:less * READ",
+                "User:reader * READ",
+            ),
+        ),
+        ("TOPIC", "*", "LITERAL", ("User:less * ALTER_CONFIGS", "User:gone * DESCRIBE")),
+        ("TOPIC", "orders", "LITERAL", ("User:gone * READ",)),
+        ("TOPIC", HISTORY, "LITERAL", ("User:agent-1 * WRITE", "User:agent-3 * WRITE")),
+        ("GROUP", "kquota-", "PREFIXED", ("User:gone * DESCRIBE",)),
+        ("CLUSTER", "kafka-cluster", "LITERAL", ("User:gone * ALTER_CONFIGS", "User:gone * DESCRIBE")),
+    )
+    variables: dict[str, object] = {
+        **kafka(tmp_path, listed),
+        "kquota_topic_reader_principals": ["User:less", "User:reader"],
+        "kquota_topic_former_principals": ["User:gone", "User:less", "User:agent-*"],
+        "kquota_topic_agent_names": [1, 2],
+        "kquota_topic_accepted_writers": ["User:agent-3"],
+    }
+    run_tasks(tmp_path, [("kquota_topic", "preflight"), ("kquota_topic", "configure_acls")], variables)
+    begins = "--bootstrap-server a:1 --remove --force --allow-principal "
+    asked = (tmp_path / "asked").read_text("utf-8").splitlines()
+    assert sorted(line.removeprefix(begins) for line in asked if "--remove" in line) == [
+        f"User:agent-1 --resource-pattern-type literal --topic {HISTORY} --operation=Write",
+        "User:gone --resource-pattern-type literal --cluster --operation=AlterConfigs",
+        "User:gone --resource-pattern-type literal --topic * --operation=Describe",
+        f"User:gone --resource-pattern-type literal --topic {USAGE} --operation=Read --operation=Write",
+        "User:gone --resource-pattern-type prefixed --group kquota- --operation=Describe",
+        "User:less --resource-pattern-type literal --topic * --operation=AlterConfigs",
+    ]
+
+
+def test_other_permissions_of_a_former_principal_are_still_named(tmp_path: Path) -> None:
+    grants = ("User:gone * WRITE", "User:gone 10.0.0.7 WRITE", "User:gone * DELETE")
+    variables = {**kafka(tmp_path, listing(("TOPIC", USAGE, "LITERAL", grants)))}
+    with pytest.raises(PlayFailed) as failed:
+        preflight(tmp_path, {**variables, "kquota_topic_former_principals": ["User:gone"]})
+    shown = " ".join(str(failed.value).replace("\\n", " ").split())
+    assert f"User:gone by WRITE on the literal topic {USAGE} from host 10.0.0.7" in shown
+    assert f"User:gone by DELETE on the literal topic {USAGE} from host *" in shown
+    assert f"User:gone by WRITE on the literal topic {USAGE} from host *" not in shown
 
 
 def test_a_cluster_without_an_authorizer_is_reported_and_other_failures_end_the_play(tmp_path: Path) -> None:

@@ -179,11 +179,14 @@ def test_an_operator_applies_and_undoes_a_plan_with_what_the_role_gives_and_take
     assert undone.returncode == 0, undone.stdout + undone.stderr
     assert retention_ms(cluster) == 30 * DAY_MS
 
-    # No longer named, it may not keep the right.
+    # No longer named, it has to give the right back, and stays an operator.
+    less = {**given, "kquota_relief_principals": []}
     with pytest.raises(PlayFailed) as failed:
-        run_tasks(tmp_path, ACLS, {**given, "kquota_relief_principals": []})
+        run_tasks(tmp_path, ACLS, less)
     shown = " ".join(str(failed.value).replace("\\n", " ").split())
     assert f"{principal_of(OPERATOR)} by ALTER_CONFIGS on the literal topic *" in shown
     assert rights(cluster) == GIVEN
-    assert run_tasks(tmp_path, [("kquota_topic", "remove")], given) == 2
-    assert rights(cluster) == {}
+    less["kquota_topic_former_principals"] = [principal_of(OPERATOR)]
+    assert run_tasks(tmp_path, ACLS, less) == 1
+    assert rights(cluster) == {("TOPIC", ORDERS_TOPIC): {"READ", "WRITE"}}
+    assert run_tasks(tmp_path, ACLS, less) == 0
