@@ -74,6 +74,7 @@ class ClusterLook:
             ReadTopic(topics.usage.name, self.put),
             orders_to_read(topics.orders.name, self.put),
             may_begin=begins,
+            passing=True,
         )
         self._brokers = BrokerWatch(self._admin, self.put)
         staleness = timedelta(seconds=settings.staleness_seconds)

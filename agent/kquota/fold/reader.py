@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -16,11 +17,15 @@ from kquota.kafka.threads import repeat
 # A record ends the wait. The rest of the reading needs no more turns than this.
 _POLL_SECONDS = 0.5
 _POLL_SECONDS_AT_THE_START = 0.02  # answers about the topic arrive in parallel with the records
+# Of a command, which ends soon: its end waits for a poll, and the end of an empty partition for a fetch.
+_PASSING_POLL_SECONDS = 0.05
+_PASSING_PROPERTIES = {"fetch.wait.max.ms": "20"}
 _RECORDS_A_STEP = 1000
 # Where records come all the time, as in a large cluster, they are taken out so often: a turn wakes threads.
 TURNS_A_SECOND = 20.0
 _RETRY_SECONDS = 1.0
 _PROBE_TIMEOUT_SECONDS = 0.3
+_LEADERS_TIMEOUT_SECONDS = 1.0
 _LARGEST_RESPONSE_BYTES = 256 * 1_048_576
 
 _READER_PROPERTIES = {
@@ -57,7 +62,8 @@ class TopicReader:
     first record of a new topic. A topic that cannot be read does not hold up the others. Nothing ends the
     thread but close(). Raises ConfigurationError for properties that librdkafka refuses.
 
-    Reading begins when `may_begin` is true.
+    Reading begins when `may_begin` is true. One that is only `passing` is quicker to begin and to end, and
+    dearer while it lasts.
     """
 
     def __init__(
@@ -66,18 +72,24 @@ class TopicReader:
         admin: AdminConnection,
         *topics: ReadTopic,
         may_begin: Callable[[], bool] | None = None,
+        passing: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stop = threading.Event()
         self._topics = {topic.name: FollowedTopic(topic, admin, self._stop, clock) for topic in topics}
         self._may_begin = may_begin
+        self._poll_seconds = _PASSING_POLL_SECONDS if passing else _POLL_SECONDS
         self._clock = clock
         self._client: RotatingClient[Consumer] = RotatingClient(
             Consumer,
             properties,
             Role.READER,
             # librdkafka demands a group's name; the group is neither joined nor committed to.
-            {**_READER_PROPERTIES, "group.id": properties.client_id(Role.READER)},
+            {
+                **_READER_PROPERTIES,
+                **(_PASSING_PROPERTIES if passing else {}),
+                "group.id": properties.client_id(Role.READER),
+            },
             retire=Consumer.close,
             on_failure=self._connection_failed,
             clock=clock,
@@ -130,7 +142,7 @@ class TopicReader:
         self._probe(consumer)
         # The first one is waited for alone: a batch would be held back until it is full or its time is over.
         begins = any(topic.begins for topic in topics)
-        message = consumer.poll(_POLL_SECONDS_AT_THE_START if begins else _POLL_SECONDS)
+        message = consumer.poll(_POLL_SECONDS_AT_THE_START if begins else self._poll_seconds)
         if message is None:
             return
         for one in (message, *consumer.consume(_RECORDS_A_STEP, 0)):
@@ -160,6 +172,9 @@ class TopicReader:
             partitions = topic.assignment()
             if not partitions:
                 continue
+            # Where it does not know a leader yet, librdkafka looks again only after half a second.
+            with suppress(KafkaException):
+                consumer.list_topics(name, timeout=_LEADERS_TIMEOUT_SECONDS)
             try:
                 if (former := self._assigned.pop(name, None)) is not None:
                     consumer.incremental_unassign(former)

@@ -72,6 +72,9 @@ class Script:
         self.assigned: deque[list[tuple[str, int, int]]] = deque(maxlen=100)
         self.taken_away: deque[list[tuple[str, int]]] = deque(maxlen=100)
         self.refuse_assignments = 0
+        self.leaders_asked: list[str] = []
+        self.knows_leaders = True
+        self.polls: deque[float] = deque(maxlen=100)
         self.probes: list[tuple[str, int]] = []
         self.answers_probes = False
         self.facts: TopicFacts | KafkaFailure = facts("an id", {0})
@@ -113,6 +116,7 @@ class Script:
         self._messages.put(list(messages))
 
     def poll(self, seconds: float) -> Message | None:
+        self.polls.append(seconds)
         try:
             first, *self._rest = self._messages.get(timeout=min(seconds, 0.02))
         except queue.Empty:
@@ -126,7 +130,14 @@ class Script:
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
         self.taken_away.append([(p.topic, p.partition) for p in partitions])
 
+    def list_topics(self, topic: str, *, timeout: float) -> None:
+        assert timeout > 0
+        self.leaders_asked.append(topic)
+        if not self.knows_leaders:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        assert {p.topic for p in partitions} == {self.leaders_asked[-1]}
         if self.refuse_assignments:
             self.refuse_assignments -= 1
             raise KafkaException(KafkaError(KafkaError._STATE))

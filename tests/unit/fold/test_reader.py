@@ -78,6 +78,9 @@ class Log:
     def current(self) -> Log:
         return self
 
+    def list_topics(self, _topic: str, *, timeout: float) -> None:
+        """Its leaders are known."""
+
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
         assert [one.partition for one in partitions] == [0]
 

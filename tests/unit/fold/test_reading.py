@@ -269,6 +269,39 @@ def test_while_the_connection_is_down_a_leader_is_asked_until_it_answers(
     assert len(script.probes) == asked
 
 
+@pytest.mark.parametrize("knows", [True, False])
+def test_before_partitions_are_assigned_their_leaders_are_asked_for(script: Script, knows: bool) -> None:
+    """Otherwise librdkafka begins half a second later."""
+    script.knows_leaders = knows
+    reader = reading.TopicReader(NOWHERE, script, ReadTopic("t", print))  # type: ignore[arg-type]
+    reader.start()
+    try:
+        begun(script)
+    finally:
+        reader.close()
+    assert script.leaders_asked == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("passing", "longest_seconds", "fetch_wait_ms"), [(False, 0.5, 500), (True, 0.05, 20)]
+)
+def test_a_reader_that_is_only_passing_waits_for_less(
+    script: Script, passing: bool, longest_seconds: float, fetch_wait_ms: int
+) -> None:
+    seen: list[Any] = []
+    reader = reading.TopicReader(NOWHERE, script, ReadTopic("t", seen.append), passing=passing)  # type: ignore[arg-type]
+    reader.start()
+    try:
+        begun(script)
+        script.say(Message(0, EOF))
+        eventually(lambda: of(seen, CaughtUp), "it has read everything")
+        eventually(lambda: script.polls[-1] == longest_seconds, "it waits")
+    finally:
+        reader.close()
+    _, _, _, settings, _ = script.made_with
+    assert settings["fetch.wait.max.ms"] == str(fetch_wait_ms)
+
+
 def test_nothing_is_handed_over_after_the_end(script: Script) -> None:
     seen: list[Any] = []
     reader = reading.TopicReader(NOWHERE, script, ReadTopic("t", seen.append))  # type: ignore[arg-type]
