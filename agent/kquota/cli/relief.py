@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,14 +15,26 @@ import typer
 
 from kquota.cli import exit_codes
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
+from kquota.cli.move_run import MoveRun
 from kquota.cli.operator_config import CommandConfigOption, operator_config
 from kquota.cli.orders import ActorOption, Desk, length_of, note_of
 from kquota.cli.output import fail, print_json
+from kquota.cli.plan_run import PlanRun, ReliefStopped
 from kquota.cli.relief_lock import take_relief_lock
-from kquota.cli.relief_look import ReliefLook, ReliefVolume, connect, go_elsewhere, look, volume_of
-from kquota.cli.relief_run import ReliefRun, ReliefStopped
+from kquota.cli.relief_look import (
+    ReliefLook,
+    ReliefVolume,
+    connect,
+    go_elsewhere,
+    look,
+    removal_delay,
+    volume_of,
+)
+from kquota.cli.relief_mover import KafkaHomeOption, KafkaMover, ToolConfigOption, ToolOptions
+from kquota.cli.relief_run import ReliefRun
 from kquota.core.records import Note, relief_key
-from kquota.core.relief import Option, breaches_again, options, played
+from kquota.core.relief import Option, breaches_again
+from kquota.core.relief_moves import MOVES, ranked, replayed
 from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document, planned
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.display.figures import size_text
@@ -28,6 +42,8 @@ from kquota.display.relief_view import loss_text, option_lines, options_document
 from kquota.host.atomic import replace_file
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import OperatorConnection, TopicSetting
+from kquota.kafka.reassign_tool import ToolFailed
+from kquota.observe.replica_dirs import replica_dirs
 from kquota.settings import Settings
 
 _MOST_OPTIONS = 8
@@ -55,31 +71,35 @@ def relief(
     reason: Annotated[str, typer.Option(help="Why; with --plan.")] = "",
     config: ConfigOption = DEFAULT_CONFIG,
     command_config: CommandConfigOption = None,
+    kafka_home: KafkaHomeOption = None,
+    tool_config: ToolConfigOption = None,
     actor: ActorOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rank what would make room on this host's full volume: bytes, time, and what is lost.
 
-    Only --apply and --undo change anything, with an operator's credentials. Internal and compacted topics,
-    and those of relief_protected, are left alone. Exits with 1 if the volume that decides is on another host,
-    and if a plan is not enough or can't be undone.
+    Only --apply and --undo change anything, with an operator's credentials; moves of replicas by Kafka's own
+    tool. Internal topics and those of relief_protected are left alone; of compacted ones nothing is deleted.
+    Exits with 1 if the volume that decides is on another host, and if a plan is not enough or can't be
+    undone.
     """
     if len([path for path in (plan, check, apply, undo) if path is not None]) > 1:
         fail("--plan, --check, --apply and --undo: one at a time", exit_codes.USAGE)
     settings = settings_of(config)
+    tool = ToolOptions(command_config, kafka_home, tool_config)
     after = length_of(restore_after, "--restore-after") if restore_after else None
     if apply is not None:
-        _Work(settings, apply, command_config).apply(after, length_of(duration, "--for"))
+        _Work(settings, apply, tool).apply(after, length_of(duration, "--for"))
     elif undo is not None:
-        _Work(settings, undo, command_config).undo()
+        _Work(settings, undo, tool).undo()
     elif check is not None:
-        _check(settings, check, command_config)
+        _check(settings, check, tool)
     elif plan is not None:
-        _plan(settings, plan, volume, command_config, option, note_of(duration, reason, actor), after)
+        _plan(settings, plan, volume, tool, option, note_of(duration, reason, actor), after)
     else:
         found = _volume(settings, volume)
         if found is not None:
-            _rank(found, _look(settings, found, command_config)[0], as_json)
+            _rank(found, _look(settings, found, tool)[0], as_json)
 
 
 def _volume(settings: Settings, wanted: str | None) -> ReliefVolume | None:
@@ -91,28 +111,29 @@ def _volume(settings: Settings, wanted: str | None) -> ReliefVolume | None:
     return found
 
 
-def _look(settings: Settings, volume: ReliefVolume, command_config: Path | None) -> tuple[ReliefLook, str]:
+def _look(settings: Settings, volume: ReliefVolume, tool: ToolOptions) -> tuple[ReliefLook, str]:
     """Return a look, and the cluster's id."""
-    connection = connect(settings, command_config, as_operator=False)
+    connection = connect(settings, tool.command_config, as_operator=False)
     try:
         cluster = connection.describe_cluster().result()
         if isinstance(cluster, KafkaFailure):
             fail(f"the cluster can't be asked: {cluster.sentence}")
-        return look(settings, volume, connection), cluster.cluster_id or ""
+        reassigned = partial(tool.reassigned, settings, volume)
+        return look(settings, volume, connection, reassigned), cluster.cluster_id or ""
     finally:
         connection.close()
 
 
 def _rank(volume: ReliefVolume, looked: ReliefLook, as_json: bool) -> None:
     situation, known = looked.situation, looked.groups_known
-    found = options(situation)
+    found = ranked(situation)
     if as_json:
         print_json(
             {
                 "volume": volume.observed.name,
                 "to_free_bytes": situation.to_free_bytes,
                 "options": options_document(found, groups_known=known),
-                "notes": list(looked.notes),
+                "notes": _notes(looked, found),
             }
         )
         return
@@ -124,17 +145,22 @@ def _rank(volume: ReliefVolume, looked: ReliefLook, as_json: bool) -> None:
             typer.echo(line)
     if not found:
         typer.echo(
-            "no retention frees anything here: move partitions, delete topics, or enlarge the file system"
+            "no option frees anything here: move partitions, delete topics, or enlarge the file system"
         )
-    for note in looked.notes:
+    for note in _notes(looked, found):
         typer.echo(f"note: {note}")
+
+
+def _notes(looked: ReliefLook, found: Iterable[Option]) -> list[str]:
+    moves = any(one.kind in MOVES for one in found)
+    return [*looked.notes, *([f"a move is taken to copy {looked.copy_rate}"] if moves else [])]
 
 
 def _plan(
     settings: Settings,
     path: Path,
     wanted: str | None,
-    command_config: Path | None,
+    tool: ToolOptions,
     number: int,
     note: Note,
     after: timedelta | None,
@@ -144,8 +170,8 @@ def _plan(
         return
     if path.exists():
         fail(f"{path} exists: a plan is a new file", exit_codes.USAGE)
-    looked, cluster = _look(settings, volume, command_config)
-    found: list[Option] = options(looked.situation)
+    looked, cluster = _look(settings, volume, tool)
+    found: list[Option] = ranked(looked.situation)
     if number > len(found):
         fail(f"--option {number}: there are {len(found)} options", exit_codes.USAGE)
     chosen, now = found[number - 1], datetime.now(UTC)
@@ -168,15 +194,15 @@ def _plan(
     typer.echo(f"plan {made.id} is in {path}: kquota relief --apply {path}")
 
 
-def _check(settings: Settings, path: Path, command_config: Path | None) -> None:
+def _check(settings: Settings, path: Path, tool: ToolOptions) -> None:
     made = _read(path, settings)
     volume = volume_of(settings, made.volume)
     assert volume is not None
-    looked, _ = _look(settings, volume, command_config)
-    result = played(looked.situation, [step.to_step() for step in made.steps])
+    looked, _ = _look(settings, volume, tool)
+    result = replayed(looked.situation, [step.to_step() for step in made.steps])
     for line in option_lines(1, result, datetime.now(UTC), groups_known=looked.groups_known):
         typer.echo(line)
-    for note in looked.notes:
+    for note in _notes(looked, [result]):
         typer.echo(f"note: {note}")
     if not result.enough:
         missing = size_text(looked.situation.to_free_bytes)
@@ -186,27 +212,44 @@ def _check(settings: Settings, path: Path, command_config: Path | None) -> None:
 class _Work:
     """A plan that is being applied or undone, with its operator."""
 
-    def __init__(self, settings: Settings, path: Path, command_config: Path | None) -> None:
+    def __init__(self, settings: Settings, path: Path, tool: ToolOptions) -> None:
         self._lock = take_relief_lock(settings)  # before the plan is read, which another one may be changing
         plan = _read(path, settings)
         volume = volume_of(settings, plan.volume)
         assert volume is not None
         self._settings, self._volume, self._path = settings, volume, path
-        self._desk = Desk(settings, operator_config(command_config, settings))
-        self._connection = connect(settings, command_config, as_operator=True)
+        self._desk = Desk(settings, operator_config(tool.command_config, settings))
+        self._tool, self._connection = tool, connect(settings, tool.command_config, as_operator=True)
         cluster = self._connection.describe_cluster().result()
         if isinstance(cluster, KafkaFailure):
             fail(f"the cluster can't be asked: {cluster.sentence}")
         if cluster.cluster_id != plan.cluster:
             fail(f"{path} is a plan for cluster {plan.cluster}, and this is {cluster.cluster_id}")
-        self._run = ReliefRun(
+        self._run = self._run_of(plan)
+
+    def _run_of(self, plan: Plan) -> ReliefRun | MoveRun:
+        volume = self._volume
+        base = PlanRun(
             plan,
-            _Topics(self._connection),
-            lambda changed: _save(path, changed),
+            lambda changed: _save(self._path, changed),
             volume.room,
             typer.echo,
             time.sleep,
             lambda: datetime.now(UTC),
+        )
+        if not plan.moves:
+            return ReliefRun(**vars(base), settings=_Topics(self._connection))
+        try:
+            mover = KafkaMover(self._tool.tool(self._settings, volume), self._connection, plan.broker_id)
+        except ToolFailed as error:
+            fail(f"nothing was changed: {error}")
+        rooms = {log_dir: one.room for one in volume.all_of_them for log_dir in one.observed.log_dirs}
+        return MoveRun(
+            **vars(base),
+            mover=mover,
+            look=partial(replica_dirs, list(rooms)),
+            room_of=lambda log_dir: rooms[log_dir](),
+            removal_delay=removal_delay(self._connection, plan.broker_id),
         )
 
     def apply(self, after: timedelta | None, shown: timedelta) -> None:
@@ -246,7 +289,9 @@ class _Work:
 
     def _breaching(self) -> dict[str, str]:
         """Return the topics that would fill the volume to its hard limit again, with sentences."""
-        looked = look(self._settings, self._volume, self._connection)
+        if self._run.plan.moves:
+            return {}
+        looked = look(self._settings, self._volume, self._connection, frozenset)
         room_bytes = int(self._volume.hard_bytes) - self._volume.room().consumed_bytes
         within_ms = _REGROWS // timedelta(milliseconds=1)
         return {

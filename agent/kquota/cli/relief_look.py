@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kquota.cli import exit_codes
 from kquota.cli.configuration import broker_id_of, broker_of
@@ -15,28 +16,35 @@ from kquota.cli.local import look_at_volumes
 from kquota.cli.local_state import read_decision
 from kquota.cli.operator_config import DEFAULT_COMMAND_CONFIG, operator_config
 from kquota.cli.output import fail
-from kquota.cli.relief_run import Room, soft_room
+from kquota.cli.plan_run import Room, soft_room
+from kquota.core.cordon import ALL as ALL_CORDONED
+from kquota.core.cordon import SETTING as CORDONED
 from kquota.core.decision import Mode, State
-from kquota.core.relief import Situation
+from kquota.core.relief import Situation, Target
 from kquota.core.segments import (
     BrokerRules,
     InvalidTopicSettings,
     PartitionOnDisk,
+    PartitionState,
     TopicRules,
     broker_rules,
     topic_rules,
 )
-from kquota.core.usage import VolumeRole
+from kquota.core.usage import VolumeRole, VolumeStatus
+from kquota.display.figures import size_text
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import Offsets, OperatorConnection
 from kquota.observe.observation import VolumeObservation
+from kquota.observe.replica_dirs import copied_replicas, replica_dirs
 from kquota.observe.segments import SegmentLook
 from kquota.settings import Settings
 from kquota.write.agent_state import FILE_NAME, AgentStateFile
 
 CLIENT_NAME = "cli"
 _REMOTE_STORAGE = "remote.log.storage.system.enable"
+_COPY_BOUND = "replica.alter.log.dirs.io.max.bytes.per.second"
+Reassigned = Callable[[], frozenset[str] | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,18 @@ class ReliefVolume:
     observed: VolumeObservation
     soft_bytes: float
     hard_bytes: float
+    others: tuple[ReliefVolume, ...] = ()
+    """The broker's other volumes that are in use and have not failed."""
+
+    @property
+    def all_of_them(self) -> tuple[ReliefVolume, ...]:
+        """All volumes of the broker, this one first."""
+        return self, *self.others
+
+    @property
+    def all_log_dirs(self) -> list[str]:
+        """The log dirs of all of them."""
+        return [log_dir for one in self.all_of_them for log_dir in one.observed.log_dirs]
 
     def room(self) -> Room:
         """Look how much it has consumed now."""
@@ -56,11 +76,14 @@ class ReliefVolume:
 
 @dataclass(frozen=True, slots=True)
 class ReliefLook:
-    """All that options are ranked by; ``notes`` are what could not be learnt."""
+    """All that options are ranked by; ``notes`` are what could not be learnt, ``copy_rate`` is the rate of
+    moves, and where it is from.
+    """
 
     situation: Situation
     groups_known: bool
     notes: tuple[str, ...]
+    copy_rate: str
 
 
 def connect(settings: Settings, command_config: Path | None, *, as_operator: bool) -> OperatorConnection:
@@ -84,14 +107,20 @@ def volume_of(settings: Settings, wanted: str | None) -> ReliefVolume | None:
             continue
         bounds = settings.limits.pair(volume.limits_path).bounds(volume.capacity_bytes)
         one = ReliefVolume(volume, float(bounds.soft_bytes), float(bounds.hard_bytes))
-        if wanted in (volume.name, volume.mount_point, *volume.log_dirs):
-            return one
         found.append((bounds.headroom(volume.consumed_bytes or 0), one))
+    for _, one in found:
+        if wanted in (one.observed.name, one.observed.mount_point, *one.observed.log_dirs):
+            return _with_others(one, found)
     if wanted is not None:
         names = ", ".join(one.observed.name for _, one in found)
         fail(f"--volume {wanted}: is no volume of this broker; there are {names}", exit_codes.USAGE)
     over = [(headroom, one) for headroom, one in found if headroom < 1]
-    return min(over, key=lambda pair: pair[0])[1] if over else None
+    return _with_others(min(over, key=lambda pair: pair[0])[1], found) if over else None
+
+
+def _with_others(volume: ReliefVolume, all_of_them: Sequence[tuple[Any, ReliefVolume]]) -> ReliefVolume:
+    sound = (one for _, one in all_of_them if one.observed.status is VolumeStatus.OK)
+    return replace(volume, others=tuple(one for one in sound if one is not volume))
 
 
 def go_elsewhere(settings: Settings) -> str | None:
@@ -107,37 +136,104 @@ def go_elsewhere(settings: Settings) -> str | None:
     return f"volume {volume} of broker {broker_id} decides: run kquota relief on that broker's host"
 
 
-def look(settings: Settings, volume: ReliefVolume, connection: OperatorConnection) -> ReliefLook:
-    """Look at the segments on a volume, and ask the cluster about their topics and who has read these."""
+def look(
+    settings: Settings, volume: ReliefVolume, connection: OperatorConnection, reassigned: Reassigned
+) -> ReliefLook:
+    """Look at the segments on a volume, and ask the cluster about their topics and who has read these.
+
+    ``reassigned`` finds the partitions that others move between brokers, or a sentence why it can't.
+    """
     observed = volume.observed
     partitions = _partitions(observed)
-    settings_in_force = connection.broker_settings(broker_id_of(settings)).result()
-    if isinstance(settings_in_force, KafkaFailure):
-        _unknown(settings_in_force)
+    settings_in_force = _in_force(connection, broker_id_of(settings))
     has_remote_storage = settings_in_force.get(_REMOTE_STORAGE) == "true"
     notes: list[str] = []
     rules = _rules(connection, partitions, notes, has_remote_storage=has_remote_storage)
-    try:
-        broker = broker_rules(settings_in_force)
-    except InvalidTopicSettings as error:
-        fail(f"the settings of broker {broker_id_of(settings)} can't be used: {error}")
+    broker = _broker_rules(settings_in_force)
     committed = connection.committed()
     known: Mapping[str, Offsets] = {}
     if isinstance(committed, KafkaFailure):
         notes.append(f"it is not known which consumer groups have read what goes: {committed.sentence}")
     else:
         known = committed
+    targets, busy = _targets(volume, settings_in_force)
+    if targets:
+        moving = reassigned()
+        if isinstance(moving, str):
+            notes.append(f"it is not known which partitions are being reassigned: {moving}")
+        else:
+            busy |= moving
+    rate, source = _copy_rate(settings, settings_in_force)
     situation = Situation(
         partitions,
         rules,
-        BrokerRules(broker.retention_check_interval_ms, broker.checked_ms),
+        broker,
         now_ms=round(time.time() * 1000),
         to_free_bytes=max(0, volume.room().missing_bytes),
         flows=not _is_paused(settings),
         committed=known,
         protected=settings.relief_protected,
+        targets=targets,
+        busy=busy,
+        copy_bytes_per_second=rate,
     )
-    return ReliefLook(situation, not isinstance(committed, KafkaFailure), tuple(notes))
+    return ReliefLook(situation, not isinstance(committed, KafkaFailure), tuple(notes), source)
+
+
+def _targets(volume: ReliefVolume, in_force: Mapping[str, str]) -> tuple[list[Target], frozenset[str]]:
+    """Return a log dir of each other volume that a move may go to, and the partitions that are moving."""
+    cordoned = in_force.get(CORDONED, "").split(",")
+    targets = []
+    try:
+        busy = copied_replicas(volume.all_log_dirs)
+        for other in volume.others:
+            offline = (*other.observed.offline_log_dirs, *cordoned)
+            usable = [one for one in other.observed.log_dirs if one not in offline]
+            if usable and ALL_CORDONED not in cordoned:
+                room_bytes = -other.room().missing_bytes - _to_come_bytes(volume, other, busy)
+                targets.append(Target(usable[0], room_bytes))
+    except OSError as error:
+        fail(f"the log dirs of the broker can't be listed: {error}")
+    return targets, busy
+
+
+def _to_come_bytes(volume: ReliefVolume, other: ReliefVolume, busy: frozenset[str]) -> int:
+    """Return what copies that have begun will still take of a volume."""
+    total_bytes = 0
+    for dirs in replica_dirs(volume.all_log_dirs, busy).values():
+        whole = sum(one.size_bytes for one in dirs if one.state is PartitionState.LOG)
+        begun = [one for one in dirs if one.state is PartitionState.FUTURE]
+        if any(one.log_dir in other.observed.log_dirs for one in begun):
+            total_bytes += max(whole - sum(one.size_bytes for one in begun), 0)
+    return total_bytes
+
+
+def _copy_rate(settings: Settings, in_force: Mapping[str, str]) -> tuple[int, str]:
+    """Return the rate of moves between log dirs, and in words where it is from."""
+    rate = settings.relief_copy_bytes_per_second
+    bound = in_force.get(_COPY_BOUND, "")
+    if bound.isascii() and bound.isdigit() and 0 < int(bound) < rate:
+        return int(bound), f"{size_text(int(bound))}/s, the broker's {_COPY_BOUND}"
+    return rate, f"{size_text(rate)}/s, as relief_copy_bytes_per_second assumes"
+
+
+def removal_delay(connection: OperatorConnection, broker_id: int) -> timedelta:
+    """Return how long a broker keeps the directory of a replica that is gone."""
+    return timedelta(milliseconds=_broker_rules(_in_force(connection, broker_id)).removal_delay_ms)
+
+
+def _in_force(connection: OperatorConnection, broker_id: int) -> Mapping[str, str]:
+    found = connection.broker_settings(broker_id).result()
+    if isinstance(found, KafkaFailure):
+        _unknown(found)
+    return found
+
+
+def _broker_rules(in_force: Mapping[str, str]) -> BrokerRules:
+    try:
+        return broker_rules(in_force)
+    except InvalidTopicSettings as error:
+        fail(f"the settings of the broker can't be used: {error}")
 
 
 def _partitions(observed: VolumeObservation) -> list[PartitionOnDisk]:

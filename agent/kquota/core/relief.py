@@ -8,7 +8,7 @@ Source: docs/adr/0197-relief-plays-kafkas-deletion-with-other-settings.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -45,7 +45,8 @@ class Step:
     """One change: ``setting`` of the topic ``target`` from a value to another; None is unlimited.
 
     ``frees_bytes`` leave this volume, at ``by_ms`` (since 1970) at the latest. ``keeps_ratio`` is the share
-    of the topic's time that it keeps; consumer groups in ``unread_by`` have not read all that goes.
+    of the topic's time that it keeps; consumer groups in ``unread_by`` have not read all that goes. A move
+    has a partition as its target, as in ``visits-3``, and goes from ``source`` to ``destination``.
     """
 
     kind: StepKind
@@ -57,6 +58,16 @@ class Step:
     to: int | None = None
     keeps_ratio: float = 1.0
     unread_by: tuple[str, ...] = ()
+    source: str | None = None
+    destination: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A log dir on another volume of the broker; ``room_bytes`` are left to that volume's soft limit."""
+
+    log_dir: str
+    room_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +106,8 @@ class Situation:
 
     ``to_free_bytes`` are missing to the limit. While producers write (``flows``), the active segments of
     partitions go on growing, and do not count as leaving. ``protected`` are names of topics; one with a ``*``
-    at its end is a beginning.
+    at its end is a beginning. Partitions in ``busy`` are being moved by others; a move copies
+    ``copy_bytes_per_second`` to one of the ``targets``, of which each volume has one.
     """
 
     partitions: Sequence[PartitionOnDisk]
@@ -106,14 +118,21 @@ class Situation:
     flows: bool = False
     committed: Committed = field(default_factory=dict)
     protected: Sequence[str] = ()
+    targets: Sequence[Target] = ()
+    busy: Collection[str] = ()
+    copy_bytes_per_second: int = 1
 
     def may_touch(self, topic: str) -> bool:
         """Whether an option may change this topic's settings."""
         rules = self.rules.get(topic)
         return (
-            rules is not None
-            and rules.cleanup_delete
-            and not rules.cleanup_compact
+            rules is not None and rules.cleanup_delete and not rules.cleanup_compact and self.may_move(topic)
+        )
+
+    def may_move(self, topic: str) -> bool:
+        """Whether an option may move replicas of this topic."""
+        return (
+            topic in self.rules
             and not topic.startswith(_INTERNAL)
             and not any(_fits(topic, pattern) for pattern in self.protected)
         )

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from kquota.core.relief import Option, Step, StepKind
+from kquota.core.relief_moves import LOG_DIRS, MOVES, place_of
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 
 T = TypeVar("T")
@@ -41,7 +42,10 @@ class PlanState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """A step of a plan. ``was`` and ``to`` are values as Kafka has them, None where there are none."""
+    """A step of a plan. ``was`` and ``to`` are values as Kafka has them, None where there are none.
+
+    Of a move they are log dirs, and its target is a partition.
+    """
 
     kind: StepKind
     target: str
@@ -57,6 +61,12 @@ class PlannedStep:
     def to_step(self) -> Step:
         """Return it as the model of the disks plays it."""
         by_ms = (self.by - _EPOCH) // timedelta(milliseconds=1)
+        if self.kind in MOVES:
+            return Step(
+                *(self.kind, self.target, self.frees_bytes, by_ms, self.setting),
+                source=self.was,
+                destination=self.to,
+            )
         was, to = (None if text is None else int(text) for text in (self.was, self.to))
         current = None if was is not None and was < 0 else was
         return Step(self.kind, self.target, self.frees_bytes, by_ms, self.setting, current, to)
@@ -79,7 +89,10 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedValue:
-    """A setting of the topic itself before a step; None is none, so that the brokers' default held."""
+    """A setting of the topic itself before a step; None is none, so that the brokers' default held.
+
+    Of a move it is the log dir where the replica was.
+    """
 
     target: str
     setting: str
@@ -104,6 +117,11 @@ class Plan:
     state: PlanState = PlanState.PROPOSED
     restore_after: timedelta | None = None
     values: tuple[ReplacedValue, ...] = ()
+
+    @property
+    def moves(self) -> bool:
+        """Whether its steps are moves: these are in plans of their own."""
+        return self.steps[0].kind in MOVES
 
     @property
     def frees_bytes(self) -> int:
@@ -156,14 +174,20 @@ def planned(option: Option, loses: Mapping[int, str]) -> tuple[PlannedStep, ...]
             step.kind,
             step.target,
             step.setting,
-            None if step.setting is None else _UNLIMITED if step.current is None else str(step.current),
-            None if step.to is None else str(step.to),
+            *_values(step),
             step.frees_bytes,
             _EPOCH + timedelta(milliseconds=step.by_ms),
             loses.get(number, ""),
         )
         for number, step in enumerate(option.steps)
     )
+
+
+def _values(step: Step) -> tuple[str | None, str | None]:
+    if step.kind in MOVES:
+        return step.source, step.destination
+    current = None if step.setting is None else _UNLIMITED if step.current is None else str(step.current)
+    return current, None if step.to is None else str(step.to)
 
 
 def plan_from_document(document: object) -> Plan:
@@ -185,6 +209,11 @@ def plan_from_document(document: object) -> Plan:
     values = [
         _Reader(one, f"restore.values.{number}") for number, one in enumerate(restore.get("values", list))
     ]
+    read = tuple(_step(_Reader(one, f"steps.{number}")) for number, one in enumerate(steps))
+    if len({step.kind in MOVES for step in read}) > 1:
+        raise InvalidPlan("steps: moves and changes of settings are not allowed in one plan")
+    if read[0].kind in MOVES and len({step.target for step in read}) < len(read):
+        raise InvalidPlan("steps: a plan moves each partition once")
     plan_id = found.get("id", str)
     if not _ID.fullmatch(plan_id):
         raise InvalidPlan("id: must be 1 to 64 letters, digits, dots, underscores and hyphens")
@@ -197,7 +226,7 @@ def plan_from_document(document: object) -> Plan:
         broker_id=found.count("broker_id"),
         volume=found.get("volume", str),
         to_free_bytes=found.count("to_free_bytes"),
-        steps=tuple(_step(_Reader(one, f"steps.{number}")) for number, one in enumerate(steps)),
+        steps=read,
         state=found.one_of("state", PlanState),
         restore_after=None if after is None else timedelta(seconds=after),
         values=tuple(
@@ -222,9 +251,11 @@ def _step(found: _Reader) -> PlannedStep:
         found.get_or_none("problem", str),
     )
     allowed = SETTINGS.get(kind)
-    if allowed is not None:
-        if step.setting not in allowed:
-            raise InvalidPlan(f"{found.place}.setting: must be one of {', '.join(allowed)} in a step {kind}")
+    if allowed is not None and step.setting not in allowed:
+        raise InvalidPlan(f"{found.place}.setting: must be one of {', '.join(allowed)} in a step {kind}")
+    if kind in MOVES:
+        _check_move(found.place, step)
+    elif allowed is not None:
         if step.to is None or not step.to.isascii() or not step.to.isdigit():
             raise InvalidPlan(f"{found.place}.to: must be the digits of a number of milliseconds")
         if step.was is None or not step.was.removeprefix("-").isdigit():
@@ -232,9 +263,21 @@ def _step(found: _Reader) -> PlannedStep:
     return step
 
 
+def _check_move(place: str, step: PlannedStep) -> None:
+    try:
+        place_of(step.target)
+    except ValueError:
+        raise InvalidPlan(f"{place}.target: must be a partition, as in visits-3") from None
+    if step.kind is StepKind.LOGDIR_MOVE:
+        for key, text in (("from", step.was), ("to", step.to)):
+            if text is None or not text.startswith("/"):
+                raise InvalidPlan(f"{place}.{key}: must be the absolute path of a log dir")
+
+
 SETTINGS: Mapping[StepKind, tuple[str, ...]] = {
     StepKind.RETENTION: ("retention.ms", "local.retention.ms"),
     StepKind.SEGMENT: ("segment.ms",),
+    StepKind.LOGDIR_MOVE: (LOG_DIRS,),
 }
 """The settings that a step of a kind may change: a plan is a file, and changes nothing else."""
 

@@ -10,6 +10,7 @@ from kquota.core.strict_json import printable
 
 _AS_RETENTION = -2  # of local.retention.*: the same as retention.*
 _POLICIES = ("compact", "delete")
+_REMOVAL_DELAY_MS = 60_000
 
 
 class PartitionState(StrEnum):
@@ -110,11 +111,13 @@ class TopicRules:
 class BrokerRules:
     """When a broker deletes segments: it looks for them at this interval.
 
-    ``checked_ms`` is a moment at which it looked, in milliseconds since 1970, or None if none is known.
+    ``checked_ms`` is a moment at which it looked, in milliseconds since 1970, or None if none is known. The
+    directory of a replica that is gone stays for ``removal_delay_ms``, whatever its topic has for files.
     """
 
     retention_check_interval_ms: int
     checked_ms: int | None = None
+    removal_delay_ms: int = _REMOVAL_DELAY_MS
 
 
 def topic_rules(settings: Mapping[str, str], *, broker_has_remote_storage: bool = False) -> TopicRules:
@@ -148,9 +151,12 @@ def broker_rules(settings: Mapping[str, str]) -> BrokerRules:
     """Read a broker's settings in force, as the Admin client returns them.
 
     Raises:
-        InvalidTopicSettings: the interval is missing, or no number.
+        InvalidTopicSettings: the interval is missing, or one is no number.
     """
-    return BrokerRules(_number(settings, "log.retention.check.interval.ms"))
+    return BrokerRules(
+        _number(settings, "log.retention.check.interval.ms"),
+        removal_delay_ms=_number(settings, "log.segment.delete.delay.ms", _REMOVAL_DELAY_MS),
+    )
 
 
 def _text(settings: Mapping[str, str], name: str) -> str:

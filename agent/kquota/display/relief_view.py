@@ -33,6 +33,8 @@ def step_text(step: Step) -> str:
     match step.kind:
         case StepKind.WAIT:
             return "wait: retention does it by itself"
+        case StepKind.LOGDIR_MOVE:
+            return f"move partition {step.target} from {step.source} to {step.destination}"
         case StepKind.SEGMENT:
             return f"roll the active segments of topic {step.target}: {_change(step)}"
         case _:
@@ -41,6 +43,8 @@ def step_text(step: Step) -> str:
 
 def loss_text(step: Step, *, groups_known: bool) -> str:
     """Return what is lost with a step, for people; empty for nothing."""
+    if step.kind is StepKind.LOGDIR_MOVE:
+        return "nothing: its records stay on this broker"
     if step.kind is not StepKind.RETENTION:
         return ""
     if step.setting == LOCAL_RETENTION:
@@ -79,8 +83,8 @@ def options_document(options: Iterable[Option], *, groups_known: bool) -> Sequen
                     "kind": step.kind.value,
                     "target": step.target,
                     "setting": step.setting,
-                    "from": step.current,
-                    "to": step.to,
+                    "from": step.current if step.source is None else step.source,
+                    "to": step.to if step.destination is None else step.destination,
                     "frees_bytes": step.frees_bytes,
                     "unread_by": list(step.unread_by),
                     "loses": loss_text(step, groups_known=groups_known),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicCollection
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public names are not marked as exported
     AlterConfigOpType,
     ConfigEntry,
@@ -53,6 +53,21 @@ class OperatorConnection(AdminConnection):
             ],
             read,
             Operation.DESCRIBE_CONFIGS,
+            topic,
+        )
+
+    def replicas(self, topic: str) -> Pending[Mapping[int, Sequence[int]]]:
+        """Ask for the brokers of each partition of a topic, the preferred leader first."""
+
+        def read(answer: Any) -> Mapping[int, Sequence[int]]:
+            return {one.id: [node.id for node in one.replicas] for one in answer.partitions}
+
+        return self._ask(
+            lambda client: client.describe_topics(
+                TopicCollection([topic]), request_timeout=self._timeout_seconds
+            )[topic],
+            read,
+            Operation.DESCRIBE,
             topic,
         )
 

@@ -197,6 +197,7 @@ class Settings(BaseModel):
     relief_protected: Annotated[
         tuple[values.ProtectedTopic, ...], Allowed("a list of topics' names, or beginnings of names with a *")
     ] = ()
+    relief_copy_bytes_per_second: values.BytesPerSecond = 50_000_000
     interval_seconds: values.Seconds = 5.0
     sample_interval_seconds: values.Seconds = 0.2
     staleness_seconds: values.Seconds = 60.0

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.cli.relief_run import ReliefRun, ReliefStopped, Room
+from kquota.cli.plan_run import ReliefStopped, Room
+from kquota.cli.relief_run import ReliefRun
 from kquota.core.relief import Option, Step, StepKind
 from kquota.core.relief_plan import Plan, PlanState, plan_from_document, planned
 from kquota.kafka.errors import KafkaFailure, Kind
@@ -83,7 +84,9 @@ class Cluster:
 
     def run(self) -> ReliefRun:
         plan = plan_from_document(json.loads(self.file))
-        return ReliefRun(plan, self, self.save, self.room, self.said.append, self.sleep, lambda: self.now)
+        return ReliefRun(
+            plan, self.save, self.room, self.said.append, self.sleep, lambda: self.now, settings=self
+        )
 
 
 def cluster(own: Mapping[str, str | None], frees: Mapping[str, int], **other: object) -> Cluster:

@@ -109,3 +109,19 @@ def test_however_often_a_plan_is_applied_the_first_value_is_the_one_to_restore(
         first.setdefault(place, value)
     assert {(one.target, one.setting): one.value for one in plan.values} == first
     assert len(plan.values) == len(first)
+
+
+def test_a_move_is_planned_with_both_log_dirs_and_played_as_it_was() -> None:
+    move = Step(
+        *(StepKind.LOGDIR_MOVE, "visits-3", 25, BY_MS, "log_dirs"),
+        source="/data/1",
+        destination="/data/2",
+    )
+    plan = replace(PLAN, steps=planned(Option((move,), enough=True), {}))
+    assert (plan.moves, PLAN.moves) == (True, False)
+    (step,) = plan_from_document(plan.to_document()).steps
+    assert (step.target, step.setting, step.was, step.to) == ("visits-3", "log_dirs", "/data/1", "/data/2")
+    assert step.to_step() == move
+    twice = replace(plan, steps=plan.steps * 2)
+    with pytest.raises(InvalidPlan, match="a plan moves each partition once"):
+        plan_from_document(twice.to_document())

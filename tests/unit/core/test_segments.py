@@ -89,5 +89,7 @@ def test_a_setting_that_every_topic_has_is_missed(missing: str) -> None:
 
 def test_a_broker_says_how_often_it_looks() -> None:
     assert broker_rules({"log.retention.check.interval.ms": "300000"}) == BrokerRules(300_000)
+    own = {"log.retention.check.interval.ms": "300000", "log.segment.delete.delay.ms": "1000"}
+    assert broker_rules(own) == BrokerRules(300_000, removal_delay_ms=1000)
     with pytest.raises(InvalidTopicSettings, match="no setting log"):
         broker_rules({})

@@ -1,0 +1,65 @@
+"""The directories of single replicas on a broker's log dirs: where each is, and how far its copy has come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kquota.core.segments import PartitionState
+from kquota.observe.segments_process import BLOCK_BYTES, partition_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDir:
+    """A directory of a replica; ``size_bytes`` is what it takes of the disk."""
+
+    log_dir: str
+    state: PartitionState
+    size_bytes: int
+
+
+def replica_dirs(log_dirs: Iterable[str], names: Collection[str]) -> Mapping[str, tuple[ReplicaDir, ...]]:
+    """Return all directories of these partitions, named as in ``visits-3``.
+
+    Raises:
+        OSError: a log dir can't be listed.
+    """
+    found: dict[str, tuple[ReplicaDir, ...]] = dict.fromkeys(names, ())
+    for log_dir, entry, name, state in _directories(log_dirs):
+        if name in found:
+            found[name] += (ReplicaDir(log_dir, state, _size_bytes(entry)),)
+    return found
+
+
+def copied_replicas(log_dirs: Iterable[str]) -> frozenset[str]:
+    """Return the partitions that a move between log dirs is copying.
+
+    Raises:
+        OSError: a log dir can't be listed.
+    """
+    return frozenset(name for _, _, name, state in _directories(log_dirs) if state is PartitionState.FUTURE)
+
+
+def _directories(log_dirs: Iterable[str]) -> Iterator[tuple[str, Path, str, PartitionState]]:
+    for log_dir in log_dirs:
+        for entry in Path(log_dir).iterdir():
+            place = partition_of(entry.name)
+            if place is not None:
+                topic, partition, state = place
+                yield log_dir, entry, f"{topic}-{partition}", PartitionState(state)
+
+
+def _size_bytes(directory: Path) -> int:
+    total_bytes = 0
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                try:
+                    total_bytes += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
+                except OSError:  # deleted meanwhile
+                    continue
+    except OSError:  # deleted, or renamed, meanwhile
+        return total_bytes
+    return total_bytes
