@@ -39,7 +39,7 @@ ToolConfigOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
-    """What the user has named."""
+    """The options of the command that are about the tool."""
 
     command_config: Path | None
     kafka_home: Path | None

@@ -14,7 +14,7 @@ from kquota.core.relief import PATIENCE_MS, Option, Situation, Step, StepKind, o
 from kquota.core.segments import PartitionOnDisk, PartitionState
 
 LOG_DIRS = "log_dirs"
-"""What a move between log dirs changes: the key of a partition in Kafka's file of a reassignment."""
+"""The setting of a move between log dirs: the key of a partition in Kafka's file of a reassignment."""
 MOVES = (StepKind.LOGDIR_MOVE, StepKind.REPLICA_MOVE)
 _ANY = "any"
 MOST_MOVES = 100
