@@ -6,10 +6,10 @@ import json
 import secrets
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import typer
 
@@ -20,6 +20,7 @@ from kquota.cli.operator_config import CommandConfigOption, operator_config
 from kquota.cli.orders import ActorOption, Desk, length_of, note_of
 from kquota.cli.output import fail, print_json
 from kquota.cli.plan_run import PlanRun, ReliefStopped
+from kquota.cli.relief_elsewhere import BrokerMover, BrokerRooms, with_others
 from kquota.cli.relief_lock import take_relief_lock
 from kquota.cli.relief_look import (
     ReliefLook,
@@ -30,10 +31,10 @@ from kquota.cli.relief_look import (
     removal_delay,
     volume_of,
 )
-from kquota.cli.relief_mover import KafkaHomeOption, KafkaMover, ToolConfigOption, ToolOptions
+from kquota.cli.relief_mover import KafkaHomeOption, LogDirMover, ToolConfigOption, ToolOptions
 from kquota.cli.relief_run import ReliefRun
 from kquota.core.records import Note, relief_key
-from kquota.core.relief import Option, breaches_again
+from kquota.core.relief import Option, StepKind, breaches_again
 from kquota.core.relief_moves import MOVES, ranked, replayed
 from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document, planned
 from kquota.core.strict_json import InvalidJson, parse_json
@@ -43,12 +44,12 @@ from kquota.host.atomic import replace_file
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import OperatorConnection, TopicSetting
 from kquota.kafka.reassign_tool import ToolFailed
-from kquota.observe.replica_dirs import replica_dirs
 from kquota.settings import Settings
 
 _MOST_OPTIONS = 8
 _REGROWS = timedelta(days=7)
 _PLAN_MODE = 0o600
+_SHORTEST_STALL, _STALL_RATIO = timedelta(hours=1), 3
 
 
 def relief(
@@ -89,9 +90,11 @@ def relief(
     tool = ToolOptions(command_config, kafka_home, tool_config)
     after = length_of(restore_after, "--restore-after") if restore_after else None
     if apply is not None:
-        _Work(settings, apply, tool).apply(after, length_of(duration, "--for"))
+        with _Work(settings, apply, tool) as work:
+            work.apply(after, length_of(duration, "--for"))
     elif undo is not None:
-        _Work(settings, undo, tool).undo()
+        with _Work(settings, undo, tool) as work:
+            work.undo()
     elif check is not None:
         _check(settings, check, tool)
     elif plan is not None:
@@ -111,15 +114,19 @@ def _volume(settings: Settings, wanted: str | None) -> ReliefVolume | None:
     return found
 
 
-def _look(settings: Settings, volume: ReliefVolume, tool: ToolOptions) -> tuple[ReliefLook, str]:
+def _look(
+    settings: Settings, volume: ReliefVolume, tool: ToolOptions, *, all_brokers: bool = False
+) -> tuple[ReliefLook, str]:
     """Return a look, and the cluster's id."""
     connection = connect(settings, tool.command_config, as_operator=False)
     try:
         cluster = connection.describe_cluster().result()
         if isinstance(cluster, KafkaFailure):
             fail(f"the cluster can't be asked: {cluster.sentence}")
-        reassigned = partial(tool.reassigned, settings, volume)
-        return look(settings, volume, connection, reassigned), cluster.cluster_id or ""
+        looked = look(settings, volume, connection)
+        here = broker_id_of(settings)
+        looked = with_others(looked, settings, volume, connection, tool, here, always=all_brokers)
+        return looked, cluster.cluster_id or ""
     finally:
         connection.close()
 
@@ -198,7 +205,8 @@ def _check(settings: Settings, path: Path, tool: ToolOptions) -> None:
     made = _read(path, settings)
     volume = volume_of(settings, made.volume)
     assert volume is not None
-    looked, _ = _look(settings, volume, tool)
+    is_elsewhere = made.steps[0].kind is StepKind.REPLICA_MOVE
+    looked, _ = _look(settings, volume, tool, all_brokers=is_elsewhere)
     result = replayed(looked.situation, [step.to_step() for step in made.steps])
     for line in option_lines(1, result, datetime.now(UTC), groups_known=looked.groups_known):
         typer.echo(line)
@@ -218,6 +226,7 @@ class _Work:
         volume = volume_of(settings, plan.volume)
         assert volume is not None
         self._settings, self._volume, self._path = settings, volume, path
+        self._open = ExitStack()
         self._desk = Desk(settings, operator_config(tool.command_config, settings))
         self._tool, self._connection = tool, connect(settings, tool.command_config, as_operator=True)
         cluster = self._connection.describe_cluster().result()
@@ -226,6 +235,13 @@ class _Work:
         if cluster.cluster_id != plan.cluster:
             fail(f"{path} is a plan for cluster {plan.cluster}, and this is {cluster.cluster_id}")
         self._run = self._run_of(plan)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._open.close()
+        self._connection.close()
 
     def _run_of(self, plan: Plan) -> ReliefRun | MoveRun:
         volume = self._volume
@@ -239,17 +255,22 @@ class _Work:
         )
         if not plan.moves:
             return ReliefRun(**vars(base), settings=_Topics(self._connection))
+        delay = removal_delay(self._connection, plan.broker_id)
+        return MoveRun(**vars(base), mover=self._mover(plan), removal_delay=delay)
+
+    def _mover(self, plan: Plan) -> LogDirMover | BrokerMover:
+        settings, volumes = self._settings, self._volume.all_of_them
         try:
-            mover = KafkaMover(self._tool.tool(self._settings, volume), self._connection, plan.broker_id)
+            tool = self._tool.tool(settings, self._volume)
         except ToolFailed as error:
             fail(f"nothing was changed: {error}")
-        rooms = {log_dir: one.room for one in volume.all_of_them for log_dir in one.observed.log_dirs}
-        return MoveRun(
-            **vars(base),
-            mover=mover,
-            look=partial(replica_dirs, list(rooms)),
-            room_of=lambda log_dir: rooms[log_dir](),
-            removal_delay=removal_delay(self._connection, plan.broker_id),
+        if plan.steps[0].kind is StepKind.LOGDIR_MOVE:
+            return LogDirMover(tool, self._connection, plan.broker_id, volumes)
+        return BrokerMover(
+            *(tool, self._connection, plan.broker_id, volumes),
+            rooms=self._open.enter_context(BrokerRooms(settings)),
+            throttle=settings.relief_copy_bytes_per_second,
+            stalled=max(_SHORTEST_STALL, _STALL_RATIO * (max(step.by for step in plan.steps) - plan.created)),
         )
 
     def apply(self, after: timedelta | None, shown: timedelta) -> None:
@@ -282,7 +303,11 @@ class _Work:
 
     def _give_back(self, keep: dict[str, str]) -> None:
         run = self._run
-        if not run.undo(keep):
+        try:
+            is_undone = run.undo(keep)
+        except ReliefStopped as stopped:
+            fail(str(stopped))
+        if not is_undone:
             fail(f"not all values of plan {run.plan.id} are back: see {self._path}")
         self._desk.withdraw(relief_key(run.plan.id), "its values are back", run.plan.author)
         typer.echo(f"plan {run.plan.id} is undone")
@@ -291,7 +316,7 @@ class _Work:
         """Return the topics that would fill the volume to its hard limit again, with sentences."""
         if self._run.plan.moves:
             return {}
-        looked = look(self._settings, self._volume, self._connection, frozenset)
+        looked = look(self._settings, self._volume, self._connection)
         room_bytes = int(self._volume.hard_bytes) - self._volume.room().consumed_bytes
         within_ms = _REGROWS // timedelta(milliseconds=1)
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -44,7 +44,6 @@ from kquota.write.agent_state import FILE_NAME, AgentStateFile
 CLIENT_NAME = "cli"
 _REMOTE_STORAGE = "remote.log.storage.system.enable"
 _COPY_BOUND = "replica.alter.log.dirs.io.max.bytes.per.second"
-Reassigned = Callable[[], frozenset[str] | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +135,8 @@ def go_elsewhere(settings: Settings) -> str | None:
     return f"volume {volume} of broker {broker_id} decides: run kquota relief on that broker's host"
 
 
-def look(
-    settings: Settings, volume: ReliefVolume, connection: OperatorConnection, reassigned: Reassigned
-) -> ReliefLook:
-    """Look at the segments on a volume, and ask the cluster about their topics and who has read these.
-
-    ``reassigned`` finds the partitions that others move between brokers, or a sentence why it can't.
-    """
+def look(settings: Settings, volume: ReliefVolume, connection: OperatorConnection) -> ReliefLook:
+    """Look at the segments on a volume, and ask the cluster about their topics and who has read these."""
     observed = volume.observed
     partitions = _partitions(observed)
     settings_in_force = _in_force(connection, broker_id_of(settings))
@@ -157,12 +151,6 @@ def look(
     else:
         known = committed
     targets, busy = _targets(volume, settings_in_force)
-    if targets:
-        moving = reassigned()
-        if isinstance(moving, str):
-            notes.append(f"it is not known which partitions are being reassigned: {moving}")
-        else:
-            busy |= moving
     rate, source = _copy_rate(settings, settings_in_force)
     situation = Situation(
         partitions,

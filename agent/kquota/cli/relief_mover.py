@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import javaproperties
 import typer
 
+from kquota.cli.move_run import Replica
 from kquota.cli.operator_config import DEFAULT_COMMAND_CONFIG, operator_config
 from kquota.cli.relief_look import ReliefVolume
 from kquota.core.relief_moves import place_of, reassignment
+from kquota.core.relief_plan import PlannedStep
+from kquota.core.segments import PartitionState
 from kquota.kafka.config import ConfigurationError
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import OperatorConnection
 from kquota.kafka.reassign_tool import NAMES, ReassignTool, ToolFailed, find_tool
 from kquota.kafka.tool_properties import BOOTSTRAP, tool_properties
+from kquota.observe.replica_dirs import ReplicaDir, replica_dirs
 from kquota.settings import Settings
 
 KafkaHomeOption = Annotated[
@@ -70,21 +75,16 @@ class ToolOptions:
         bootstrap = next((options[name] for name in BOOTSTRAP if options.get(name)), "")
         return ReassignTool(path, bootstrap, properties, (owner.st_uid, owner.st_gid))
 
-    def reassigned(self, settings: Settings, volume: ReliefVolume) -> frozenset[str] | str:
-        """Return the partitions that are being reassigned between brokers, or why they are not known."""
-        try:
-            return self.tool(settings, volume).reassigned()
-        except ToolFailed as error:
-            return str(error)
 
-
-@dataclass(frozen=True, slots=True)
-class KafkaMover:
-    """Moves of the replicas of one broker between its log dirs."""
+@dataclass
+class LogDirMover:
+    """Moves of a broker's replicas to other log dirs of it; `volumes` are all of the broker."""
 
     tool: ReassignTool
     connection: OperatorConnection
     broker_id: int
+    volumes: Sequence[ReliefVolume]
+    stalled = timedelta(minutes=5)
 
     def reassigned(self) -> frozenset[str]:
         """Return the partitions that are being reassigned between brokers.
@@ -94,25 +94,79 @@ class KafkaMover:
         """
         return self.tool.reassigned()
 
+    def obstacle(self) -> None:
+        """Nothing of the cluster is in the way of moves between log dirs."""
+
+    def look(self, steps: Collection[PlannedStep]) -> Mapping[str, Replica]:
+        """Return the replicas of these steps, by their partitions; they are at log dirs."""
+        found = local_dirs(self.volumes, [step.target for step in steps])
+        return {name: _of_log_dirs(dirs) for name, dirs in found.items()}
+
+    def target(self, goal: str, _other: str) -> str:
+        """Return the log dir, in words."""
+        return f"the volume of {goal}"
+
+    def missing_bytes(self, target: str) -> int:
+        """Return the bytes that its volume is over its soft limit; negative below it."""
+        log_dir = target.removeprefix("the volume of ")
+        rooms = (one.room for one in self.volumes if log_dir in one.observed.log_dirs)
+        room = next(rooms, None)
+        return 0 if room is None else room().missing_bytes
+
     def start(self, moves: Mapping[str, str]) -> None:
         """Have replicas copied to log dirs; to the one where a replica is, its copying ends.
 
         Raises:
             ToolFailed: not all of them have begun.
         """
-        replicas: dict[str, list[int]] = {}
-        for topic in sorted({place_of(name)[0] for name in moves}):
-            found = self.connection.replicas(topic).result()
-            if isinstance(found, KafkaFailure):
-                raise ToolFailed(found.sentence)
-            replicas |= {f"{topic}-{partition}": list(brokers) for partition, brokers in found.items()}
+        found = self.connection.replicas_of(topics_of(moves))
+        if isinstance(found, KafkaFailure):
+            raise ToolFailed(found.sentence)
+        brokers = {name: one.brokers for name, one in found.items()}
         try:
-            file = reassignment(moves, replicas, self.broker_id)
+            file = reassignment(moves, brokers, self.broker_id)
         except ValueError as error:
             raise ToolFailed(
                 f"broker {self.broker_id} has no replica of partition {error} any more"
             ) from None
         self.tool.execute(file)
+
+    def finish(self, moves: Mapping[str, str]) -> None:
+        """Nothing is left of moves between log dirs."""
+
+
+def local_dirs(volumes: Iterable[ReliefVolume], names: Collection[str]) -> Mapping[str, Sequence[ReplicaDir]]:
+    """Return the directories of partitions on these volumes.
+
+    Raises:
+        ToolFailed: a log dir can't be listed.
+    """
+    log_dirs = [log_dir for one in volumes for log_dir in one.observed.log_dirs]
+    try:
+        return replica_dirs(log_dirs, names)
+    except OSError as error:
+        raise ToolFailed(f"the log dirs of the broker can't be listed: {error}") from None
+
+
+def topics_of(names: Iterable[str]) -> list[str]:
+    """Return the topics of partitions."""
+    return sorted({place_of(name)[0] for name in names})
+
+
+def size_in(dirs: Iterable[ReplicaDir], state: PartitionState) -> int:
+    """Return the bytes of the directories in this state."""
+    return sum(one.size_bytes for one in dirs if one.state is state)
+
+
+def _of_log_dirs(dirs: Sequence[ReplicaDir]) -> Replica:
+    return Replica(
+        next((one.log_dir for one in dirs if one.state is PartitionState.LOG), ""),
+        next((one.log_dir for one in dirs if one.state is PartitionState.FUTURE), None),
+        *(
+            size_in(dirs, state)
+            for state in (PartitionState.LOG, PartitionState.FUTURE, PartitionState.DELETED)
+        ),
+    )
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -71,6 +71,18 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The other brokers: ``room_bytes`` are left to the soft limit of a broker's fullest volume, ``replicas``
+    the brokers of each partition that are all in sync, and ``racks`` those of all brokers.
+    """
+
+    broker_id: int
+    room_bytes: Mapping[int, int]
+    replicas: Mapping[str, Sequence[int]]
+    racks: Mapping[int, str | None]
+
+
+@dataclass(frozen=True, slots=True)
 class Option:
     """Steps that belong together; ``enough`` is whether the volume is below its limit after them."""
 
@@ -107,7 +119,8 @@ class Situation:
     ``to_free_bytes`` are missing to the limit. While producers write (``flows``), the active segments of
     partitions go on growing, and do not count as leaving. ``protected`` are names of topics; one with a ``*``
     at its end is a beginning. Partitions in ``busy`` are being moved by others; a move copies
-    ``copy_bytes_per_second`` to one of the ``targets``, of which each volume has one.
+    ``copy_bytes_per_second`` to one of the ``targets``, of which each volume has one, or to brokers
+    ``elsewhere``, if these are known.
     """
 
     partitions: Sequence[PartitionOnDisk]
@@ -120,6 +133,7 @@ class Situation:
     protected: Sequence[str] = ()
     targets: Sequence[Target] = ()
     busy: Collection[str] = ()
+    elsewhere: Elsewhere | None = None
     copy_bytes_per_second: int = 1
 
     def may_touch(self, topic: str) -> bool:

@@ -8,9 +8,10 @@ Source: docs/adr/0202-relief-moves-replicas-through-kafkas-own-tool.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from kquota.core.expiry import departures
-from kquota.core.relief import PATIENCE_MS, Option, Situation, Step, StepKind, options, played
+from kquota.core.relief import PATIENCE_MS, Elsewhere, Option, Situation, Step, StepKind, options, played
 from kquota.core.segments import PartitionOnDisk, PartitionState
 
 LOG_DIRS = "log_dirs"
@@ -20,7 +21,12 @@ _ANY = "any"
 MOST_MOVES = 100
 """No option moves more replicas than this."""
 
-Move = tuple[PartitionOnDisk, str]
+REPLICAS = "replicas"
+"""The setting of a move between brokers."""
+SETTINGS = {StepKind.LOGDIR_MOVE: LOG_DIRS, StepKind.REPLICA_MOVE: REPLICAS}
+Place = str | int
+"""A log dir of this broker, or another broker."""
+Move = tuple[PartitionOnDisk, Place]
 """A replica, and the place that it goes to."""
 
 
@@ -41,6 +47,29 @@ def place_of(name: str) -> tuple[str, int]:
     return topic, int(number)
 
 
+def brokers_text(brokers: Iterable[Place]) -> str:
+    """Return brokers as a plan has them: ``1,2,3``."""
+    return ",".join(map(str, brokers))
+
+
+def brokers_of(text: str) -> list[int]:
+    """Return the brokers of such a text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return [int(one) for one in text.split(",")]
+
+
+def brokers_reassignment(moves: Mapping[str, str]) -> dict[str, object]:
+    """Return Kafka's file of a reassignment of partitions to brokers."""
+    found = []
+    for name, brokers in moves.items():
+        topic, partition = place_of(name)
+        found.append({"topic": topic, "partition": partition, REPLICAS: brokers_of(brokers)})
+    return {"version": 1, "partitions": found}
+
+
 def reassignment(
     moves: Mapping[str, str], replicas: Mapping[str, Sequence[int]], broker_id: int
 ) -> dict[str, object]:
@@ -58,7 +87,7 @@ def reassignment(
         if broker_id not in brokers:
             raise ValueError(name)
         log_dirs = [log_dir if one == broker_id else _ANY for one in brokers]
-        found.append({"topic": topic, "partition": partition, "replicas": brokers, LOG_DIRS: log_dirs})
+        found.append({"topic": topic, "partition": partition, REPLICAS: brokers, LOG_DIRS: log_dirs})
     return {"version": 1, "partitions": found}
 
 
@@ -71,87 +100,126 @@ def replayed(situation: Situation, steps: Sequence[Step]) -> Option:
     """Play steps that were planned before on what is on the volume, and on the targets, now."""
     if not all(step.kind in MOVES for step in steps):
         return played(situation, steps)
-    rooms = {target.log_dir: target.room_bytes for target in situation.targets}
-    at = {(name_of(one), one.log_dir): one for one in _candidates(situation)}
+    at = {name_of(one): one for one in _candidates(situation)}
     moves: dict[str, Move] = {}
+    ways = {kind: _way(situation, kind) for kind in MOVES}
+    rooms = {kind: dict(way.room_bytes) for kind, way in ways.items()}
     for step in steps:
-        one = at.get((step.target, step.source or ""))
-        destination = step.destination or ""
-        if one is not None and one.size_bytes <= rooms.get(destination, -1):
-            rooms[destination] -= one.size_bytes
-            moves[step.target] = one, destination
+        one, way, left = at.get(step.target), ways[step.kind], rooms[step.kind]
+        places = [] if one is None else way.places(one)
+        for place in places:
+            if one is not None and way.ends(one, place) == (step.source, step.destination):
+                if one.size_bytes <= left[place]:
+                    left[place] -= one.size_bytes
+                    moves[step.target] = one, place
+                break
     by_ms = _done_ms(situation, moves.values())
     known = {name: _frees(situation, one, by_ms) for name, (one, _) in moves.items()}
     return _option(
         situation,
-        [
-            Step(
-                *(step.kind, step.target, known.get(step.target, 0), by_ms, step.setting),
-                source=step.source,
-                destination=step.destination,
-            )
-            for step in steps
-        ],
+        [replace(step, frees_bytes=known.get(step.target, 0), by_ms=by_ms) for step in steps],
     )
 
 
-def _moves(situation: Situation) -> Iterator[Option]:
-    """Yield the move of as few replicas as are enough, or else of all that find room."""
-    targets = {target.log_dir: target.room_bytes for target in situation.targets}
-    if situation.to_free_bytes <= 0 or not targets:
-        return
-    by_ms, moves = situation.now_ms, _chosen(situation, situation.now_ms, targets, lambda _one: targets)
+def move(situation: Situation, kind: StepKind) -> Option | None:
+    """Return the move of as few replicas as are enough, or else of all that find room; None for none."""
+    way = _way(situation, kind)
+    if situation.to_free_bytes <= 0 or not way.room_bytes:
+        return None
+    by_ms, moves = situation.now_ms, _chosen(situation, situation.now_ms, way)
     # The later they are done, the more has left by itself: what is chosen changes until its time fits.
     while (needed_ms := _done_ms(situation, moves)) > by_ms and moves:
         by_ms = needed_ms
-        moves = _chosen(situation, by_ms, targets, lambda _one: targets)
-    if moves:
-        yield _option(
-            situation,
-            [
-                Step(
-                    *(StepKind.LOGDIR_MOVE, name_of(one), _frees(situation, one, by_ms), by_ms, LOG_DIRS),
-                    source=one.log_dir,
-                    destination=destination,
-                )
-                for one, destination in moves
-            ],
+        moves = _chosen(situation, by_ms, way)
+    steps = []
+    for one, place in moves:
+        source, destination = way.ends(one, place)
+        freed_bytes = _frees(situation, one, by_ms)
+        step = Step(
+            kind, name_of(one), freed_bytes, by_ms, SETTINGS[kind], source=source, destination=destination
         )
+        steps.append(step)
+    return _option(situation, steps) if steps else None
 
 
-def _chosen(
-    situation: Situation,
-    by_ms: int,
-    room_bytes: Mapping[str, int],
-    places: Callable[[PartitionOnDisk], Iterable[str]],
-) -> list[Move]:
+def _moves(situation: Situation) -> Iterator[Option]:
+    """Yield the move to other log dirs, and if that is not enough the one to other brokers."""
+    found = move(situation, StepKind.LOGDIR_MOVE)
+    if found is not None:
+        yield found
+    if found is None or not found.enough:
+        found = move(situation, StepKind.REPLICA_MOVE)
+        if found is not None:
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A kind of move: the room at each place, the places of a replica, and what it goes from and to then."""
+
+    room_bytes: Mapping[Place, int]
+    places: Callable[[PartitionOnDisk], Sequence[Place]]
+    ends: Callable[[PartitionOnDisk, Place], tuple[str, str]]
+
+
+def _way(situation: Situation, kind: StepKind) -> _Way:
+    if kind is StepKind.LOGDIR_MOVE:
+        rooms: dict[Place, int] = {target.log_dir: target.room_bytes for target in situation.targets}
+        return _Way(rooms, lambda _one: list(rooms), lambda one, place: (one.log_dir, str(place)))
+    elsewhere = situation.elsewhere
+    if elsewhere is None:
+        return _Way({}, lambda _one: [], lambda _one, _place: ("", ""))
+
+    def ends(one: PartitionOnDisk, place: Place) -> tuple[str, str]:
+        present = elsewhere.replicas[name_of(one)]
+        others = [place if broker_id == elsewhere.broker_id else broker_id for broker_id in present]
+        return brokers_text(present), brokers_text(others)
+
+    room_bytes: dict[Place, int] = dict(elsewhere.room_bytes.items())
+    return _Way(room_bytes, lambda one: _brokers_for(elsewhere, name_of(one)), ends)
+
+
+def _brokers_for(elsewhere: Elsewhere, name: str) -> Sequence[Place]:
+    """Return the brokers that may take over a replica: it is on as many racks as before, at least."""
+    present = elsewhere.replicas.get(name, ())
+    if elsewhere.broker_id not in present:
+        return []
+    racks = elsewhere.racks
+    others = {racks.get(one) for one in present if one != elsewhere.broker_id}
+    count = len({racks.get(one) for one in present})
+    return [
+        one for one in elsewhere.room_bytes if one not in present and len(others | {racks.get(one)}) >= count
+    ]
+
+
+def _chosen(situation: Situation, by_ms: int, way: _Way) -> list[Move]:
     """Choose the smallest replica that is enough, or else the largest that finds room, and go on from there.
 
     A replica goes to the one of its places that has the most room, the first one of several.
     """
-    rooms = dict(room_bytes)
+    rooms = dict(way.room_bytes)
     left = {one: freed for one in _candidates(situation) if (freed := _frees(situation, one, by_ms)) > 0}
+    smallest_first = sorted(left, key=lambda one: one.size_bytes)
+    largest_first = sorted(left, key=lambda one: -left[one])
     missing_bytes = situation.to_free_bytes - situation.leaving_anyway(by_ms)
     moves: list[Move] = []
+
+    def first_that_fits(replicas: Iterable[PartitionOnDisk]) -> Move | None:
+        for one in replicas:
+            place = max(way.places(one), key=lambda name: rooms[name], default=None) if one in left else None
+            if place is not None and rooms[place] >= one.size_bytes:
+                return one, place
+        return None
+
     while missing_bytes > 0 and len(moves) < MOST_MOVES:
-        fitting = [
-            (one, freed, place)
-            for one, freed in left.items()
-            if (place := max(places(one), key=lambda name: rooms[name], default=None)) is not None
-            and rooms[place] >= one.size_bytes
-        ]
-        if not fitting:
+        enough = (one for one in smallest_first if left.get(one, 0) >= missing_bytes)
+        found = first_that_fits(enough) or first_that_fits(largest_first)
+        if found is None:
             break
-        enough = [found for found in fitting if found[1] >= missing_bytes]
-        one, freed, place = (
-            min(enough, key=lambda found: found[0].size_bytes)
-            if enough
-            else max(fitting, key=lambda found: found[1])
-        )
+        one, place = found
         rooms[place] -= one.size_bytes
-        missing_bytes -= freed
-        del left[one]
-        moves.append((one, place))
+        missing_bytes -= left.pop(one)
+        moves.append(found)
     return moves
 
 

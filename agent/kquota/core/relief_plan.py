@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from kquota.core.relief import Option, Step, StepKind
-from kquota.core.relief_moves import LOG_DIRS, MOVES, place_of
+from kquota.core.relief_moves import LOG_DIRS, MOVES, REPLICAS, brokers_of, place_of
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class PlanState(StrEnum):
 class PlannedStep:
     """A step of a plan. ``was`` and ``to`` are values as Kafka has them, None where there are none.
 
-    Of a move they are log dirs, and its target is a partition.
+    Of a move they are log dirs, or the brokers of the partition that is its target.
     """
 
     kind: StepKind
@@ -91,7 +91,7 @@ class PlannedStep:
 class ReplacedValue:
     """A setting of the topic itself before a step; None is none, so that the brokers' default held.
 
-    Of a move it is the log dir where the replica was.
+    Of a move it is where the replica was: its log dir, or the brokers of its partition.
     """
 
     target: str
@@ -210,8 +210,11 @@ def plan_from_document(document: object) -> Plan:
         _Reader(one, f"restore.values.{number}") for number, one in enumerate(restore.get("values", list))
     ]
     read = tuple(_step(_Reader(one, f"steps.{number}")) for number, one in enumerate(steps))
-    if len({step.kind in MOVES for step in read}) > 1:
-        raise InvalidPlan("steps: moves and changes of settings are not allowed in one plan")
+    if (
+        len({step.kind for step in read if step.kind in MOVES}) + any(step.kind not in MOVES for step in read)
+        > 1
+    ):
+        raise InvalidPlan("steps: moves of both kinds, and changes of settings, are not allowed in one plan")
     if read[0].kind in MOVES and len({step.target for step in read}) < len(read):
         raise InvalidPlan("steps: a plan moves each partition once")
     plan_id = found.get("id", str)
@@ -268,16 +271,27 @@ def _check_move(place: str, step: PlannedStep) -> None:
         place_of(step.target)
     except ValueError:
         raise InvalidPlan(f"{place}.target: must be a partition, as in visits-3") from None
-    if step.kind is StepKind.LOGDIR_MOVE:
-        for key, text in (("from", step.was), ("to", step.to)):
-            if text is None or not text.startswith("/"):
-                raise InvalidPlan(f"{place}.{key}: must be the absolute path of a log dir")
+    form, allowed = _FORMS[step.kind]
+    for key, text in (("from", step.was), ("to", step.to)):
+        if text is None or not form.match(text):
+            raise InvalidPlan(f"{place}.{key}: must be {allowed}")
+    if step.kind is StepKind.REPLICA_MOVE:
+        before, after = brokers_of(str(step.was)), brokers_of(str(step.to))
+        others = [one != other for one, other in zip(before, after, strict=False)]
+        if len(before) != len(after) or len(set(after)) < len(after) or sum(others) != 1:
+            raise InvalidPlan(f"{place}.to: must be the brokers of from, but one other in its place")
 
+
+_FORMS = {
+    StepKind.LOGDIR_MOVE: (re.compile(r"/"), "the absolute path of a log dir"),
+    StepKind.REPLICA_MOVE: (re.compile(r"[0-9]+(,[0-9]+)*\Z"), "the ids of brokers, as in 1,2,3"),
+}
 
 SETTINGS: Mapping[StepKind, tuple[str, ...]] = {
     StepKind.RETENTION: ("retention.ms", "local.retention.ms"),
     StepKind.SEGMENT: ("segment.ms",),
     StepKind.LOGDIR_MOVE: (LOG_DIRS,),
+    StepKind.REPLICA_MOVE: (REPLICAS,),
 }
 """The settings that a step of a kind may change: a plan is a file, and changes nothing else."""
 

@@ -35,6 +35,8 @@ def step_text(step: Step) -> str:
             return "wait: retention does it by itself"
         case StepKind.LOGDIR_MOVE:
             return f"move partition {step.target} from {step.source} to {step.destination}"
+        case StepKind.REPLICA_MOVE:
+            return f"move partition {step.target} from brokers {step.source} to {step.destination}"
         case StepKind.SEGMENT:
             return f"roll the active segments of topic {step.target}: {_change(step)}"
         case _:
@@ -45,6 +47,8 @@ def loss_text(step: Step, *, groups_known: bool) -> str:
     """Return what is lost with a step, for people; empty for nothing."""
     if step.kind is StepKind.LOGDIR_MOVE:
         return "nothing: its records stay on this broker"
+    if step.kind is StepKind.REPLICA_MOVE:
+        return "nothing: its records are on as many brokers and racks as before"
     if step.kind is not StepKind.RETENTION:
         return ""
     if step.setting == LOCAL_RETENTION:

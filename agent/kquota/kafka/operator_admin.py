@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,14 @@ class TopicSetting:
 
     in_force: str
     own: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReplicas:
+    """The brokers of a partition, the preferred leader first, and whether all of them are in sync."""
+
+    brokers: tuple[int, ...]
+    in_sync: bool
 
 
 class OperatorConnection(AdminConnection):
@@ -56,11 +64,16 @@ class OperatorConnection(AdminConnection):
             topic,
         )
 
-    def replicas(self, topic: str) -> Pending[Mapping[int, Sequence[int]]]:
-        """Ask for the brokers of each partition of a topic, the preferred leader first."""
+    def replicas(self, topic: str) -> Pending[Mapping[int, PartitionReplicas]]:
+        """Ask for the replicas of each partition of a topic."""
 
-        def read(answer: Any) -> Mapping[int, Sequence[int]]:
-            return {one.id: [node.id for node in one.replicas] for one in answer.partitions}
+        def read(answer: Any) -> Mapping[int, PartitionReplicas]:
+            return {
+                one.id: PartitionReplicas(
+                    tuple(node.id for node in one.replicas), len(one.isr) == len(one.replicas)
+                )
+                for one in answer.partitions
+            }
 
         return self._ask(
             lambda client: client.describe_topics(
@@ -69,6 +82,25 @@ class OperatorConnection(AdminConnection):
             read,
             Operation.DESCRIBE,
             topic,
+        )
+
+    def replicas_of(self, topics: Iterable[str]) -> Mapping[str, PartitionReplicas] | KafkaFailure:
+        """Ask for the replicas of several topics' partitions, named as in ``visits-3``; the first failure."""
+        asked = {topic: self.replicas(topic) for topic in topics}
+        found: dict[str, PartitionReplicas] = {}
+        for topic, pending in asked.items():
+            answer = pending.result()
+            if isinstance(answer, KafkaFailure):
+                return answer
+            found |= {f"{topic}-{partition}": one for partition, one in answer.items()}
+        return found
+
+    def racks(self) -> Pending[Mapping[int, str | None]]:
+        """Ask for the racks of all brokers; None for one without."""
+        return self._ask(
+            lambda client: client.describe_cluster(request_timeout=self._timeout_seconds),
+            lambda answer: {node.id: node.rack for node in answer.nodes},
+            Operation.DESCRIBE,
         )
 
     def alter_topic(

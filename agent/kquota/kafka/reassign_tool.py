@@ -66,13 +66,32 @@ class ReassignTool:
         """
         return frozenset(_REASSIGNED.findall(self._run("--list")))
 
-    def execute(self, reassignment: Mapping[str, object]) -> None:
+    def execute(self, reassignment: Mapping[str, object], throttle: int | None = None) -> None:
         """Start the moves of a file of a reassignment; a replica that is there already stays.
+
+        `throttle` bounds them to bytes per second on each broker, until `verify` takes that back.
 
         Raises:
             ToolFailed: not all of them have begun.
         """
-        self._run("--execute", "--additional", file=reassignment)
+        bound = [] if throttle is None else ["--throttle", str(throttle)]
+        self._run("--execute", "--additional", *bound, file=reassignment)
+
+    def cancel(self, reassignment: Mapping[str, object]) -> None:
+        """End reassignments between brokers: each replica stays where it was, but their order may be another.
+
+        Raises:
+            ToolFailed: not all of them have ended.
+        """
+        self._run("--cancel", "--preserve-throttles", file=reassignment)
+
+    def verify(self, reassignment: Mapping[str, object]) -> None:
+        """Take the throttles of moves back, once no partition of the cluster is reassigned any more.
+
+        Raises:
+            ToolFailed: the cluster can't be asked.
+        """
+        self._run("--verify", file=reassignment)
 
     def _run(self, *arguments: str, file: Mapping[str, object] | None = None) -> str:
         own = (

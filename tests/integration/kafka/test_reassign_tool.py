@@ -102,3 +102,10 @@ def test_it_is_found_under_both_of_its_names(home: Path) -> None:
     assert find_tool(home) == path
     other = path.rename(path.with_suffix(""))
     assert find_tool(home) == other
+
+
+def test_partitions_that_are_being_reassigned_are_read_from_its_list(home: Path) -> None:
+    lines = "Current partition reassignments:\n\nvisits-0: replicas: 2,1,3. adding: 3. removing: 1.\n"
+    lines += "a.b-12: replicas: 1.\n"
+    tool = ReassignTool(tool_in(home, f"#!/bin/sh\nprintf '{lines}'\n"), "a:9092", {}, NOBODY)
+    assert tool.reassigned() == {"visits-0", "a.b-12"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.cli.move_run import STALLED, MoveRun
+from kquota.cli.move_run import MoveRun, Replica
 from kquota.cli.plan_run import ReliefStopped, Room
 from kquota.core.relief import Option, Step, StepKind
-from kquota.core.relief_plan import Plan, PlanState, plan_from_document, planned
-from kquota.core.segments import PartitionState
+from kquota.core.relief_plan import Plan, PlannedStep, PlanState, plan_from_document, planned
 from kquota.kafka.reassign_tool import ToolFailed
-from kquota.observe.replica_dirs import ReplicaDir
 from tests.unit.cli.test_relief_run import BEGUN, Interrupted
 from tests.unit.core.clusters import bounded
 from tests.unit.core.golden import complaints
@@ -41,6 +39,10 @@ class Broker:
     now: datetime = BEGUN
     reassigned_names: Collection[str] = ()
     failure: str | None = None
+    stalled: timedelta = timedelta(minutes=5)
+    silent_until: datetime = BEGUN
+    hindered: str | None = None
+    finished: dict[str, str] = field(default_factory=dict)
     starts: list[dict[str, str]] = field(default_factory=list)
     calls_left: int = 10**9
     file: str = ""
@@ -72,18 +74,29 @@ class Broker:
                 self.copies.setdefault(name, (log_dir, 0))
         self._live()
 
-    def look(self, names: Collection[str]) -> dict[str, Sequence[ReplicaDir]]:
+    def look(self, steps: Collection[PlannedStep]) -> dict[str, Replica]:
         self._live()
-        found: dict[str, list[ReplicaDir]] = {name: [] for name in names}
-        for name in names:
-            found[name].append(ReplicaDir(self.at[name], PartitionState.LOG, self.sizes[name]))
-            if name in self.copies:
-                log_dir, size = self.copies[name]
-                found[name].append(ReplicaDir(log_dir, PartitionState.FUTURE, size))
-        for name, log_dir, size, _ in self.removed:
-            if name in found:
-                found[name].append(ReplicaDir(log_dir, PartitionState.DELETED, size))
-        return {name: tuple(dirs) for name, dirs in found.items()}
+        if self.now < self.silent_until:
+            raise ToolFailed("no broker answers")
+        found = {}
+        for name in (step.target for step in steps):
+            copied_to, copied = self.copies.get(name, (None, 0))
+            removed = sum(size for one, _, size, _ in self.removed if one == name)
+            found[name] = Replica(self.at[name], copied_to, self.sizes[name], copied, removed)
+        return found
+
+    def obstacle(self) -> str | None:
+        return self.hindered
+
+    def target(self, goal: str, _other: str) -> str:
+        return goal
+
+    def missing_bytes(self, target: str) -> int:
+        return self.room_of(target).missing_bytes
+
+    def finish(self, moves: Mapping[str, str]) -> None:
+        self._live()
+        self.finished = dict(moves)
 
     def room_of(self, log_dir: str) -> Room:
         here = sum(size for name, size in self.sizes.items() if self.at[name] == log_dir)
@@ -118,8 +131,6 @@ class Broker:
             sleep=self.sleep,
             now=lambda: self.now,
             mover=self,
-            look=self.look,
-            room_of=self.room_of,
             removal_delay=DELAY,
         )
 
@@ -157,7 +168,7 @@ def test_replicas_are_moved_at_once_and_the_volume_is_watched_until_the_broker_h
     assert here.said[:4] == [
         "0 of 60 copied",
         "20 of 60 copied, 20/s",
-        "partition b-1 is in /data/2",
+        "partition b-1 is on /data/2",
         "40 of 60 copied, 20/s",
     ]
     assert "the broker removes 60 within 60 s" in here.said
@@ -235,14 +246,15 @@ def test_what_is_not_enough_is_said_when_its_time_is_over() -> None:
     ("change", "words"),
     [
         ({"reassigned_names": {"a-0"}}, "partition a-0 is being reassigned between brokers"),
-        ({"at": {"a-0": "/data/3"}}, "partition a-0 is neither in /data/1 nor in /data/2"),
+        ({"at": {"a-0": "/data/3"}}, "partition a-0 is neither on /data/1 nor on /data/2"),
         ({"copies": {"a-0": ("/data/3", 1)}}, "partition a-0 is being copied to /data/3 already"),
         ({"copies": {"a-0": (EMPTY, 1)}}, "partition a-0 is being copied to /data/2 already"),
         (
             {"ballast": {FULL: 90, EMPTY: 61}},
-            "has room for 39 until its soft limit, and 40 would be copied",
+            "has room for 39 until a soft limit, and 40 would be copied",
         ),
         ({"failure": "the tool failed: denied"}, "the tool failed: denied"),
+        ({"hindered": "others have a throttle"}, "others have a throttle"),
     ],
 )
 def test_a_plan_that_does_not_fit_any_more_changes_nothing(change: dict[str, object], words: str) -> None:
@@ -271,9 +283,7 @@ def test_a_target_that_comes_over_its_soft_limit_ends_the_copying() -> None:
         here.ballast[EMPTY] = 90
         begun(seconds)
 
-    with pytest.raises(
-        ReliefStopped, match="the volume of /data/2 has come over its soft limit: the copying was"
-    ):
+    with pytest.raises(ReliefStopped, match="/data/2 has come over a soft limit: the copying was"):
         replace(here.run(), sleep=sleep).apply()
     assert here.starts == [{"a-0": EMPTY}, {"a-0": FULL}]
     assert (here.copies, here.states()) == ({}, ["failed"])
@@ -284,7 +294,7 @@ def test_a_copy_that_gets_no_bytes_has_stopped() -> None:
     here = broker({"a-0": 60}, rate=0)
     with pytest.raises(ReliefStopped, match="nothing was copied for 300 s: see the broker's log"):
         here.run().apply()
-    assert here.now - BEGUN == STALLED
+    assert here.now - BEGUN == timedelta(minutes=5)
 
 
 def test_a_replica_that_others_have_moved_since_stays() -> None:
@@ -292,14 +302,23 @@ def test_a_replica_that_others_have_moved_since_stays() -> None:
     assert here.run().apply()
     here.at["a-0"] = "/data/3"
     assert not here.run().undo()
-    assert here.said[-1] == "partition a-0 is in /data/3 by now: it stays"
+    assert here.said[-1] == "partition a-0 is on /data/3 by now: it stays"
     assert here.run().plan.steps[0].problem == here.said[-1]
 
 
-def test_a_plan_of_a_kind_that_is_not_known_is_refused() -> None:
-    here = broker({"a-0": 60})
-    document = json.loads(here.file)
-    document["steps"][0]["kind"] = "replica-move"
-    here.file = json.dumps(document)
-    with pytest.raises(ReliefStopped, match="does not know steps of kind replica-move"):
-        here.run().check()
+def test_at_its_end_the_mover_takes_back_what_the_moves_needed() -> None:
+    here = broker({"a-0": 40, "b-1": 20})
+    assert here.run().apply()
+    assert here.finished == {"a-0": EMPTY, "b-1": EMPTY}
+    here.ballast[FULL] = 60
+    assert not here.run().undo()
+    assert here.finished == {"a-0": EMPTY, "b-1": FULL}
+
+
+def test_a_cluster_that_does_not_answer_is_asked_again_for_a_while() -> None:
+    here = broker({"a-0": 60}, silent_until=BEGUN + timedelta(seconds=30))
+    assert here.run().apply()
+    here = broker({"a-0": 60}, silent_until=BEGUN + timedelta(seconds=90))
+    with pytest.raises(ReliefStopped, match="no broker answers"):
+        here.run().apply()
+    assert here.now - BEGUN == timedelta(seconds=60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -10,8 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.core.expiry import DAY_MS, HOUR_MS, MINUTE_MS
-from kquota.core.relief import Option, Situation, Step, StepKind, Target
-from kquota.core.relief_moves import MOST_MOVES, name_of, place_of, ranked, reassignment, replayed
+from kquota.core.relief import Elsewhere, Option, Situation, Step, StepKind, Target
+from kquota.core.relief_moves import (
+    MOST_MOVES,
+    brokers_of,
+    brokers_reassignment,
+    name_of,
+    place_of,
+    ranked,
+    reassignment,
+    replayed,
+)
 from kquota.core.segments import PartitionOnDisk, PartitionState
 from tests.unit.core.clusters import bounded
 from tests.unit.core.test_relief import NOW, WEEK, ages, daily, partition, situation
@@ -162,6 +172,121 @@ def test_only_the_copy_of_this_broker_moves() -> None:
     for brokers in ({"a-b-7": [4, 9]}, {}):
         with pytest.raises(ValueError, match="a-b-7"):
             reassignment({"a-b-7": "/data/2"}, brokers, 3)
+
+
+# --- Other brokers
+
+
+def spread(
+    *partitions: PartitionOnDisk, to_free_bytes: int, rooms: Mapping[int, int], **other: object
+) -> Situation:
+    """Return a full volume of broker 1, whose partitions are on brokers 1 to 3, each in its own rack."""
+    elsewhere = Elsewhere(
+        broker_id=1,
+        room_bytes=rooms,
+        replicas={name_of(one): [2, 1, 3] for one in partitions},
+        racks={1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "d"},
+    )
+    base = crowded(*partitions, to_free_bytes=to_free_bytes, rooms=())
+    compacted = replace(FOREVER, cleanup_delete=False, cleanup_compact=True)
+    base = replace(base, rules=dict.fromkeys(base.rules, compacted))  # so that moves are the only options
+    return replace(base, elsewhere=replace(elsewhere, **other))  # type: ignore[arg-type]
+
+
+def taken_over(base: Situation) -> list[tuple[str, str | None, str | None]]:
+    option = next((one for one in ranked(base) if one.kind is StepKind.REPLICA_MOVE), None)
+    return [] if option is None else [(step.target, step.source, step.destination) for step in option.steps]
+
+
+def test_another_broker_takes_over_a_replica_at_the_same_place() -> None:
+    base = spread(replica("a-0", 500), replica("b-0", 300), to_free_bytes=250, rooms={4: 1000})
+    assert taken_over(base) == [("b-0", "2,1,3", "2,4,3")]
+    (option,) = ranked(base)
+    assert (option.enough, option.frees_bytes, option.steps[0].setting) == (True, 300, "replicas")
+    assert replayed(base, option.steps) == option
+
+
+def test_no_broker_gets_a_second_replica_and_no_rack_is_lost() -> None:
+    one = replica("a-0", 500)
+    for room, expected in (
+        ({2: 1000, 3: 1000}, []),  # they have it already
+        ({5: 1000}, []),  # its rack is that of broker 2
+        ({5: 1000, 6: 600}, [("a-0", "2,1,3", "2,6,3")]),  # another rack is as good
+        ({4: 499}, []),
+        ({6: 700, 4: 800}, [("a-0", "2,1,3", "2,4,3")]),
+    ):
+        assert taken_over(spread(one, to_free_bytes=100, rooms=room)) == expected
+    no_racks = {1: None, 2: None, 3: None, 5: None}
+    assert taken_over(spread(one, to_free_bytes=100, rooms={5: 1000}, racks=no_racks)) != []
+    assert taken_over(spread(one, to_free_bytes=100, rooms={4: 1000}, replicas={})) == []
+    assert taken_over(spread(one, to_free_bytes=100, rooms={4: 1000}, replicas={"a-0": [2, 3]})) == []
+
+
+def test_other_brokers_are_offered_only_where_other_log_dirs_are_not_enough() -> None:
+    base = spread(replica("a-0", 500), replica("b-0", 300), to_free_bytes=600, rooms={4: 1000})
+    enough, too_little = ([Target("/data/2", room)] for room in (800, 400))
+    assert [one.kind for one in ranked(replace(base, targets=enough))] == [StepKind.LOGDIR_MOVE]
+    assert [(one.kind, one.enough) for one in ranked(replace(base, targets=too_little))] == [
+        (StepKind.REPLICA_MOVE, True),
+        (StepKind.LOGDIR_MOVE, False),
+    ]
+
+
+def test_a_plan_of_replicas_is_played_on_the_brokers_as_they_are_now() -> None:
+    base = spread(replica("a-0", 500), to_free_bytes=100, rooms={4: 1000})
+    (option,) = ranked(base)
+
+    def frees(**changed: object) -> int:
+        now = spread(replica("a-0", 500), to_free_bytes=100, rooms={4: 1000}, **changed)
+        return replayed(now, option.steps).frees_bytes
+
+    assert frees() == 500
+    assert frees(room_bytes={4: 499}) == 0
+    assert frees(room_bytes={6: 1000}) == 0
+    assert frees(replicas={"a-0": [1, 2, 3]}) == 0, "others have changed the brokers"
+    assert replayed(replace(base, elsewhere=None), option.steps).frees_bytes == 0
+
+
+def test_the_file_of_a_reassignment_has_the_brokers() -> None:
+    assert brokers_reassignment({"a-b-7": "4,2"}) == {
+        "version": 1,
+        "partitions": [{"topic": "a-b", "partition": 7, "replicas": [4, 2]}],
+    }
+
+
+@pytest.mark.accepts("G15", "G16")
+@given(
+    sizes=st.lists(st.integers(1, 400), min_size=1, max_size=6),
+    rooms=st.dictionaries(st.integers(2, 8), st.integers(-50, 900)),
+    present=st.lists(st.permutations(range(1, 9)).map(lambda ids: ids[:3]), min_size=6, max_size=6),
+    racks=st.dictionaries(st.integers(1, 8), st.sampled_from("abc")),
+    to_free_bytes=st.integers(1, 1500),
+)
+@bounded(200)
+def test_moves_to_brokers_respect_racks_rooms_and_replicas(
+    sizes: list[int],
+    rooms: dict[int, int],
+    present: list[list[int]],
+    racks: dict[int, str],
+    to_free_bytes: int,
+) -> None:
+    found = [replica(f"a-{number}", size) for number, size in enumerate(sizes)]
+    replicas = {name_of(one): brokers for one, brokers in zip(found, present, strict=False)}
+    base = spread(*found, to_free_bytes=to_free_bytes, rooms=rooms, replicas=replicas, racks=racks)
+    option = next(iter(ranked(base)), None)
+    if option is None:
+        return
+    taken = Counter[int]()
+    for step in option.steps:
+        before, after = (brokers_of(text or "") for text in (step.source, step.destination))
+        assert before == replicas[step.target]
+        (new,) = set(after) - set(before)
+        assert [1 if one == new else one for one in after] == before, "the broker takes this one's place"
+        assert len({racks.get(one) for one in after}) >= len({racks.get(one) for one in before})
+        taken[new] += sizes[place_of(step.target)[1]]
+    assert all(size <= rooms[broker_id] for broker_id, size in taken.items())
+    assert len({step.target for step in option.steps}) == len(option.steps)
+    assert option.enough == (option.frees_bytes >= to_free_bytes)
 
 
 # --- Laws

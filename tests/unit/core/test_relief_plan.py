@@ -125,3 +125,15 @@ def test_a_move_is_planned_with_both_log_dirs_and_played_as_it_was() -> None:
     twice = replace(plan, steps=plan.steps * 2)
     with pytest.raises(InvalidPlan, match="a plan moves each partition once"):
         plan_from_document(twice.to_document())
+
+
+@pytest.mark.parametrize("to", ["4,5,1", "4,2", "2,2,1", "3,2,1", "3,1,2"])
+def test_a_move_to_brokers_replaces_one_of_them(to: str) -> None:
+    move = Step(StepKind.REPLICA_MOVE, "visits-3", 25, BY_MS, "replicas", source="3,2,1", destination="4,2,1")
+    plan = replace(PLAN, steps=planned(Option((move,), enough=True), {}))
+    assert plan_from_document(plan.to_document()).steps[0].to_step() == move
+    wrong = replace(plan, steps=planned(Option((replace(move, destination=to),), enough=True), {}))
+    with pytest.raises(
+        InvalidPlan, match=r"steps\.0\.to: must be the brokers of from, but one other in its place"
+    ):
+        plan_from_document(wrong.to_document())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from kquota.core.relief import Option, Step, StepKind
@@ -20,6 +21,11 @@ def test_a_move_says_where_to_and_that_nothing_is_lost() -> None:
         "1. frees 25.0G by 2026-11-25T10:09:20Z (9 min 20 s), enough",
         "   move partition visits-3 from /data/1 to /data/2",
         "   loses nothing: its records stay on this broker",
+    ]
+    to_broker = replace(MOVE, kind=StepKind.REPLICA_MOVE, source="1,2", destination="3,2")
+    assert list(option_lines(1, Option((to_broker,), enough=True), NOW, groups_known=False))[1:] == [
+        "   move partition visits-3 from brokers 1,2 to 3,2",
+        "   loses nothing: its records are on as many brokers and racks as before",
     ]
     (document,) = options_document([Option((MOVE,), enough=True)], groups_known=True)
     (step,) = document["steps"]

@@ -1,0 +1,177 @@
+"""`kquota relief` moves replicas from a full broker to others while all producers are held."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicCollection
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from testbed.loopback.clients import admin_client, create_topic
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB
+from tests.integration.spine.agents import KQUOTA, AgentProcess
+from tests.integration.spine.fleet import QUICK, Fleet
+from tests.integration.spine.kafka_home import kafka_home
+from tests.integration.waiting import eventually
+from tests.unit.core.golden import complaints
+
+HARD_FREE_BYTES, SOFT_FREE_BYTES = 100 * MIB, 110 * MIB
+PARTITIONS, REPLICA_BYTES, RECORD_BYTES = 3, 16 * MIB, 64 * 1024
+SLOW, QUICK_RATE = 1_000_000, 50_000_000
+BEFORE = {f"visits-{number}": [1, 2] for number in range(PARTITIONS)}
+
+
+@dataclass
+class Cluster:
+    fleet: Fleet
+    home: Path
+
+    @property
+    def agent(self) -> AgentProcess:
+        return self.fleet.agents[1]
+
+    def relief(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        tool = ("--command-config", str(self.agent.operator), "--kafka-home", str(self.home))
+        return self.agent.cli("relief", *arguments, *tool)
+
+    def replicas(self) -> dict[str, list[int]]:
+        admin = admin_client(self.fleet.cluster.client_configuration())
+        (future,) = admin.describe_topics(TopicCollection(["visits"])).values()
+        return {
+            f"visits-{one.id}": [node.id for node in one.replicas] for one in future.result(30).partitions
+        }
+
+    def throttles(self) -> dict[str, str]:
+        """All of Kafka's throttles of replication that are set."""
+        admin = admin_client(self.fleet.cluster.client_configuration())
+        found = {}
+        for resource in [
+            ConfigResource(ResourceType.TOPIC, "visits"),
+            *(ConfigResource(ResourceType.BROKER, str(one)) for one in self.fleet.agents),
+        ]:
+            (future,) = admin.describe_configs([resource]).values()
+            found |= {
+                f"{resource.name} {name}": entry.value
+                for name, entry in future.result(30).items()
+                if ".replication.throttled." in name and not entry.is_default
+            }
+        return found
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    kafka_runtime: KafkaRuntime, callback_jar: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """Three brokers, with a topic on two of them."""
+    limits = {
+        "hard": {"type": "MinFreeBytes", "level": HARD_FREE_BYTES},
+        "soft": {"type": "MinFreeBytes", "level": SOFT_FREE_BYTES},
+    }
+    home = kafka_home(kafka_runtime, tmp_path_factory.mktemp("kafka") / "home")
+    with Fleet(
+        kafka_runtime,
+        callback_jar,
+        {1: 1, 2: 1, 3: 1},
+        settings=QUICK | {"limits": limits, "relief_copy_bytes_per_second": SLOW},
+        properties={"log.segment.delete.delay.ms": "3000", "log.initial.task.delay.ms": "1000"},
+    ) as fleet:
+        for agent in fleet.agents.values():
+            agent.start()
+        fleet.await_enforced("OPEN")
+        create_topic(admin_client(fleet.cluster.client_configuration()), "visits", list(BEFORE.values()))
+        write(fleet)
+        yield Cluster(fleet, home)
+
+
+def write(fleet: Fleet) -> None:
+    """Give each partition the bytes of a replica."""
+    producer = Producer(fleet.cluster.client_configuration() | {"linger.ms": 0, "batch.size": RECORD_BYTES})
+    for number in range(PARTITIONS * REPLICA_BYTES // RECORD_BYTES):
+        producer.produce("visits", os.urandom(RECORD_BYTES - 500), partition=number % PARTITIONS)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def planned(cluster: Cluster, plan: Path) -> dict[str, Any]:
+    made = cluster.relief("--plan", str(plan), "--reason", "broker 1 is full", "--actor", "alice")
+    assert made.returncode == 0, made.stderr
+    document = dict(json.loads(plan.read_text("utf-8")))
+    assert complaints("relief", document) == []
+    assert [(step["kind"], step["from"], step["to"]) for step in document["steps"]] == [
+        ("replica-move", "1,2", "3,2")
+    ] * 2
+    checked = cluster.relief("--check", str(plan))
+    assert (checked.returncode, checked.stderr) == (0, "")
+    return document
+
+
+def apply_and_kill(cluster: Cluster, plan: Path) -> None:
+    """Apply a plan in a process that is killed while the brokers copy."""
+    agent = cluster.agent
+    process = subprocess.Popen(
+        [
+            *(*KQUOTA, "relief", "--apply", str(plan), "--kafka-home", str(cluster.home)),
+            *("--config", str(agent.config), "--command-config", str(agent.operator)),
+        ],
+        env=agent.environment,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        eventually(lambda: any(3 in brokers for brokers in cluster.replicas().values()), "broker 3 copies")
+        eventually(cluster.throttles, "with a throttle")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+@pytest.mark.long  # three brokers with agents, and a dozen runs of the tool
+@pytest.mark.accepts("G15")
+def test_replicas_move_to_another_broker_in_a_pause_and_back(cluster: Cluster, tmp_path: Path) -> None:
+    fleet, first, second = cluster.fleet, tmp_path / "first.json", tmp_path / "second.json"
+    ballast = fleet.disk(1).fill(leave_bytes=HARD_FREE_BYTES - 8 * MIB)
+    fleet.await_enforced("PAUSE")
+
+    # Killed while it copies, it is undone: nothing has moved, and no throttle is left.
+    planned(cluster, first)
+    apply_and_kill(cluster, first)
+    undone = cluster.relief("--undo", str(first))
+    assert undone.returncode == 0, undone.stderr + undone.stdout
+    assert cluster.replicas() == BEFORE
+    eventually(lambda: cluster.throttles() == {}, "the brokers have heard of the throttle's end")
+    assert [agent.state for agent in fleet.of()] == ["PAUSE"] * 3
+
+    # Replication goes on in a PAUSE: applied, it ends it.
+    cluster.agent.write_config(relief_copy_bytes_per_second=QUICK_RATE)
+    eventually(lambda: not list(Path(fleet.disk(1).mount_point).rglob("*-delete")), "all is removed")
+    document = planned(cluster, second)
+    consumed_bytes = fleet.disk(1).consumed_bytes()
+    applied = cluster.relief("--apply", str(second))
+    assert applied.returncode == 0, applied.stderr + applied.stdout
+    fleet.await_enforced("OPEN")
+    moved = {step["target"] for step in document["steps"]}
+    assert cluster.replicas() == BEFORE | {name: [3, 2] for name in moved}
+    eventually(lambda: cluster.throttles() == {}, "the brokers have heard of the throttle's end")
+    freed_bytes = consumed_bytes - fleet.disk(1).consumed_bytes()
+    assert freed_bytes == pytest.approx(sum(step["frees_bytes"] for step in document["steps"]), rel=0.2)
+
+    # Back they would not fit; without what filled the disk they do.
+    refused = cluster.relief("--undo", str(second))
+    assert refused.returncode == 1
+    assert "would bring broker 1 over a soft limit again" in refused.stdout
+    ballast.unlink()
+    eventually(
+        lambda: cluster.relief("--undo", str(second)).returncode == 0,
+        "broker 1 has reported that it has room",
+    )
+    assert cluster.replicas() == BEFORE
+    eventually(lambda: cluster.throttles() == {}, "the brokers have heard of the throttle's end")
+    assert json.loads(second.read_text("utf-8"))["state"] == "restored"
