@@ -9,7 +9,7 @@ import typer
 
 from kquota.applied.state import AppliedScope, AppliedState, AppliedUnknown, read_applied_state
 from kquota.cli import exit_codes
-from kquota.cli.cluster_look import look_at_cluster
+from kquota.cli.cluster_look import CLIENT_NAME, look_at_cluster
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of, settings_of
 from kquota.cli.contents import expiry_sentence
 from kquota.cli.local_state import (
@@ -19,11 +19,15 @@ from kquota.cli.local_state import (
     exempt_sentence,
     local_document,
 )
+from kquota.cli.relief_inflow import measure_inflow
 from kquota.core.decision import Mode, State
 from kquota.core.sentences import bytes_to_free
 from kquota.core.warnings import printed
+from kquota.display.relief_view import inflow_text
 from kquota.display.status_view import observes
 from kquota.host.boot_clock import BootClock
+from kquota.kafka.admin import AdminConnection
+from kquota.kafka.config import ClientProperties
 from kquota.settings import Settings
 
 
@@ -48,6 +52,8 @@ def explain(
     typer.echo(document["what_ends_it"])
     if (leaves := _leaving(settings, broker_id, document)) is not None:
         typer.echo(leaves)
+    if (fills := _filling(settings, broker_id, document)) is not None:
+        typer.echo(fills)
     if topic is not None:
         typer.echo(f"{document['topic_sentence']}.")
     if client is not None:
@@ -81,6 +87,23 @@ def _leaving(settings: Settings, broker_id: int, document: Mapping[str, Any]) ->
     if first["broker_id"] != broker_id or not size:
         return None
     return expiry_sentence(settings, first["volume"], size)
+
+
+def _filling(settings: Settings, broker_id: int, document: Mapping[str, Any]) -> str | None:
+    """Return what Kafka copies to a volume of this host that decides, in a PAUSE; takes some seconds then."""
+    if document["state"] != State.PAUSE.value or not document["reasons"]:
+        return None
+    first = document["reasons"][0]
+    volumes = next((one["volumes"] for one in document["brokers"] if one["broker_id"] == broker_id), None)
+    log_dirs = next((one["log_dirs"] for one in volumes or () if one["volume"] == first["volume"]), None)
+    if first["broker_id"] != broker_id or not log_dirs:
+        return None
+    connection = AdminConnection(ClientProperties(settings.librdkafka(), CLIENT_NAME))
+    try:
+        inflow = measure_inflow(log_dirs, connection, broker_id)
+    finally:
+        connection.close()
+    return None if inflow is None else f"{inflow_text(first['volume'], inflow)}."
 
 
 def client_sentence(name: str, applied: AppliedState | AppliedUnknown, broker_id: int) -> str:

@@ -7,11 +7,13 @@ import secrets
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Self
 
 import typer
+from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # not marked as exported
 
 from kquota.cli import exit_codes
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
@@ -21,6 +23,7 @@ from kquota.cli.orders import ActorOption, Desk, length_of, note_of
 from kquota.cli.output import fail, print_json
 from kquota.cli.plan_run import PlanRun, ReliefStopped
 from kquota.cli.relief_elsewhere import BrokerMover, BrokerRooms, with_others
+from kquota.cli.relief_inflow import measure_inflow
 from kquota.cli.relief_lock import take_relief_lock
 from kquota.cli.relief_look import (
     ReliefLook,
@@ -33,13 +36,15 @@ from kquota.cli.relief_look import (
 )
 from kquota.cli.relief_mover import KafkaHomeOption, LogDirMover, ToolConfigOption, ToolOptions
 from kquota.cli.relief_run import ReliefRun
+from kquota.core.inflow import THROTTLED_RATE
 from kquota.core.records import Note, relief_key
 from kquota.core.relief import Option, StepKind, breaches_again
-from kquota.core.relief_moves import MOVES, ranked, replayed
+from kquota.core.relief_moves import MOVES, replayed
+from kquota.core.relief_options import ranked
 from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document, planned
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.display.figures import size_text
-from kquota.display.relief_view import loss_text, option_lines, options_document
+from kquota.display.relief_view import inflow_text, loss_text, option_lines, options_document
 from kquota.host.atomic import replace_file
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import OperatorConnection, TopicSetting
@@ -125,6 +130,8 @@ def _look(
             fail(f"the cluster can't be asked: {cluster.sentence}")
         looked = look(settings, volume, connection)
         here = broker_id_of(settings)
+        inflow = measure_inflow(volume.observed.log_dirs, connection, here)
+        looked = replace(looked, situation=replace(looked.situation, inflow=inflow))
         looked = with_others(looked, settings, volume, connection, tool, here, always=all_brokers)
         return looked, cluster.cluster_id or ""
     finally:
@@ -140,7 +147,7 @@ def _rank(volume: ReliefVolume, looked: ReliefLook, as_json: bool) -> None:
                 "volume": volume.observed.name,
                 "to_free_bytes": situation.to_free_bytes,
                 "options": options_document(found, groups_known=known),
-                "notes": _notes(looked, found),
+                "notes": _notes(volume, looked, found),
             }
         )
         return
@@ -154,13 +161,15 @@ def _rank(volume: ReliefVolume, looked: ReliefLook, as_json: bool) -> None:
         typer.echo(
             "no option frees anything here: move partitions, delete topics, or enlarge the file system"
         )
-    for note in _notes(looked, found):
+    for note in _notes(volume, looked, found):
         typer.echo(f"note: {note}")
 
 
-def _notes(looked: ReliefLook, found: Iterable[Option]) -> list[str]:
+def _notes(volume: ReliefVolume, looked: ReliefLook, found: Iterable[Option]) -> list[str]:
     moves = any(one.kind in MOVES for one in found)
-    return [*looked.notes, *([f"a move is taken to copy {looked.copy_rate}"] if moves else [])]
+    inflow = looked.situation.inflow
+    filled = [] if inflow is None else [inflow_text(volume.observed.name, inflow)]
+    return [*filled, *looked.notes, *([f"a move is taken to copy {looked.copy_rate}"] if moves else [])]
 
 
 def _plan(
@@ -210,9 +219,9 @@ def _check(settings: Settings, path: Path, tool: ToolOptions) -> None:
     result = replayed(looked.situation, [step.to_step() for step in made.steps])
     for line in option_lines(1, result, datetime.now(UTC), groups_known=looked.groups_known):
         typer.echo(line)
-    for note in _notes(looked, [result]):
+    for note in _notes(volume, looked, [result]):
         typer.echo(f"note: {note}")
-    if not result.enough:
+    if not result.enough and made.steps[0].kind is not StepKind.THROTTLE:
         missing = size_text(looked.situation.to_free_bytes)
         fail(f"plan {made.id} is not enough: {missing} are to be freed until the soft limit")
 
@@ -284,7 +293,7 @@ class _Work:
             is_enough = run.apply()
         except ReliefStopped as stopped:
             fail(str(stopped))
-        if not is_enough:
+        if not is_enough and plan.steps[0].kind is not StepKind.THROTTLE:
             missing = size_text(run.room().missing_bytes)
             fail(f"plan {plan.id} is applied, and {missing} are still to free: kquota relief ranks the rest")
         after = after or plan.restore_after
@@ -330,18 +339,23 @@ class _Work:
 
 
 class _Topics:
-    """The settings of the cluster's topics."""
+    """The settings of the cluster's topics, and the rate of a broker's throttle."""
 
     def __init__(self, connection: OperatorConnection) -> None:
         self._connection = connection
 
-    def read(self, topic: str, name: str) -> TopicSetting | KafkaFailure:
-        return self._connection.topic_setting(topic, name).result()
+    def read(self, target: str, name: str) -> TopicSetting | KafkaFailure:
+        return self._connection.setting(_kind_of(name), target, name).result()
 
     def change(
-        self, topic: str, name: str, value: str | None, *, validate_only: bool = False
+        self, target: str, name: str, value: str | None, *, validate_only: bool = False
     ) -> KafkaFailure | None:
-        return self._connection.alter_topic(topic, name, value, validate_only=validate_only).result()
+        kind = _kind_of(name)
+        return self._connection.alter(kind, target, name, value, validate_only=validate_only).result()
+
+
+def _kind_of(name: str) -> ResourceType:
+    return ResourceType.BROKER if name == THROTTLED_RATE else ResourceType.TOPIC
 
 
 def _read(path: Path, settings: Settings) -> Plan:

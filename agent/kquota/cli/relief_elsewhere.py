@@ -13,6 +13,7 @@ from kquota.cli.move_run import Replica
 from kquota.cli.relief_look import ReliefLook, ReliefVolume
 from kquota.cli.relief_mover import ToolOptions, local_dirs, size_in, topics_of
 from kquota.core.broker_rooms import broker_rooms
+from kquota.core.inflow import NO_THROTTLE
 from kquota.core.relief import Elsewhere, StepKind
 from kquota.core.relief_moves import brokers_of, brokers_reassignment, brokers_text, move
 from kquota.core.relief_plan import PlannedStep
@@ -24,7 +25,6 @@ from kquota.settings import Settings
 
 _READ_SECONDS = 10.0
 _THROTTLES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-_NO_THROTTLE = str(2**63 - 1)
 
 
 class BrokerRooms:
@@ -135,7 +135,7 @@ class BrokerMover:
         if isinstance(found, KafkaFailure):
             raise ToolFailed(found.sentence)
         for name in _THROTTLES:
-            if found.get(name, _NO_THROTTLE) != _NO_THROTTLE:
+            if found.get(name, str(NO_THROTTLE)) != str(NO_THROTTLE):
                 return (
                     f"broker {self.broker_id} has {name} {found[name]} already, which the moves would replace"
                 )

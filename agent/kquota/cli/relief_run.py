@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from kquota.cli.plan_run import LATE_RATIO, LOOK_SECONDS, PlanRun, ReliefStopped
+from kquota.core.inflow import THROTTLED_RATE
 from kquota.core.relief_plan import PlannedStep, PlanState, ReplacedValue
 from kquota.core.timestamps import format_utc
 from kquota.display.figures import size_text
@@ -84,7 +85,7 @@ class ReliefRun(PlanRun):
             if problem is None:
                 self._note(self.plan.with_step(number, PlanState.RESTORED))
                 own = "the brokers' default" if value.value is None else value.value
-                self.say(f"{value.setting} of topic {value.target} is {own} again")
+                self.say(f"{_place(value)} is {own} again")
             else:
                 kept[value.target] = problem
                 self._note(self.plan.with_step(number, PlanState.APPLIED, problem))
@@ -102,7 +103,7 @@ class ReliefRun(PlanRun):
         if found.in_force not in (step.was, step.to):
             self._fail(
                 number,
-                f"{step.setting} of topic {step.target} is {found.in_force} now, and was {step.was} when plan"
+                f"{_place(step)} is {found.in_force} now, and was {step.was} when plan"
                 f" {self.plan.id} was made: undo it, and make another plan",
             )
         plan = self.plan.recorded(ReplacedValue(step.target, step.setting, found.own))
@@ -112,8 +113,12 @@ class ReliefRun(PlanRun):
             self._fail(number, failure.sentence)
         self._note(self.plan.with_step(number, PlanState.APPLIED))
         self.say(
-            f"{step.setting} of topic {step.target} is {step.to} instead of {step.was}:"
-            f" {size_text(step.frees_bytes)} leave by {format_utc(self._promised(step))}"
+            f"{_place(step)} is {step.to} instead of {step.was or 'empty'}"
+            + (
+                f": {size_text(step.frees_bytes)} leave by {format_utc(self._promised(step))}"
+                if step.frees_bytes
+                else ""
+            )
         )
 
     def _await(self, step: PlannedStep) -> bool:
@@ -138,7 +143,7 @@ class ReliefRun(PlanRun):
         return self.now() + max(step.by - self.plan.created, timedelta(0))
 
     def _give_back(self, value: ReplacedValue, step: PlannedStep) -> str | None:
-        place = f"{value.setting} of topic {value.target}"
+        place = _place(value)
         found = self.settings.read(value.target, value.setting)
         if isinstance(found, KafkaFailure):
             return f"{place} is not given back: {found.sentence}"
@@ -148,3 +153,8 @@ class ReliefRun(PlanRun):
             return f"{place} is {found.in_force} by now, which is not of this plan: it stays"
         failure = self.settings.change(value.target, value.setting, value.value)
         return None if failure is None else f"{place} is not given back: {failure.sentence}"
+
+
+def _place(one: PlannedStep | ReplacedValue) -> str:
+    kind = "broker" if one.setting == THROTTLED_RATE else "topic"
+    return f"{one.setting} of {kind} {one.target}"

@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from kquota.core.expiry import HOUR_MS, MINUTE_MS, departures, going
+from kquota.core.inflow import Inflow
 from kquota.core.segments import BrokerRules, PartitionOnDisk, PartitionState, TopicRules
 
 RETENTION, LOCAL_RETENTION, SEGMENT = "retention.ms", "local.retention.ms", "segment.ms"
@@ -37,6 +38,7 @@ class StepKind(StrEnum):
     SEGMENT = "segment"
     LOGDIR_MOVE = "logdir-move"
     REPLICA_MOVE = "replica-move"
+    THROTTLE = "throttle"
     WAIT = "wait"
 
 
@@ -46,7 +48,8 @@ class Step:
 
     ``frees_bytes`` leave this volume, at ``by_ms`` (since 1970) at the latest. ``keeps_ratio`` is the share
     of the topic's time that it keeps; consumer groups in ``unread_by`` have not read all that goes. A move
-    has a partition as its target, as in ``visits-3``, and goes from ``source`` to ``destination``.
+    has a partition as its target, as in ``visits-3``, and goes from ``source`` to ``destination``. A throttle
+    replaces the text ``source`` by ``destination``, its target is a topic, or for the rate the broker.
     """
 
     kind: StepKind
@@ -120,7 +123,7 @@ class Situation:
     partitions go on growing, and do not count as leaving. ``protected`` are names of topics; one with a ``*``
     at its end is a beginning. Partitions in ``busy`` are being moved by others; a move copies
     ``copy_bytes_per_second`` to one of the ``targets``, of which each volume has one, or to brokers
-    ``elsewhere``, if these are known.
+    ``elsewhere``, if these are known. ``inflow`` is what Kafka itself copies to this volume.
     """
 
     partitions: Sequence[PartitionOnDisk]
@@ -134,6 +137,7 @@ class Situation:
     targets: Sequence[Target] = ()
     busy: Collection[str] = ()
     elsewhere: Elsewhere | None = None
+    inflow: Inflow | None = None
     copy_bytes_per_second: int = 1
 
     def may_touch(self, topic: str) -> bool:

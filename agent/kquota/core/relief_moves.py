@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kquota.core.expiry import departures
-from kquota.core.relief import PATIENCE_MS, Elsewhere, Option, Situation, Step, StepKind, options, played
+from kquota.core.relief import Elsewhere, Option, Situation, Step, StepKind, played
 from kquota.core.segments import PartitionOnDisk, PartitionState
 
 LOG_DIRS = "log_dirs"
@@ -91,11 +91,6 @@ def reassignment(
     return {"version": 1, "partitions": found}
 
 
-def ranked(situation: Situation, patience_ms: int = PATIENCE_MS) -> list[Option]:
-    """Return all options, moves among them, the best first; empty if no bytes are missing."""
-    return sorted([*options(situation, patience_ms), *_moves(situation)], key=lambda one: one.rank)
-
-
 def replayed(situation: Situation, steps: Sequence[Step]) -> Option:
     """Play steps that were planned before on what is on the volume, and on the targets, now."""
     if not all(step.kind in MOVES for step in steps):
@@ -142,7 +137,7 @@ def move(situation: Situation, kind: StepKind) -> Option | None:
     return _option(situation, steps) if steps else None
 
 
-def _moves(situation: Situation) -> Iterator[Option]:
+def moves(situation: Situation) -> Iterator[Option]:
     """Yield the move to other log dirs, and if that is not enough the one to other brokers."""
     found = move(situation, StepKind.LOGDIR_MOVE)
     if found is not None:

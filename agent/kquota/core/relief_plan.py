@@ -13,12 +13,15 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
+from kquota.core.inflow import THROTTLED_RATE, THROTTLED_REPLICAS
 from kquota.core.relief import Option, Step, StepKind
 from kquota.core.relief_moves import LOG_DIRS, MOVES, REPLICAS, brokers_of, place_of
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
 
 T = TypeVar("T")
 SCHEMA_VERSION = 1
+TEXTS = (*MOVES, StepKind.THROTTLE)
+"""Steps whose values are no numbers."""
 MAX_STEPS = 1000
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -61,7 +64,7 @@ class PlannedStep:
     def to_step(self) -> Step:
         """Return it as the model of the disks plays it."""
         by_ms = (self.by - _EPOCH) // timedelta(milliseconds=1)
-        if self.kind in MOVES:
+        if self.kind in TEXTS:
             return Step(
                 *(self.kind, self.target, self.frees_bytes, by_ms, self.setting),
                 source=self.was,
@@ -184,7 +187,7 @@ def planned(option: Option, loses: Mapping[int, str]) -> tuple[PlannedStep, ...]
 
 
 def _values(step: Step) -> tuple[str | None, str | None]:
-    if step.kind in MOVES:
+    if step.kind in TEXTS:
         return step.source, step.destination
     current = None if step.setting is None else _UNLIMITED if step.current is None else str(step.current)
     return current, None if step.to is None else str(step.to)
@@ -258,11 +261,13 @@ def _step(found: _Reader) -> PlannedStep:
         raise InvalidPlan(f"{found.place}.setting: must be one of {', '.join(allowed)} in a step {kind}")
     if kind in MOVES:
         _check_move(found.place, step)
+    elif step.setting == THROTTLED_REPLICAS:
+        _check_throttled(found.place, step)
     elif allowed is not None:
         if step.to is None or not step.to.isascii() or not step.to.isdigit():
-            raise InvalidPlan(f"{found.place}.to: must be the digits of a number of milliseconds")
+            raise InvalidPlan(f"{found.place}.to: must be the digits of a number")
         if step.was is None or not step.was.removeprefix("-").isdigit():
-            raise InvalidPlan(f"{found.place}.from: must be the digits of a number of milliseconds, or -1")
+            raise InvalidPlan(f"{found.place}.from: must be the digits of a number, or -1")
     return step
 
 
@@ -282,6 +287,14 @@ def _check_move(place: str, step: PlannedStep) -> None:
             raise InvalidPlan(f"{place}.to: must be the brokers of from, but one other in its place")
 
 
+def _check_throttled(place: str, step: PlannedStep) -> None:
+    if step.to is None or not _THROTTLED.match(step.to):
+        raise InvalidPlan(f"{place}.to: must be replicas with their brokers, as in 3:1,5:1")
+    if step.was is None or (step.was and not _THROTTLED.match(step.was)):
+        raise InvalidPlan(f"{place}.from: must be replicas with their brokers, as in 3:1,5:1, or empty")
+
+
+_THROTTLED = re.compile(r"[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*\Z")
 _FORMS = {
     StepKind.LOGDIR_MOVE: (re.compile(r"/"), "the absolute path of a log dir"),
     StepKind.REPLICA_MOVE: (re.compile(r"[0-9]+(,[0-9]+)*\Z"), "the ids of brokers, as in 1,2,3"),
@@ -292,6 +305,7 @@ SETTINGS: Mapping[StepKind, tuple[str, ...]] = {
     StepKind.SEGMENT: ("segment.ms",),
     StepKind.LOGDIR_MOVE: (LOG_DIRS,),
     StepKind.REPLICA_MOVE: (REPLICAS,),
+    StepKind.THROTTLE: (THROTTLED_REPLICAS, THROTTLED_RATE),
 }
 """The settings that a step of a kind may change: a plan is a file, and changes nothing else."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from kquota.core.inflow import THROTTLED_RATE, Inflow
 from kquota.core.relief import LOCAL_RETENTION, Option, Step, StepKind
 from kquota.core.timestamps import format_utc
 from kquota.display.figures import size_text
@@ -37,6 +38,11 @@ def step_text(step: Step) -> str:
             return f"move partition {step.target} from {step.source} to {step.destination}"
         case StepKind.REPLICA_MOVE:
             return f"move partition {step.target} from brokers {step.source} to {step.destination}"
+        case StepKind.THROTTLE if step.setting == THROTTLED_RATE:
+            rate = size_text(int(step.destination or 0))
+            return f"throttle their replication to broker {step.target} to {rate}/s: {step.setting}"
+        case StepKind.THROTTLE:
+            return f"slow the copying of topic {step.target}: {step.setting} {step.destination}"
         case StepKind.SEGMENT:
             return f"roll the active segments of topic {step.target}: {_change(step)}"
         case _:
@@ -49,6 +55,10 @@ def loss_text(step: Step, *, groups_known: bool) -> str:
         return "nothing: its records stay on this broker"
     if step.kind is StepKind.REPLICA_MOVE:
         return "nothing: its records are on as many brokers and racks as before"
+    if step.kind is StepKind.THROTTLE:
+        return (
+            "" if step.setting == THROTTLED_RATE else "nothing: these replicas stay behind until it is undone"
+        )
     if step.kind is not StepKind.RETENTION:
         return ""
     if step.setting == LOCAL_RETENTION:
@@ -62,13 +72,29 @@ def loss_text(step: Step, *, groups_known: bool) -> str:
     return f"{lost}; {known}"
 
 
+def inflow_text(volume: str, inflow: Inflow) -> str:
+    """Return what fills a volume while producers are held, how fast, and until when."""
+    names = sorted({*inflow.replication, *inflow.copies})
+    more = len(names) - _MOST_GROUPS
+    what = ", ".join(names[:_MOST_GROUPS]) + (f" and {more} more" if more > 0 else "")
+    how = "replication" if inflow.replication else "a copy between log dirs"
+    seconds = inflow.full_seconds
+    full = "" if seconds is None else f", and is full in {span_text(seconds * 1000)}"
+    rate = size_text(inflow.bytes_per_second)
+    return f"{how} fills volume {volume} at {rate}/s: it gets replicas of {what}{full}"
+
+
 def option_lines(number: int, option: Option, now: datetime, *, groups_known: bool) -> Iterator[str]:
     """Yield an option as lines: its bytes and its time, then its steps with their losses."""
     in_ms = option.by_ms - round(now.timestamp() * 1000)
     verdict = "enough" if option.enough else "not enough"
     by = datetime.fromtimestamp(option.by_ms / 1000, UTC).replace(microsecond=0)
     within = span_text(max(in_ms, 0) // 1000 * 1000)
-    yield f"{number}. frees {size_text(option.frees_bytes)} by {format_utc(by)[:-5]}Z ({within}), {verdict}"
+    if option.kind is StepKind.THROTTLE:
+        yield f"{number}. frees nothing, and slows what is copied to this volume"
+    else:
+        at = f"{format_utc(by)[:-5]}Z ({within})"
+        yield f"{number}. frees {size_text(option.frees_bytes)} by {at}, {verdict}"
     for step in option.steps:
         yield f"   {step_text(step)}"
         if loss := loss_text(step, groups_known=groups_known):

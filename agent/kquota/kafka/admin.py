@@ -158,9 +158,16 @@ class AdminConnection:
 
         Topics that our principal may not describe are left out. Blocks until it has answered.
         """
+        return self.metadata(_leaders)
+
+    def metadata(self, read: Callable[[Any], T]) -> Pending[T]:
+        """Ask any broker for all topics with their partitions, and read what is wanted of the answer.
+
+        Topics that our principal may not describe are left out. Blocks until it has answered.
+        """
         return self._ask(
             lambda client: _at_once(client.list_topics(timeout=self._timeout_seconds)),
-            _leaders,
+            read,
             Operation.DESCRIBE,
         )
 

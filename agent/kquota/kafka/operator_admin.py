@@ -15,15 +15,17 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its public 
     ResourceType,
 )
 
+from kquota.core.inflow import NO_THROTTLE
 from kquota.kafka.admin import AdminConnection, Pending
 from kquota.kafka.errors import KafkaFailure, Operation
 
 Offsets = Mapping[tuple[str, int], int]
+_OWN = (ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BROKER_CONFIG)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSetting:
-    """A setting of a topic: the value in force, and its own, None where the brokers' default holds."""
+    """A setting of a topic or broker: the value in force, and its own, None where a default holds."""
 
     in_force: str
     own: str | None
@@ -45,14 +47,15 @@ class OperatorConnection(AdminConnection):
         asked = {topic: self.topic_settings(topic) for topic in topics}
         return {topic: pending.result() for topic, pending in asked.items()}
 
-    def topic_setting(self, topic: str, name: str) -> Pending[TopicSetting]:
-        """Ask for one setting of a topic."""
-        resource = ConfigResource(ResourceType.TOPIC, topic)
+    def setting(self, kind: ResourceType, resource_name: str, name: str) -> Pending[TopicSetting]:
+        """Ask for one setting of a topic or a broker."""
+        resource = ConfigResource(kind, resource_name)
 
         def read(answer: Mapping[str, ConfigEntry]) -> TopicSetting:
-            entry = answer[name]
-            is_own = ConfigSource(entry.source) is ConfigSource.DYNAMIC_TOPIC_CONFIG
-            own = entry.value if is_own else None
+            entry = answer.get(name)
+            if entry is None:  # Kafka has a broker's throttle in its answer only where it is set
+                return TopicSetting(str(NO_THROTTLE), None)
+            own = entry.value if ConfigSource(entry.source) in _OWN else None
             return TopicSetting(str(entry.value), own)
 
         return self._ask(
@@ -61,7 +64,7 @@ class OperatorConnection(AdminConnection):
             ],
             read,
             Operation.DESCRIBE_CONFIGS,
-            topic,
+            resource_name if kind is ResourceType.TOPIC else None,
         )
 
     def replicas(self, topic: str) -> Pending[Mapping[int, PartitionReplicas]]:
@@ -103,23 +106,29 @@ class OperatorConnection(AdminConnection):
             Operation.DESCRIBE,
         )
 
-    def alter_topic(
-        self, topic: str, name: str, value: str | None, *, validate_only: bool = False
+    def alter(
+        self,
+        kind: ResourceType,
+        resource_name: str,
+        name: str,
+        value: str | None,
+        *,
+        validate_only: bool = False,
     ) -> Pending[None]:
-        """Ask for one setting of a topic to be changed, or with None to be the brokers' default again.
+        """Ask for one setting of a topic or a broker to be changed, or with None to be the default again.
 
         With `validate_only` nothing is changed: the answer is whether it could be.
         """
         operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
         entry = ConfigEntry(name, value, incremental_operation=operation)
-        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+        resource = ConfigResource(kind, resource_name, incremental_configs=[entry])
         return self._ask(
             lambda client: client.incremental_alter_configs(
                 [resource], request_timeout=self._timeout_seconds, validate_only=validate_only
             )[resource],
             lambda _nothing: None,
             Operation.ALTER_CONFIGS,
-            topic,
+            resource_name if kind is ResourceType.TOPIC else None,
         )
 
     def committed(self) -> Mapping[str, Offsets] | KafkaFailure:
@@ -155,3 +164,18 @@ class OperatorConnection(AdminConnection):
             read,
             Operation.DESCRIBE,
         )
+
+
+def lagging(connection: AdminConnection, broker_id: int) -> Pending[frozenset[str]]:
+    """Ask for the partitions, named as in ``visits-3``, of which a broker has a replica that is not in sync.
+
+    Topics that our principal may not describe are left out.
+    """
+    return connection.metadata(
+        lambda answer: frozenset(
+            f"{topic}-{one.id}"
+            for topic, found in answer.topics.items()
+            for one in found.partitions.values()
+            if broker_id in one.replicas and broker_id not in one.isrs
+        )
+    )

@@ -225,3 +225,42 @@ def test_values_wait_until_the_volume_has_been_below_its_soft_limit_for_as_long_
     here.frees = {"a": 95}
     here.run().await_calm(timedelta(seconds=30))
     assert here.now - free_at == timedelta(seconds=130)
+
+
+def test_a_throttle_of_a_broker_is_set_at_once_and_given_back() -> None:
+    here = cluster({"a": None}, {"a": 30})
+    steps = (
+        Step(
+            StepKind.THROTTLE,
+            "a",
+            0,
+            0,
+            "follower.replication.throttled.replicas",
+            source=DEFAULT,
+            destination="0:1",
+        ),
+        Step(
+            StepKind.THROTTLE,
+            "1",
+            0,
+            0,
+            "follower.replication.throttled.rate",
+            source=DEFAULT,
+            destination="9",
+        ),
+    )
+    here.own["1"] = None
+    document = json.loads(here.file)
+    plan = replace(plan_from_document(document), steps=planned(Option(steps, enough=False), {}))
+    steps_now = tuple(replace(one, by=BEGUN) for one in plan.steps)
+    here.file = json.dumps(replace(plan, steps=steps_now).to_document())
+    here.file = here.file.replace(f'"from": "{DEFAULT}", "to": "0:1"', '"from": "", "to": "0:1"')
+    here.own["a"] = ""
+    assert not here.run().apply(), "it frees nothing"
+    assert (here.own, here.now) == ({"a": "0:1", "1": "9"}, BEGUN), "and waits for nothing"
+    assert here.said[:2] == [
+        "follower.replication.throttled.replicas of topic a is 0:1 instead of empty",
+        f"follower.replication.throttled.rate of broker 1 is 9 instead of {DEFAULT}",
+    ]
+    assert here.run().undo()
+    assert here.own == {"a": "", "1": None}

@@ -18,10 +18,10 @@ from kquota.core.relief_moves import (
     brokers_reassignment,
     name_of,
     place_of,
-    ranked,
     reassignment,
     replayed,
 )
+from kquota.core.relief_options import ranked
 from kquota.core.segments import PartitionOnDisk, PartitionState
 from tests.unit.core.clusters import bounded
 from tests.unit.core.test_relief import NOW, WEEK, ages, daily, partition, situation

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from kquota.core.inflow import THROTTLED_RATE, THROTTLED_REPLICAS, Inflow
 from kquota.core.relief import Option, Step, StepKind
-from kquota.display.relief_view import option_lines, options_document
+from kquota.display.relief_view import inflow_text, option_lines, options_document
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 MOVE = Step(
@@ -31,3 +32,31 @@ def test_a_move_says_where_to_and_that_nothing_is_lost() -> None:
     (step,) = document["steps"]
     assert (step["kind"], step["target"], step["setting"]) == ("logdir-move", "visits-3", "log_dirs")
     assert (step["from"], step["to"]) == ("/data/1", "/data/2")
+
+
+def test_a_throttle_frees_nothing_and_says_what_it_slows() -> None:
+    by_ms = round(NOW.timestamp() * 1000)
+    steps = (
+        Step(StepKind.THROTTLE, "visits", 0, by_ms, THROTTLED_REPLICAS, source="", destination="3:1"),
+        Step(StepKind.THROTTLE, "1", 0, by_ms, THROTTLED_RATE, source="9", destination="1000000"),
+    )
+    assert list(option_lines(2, Option(steps, enough=False), NOW, groups_known=True)) == [
+        "2. frees nothing, and slows what is copied to this volume",
+        "   slow the copying of topic visits: follower.replication.throttled.replicas 3:1",
+        "   loses nothing: these replicas stay behind until it is undone",
+        "   throttle their replication to broker 1 to 1.00M/s: follower.replication.throttled.rate",
+    ]
+
+
+def test_the_replication_that_fills_a_volume_is_named_with_its_rate_and_its_end() -> None:
+    inflow = Inflow(
+        1, 250_000_000, {f"visits-{number}": 100_000 for number in range(7)}, {"a-0": 300_000}, {}, None
+    )
+    assert inflow_text("/dev/sdb1", inflow) == (
+        "replication fills volume /dev/sdb1 at 1.00M/s: it gets replicas of a-0, visits-0, visits-1,"
+        " visits-2, visits-3 and 3 more, and is full in 4 min 10 s"
+    )
+    copies = replace(inflow, replication={})
+    assert inflow_text("/dev/sdb1", copies).startswith(
+        "a copy between log dirs fills volume /dev/sdb1 at 300K/s"
+    )
