@@ -38,7 +38,7 @@ from kquota.cli.relief_mover import KafkaHomeOption, LogDirMover, ToolConfigOpti
 from kquota.cli.relief_run import ReliefRun
 from kquota.core.inflow import THROTTLED_RATE
 from kquota.core.records import Note, relief_key
-from kquota.core.relief import Option, StepKind, breaches_again
+from kquota.core.relief import Option, StepKind, breaches_again, is_spared
 from kquota.core.relief_moves import MOVES, replayed
 from kquota.core.relief_options import ranked
 from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document, planned
@@ -285,6 +285,11 @@ class _Work:
     def apply(self, after: timedelta | None, shown: timedelta) -> None:
         """Apply it; with a time, wait as long and give the values back."""
         run = self._run
+        spared = [one for one in run.plan.topics if is_spared(one, self._settings.relief_protected)]
+        if spared:
+            fail(
+                f"nothing was changed: relief leaves topic {spared[0]} alone, which is internal or protected"
+            )
         try:
             run.check()
             plan = run.plan

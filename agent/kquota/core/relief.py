@@ -149,11 +149,7 @@ class Situation:
 
     def may_move(self, topic: str) -> bool:
         """Whether an option may move replicas of this topic."""
-        return (
-            topic in self.rules
-            and not topic.startswith(_INTERNAL)
-            and not any(_fits(topic, pattern) for pattern in self.protected)
-        )
+        return topic in self.rules and not is_spared(topic, self.protected)
 
     @cached_property
     def topics(self) -> Mapping[str, Sequence[PartitionOnDisk]]:
@@ -362,6 +358,11 @@ def _growing(partition: PartitionOnDisk, now_ms: int) -> PartitionOnDisk:
         return partition
     *others, active = partition.segments
     return replace(partition, segments=(*others, replace(active, newest_ms=_NEVER_MS)))
+
+
+def is_spared(topic: str, protected: Iterable[str]) -> bool:
+    """Whether relief leaves a topic alone: an internal one, or one that is protected."""
+    return topic.startswith(_INTERNAL) or any(_fits(topic, pattern) for pattern in protected)
 
 
 def _fits(topic: str, pattern: str) -> bool:

@@ -127,6 +127,13 @@ class Plan:
         return self.steps[0].kind in MOVES
 
     @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that its steps are about."""
+        named = (step for step in self.steps if step.target and step.setting != THROTTLED_RATE)
+        topics = (place_of(step.target)[0] if self.moves else step.target for step in named)
+        return tuple(dict.fromkeys(topics))
+
+    @property
     def frees_bytes(self) -> int:
         """The bytes that all steps together free."""
         return sum(step.frees_bytes for step in self.steps)

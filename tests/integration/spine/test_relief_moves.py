@@ -163,6 +163,7 @@ def test_a_full_log_dir_beside_an_empty_one_is_relieved_by_moves_and_undone(
         eventually(lambda: "visits" in (agent.decision or {}).get("topics", ()), "topics are named")
         landed = fleet.landed_bytes("flow")
         moved = plan_moves(jbod, plan)
+        refuse_a_protected_topic(jbod, plan)
         apply_and_kill(jbod, plan)
         document = json.loads(plan.read_text("utf-8"))
         assert document["state"] == "applying"
@@ -203,6 +204,16 @@ def test_a_full_log_dir_beside_an_empty_one_is_relieved_by_moves_and_undone(
     assert jbod.orders() == []
     records = PARTITIONS * REPLICA_BYTES // RECORD_BYTES
     assert fleet.landed_bytes("visits") == 1000 * records, "each record is there"
+
+
+def refuse_a_protected_topic(jbod: Jbod, plan: Path) -> None:
+    """An operator can write a plan, but none that moves what is protected."""
+    written = plan.with_name("written.json")
+    text = plan.read_text("utf-8").replace('"visits-', '"payments-')
+    written.write_text(text, "utf-8")
+    refused = jbod.relief("--apply", str(written))
+    assert refused.returncode == 1
+    assert "relief leaves topic payments alone, which is internal or protected" in refused.stderr
 
 
 def plan_moves(jbod: Jbod, plan: Path) -> set[str]:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.relief import Option, Step, StepKind
+from kquota.core.inflow import THROTTLED_RATE, THROTTLED_REPLICAS
+from kquota.core.relief import Option, Step, StepKind, is_spared
 from kquota.core.relief_plan import (
     InvalidPlan,
     Plan,
@@ -137,3 +138,20 @@ def test_a_move_to_brokers_replaces_one_of_them(to: str) -> None:
         InvalidPlan, match=r"steps\.0\.to: must be the brokers of from, but one other in its place"
     ):
         plan_from_document(wrong.to_document())
+
+
+@pytest.mark.accepts("G16")
+def test_the_topics_of_a_plan_are_known_so_that_none_is_touched_that_relief_leaves_alone() -> None:
+    def topics(*steps: Step) -> tuple[str, ...]:
+        return replace(PLAN, steps=planned(Option(steps, enough=True), {})).topics
+
+    move = Step(StepKind.LOGDIR_MOVE, "a-b-3", 25, BY_MS, "log_dirs", source="/1", destination="/2")
+    throttled = Step(StepKind.THROTTLE, "visits", 0, BY_MS, THROTTLED_REPLICAS, source="", destination="3:1")
+    rate = replace(throttled, target="1", setting=THROTTLED_RATE, source="9", destination="8")
+    assert topics(move, replace(move, target="a-b-4"), replace(move, target="c-0")) == ("a-b", "c")
+    assert topics(throttled, rate) == ("visits",)
+    assert topics(STEP, replace(STEP, target="logs")) == ("visits", "logs")
+    assert topics(Step(StepKind.WAIT, "", 25, BY_MS)) == ()
+    assert is_spared("__consumer_offsets", ())
+    assert is_spared("audit.eu", ("pay", "audit.*"))
+    assert not is_spared("pays", ("pay", "audit.*"))
