@@ -120,9 +120,9 @@ def _volume(settings: Settings, wanted: str | None) -> ReliefVolume | None:
 
 
 def _look(
-    settings: Settings, volume: ReliefVolume, tool: ToolOptions, *, all_brokers: bool = False
+    settings: Settings, volume: ReliefVolume, tool: ToolOptions, plan: Plan | None = None
 ) -> tuple[ReliefLook, str]:
-    """Return a look, and the cluster's id."""
+    """Return a look, and the cluster's id; with a plan, a look at no more than the plan needs."""
     connection = connect(settings, tool.command_config, as_operator=False)
     try:
         cluster = connection.describe_cluster().result()
@@ -130,9 +130,12 @@ def _look(
             fail(f"the cluster can't be asked: {cluster.sentence}")
         looked = look(settings, volume, connection)
         here = broker_id_of(settings)
-        inflow = measure_inflow(volume.observed.log_dirs, connection, here)
-        looked = replace(looked, situation=replace(looked.situation, inflow=inflow))
-        looked = with_others(looked, settings, volume, connection, tool, here, always=all_brokers)
+        if plan is None:
+            inflow = measure_inflow(volume.observed.log_dirs, connection, here)
+            looked = replace(looked, situation=replace(looked.situation, inflow=inflow))
+        if plan is None or plan.moves:
+            always = plan is not None and plan.steps[0].kind is StepKind.REPLICA_MOVE
+            looked = with_others(looked, settings, volume, connection, tool, here, always=always)
         return looked, cluster.cluster_id or ""
     finally:
         connection.close()
@@ -155,7 +158,7 @@ def _rank(volume: ReliefVolume, looked: ReliefLook, as_json: bool) -> None:
         f"volume {volume.observed.name}: {size_text(situation.to_free_bytes)} to free until its soft limit"
     )
     for number, one in enumerate(found[:_MOST_OPTIONS], start=1):
-        for line in option_lines(number, one, datetime.now(UTC), groups_known=known):
+        for line in option_lines(number, one, looked.at, groups_known=known):
             typer.echo(line)
     if not found:
         typer.echo(
@@ -190,7 +193,8 @@ def _plan(
     found: list[Option] = ranked(looked.situation)
     if number > len(found):
         fail(f"--option {number}: there are {len(found)} options", exit_codes.USAGE)
-    chosen, now = found[number - 1], datetime.now(UTC)
+    # Its times count from the look: what was asked since took seconds.
+    chosen, now = found[number - 1], looked.at
     loses = [loss_text(step, groups_known=looked.groups_known) for step in chosen.steps]
     made = Plan(
         id=f"{now:%Y%m%dT%H%M%S}-{broker_id_of(settings)}-{secrets.token_hex(2)}",
@@ -214,10 +218,9 @@ def _check(settings: Settings, path: Path, tool: ToolOptions) -> None:
     made = _read(path, settings)
     volume = volume_of(settings, made.volume)
     assert volume is not None
-    is_elsewhere = made.steps[0].kind is StepKind.REPLICA_MOVE
-    looked, _ = _look(settings, volume, tool, all_brokers=is_elsewhere)
+    looked, _ = _look(settings, volume, tool, made)
     result = replayed(looked.situation, [step.to_step() for step in made.steps])
-    for line in option_lines(1, result, datetime.now(UTC), groups_known=looked.groups_known):
+    for line in option_lines(1, result, looked.at, groups_known=looked.groups_known):
         typer.echo(line)
     for note in _notes(volume, looked, [result]):
         typer.echo(f"note: {note}")

@@ -15,7 +15,7 @@ from kquota.cli.relief_mover import ToolOptions, local_dirs, size_in, topics_of
 from kquota.core.broker_rooms import broker_rooms
 from kquota.core.inflow import NO_THROTTLE
 from kquota.core.relief import Elsewhere, StepKind
-from kquota.core.relief_moves import brokers_of, brokers_reassignment, brokers_text, move
+from kquota.core.relief_moves import brokers_of, brokers_reassignment, brokers_text, move, moves
 from kquota.core.relief_plan import PlannedStep
 from kquota.core.segments import PartitionState
 from kquota.kafka.errors import KafkaFailure
@@ -76,7 +76,7 @@ def with_others(
             notes.append(f"no move to another broker is ranked: {elsewhere}")
         else:
             situation = replace(situation, elsewhere=elsewhere)
-    if situation.targets or (situation.elsewhere is not None and situation.elsewhere.room_bytes):
+    if always or any(moves(situation)):  # Kafka's tool takes seconds
         try:
             moving = tool.tool(settings, volume).reassigned()
             situation = replace(situation, busy={*situation.busy, *moving})

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -83,6 +83,11 @@ class ReliefLook:
     groups_known: bool
     notes: tuple[str, ...]
     copy_rate: str
+
+    @property
+    def at(self) -> datetime:
+        """When it was."""
+        return datetime.fromtimestamp(self.situation.now_ms / 1000, UTC)
 
 
 def connect(settings: Settings, command_config: Path | None, *, as_operator: bool) -> OperatorConnection:
