@@ -71,6 +71,8 @@ def crowded(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
         for topic in ("orders", "audit"):
             commit(fleet, "search", topic, offsets_by_partition(boss(fleet), topic)[0])
         fleet.await_enforced("OPEN")
+        ends = {topic: offsets_by_partition(boss(fleet), topic)[0] for topic in DAYS}
+        eventually(lambda: watermarks(fleet) == ends, "the watermarks are in the checkpoint")
         yield fleet
 
 
@@ -95,6 +97,14 @@ def keep_topic(fleet: Fleet, topic: str, days: int | None) -> None:
         producer.produce(topic, os.urandom(RECORD_BYTES), timestamp=at_ms)
         producer.poll(0)
     assert producer.flush(60) == 0
+
+
+def watermarks(fleet: Fleet) -> dict[str, int]:
+    """The high watermarks that the broker has noted, every five seconds: no segment above them may leave."""
+    (log_dir,) = fleet.cluster.nodes[1].layout.log_dirs
+    lines = (log_dir / "replication-offset-checkpoint").read_text("utf-8").split("\n")
+    rows = [line.split() for line in lines if line.count(" ") == 2]
+    return {topic: int(offset) for topic, _partition, offset in rows if topic in DAYS}
 
 
 def commit(fleet: Fleet, group: str, topic: str, offset: int) -> None:
