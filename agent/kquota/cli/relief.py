@@ -44,7 +44,7 @@ from kquota.core.relief_options import ranked
 from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document, planned
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.display.figures import size_text
-from kquota.display.relief_view import inflow_text, loss_text, option_lines, options_document
+from kquota.display.relief_view import by_hand, inflow_text, loss_text, option_lines, options_document
 from kquota.host.atomic import replace_file
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import OperatorConnection, TopicSetting
@@ -172,7 +172,10 @@ def _notes(volume: ReliefVolume, looked: ReliefLook, found: Iterable[Option]) ->
     moves = any(one.kind in MOVES for one in found)
     inflow = looked.situation.inflow
     filled = [] if inflow is None else [inflow_text(volume.observed.name, inflow)]
-    return [*filled, *looked.notes, *([f"a move is taken to copy {looked.copy_rate}"] if moves else [])]
+    rates = [f"a move is taken to copy {looked.copy_rate}"] if moves else []
+    observed, reserved_bytes = volume.observed, volume.reserved_bytes()
+    others = by_hand(looked.situation.partitions, observed.name, observed.fs_type, reserved_bytes)
+    return [*filled, *others, *looked.notes, *rates]
 
 
 def _plan(

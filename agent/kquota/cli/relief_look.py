@@ -72,6 +72,11 @@ class ReliefVolume:
         consumed_bytes = (status.f_blocks - status.f_bavail) * status.f_frsize
         return soft_room(consumed_bytes, self.soft_bytes)
 
+    def reserved_bytes(self) -> int:
+        """Return what is free for root alone."""
+        status = os.statvfs(self.observed.mount_point)
+        return (status.f_bfree - status.f_bavail) * status.f_frsize
+
 
 @dataclass(frozen=True, slots=True)
 class ReliefLook:

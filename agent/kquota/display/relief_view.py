@@ -8,11 +8,13 @@ from typing import Any
 
 from kquota.core.inflow import THROTTLED_RATE, Inflow
 from kquota.core.relief import LOCAL_RETENTION, Option, Step, StepKind
+from kquota.core.segments import PartitionOnDisk, PartitionState
 from kquota.core.timestamps import format_utc
 from kquota.display.figures import size_text
 
 _SPANS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 _MOST_GROUPS = 5
+_WITH_RESERVED_BLOCKS = ("ext2", "ext3", "ext4")
 
 
 def span_text(milliseconds: int | None) -> str:
@@ -82,6 +84,27 @@ def inflow_text(volume: str, inflow: Inflow) -> str:
     full = "" if seconds is None else f", and is full in {span_text(seconds * 1000)}"
     rate = size_text(inflow.bytes_per_second)
     return f"{how} fills volume {volume} at {rate}/s: it gets replicas of {what}{full}"
+
+
+def by_hand(
+    partitions: Iterable[PartitionOnDisk], volume: str, fs_type: str, reserved_bytes: int
+) -> Iterator[str]:
+    """Yield what else takes room on a volume, which people alone may give back."""
+    stray = [one for one in partitions if one.state is PartitionState.STRAY and one.size_bytes]
+    if stray:
+        names = sorted({one.topic for one in stray})
+        more = len(names) - _MOST_GROUPS
+        what = ", ".join(names[:_MOST_GROUPS]) + (f" and {more} more" if more > 0 else "")
+        size = size_text(sum(one.size_bytes for one in stray))
+        yield (
+            f"{size} are in stray directories (…-stray) of topics {what}: neither Kafka nor kquota deletes"
+            " them, because this broker does not hold these partitions any more"
+        )
+    if reserved_bytes > 0 and fs_type in _WITH_RESERVED_BLOCKS:
+        yield (
+            f"{size_text(reserved_bytes)} are reserved for root: tune2fs -m 0 {volume} gives them back, where"
+            " the volume has nothing but log dirs"
+        )
 
 
 def option_lines(number: int, option: Option, now: datetime, *, groups_known: bool) -> Iterator[str]:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from kquota.core.inflow import THROTTLED_RATE, THROTTLED_REPLICAS, Inflow
 from kquota.core.relief import Option, Step, StepKind
-from kquota.display.relief_view import inflow_text, option_lines, options_document
+from kquota.core.segments import PartitionOnDisk, PartitionState, Segment
+from kquota.display.relief_view import by_hand, inflow_text, option_lines, options_document
 
 NOW = datetime(2026, 11, 25, 10, 0, tzinfo=UTC)
 MOVE = Step(
@@ -60,3 +61,21 @@ def test_the_replication_that_fills_a_volume_is_named_with_its_rate_and_its_end(
     assert inflow_text("/dev/sdb1", copies).startswith(
         "a copy between log dirs fills volume /dev/sdb1 at 300K/s"
     )
+
+
+def test_what_people_alone_may_give_back_is_named() -> None:
+    def directory(topic: str, state: PartitionState) -> PartitionOnDisk:
+        segments = (Segment(0, 1_500_000, 0, is_active=False, log_bytes=1_500_000),)
+        return PartitionOnDisk(topic, 0, "/data/1", state, segments)
+
+    in_use = directory("visits", PartitionState.LOG)
+    assert list(by_hand([in_use], "/dev/sdb1", "ext4", 0)) == []
+    stray = [directory(f"gone-{number}", PartitionState.STRAY) for number in range(6)]
+    assert list(by_hand([in_use, *stray], "/dev/sdb1", "ext4", 25_000_000_000)) == [
+        "9.00M are in stray directories (…-stray) of topics gone-0, gone-1, gone-2, gone-3, gone-4 and 1"
+        " more: neither Kafka nor kquota deletes them, because this broker does not hold these partitions"
+        " any more",
+        "25.0G are reserved for root: tune2fs -m 0 /dev/sdb1 gives them back, where the volume has nothing"
+        " but log dirs",
+    ]
+    assert list(by_hand([], "/dev/sdb1", "xfs", 25_000_000_000)) == [], "it has no such blocks"
