@@ -22,7 +22,7 @@ from kquota.daemon.publication import regular_interval_seconds
 from testbed.loopback.runtime import KafkaRuntime, ensure_kafka_runtime
 
 _SIZES = (100, 1000)
-_HOSTS = (3, 8)
+_HOSTS = (3, 60)
 _VOLUMES = 8
 _INTERVAL_SECONDS, _STALENESS_SECONDS = 5.0, 60.0  # the defaults
 _IMAGES = REPOSITORY / "docs" / "img"
