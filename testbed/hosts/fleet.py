@@ -28,6 +28,15 @@ _REPOSITORY = Path(__file__).resolve().parents[2]
 _RECORD = "fleet.json"
 _FIRST_INDEX = 11
 _MOST_HOSTS = 200
+# Each host's systemd watches files with some of root's instances; without any left it does not boot.
+_WATCHES = Path("/proc/sys/fs/inotify/max_user_instances")
+_WATCHES_OF_A_HOST = 16
+
+
+def allow_watches(hosts: int, file: Path = _WATCHES) -> None:
+    """Raise this machine's limit of inotify instances, until it is booted again, to what these hosts need."""
+    if int(file.read_text()) < _WATCHES_OF_A_HOST * hosts:
+        file.write_text(str(_WATCHES_OF_A_HOST * hosts))
 
 
 class FleetFailed(Exception):
@@ -96,6 +105,7 @@ class Fleet(Mapping[str, Host]):
             raise FleetFailed(f"1 to {_MOST_HOSTS} hosts with names of their own are wanted, not {names}")
         for suite in sorted({spec.suite for spec in specs}):
             ensure_image(suite)
+        allow_watches(len(specs))
         begun = time.monotonic()
         with all_fleets_locked():
             clear_abandoned()

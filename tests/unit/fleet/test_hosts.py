@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.hosts.fleet import allow_watches
 from testbed.hosts.places import unused_number
 
 
@@ -23,3 +24,14 @@ def test_a_file_that_was_not_written_to_its_end_is_as_good_as_none(tmp_path: Pat
     (tmp_path / "number").write_text(written)
     assert unused_number(set(), 4, last_given=tmp_path / "number") == 0
     assert unused_number(set(), 4, last_given=tmp_path / "number") == 1
+
+
+def test_many_hosts_may_watch_their_files_and_a_higher_limit_stays(tmp_path: Path) -> None:
+    limit = tmp_path / "max_user_instances"
+    limit.write_text("128\n")
+    allow_watches(3, limit)
+    assert limit.read_text() == "128\n"
+    allow_watches(60, limit)
+    assert limit.read_text() == "960"
+    allow_watches(20, limit)
+    assert limit.read_text() == "960"
