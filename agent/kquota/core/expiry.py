@@ -74,7 +74,8 @@ def departures(
     delay_ms = rules.file_delete_delay_ms
     deleted = Departure(partition.removed_bytes, now_ms + delay_ms, DepartureCause.DELETED)
     if partition.state is PartitionState.DELETED:
-        return Departures((deleted._replace(size_bytes=partition.size_bytes),), 0, 0)
+        at_ms = now_ms + broker_rules.removal_delay_ms
+        return Departures((Departure(partition.size_bytes, at_ms, DepartureCause.DELETED),), 0, 0)
     if partition.state is PartitionState.STRAY:
         return Departures((), partition.size_bytes, 0)
     found, waiting_bytes, left_bytes = [deleted], 0, partition.size_bytes - partition.removed_bytes

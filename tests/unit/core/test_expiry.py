@@ -216,6 +216,12 @@ def test_what_is_no_partition_in_use_has_a_part_of_its_own(state: PartitionState
     assert expiry_of(found, None, EVERY_5_MINUTES, NOW) == replace(Expiry(), **{part: 1025})
 
 
+def test_a_removed_replica_leaves_after_the_brokers_delay_and_not_its_topics() -> None:
+    removed = partition((500, 0), state=PartitionState.DELETED)
+    found = departures(removed, RULES, replace(EVERY_5_MINUTES, removal_delay_ms=7), NOW)
+    assert [(one.size_bytes, one.at_ms - NOW) for one in found.leaving] == [(510, 7)]
+
+
 def test_a_topic_without_settings_is_unknown() -> None:
     assert expiry_of(partition((500, 0)), None, EVERY_5_MINUTES, NOW) == Expiry(unknown_bytes=510)
 
