@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kquota.core.segments import PartitionState
-from kquota.observe.segments_process import BLOCK_BYTES, partition_of
+from kquota.observe.segments_process import partition_of
+from kquota.observe.topic_growth import files_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def replica_dirs(log_dirs: Iterable[str], names: Collection[str]) -> Mapping[str
     found: dict[str, tuple[ReplicaDir, ...]] = dict.fromkeys(names, ())
     for log_dir, entry, name, state in _directories(log_dirs):
         if name in found:
-            found[name] += (ReplicaDir(log_dir, state, _size_bytes(entry)),)
+            found[name] += (ReplicaDir(log_dir, state, files_bytes(entry)),)
     return found
 
 
@@ -49,17 +49,3 @@ def _directories(log_dirs: Iterable[str]) -> Iterator[tuple[str, Path, str, Part
             if place is not None:
                 topic, partition, state = place
                 yield log_dir, entry, f"{topic}-{partition}", PartitionState(state)
-
-
-def _size_bytes(directory: Path) -> int:
-    total_bytes = 0
-    try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                try:
-                    total_bytes += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
-                except OSError:  # deleted meanwhile
-                    continue
-    except OSError:  # deleted, or renamed, meanwhile
-        return total_bytes
-    return total_bytes

@@ -23,6 +23,7 @@ from kquota.observe.topic_list import topic_of
 SPAN_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _MAX_TOPICS = 5
+_BLOCK_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +106,17 @@ def sizes_by_topic(log_dirs: Iterable[str]) -> Counter[str]:
             partitions = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
         for partition in partitions:
             if topic := topic_of(partition.name):
-                sizes[topic] += _files_bytes(partition.path)
+                sizes[topic] += files_bytes(partition.path)
     return sizes
 
 
-def _files_bytes(directory: str) -> int:
+def files_bytes(directory: str | os.PathLike[str]) -> int:
+    """Return what the files of a directory take of the disk; without those that are deleted meanwhile."""
     total = 0
-    # a partition may be deleted meanwhile, or one file of it
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
-            total += entry.stat(follow_symlinks=False).st_blocks * 512
+            with contextlib.suppress(OSError):
+                total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
     return total
 
 
