@@ -51,6 +51,12 @@ SOON_STALE_SECONDS = 10
 """For agents that are to miss a silent one soon: five reports of those that are well, on a busy machine."""
 
 
+def min_free(*, hard_bytes: int, soft_bytes: int) -> dict[str, dict[str, object]]:
+    """Limits of an agent.yml, by the bytes that have to be free on each volume."""
+    levels = {"hard": hard_bytes, "soft": soft_bytes}
+    return {name: {"type": "MinFreeBytes", "level": level} for name, level in levels.items()}
+
+
 class Fleet:
     """Brokers, plug-ins and agents together; a context manager."""
 

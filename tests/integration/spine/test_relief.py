@@ -31,7 +31,7 @@ from testbed.loopback.plug_in import OPERATOR
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB
 from tests.integration.spine.agents import KQUOTA, AgentProcess
-from tests.integration.spine.fleet import ORDERS_TOPIC, QUICK, Fleet
+from tests.integration.spine.fleet import ORDERS_TOPIC, QUICK, Fleet, min_free
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
 
@@ -47,10 +47,7 @@ DAYS: Mapping[str, int | None] = {"visits": 30, "orders": 7, "audit": None}
 @pytest.fixture(scope="module")
 def crowded(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
     """One broker whose volume has little room left, with the three topics."""
-    limits = {
-        "hard": {"type": "MinFreeBytes", "level": HARD_FREE_BYTES},
-        "soft": {"type": "MinFreeBytes", "level": SOFT_FREE_BYTES},
-    }
+    limits = min_free(hard_bytes=HARD_FREE_BYTES, soft_bytes=SOFT_FREE_BYTES)
     properties = {
         "allow.everyone.if.no.acl.found": "true",
         "log.retention.check.interval.ms": str(CHECK_SECONDS * 1000),

@@ -19,7 +19,7 @@ from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB
 from tests.integration.spine.agents import KQUOTA, AgentProcess
-from tests.integration.spine.fleet import QUICK, Fleet
+from tests.integration.spine.fleet import QUICK, Fleet, min_free
 from tests.integration.spine.kafka_home import kafka_home
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
@@ -72,10 +72,7 @@ def cluster(
     kafka_runtime: KafkaRuntime, callback_jar: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
     """Three brokers, with a topic on two of them."""
-    limits = {
-        "hard": {"type": "MinFreeBytes", "level": HARD_FREE_BYTES},
-        "soft": {"type": "MinFreeBytes", "level": SOFT_FREE_BYTES},
-    }
+    limits = min_free(hard_bytes=HARD_FREE_BYTES, soft_bytes=SOFT_FREE_BYTES)
     home = kafka_home(kafka_runtime, tmp_path_factory.mktemp("kafka") / "home")
     with Fleet(
         kafka_runtime,

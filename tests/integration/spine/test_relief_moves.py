@@ -25,7 +25,7 @@ from testbed.loopback.plug_in import FENCE_PROPERTIES
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB, LoopVolume
 from tests.integration.spine.agents import KQUOTA, AgentProcess
-from tests.integration.spine.fleet import QUICK, Fleet
+from tests.integration.spine.fleet import QUICK, Fleet, min_free
 from tests.integration.spine.kafka_home import kafka_home
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
@@ -40,10 +40,7 @@ COPY_BOUND = "replica.alter.log.dirs.io.max.bytes.per.second"
 @pytest.fixture(scope="module")
 def crowded(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
     """One broker with two volumes, where only producers to topics on a full one are held."""
-    limits = {
-        "hard": {"type": "MinFreeBytes", "level": HARD_FREE_BYTES},
-        "soft": {"type": "MinFreeBytes", "level": SOFT_FREE_BYTES},
-    }
+    limits = min_free(hard_bytes=HARD_FREE_BYTES, soft_bytes=SOFT_FREE_BYTES)
     properties = {
         **FENCE_PROPERTIES,
         "log.segment.delete.delay.ms": str(REMOVAL_SECONDS * 1000),

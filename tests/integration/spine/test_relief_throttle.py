@@ -19,7 +19,7 @@ from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB
 from tests.integration.spine.agents import AgentProcess
-from tests.integration.spine.fleet import QUICK, Fleet
+from tests.integration.spine.fleet import QUICK, Fleet, min_free
 from tests.integration.spine.kafka_home import kafka_home
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
@@ -35,10 +35,7 @@ def growing(
     kafka_runtime: KafkaRuntime, callback_jar: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Fleet]:
     """Two brokers; the first one is full, and gets a replica through a slow network."""
-    limits = {
-        "hard": {"type": "MinFreeBytes", "level": HARD_FREE_BYTES},
-        "soft": {"type": "MinFreeBytes", "level": SOFT_FREE_BYTES},
-    }
+    limits = min_free(hard_bytes=HARD_FREE_BYTES, soft_bytes=SOFT_FREE_BYTES)
     with Fleet(kafka_runtime, callback_jar, {1: 1, 2: 1}, settings=QUICK | {"limits": limits}) as fleet:
         for agent in fleet.agents.values():
             agent.start()
