@@ -11,7 +11,7 @@ from typing import Self
 from kquota.cli.cluster_look import look_at_cluster
 from kquota.cli.move_run import Replica
 from kquota.cli.relief_look import ReliefLook, ReliefVolume
-from kquota.cli.relief_mover import ToolOptions, local_dirs, size_in, topics_of
+from kquota.cli.relief_mover import ToolOptions, local_dirs, topics_of
 from kquota.core.broker_rooms import broker_rooms
 from kquota.core.inflow import NO_THROTTLE
 from kquota.core.relief import Elsewhere, StepKind
@@ -21,6 +21,7 @@ from kquota.core.segments import PartitionState
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import OperatorConnection, PartitionReplicas
 from kquota.kafka.reassign_tool import ReassignTool, ToolFailed
+from kquota.observe.replica_dirs import size_in
 from kquota.settings import Settings
 
 _READ_SECONDS = 10.0

@@ -12,7 +12,7 @@ from kquota.core.segments import PartitionState
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import lagging
-from kquota.observe.replica_dirs import ReplicaDir, copied_replicas, replica_dirs
+from kquota.observe.replica_dirs import ReplicaDir, copied_replicas, replica_dirs, size_in
 
 SAMPLE_SECONDS, PATIENCE_SECONDS = 5.0, 15.0
 """The time of a sample, and that of one in which nothing came: a slow replication comes in bursts."""
@@ -61,10 +61,7 @@ def _rates(
 ) -> dict[str, int]:
     """Return the bytes per second by which replicas in this state have grown."""
 
-    def size_bytes(dirs: Sequence[ReplicaDir]) -> int:
-        return sum(one.size_bytes for one in dirs if one.state is state)
-
-    grown = {name: size_bytes(dirs) - size_bytes(before[name]) for name, dirs in after.items()}
+    grown = {name: size_in(dirs, state) - size_in(before[name], state) for name, dirs in after.items()}
     return {name: round(more / seconds) for name, more in sorted(grown.items()) if more > 0}
 
 

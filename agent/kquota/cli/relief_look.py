@@ -36,7 +36,7 @@ from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import Offsets, OperatorConnection
 from kquota.observe.observation import VolumeObservation
-from kquota.observe.replica_dirs import copied_replicas, replica_dirs
+from kquota.observe.replica_dirs import copied_replicas, replica_dirs, size_in
 from kquota.observe.segments import SegmentLook
 from kquota.settings import Settings
 from kquota.write.agent_state import FILE_NAME, AgentStateFile
@@ -199,10 +199,9 @@ def _to_come_bytes(volume: ReliefVolume, other: ReliefVolume, busy: frozenset[st
     """Return what copies that have begun will still take of a volume."""
     total_bytes = 0
     for dirs in replica_dirs(volume.all_log_dirs, busy).values():
-        whole = sum(one.size_bytes for one in dirs if one.state is PartitionState.LOG)
         begun = [one for one in dirs if one.state is PartitionState.FUTURE]
         if any(one.log_dir in other.observed.log_dirs for one in begun):
-            total_bytes += max(whole - sum(one.size_bytes for one in begun), 0)
+            total_bytes += max(size_in(dirs, PartitionState.LOG) - size_in(begun, PartitionState.FUTURE), 0)
     return total_bytes
 
 

@@ -22,7 +22,7 @@ from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import OperatorConnection
 from kquota.kafka.reassign_tool import NAMES, ReassignTool, ToolFailed, find_tool
 from kquota.kafka.tool_properties import BOOTSTRAP, tool_properties
-from kquota.observe.replica_dirs import ReplicaDir, replica_dirs
+from kquota.observe.replica_dirs import ReplicaDir, replica_dirs, size_in
 from kquota.settings import Settings
 
 KafkaHomeOption = Annotated[
@@ -151,11 +151,6 @@ def local_dirs(volumes: Iterable[ReliefVolume], names: Collection[str]) -> Mappi
 def topics_of(names: Iterable[str]) -> list[str]:
     """Return the topics of partitions."""
     return sorted({place_of(name)[0] for name in names})
-
-
-def size_in(dirs: Iterable[ReplicaDir], state: PartitionState) -> int:
-    """Return the bytes of the directories in this state."""
-    return sum(one.size_bytes for one in dirs if one.state is state)
 
 
 def _of_log_dirs(dirs: Sequence[ReplicaDir]) -> Replica:

@@ -33,6 +33,11 @@ def replica_dirs(log_dirs: Iterable[str], names: Collection[str]) -> Mapping[str
     return found
 
 
+def size_in(dirs: Iterable[ReplicaDir], state: PartitionState) -> int:
+    """Return the bytes of the directories in this state."""
+    return sum(one.size_bytes for one in dirs if one.state is state)
+
+
 def copied_replicas(log_dirs: Iterable[str]) -> frozenset[str]:
     """Return the partitions that a move between log dirs is copying.
 
