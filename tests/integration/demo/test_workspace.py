@@ -15,6 +15,7 @@ from testbed.loopback.volumes import MIB, VolumeSpec, make_loop_volume
 from testbed.loopback.workspace import Workspace, clear, clear_abandoned, members
 from tests.integration.demo.conftest import RunScript
 from tests.integration.demo.remains import remains_of, wait_until_nothing_remains
+from tests.integration.waiting import eventually
 
 OWNER = """
 import os, signal, subprocess, time
@@ -47,7 +48,8 @@ def started_owner(run_script: RunScript) -> tuple[subprocess.Popen[str], Path]:
     assert owner.stdout is not None
     path = Path(owner.stdout.readline().strip())
     assert path.is_dir()
-    assert len(members(path)) == 2
+    # The shell has made its file, but a process that replaces itself just now has no environment to see.
+    eventually(lambda: len(members(path)) == 2, "two processes with the mark of the workspace")
     return owner, path
 
 
