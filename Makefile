@@ -93,7 +93,7 @@ test-java-long: deps ## Its campaigns, and Kafka's own tests of quotas with it, 
 
 .PHONY: $(KAFKAS_OWN_TESTS:%=test-kafkas-own-%)
 $(KAFKAS_OWN_TESTS:%=test-kafkas-own-%): test-kafkas-own-%: | deps
-	$(MVN) -Plong,kafka-$(basename $*),kafkas-own-tests -Dkafka.version=$* -Dkafka.storage.tests.version=$* -Dbuild.folder=target/kafkas-own-$* test -Dtest='Kafkas*'
+	$(MVN) -Plong,kafka-$(basename $*),kafkas-own-tests -Dkafka.version=$* -Dbuild.folder=target/kafkas-own-$* test -Dtest='Kafkas*'
 	$(call tally,callback/target/kafkas-own-$*)
 
 .PHONY: test-java-4.0 test-java-4.2 test-java-4.3 test-java-4.4

@@ -27,7 +27,7 @@ for version in 3.8.7 3.9.9; do
   $plug_in clean verify -Dtest=ReadmeTest
   for profile in kafka-4.2 kafka-4.3 kafka-4.4; do $plug_in -P$profile $unbuilt verify; done
   for own in $(sed -n 's/^KAFKAS_OWN_TESTS := //p' tools/kafka-lines.mk); do
-    $plug_in -Pkafka-"${own%.*}",kafkas-own-tests -Dkafka.version="$own" -Dkafka.storage.tests.version="$own" $unbuilt verify
+    $plug_in -Pkafka-"${own%.*}",kafkas-own-tests -Dkafka.version="$own" $unbuilt verify
   done
   $plug_in -Pmutants -DskipPitest=true $unbuilt test-compile org.pitest:pitest-maven:mutationCoverage
   echo "With Maven $version: Kafka, the benchmarks, the pipeline's jars, the bills of materials"

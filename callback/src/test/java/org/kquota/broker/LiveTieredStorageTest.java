@@ -28,7 +28,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.stream.Stream;
 
-/** Tiered storage frees disks, so a pause must not hold it: a real broker with Kafka's own remote storage in a directory. */
+/** Tiered storage frees disks, so a pause must not hold it: a real broker with remote storage in a directory. */
 class LiveTieredStorageTest {
     private static final String TOPIC = "tiered";
     private static final TopicPartition PARTITION = new TopicPartition(TOPIC, 0);
@@ -43,8 +43,8 @@ class LiveTieredStorageTest {
         String client = "rlmm.config.remote.log.metadata.common.client.";
         return new TreeMap<>(Map.of(
             "remote.log.storage.system.enable", "true",
-            "remote.log.storage.manager.class.name", "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
-            "rsm.config.dir", directory.resolve("remote").toString(),
+            "remote.log.storage.manager.class.name", DirectoryStorage.class.getName(),
+            "rsm.config." + DirectoryStorage.DIRECTORY, directory.resolve("remote").toString(),
             "remote.log.metadata.manager.listener.name", "CLIENTS",
             "rlmm.config.remote.log.metadata.topic.replication.factor", "1",
             "rlmm.config.remote.log.metadata.topic.num.partitions", "1",
