@@ -281,8 +281,8 @@ NEEDED_wheels = packages-of-previous-version dist/agent-wheels/3.13/wheels.txt
 RESIDENT_STRATEGY = ANSIBLE_STRATEGY=resident ANSIBLE_STRATEGY_PLUGINS="$(CURDIR)/extensions/molecule/shared/strategy" \
   ANSIBLE_PYTHON_INTERPRETER=/usr/bin/python3
 .PHONY: scenario
-scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-debian $(NEEDED_$(SCENARIO))) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default)
-	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ $(if $(RESIDENT),$(RESIDENT_STRATEGY)) \
+scenario: deps-fleet $(if $(filter pipeline,$(SCENARIO)),build/pipeline-wheels-3.11,packages-of-debian $(NEEDED_$(SCENARIO))) ## One of Molecule's scenarios on throw-away hosts (SCENARIO=default SCENARIO_KAFKA=4.0.2)
+	$(AS_ROOT) env PATH="$(CURDIR)/.venv-fleet/bin:$$PATH" FLEET_OWNER_PID=$$$$ SCENARIO_KAFKA=$(SCENARIO_KAFKA) $(if $(RESIDENT),$(RESIDENT_STRATEGY)) \
 	  .venv-fleet/bin/python tests/fleet/process_lists.py .venv-fleet/bin/molecule test -s $(SCENARIO)
 
 # All of them as operators run Ansible; test-scenario runs `default` otherwise.
