@@ -43,7 +43,7 @@ def test_a_configured_folder_without_the_jars_is_named(tmp_path, monkeypatch):
 def test_a_jar_that_is_not_the_locked_one_is_refused_with_both_checksums(tmp_path, monkeypatch):
     for jar in ensure_jars():
         (tmp_path / jar.name).symlink_to(jar)
-    altered = tmp_path / "delta-storage-4.0.0.jar"
+    altered = tmp_path / "delta-storage-4.0.1.jar"
     content = bytearray(altered.read_bytes())
     content[len(content) // 2] ^= 1
     altered.unlink()
