@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import time
 from datetime import UTC, datetime
@@ -37,12 +38,13 @@ def test_the_status_of_500_brokers_costs_less_than_twice_that_of_one(
     with PortReservation() as ports:
         agent = AgentProcess(one_broker, 1, ports.reserve(), QUICK, clone=topic_name)
     try:
-        seconds, first = dict[int, float](), ""
-        for brokers, topic in topics.items():
+        seconds, first = dict.fromkeys(topics, math.inf), ""
+        # The least of three: other work on the machine only adds to what a command costs.
+        for brokers, topic in [*topics.items()] * 3:
             agent.write_config(topics={"usage": {"name": topic}})
             begun, at = _processor_seconds(), time.monotonic()
             first = agent.order("status")
-            seconds[brokers] = _processor_seconds() - begun
+            seconds[brokers] = min(seconds[brokers], _processor_seconds() - begun)
             print(
                 f"{brokers} brokers: {time.monotonic() - at:.2f} s, {seconds[brokers]:.2f} s of a processor"
             )

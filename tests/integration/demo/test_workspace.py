@@ -91,6 +91,11 @@ def test_what_goes_at_the_first_slow_attempt_has_not_resisted(root: Path) -> Non
     with Workspace(root) as workspace:
         log, environment = workspace.path / "log", workspace.environment()
         child = ChildProcess(["sleep", "300"], log_path=log, environment=environment)
+        # While it becomes `sleep`, it has no environment, and only the second attempt would find it.
+        eventually(
+            lambda: psutil.Process(child.pid).name() == "sleep" and members(workspace.path),
+            "it carries the mark of the workspace",
+        )
         attempt_outlasts_seconds = 0.0005
 
         assert clear(workspace.path, keep_files=True, patience_seconds=attempt_outlasts_seconds) == []
