@@ -24,8 +24,10 @@ HANG_SECONDS = 1.0
 
 
 def is_alive(process_id: int) -> bool:
-    status = Path(f"/proc/{process_id}/status")
-    return status.exists() and "\nState:\tZ" not in status.read_text()
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process_id}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def sampled_at(sampler: LogDirSampler) -> float:
@@ -126,7 +128,7 @@ def test_a_stopped_process_is_replaced(sampler: LogDirSampler) -> None:
     os.kill(first, signal.SIGSTOP)
     before = time.monotonic()
     eventually(lambda: sampled_at(sampler) > before)
-    assert not is_alive(first)
+    eventually(lambda: not is_alive(first))
 
 
 def test_an_owner_that_was_away_blames_no_disk(sampler: LogDirSampler) -> None:
@@ -139,10 +141,10 @@ def test_a_process_that_was_frozen_blames_no_disk(sampler: LogDirSampler) -> Non
     os.kill(process_of(sampler), signal.SIGSTOP)
     time.sleep(3 * HANG_SECONDS)
     os.kill(process_of(sampler), signal.SIGCONT)
-    for _ in range(20):
+    for _ in range(10):
         (look,) = sampler.latest().values()
         assert (look.waiting_seconds < HANG_SECONDS, sampler.silence) == (True, None)
-        time.sleep(0.01)
+        time.sleep(0.1)  # two looks without an answer are no silence, and a busy machine may take as long
 
 
 def test_the_process_ends_when_its_owner_dies(tmp_path: Path) -> None:

@@ -32,8 +32,9 @@ def test_each_file_system_is_sampled_at_the_start_and_from_then_on(
     assert first.capacity_bytes == figures.f_blocks * figures.f_frsize
     assert first.consumed_bytes == first.capacity_bytes - free_as_nobody(ext4.mount_point)
 
-    (ext4.log_dir() / "segment").write_bytes(os.urandom(8 << 20))
-    os.sync()
+    with (ext4.log_dir() / "segment").open("wb", buffering=0) as segment:
+        segment.write(os.urandom(8 << 20))
+        os.fsync(segment.fileno())  # os.sync() would wait for all disks of the machine
     before = first.consumed_bytes
     eventually(lambda: (watch.volumes[0].consumed_bytes or 0) >= before + (8 << 20))
     assert watch.volumes[1].consumed_bytes == second.consumed_bytes
