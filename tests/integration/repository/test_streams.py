@@ -80,7 +80,13 @@ def played(folder: Path, script: str, streams: str = "", **environment: str) -> 
 
 
 def test_streams_run_side_by_side_but_rates_are_compared_after_hosts_and_roles(tmp_path: Path) -> None:
-    script = "echo +$1 >>order; sleep 0.5; [ $1 != lint ] || sleep 1; echo -$1 >>order; echo all is well"
+    # The first that build lets begin wait for each other, so that none of them ends before all have begun.
+    begun = "$(grep -c -e +hosts -e +spine -e +roles order)"
+    meet = f"for _ in $(seq 300); do [ {begun} = 3 ] && break; sleep 0.1; done"
+    script = (
+        f"echo +$1 >>order; case $1 in hosts | spine | roles) {meet} ;; esac;"
+        " sleep 0.5; [ $1 != lint ] || sleep 1; echo -$1 >>order; echo all is well"
+    )
     code, output = played(tmp_path, script)
     assert code == 0, output
     order = (tmp_path / "order").read_text().split()
