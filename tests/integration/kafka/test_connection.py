@@ -51,7 +51,9 @@ def test_everything_goes_over_mutual_tls_to_the_named_listener(
     _, seen = read_all(properties, topic_name, admin, closing)
     assert seen.values == [b"{}"]
     # The broker knows the agent by its certificate: another certificate's name has none of its permissions.
-    refused = publish_operator_record(properties_of(secured, "somebody"), topic_name, b"1", b"{}", (), 5)
+    refused = publish_operator_record(
+        properties_of(secured, "somebody"), topic_name, b"1", b"{}", (), PATIENCE_SECONDS
+    )
     assert isinstance(refused, KafkaFailure)
     assert refused.kind is Kind.ACL_DENIED
     # … and no client is admitted without one.
@@ -139,15 +141,21 @@ def test_an_expired_certificate_is_named_and_counted_and_its_rotation_is_enough(
     state = publisher.state()
     assert state.last_failure is not None
     assert "renew it" in state.last_failure.sentence
-    trouble = eventually(lambda: seen.trouble, "the reader says what is wrong")
-    assert trouble.kind is Kind.CERTIFICATE_EXPIRED
+    eventually(
+        lambda: seen.trouble and seen.trouble.kind is Kind.CERTIFICATE_EXPIRED,
+        "the reader says what is wrong",
+    )
 
     files.write(lifetime=timedelta(hours=1))
     eventually(publish, "the publisher has taken up the new certificate")
     eventually(lambda: seen.of(TopicRecord), "the reader has taken up the new certificate")
     eventually(lambda: seen.of(ReadingRecovered) and seen.trouble is None, "the reader says that it is over")
-    assert isinstance(own_admin.describe_cluster().result(), ClusterFacts)
-    assert isinstance(publish_operator_record(properties, topic_name, b"hold", None, (), 5), Published)
+    eventually(
+        lambda: isinstance(own_admin.describe_cluster().result(), ClusterFacts),
+        "the admin has taken up the new certificate",
+    )
+    published = publish_operator_record(properties, topic_name, b"hold", None, (), PATIENCE_SECONDS)
+    assert isinstance(published, Published)
 
 
 def test_half_written_credentials_leave_the_connection_in_use_alone(

@@ -48,7 +48,7 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
     lonely: KafkaCluster, lonely_admin: AdminConnection, topic_name: str, closing: Close
 ) -> None:
     check = TopicCheck(lonely_admin, usage_topic(topic_name), settle_seconds=0)
-    assert check.look().usable
+    eventually(lambda: check.look().usable, "the topic is there")
     properties = properties_of(lonely)
     failures: list[KafkaFailure] = []
     publisher = UsagePublisher(
@@ -58,11 +58,17 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
     closing(BrokerWatch(lonely_admin, brokers, brokers_interval_seconds=0.2)).start()
     seen = Seen()
     closing(TopicReader(properties, lonely_admin, ReadTopic(topic_name, seen))).start()
-    publisher.publish(b"1", b"before")
-    eventually(lambda: seen.values == [b"before"] and seen.caught_up, "it works at first")
-    assert publisher.state().connected
-    assert sum(publisher.state().errors.values()) == 0
-    assert set(publisher.state().errors) == set(Kind), "counters are there before the first error"
+    assert publisher.state().errors == dict.fromkeys(Kind, 0), "counters are there before the first error"
+
+    def delivered() -> bool:
+        # On a busy machine one may be given up before the first connection stands.
+        publisher.publish(b"1", b"before")
+        publisher.flush(PATIENCE_SECONDS)
+        return publisher.state().connected
+
+    eventually(delivered, "it works at first")
+    eventually(lambda: set(seen.values) == {b"before"} and seen.caught_up, "the reader has read it")
+    before = publisher.state().errors
 
     lonely.nodes[1].stop()
     eventually(lambda: not publisher.state().connected, "the publisher has lost the connection")
@@ -72,7 +78,8 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
         publisher.publish(b"1", b"during %d" % number)
         assert publisher.flush(PATIENCE_SECONDS)
     state = publisher.state()
-    assert state.errors[Kind.UNREACHABLE] == sum(state.errors.values()) == 2
+    given_up = {kind: count - before[kind] for kind, count in state.errors.items()}
+    assert given_up == {**dict.fromkeys(Kind, 0), Kind.UNREACHABLE: 2}
     assert state.last_failure is not None
     assert state.last_failure.broker == lonely.internal_bootstrap_servers
     assert "cannot be reached" in state.last_failure.sentence
@@ -94,13 +101,14 @@ def test_a_stopped_broker_shows_in_status_and_counters_and_is_found_again(
         lambda: brokers.of(BrokerList)[-1].at_monotonic > came_back, "the list of brokers can be had again"
     )
     eventually(lambda: seen.of(ReadingRecovered), "the topic, too, which is asked about every two seconds")
-    assert check.look().usable
+    eventually(lambda: check.look().usable, "so does its check")
 
 
 def test_while_a_broker_hangs_the_newest_snapshot_takes_the_place_of_older_ones(
     lonely: KafkaCluster, lonely_admin: AdminConnection, topic_name: str, closing: Close
 ) -> None:
-    assert TopicCheck(lonely_admin, usage_topic(topic_name), settle_seconds=0).look().usable
+    check = TopicCheck(lonely_admin, usage_topic(topic_name), settle_seconds=0)
+    eventually(lambda: check.look().usable, "the topic is there")
     properties = properties_of(lonely)
     publisher = UsagePublisher(closing(Outlet(properties, lifetime_seconds=PATIENCE_SECONDS)), topic_name)
     publisher.publish(b"1", b"0")
@@ -129,7 +137,8 @@ def test_while_a_broker_hangs_the_newest_snapshot_takes_the_place_of_older_ones(
 def test_history_waits_for_the_cluster_and_gives_up_the_oldest_records_only(
     lonely: KafkaCluster, lonely_admin: AdminConnection, topic_name: str, closing: Close
 ) -> None:
-    assert TopicCheck(lonely_admin, history_topic(topic_name), settle_seconds=0).look().usable
+    check = TopicCheck(lonely_admin, history_topic(topic_name), settle_seconds=0)
+    eventually(lambda: check.look().usable, "the topic is there")
     properties = properties_of(lonely)
     publisher = HistoryPublisher(closing(Outlet(properties)), topic_name, max_buffered_bytes=10_000)
     for number in range(3):
@@ -156,7 +165,7 @@ def test_an_operator_is_told_at_once_what_is_wrong(
     lonely: KafkaCluster, topic_name: str, closing: Close
 ) -> None:
     properties = properties_of(lonely)
-    missing = publish_operator_record(properties, topic_name, b"hold", b"{}", (), 8)
+    missing = publish_operator_record(properties, topic_name, b"hold", b"{}", (), 30)
     assert isinstance(missing, KafkaFailure)
     assert missing.kind is Kind.TOPIC_MISSING
     assert topic_name in missing.sentence
