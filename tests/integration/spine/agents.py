@@ -141,7 +141,7 @@ class AgentProcess:
 
     def stop(self) -> int:
         """SIGTERM; the exit code."""
-        return self.process.terminate(20.0)
+        return self.process.terminate(60.0)
 
     def kill(self) -> None:
         """SIGKILL, as the out-of-memory killer would."""
@@ -172,8 +172,7 @@ class AgentProcess:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
-            **run_options,
+            **{"timeout": 60, **run_options},
         )
 
     def order(self, *arguments: str) -> str:

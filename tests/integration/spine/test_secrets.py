@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -50,16 +51,23 @@ def guarded(fleet: Fleet, tmp_path: Path) -> Iterator[AgentProcess]:
     agent.write_config(kafka=kafka)
 
 
+def shown_by(process: psutil.Process) -> dict[str, str]:
+    """Return the parts of a process and its children that others see; some live for a moment only."""
+    seen = {f"arguments of {process.pid}": " ".join(process.cmdline())}
+    for child in process.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            seen[f"arguments of {child.pid}"] = " ".join(child.cmdline())
+            seen[f"environment of {child.pid}"] = "\n".join(child.environ().values())
+    return seen
+
+
 def test_no_secret_is_told_counted_passed_or_written(fleet: Fleet, guarded: AgentProcess) -> None:
     mark = guarded.journal_mark()
     guarded.start()
     fleet.await_enforced("OPEN")
-    processes = [one := psutil.Process(guarded.process.pid), *one.children(recursive=True)]
     fleet.fill(1, headroom=0.5)
     fleet.await_enforced("THROTTLE")
-    seen = {f"arguments of {one.pid}": " ".join(one.cmdline()) for one in processes}
-    for child in processes[1:]:
-        seen[f"environment of {child.pid}"] = "\n".join(child.environ().values())
+    seen = shown_by(psutil.Process(guarded.process.pid))
     seen["metrics"] = guarded.metrics_text()
     for command in (("config", "show"), ("config", "show", "--json"), ("status", "--json"), ("explain",)):
         done = guarded.cli(*command)

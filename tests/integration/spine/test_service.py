@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import signal
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,10 +24,13 @@ from tests.integration.waiting import eventually
 def remote_ports(pid: int) -> set[int]:
     """The ports that a process and its children have connections to."""
     process = psutil.Process(pid)
+    connections = process.net_connections("tcp")
+    for child in process.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # some live for a moment only
+            connections += child.net_connections("tcp")
     return {
         connection.raddr.port
-        for one in [process, *process.children(recursive=True)]
-        for connection in one.net_connections("tcp")
+        for connection in connections
         if connection.raddr and connection.status == psutil.CONN_ESTABLISHED
     }
 
@@ -74,7 +78,13 @@ def test_nothing_but_kafka_s_own_listeners_is_needed(fleet: Fleet) -> None:
 
 def test_systemd_hears_of_start_state_cycles_reload_and_stop(fleet: Fleet) -> None:
     agent = fleet.agents[1]
+    before_the_stop = len(agent.notifications.heard)
     agent.stop()
+    # It is the last of the former process, and may be read after its end.
+    eventually(
+        lambda: any("STOPPING" in message for message in agent.notifications.heard[before_the_stop:]),
+        "it says that it stops",
+    )
     heard = len(agent.notifications.heard)
     agent.start()
     ready = eventually(
@@ -232,8 +242,8 @@ def test_an_agent_that_is_not_exempt_is_refused_enforce_and_holds_nobody(
     assert (applied["mode"], applied["mechanism"]) == ("observe", "none")
     with fleet.produce(topic_name, 4e6) as load:
         eventually(lambda: load.latest and load.latest.bytes > 12e6, "producers flow")
-        rate = load.rate_bytes_per_second(2.0)
-    assert rate > 0.5 * 4e6, "no producer is held on that broker"
+        # A busy machine may hold the producer up for a while.
+        eventually(lambda: load.rate_bytes_per_second(2.0) > 0.5 * 4e6, "no producer is held on that broker")
     refusal = (
         "mode: observing, enforce is refused: the broker's plug-in has not seen a client kquota-3-… as exempt"
     )
@@ -247,4 +257,8 @@ def test_what_it_remembers_is_for_its_own_eyes(fleet: Fleet) -> None:
     assert state is not None
     assert state["enforce_grant"]["cluster_id"] == fleet.cluster.cluster_id
     assert state["active_brokers"]["broker_ids"] == [1, 2, 3]
-    assert {path.stat().st_mode & 0o077 for path in agent.state_dir.iterdir()} == {0}
+    modes = set[int]()
+    for path in agent.state_dir.iterdir():
+        with suppress(FileNotFoundError):  # a file that was about to replace another one
+            modes.add(path.stat().st_mode & 0o077)
+    assert modes == {0}
