@@ -75,16 +75,12 @@ def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_p
     """Its partition is read from another thread, so a rest may have begun before it comes."""
 
     def gathered(rest_seconds: float, *reports: TopicRecord) -> tuple[float, list[bytes]]:
-        puts = [
-            threading.Timer(0.02 + number / 100, side.put_report, [one]) for number, one in enumerate(reports)
-        ]
-        for put in puts:
-            put.start()
+        put = threading.Timer(0.02, lambda: [side.put_report(one) for one in reports])
+        put.start()
         began = time.monotonic()
         keys = [arrival.key or b"" for arrival in side.gather(0.0, rest_seconds=rest_seconds)]
         took = time.monotonic() - began
-        for put in puts:
-            put.join()
+        put.join()
         return took, keys
 
     regular, news = TopicRecord(0, 1, None, b"1", b"{}", (REGULAR,)), TopicRecord(0, 2, None, b"2", b"{}")

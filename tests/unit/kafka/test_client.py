@@ -163,7 +163,7 @@ def test_nobody_waits_for_credential_files_that_are_being_read(bench: Bench) -> 
     try:
         assert bench.reading.wait(60)
         asking.start()
-        asking.join(10)
+        asking.join(30)
         assert asked == [first, 1, None], "the one in use is to be had meanwhile"
     finally:
         bench.disk_answers.set()

@@ -51,7 +51,7 @@ def test_a_snapshot_that_cannot_be_sent_is_given_up_after_its_interval() -> None
     finally:
         begun = time.monotonic()
         outlet.close()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 30, "it waits for no cluster"
     publisher.publish(b"1", b"after the end")
     assert publisher.flush(0)
 
@@ -142,7 +142,7 @@ def test_nobody_who_publishes_waits_for_the_explanation_of_a_loss(
         losing.start()
         assert producer.asked.wait(60)
         publishing_next.start()
-        publishing_next.join(10)
+        publishing_next.join(30)
         assert not publishing_next.is_alive()
     finally:
         producer.known.set()
