@@ -155,7 +155,10 @@ def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
 
     mortal.clear()
     mortal.cluster.nodes[3].start()
-    found = json.loads(mortal.agents[3].order("status", "--until-active", "--timeout", "50", "--json"))
+    until_active = ("status", "--until-active", "--timeout", "120", "--json")
+    waited = mortal.agents[3].cli(*until_active, timeout=180)
+    assert waited.returncode == 0, waited.stderr
+    found = json.loads(waited.stdout)
     assert [one["broker_id"] for one in found["brokers"] if one["active"]] == [1, 2, 3]
     mortal.cluster.wait_until_serving([3])
     mortal.agents[3].start()
