@@ -250,14 +250,13 @@ class KquotaAuthorizerTest {
 
     @Test
     void theEndOfTheLeaseNeedsNoLook() throws Exception {
-        decision.write("OPEN", 1, "enforce", 400);
+        decision.write("OPEN", 1, "enforce", 3_000);
         start(new KquotaAuthorizer());
-        assertFalse(refused("alice", WRITE));
         BrokerNode node = Nodes.acquire(new KquotaConfig(properties), new BootClock());
         try {
             node.close();
-            Thread.sleep(600);
-            assertTrue(refused("alice", WRITE), "its threads are dead, and the lease is over");
+            assertFalse(refused("alice", WRITE));
+            TestDecision.await("its threads are dead, and the lease is over", () -> refused("alice", WRITE));
         } finally {
             Nodes.release(node);
         }

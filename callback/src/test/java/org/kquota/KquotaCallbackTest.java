@@ -123,13 +123,13 @@ class KquotaCallbackTest {
     @Test
     @Tag("F3")
     void theLeaseEndsOnRequestThreadsEvenIfTheReaderIsDead() throws Exception {
-        decision.write("OPEN", 1, "enforce", 700);
+        decision.write("OPEN", 1, "enforce", 3_000);
         KquotaCallback callback = start();
         assertFalse(holds(callback));
         Thread reader = threads("kquota-decision-1").get(0);
         open.remove(callback);
         callback.close();
-        reader.join(5000);
+        reader.join(60_000);
         assertFalse(reader.isAlive());
         while (callback.quotaResetRequired(PRODUCE)) {
             Thread.onSpinWait();
@@ -332,6 +332,7 @@ class KquotaCallbackTest {
             // Two looks.
             Thread.sleep(250);
         }
+        await("a look, if it is to be reported", () -> errors(Errors.Kind.TIERED_STORAGE).count() >= reported);
         Errors.Tally tally = errors(Errors.Kind.TIERED_STORAGE);
         assertEquals(reported, tally.count());
         assertTrue(reported == 0 || tally.lastMessage().contains("User:alice") && tally.lastMessage().contains("kquota.exempt.principals"));

@@ -12,8 +12,7 @@ import org.kquota.decision.BootClock;
 
 import java.io.File;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -26,6 +25,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -61,6 +61,7 @@ final class LiveBroker implements AutoCloseable {
     private final Path directory;
     private final String clusterId = Uuid.randomUuid().toString();
     private final BootClock bootClock = new BootClock();
+    private final ReservedPorts ports = new ReservedPorts();
     private final int clientPort;
     private Process process;
     private long sequence;
@@ -79,13 +80,8 @@ final class LiveBroker implements AutoCloseable {
         Files.createDirectories(decisionFile().getParent(),
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
         Files.createDirectories(appliedFile().getParent());
-        int controllerPort;
-        try (ServerSocket one = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-             ServerSocket two = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            clientPort = one.getLocalPort();
-            controllerPort = two.getLocalPort();
-        }
-        Properties properties = properties(controllerPort);
+        clientPort = ports.next();
+        Properties properties = properties(ports.next());
         settings.forEach((key, value) -> {
             if (value == null) {
                 properties.remove(key);
@@ -276,6 +272,21 @@ final class LiveBroker implements AutoCloseable {
         }
     }
 
+    /** Waits until it has been the same for a second, when all that was authorized before a pause is appended. */
+    static <T> T atRest(String what, Callable<T> look) throws Exception {
+        List<T> last = new ArrayList<>(List.of(look.call()));
+        await(what, () -> {
+            try {
+                Thread.sleep(1_000);
+                last.add(look.call());
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+            return last.get(last.size() - 1).equals(last.get(last.size() - 2));
+        });
+        return last.get(last.size() - 1);
+    }
+
     // ---- clients
 
     Map<String, Object> clientSettings(String user, String clientId) {
@@ -351,6 +362,11 @@ final class LiveBroker implements AutoCloseable {
     @Override
     public void close() {
         stop();
+        try {
+            ports.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Ends the broker the ordinary way, or by force if it does not end. */

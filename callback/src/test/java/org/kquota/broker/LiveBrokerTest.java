@@ -17,6 +17,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.quota.ClientQuotaAlteration;
 import org.apache.kafka.common.quota.ClientQuotaEntity;
+import org.apache.kafka.common.quota.ClientQuotaFilter;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -38,9 +39,12 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import javax.management.ObjectName;
 
@@ -73,8 +77,16 @@ class LiveBrokerTest {
 
     private static void quota(String user, String key, Double value) throws Exception {
         try (Admin admin = broker.admin()) {
-            admin.alterClientQuotas(List.of(new ClientQuotaAlteration(new ClientQuotaEntity(Map.of(ClientQuotaEntity.USER, user)),
-                List.of(new ClientQuotaAlteration.Op(key, value))))).all().get();
+            ClientQuotaEntity entity = new ClientQuotaEntity(Map.of(ClientQuotaEntity.USER, user));
+            admin.alterClientQuotas(List.of(new ClientQuotaAlteration(entity, List.of(new ClientQuotaAlteration.Op(key, value))))).all().get();
+            // The controller answers before the broker has it.
+            LiveBroker.await("the quota is there", () -> {
+                try {
+                    return Objects.equals(value, admin.describeClientQuotas(ClientQuotaFilter.all()).entities().get().getOrDefault(entity, Map.of()).get(key));
+                } catch (InterruptedException | ExecutionException e) {
+                    throw new IllegalStateException(e);
+                }
+            });
         }
     }
 
@@ -152,7 +164,8 @@ class LiveBrokerTest {
     @Test
     @Tag("A7")
     void aThrottleComesNearTheFactorWithoutLongSilence() throws Exception {
-        try (Load load = new Load(broker, "bob", "app", "throttled", 3 * MB)) {
+        try (Load load = new Load(broker, "bob", "app", "throttled", 3 * MB);
+             Load exempt = new Load(broker, LiveBroker.AGENT, "kquota-1-publish", "exempt", MB)) {
             Thread.sleep(12_000);
             long throttled = System.nanoTime();
             double before = load.rate(throttled - 10 * SECOND, throttled);
@@ -165,12 +178,15 @@ class LiveBrokerTest {
             double baseline = applied.governor().baselineByteRate();
             assertEquals(1, baseline / before, 0.5, "the baseline, of the rate before; " + applied.governor());
             double ratio = load.rate(released - 9 * SECOND, released) / baseline;
-            assertEquals(0.4, ratio, 0.2, "of the baseline; " + applied.governor());
+            // A busy machine slows all producers, the exempt one too; never may more land.
+            double machine = Math.min(1, exempt.rate(released - 9 * SECOND, released) / exempt.rate(throttled - 10 * SECOND, throttled));
+            System.out.printf("%.2f of the baseline at a factor of 0.4, where the machine keeps %.2f%n", ratio, machine);
+            assertTrue(ratio > 0.2 * machine && ratio < 0.6, ratio + " of the baseline, where the machine keeps " + machine + "; " + applied.governor());
             double silence = load.longestSilence(throttled, released) / ((released - throttled) / 1e9);
             assertTrue(silence < 0.5, "silent for " + silence + " of the throttle");
             assertEquals(State.THROTTLE, applied.state());
             assertEquals(0.4, applied.factor());
-            assertEquals(0, load.failed());
+            assertEquals(0, load.failed() + exempt.failed());
         }
     }
 
@@ -203,11 +219,18 @@ class LiveBrokerTest {
         quota("carol", "consumer_byte_rate", null);
         quota("carol", "controller_mutation_rate", 1.0);
         quota("carol", "request_percentage", 200.0);
+        AtomicInteger topics = new AtomicInteger();
         try (Admin carol = Admin.create(broker.clientSettings("carol", "app"))) {
-            carol.createTopics(List.of(new NewTopic("mutated", 3, (short) 1))).all().get();
+            // The controller's own part of the node has its quota at another moment than the broker's.
+            LiveBroker.await("all types are metered", () -> {
+                try {
+                    carol.createTopics(List.of(new NewTopic("mutated-" + topics.incrementAndGet(), 1, (short) 1))).all().get();
+                    return quotaTypesWithUser("carol").containsAll(Set.of("Fetch", "Request", "ControllerMutation"));
+                } catch (Exception e) {
+                    throw new IllegalStateException(e);
+                }
+            });
         }
-        Set<String> types = quotaTypesWithUser("carol");
-        assertTrue(types.containsAll(Set.of("Fetch", "Request", "ControllerMutation")), types.toString());
         quota("carol", "controller_mutation_rate", null);
         quota("carol", "request_percentage", null);
     }

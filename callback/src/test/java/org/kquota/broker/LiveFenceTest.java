@@ -76,10 +76,8 @@ class LiveFenceTest {
                 }
                 broker.decide("PAUSE", 0);
                 broker.awaitApplied("PAUSE by the fence", applied -> applied.mechanism() == Mechanism.FENCE);
-                // Requests authorized before are appended now.
-                Thread.sleep(1000);
+                Map<String, Long> ends = LiveBroker.atRest("requests authorized before are appended", () -> endOffsets(admin));
                 long paused = System.nanoTime();
-                Map<String, Long> ends = endOffsets(admin);
                 long refusals = broker.applied().fence().refusals();
                 theRemediesGoOn(broker, ends);
                 Thread.sleep(8000);

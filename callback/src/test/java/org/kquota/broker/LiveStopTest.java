@@ -16,6 +16,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.quota.ClientQuotaAlteration;
 import org.apache.kafka.common.quota.ClientQuotaEntity;
+import org.apache.kafka.common.quota.ClientQuotaFilter;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.utils.Time;
 import org.junit.jupiter.api.BeforeEach;
@@ -28,14 +29,14 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.management.ManagementFactory;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
 
 import javax.management.ObjectName;
@@ -58,18 +59,16 @@ class LiveStopTest {
     /** A broker of this JVM, of a cluster of its own. All have the same id, decision file and applied-state file. */
     private final class Broker implements AutoCloseable {
         private final String clusterId = Uuid.randomUuid().toString();
+        private final ReservedPorts ports = new ReservedPorts();
         private final String address;
         private final KafkaRaftServer server;
 
         Broker() throws IOException {
             Properties properties = new Properties();
-            try (ServerSocket one = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-                 ServerSocket two = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-                address = "127.0.0.1:" + one.getLocalPort();
-                String controller = "127.0.0.1:" + two.getLocalPort();
-                properties.setProperty("controller.quorum.voters", "1@" + controller);
-                properties.setProperty("listeners", "PLAINTEXT://" + address + ",CONTROLLER://" + controller);
-            }
+            address = "127.0.0.1:" + ports.next();
+            String controller = "127.0.0.1:" + ports.next();
+            properties.setProperty("controller.quorum.voters", "1@" + controller);
+            properties.setProperty("listeners", "PLAINTEXT://" + address + ",CONTROLLER://" + controller);
             properties.setProperty("node.id", "1");
             properties.setProperty("process.roles", "broker,controller");
             properties.setProperty("controller.listener.names", "CONTROLLER");
@@ -102,6 +101,14 @@ class LiveStopTest {
                 ClientQuotaEntity app = new ClientQuotaEntity(Map.of(ClientQuotaEntity.CLIENT_ID, "app"));
                 admin.alterClientQuotas(List.of(new ClientQuotaAlteration(app,
                     List.of(new ClientQuotaAlteration.Op("producer_byte_rate", (double) QUOTA))))).all().get(60, TimeUnit.SECONDS);
+                // The controller answers before the broker has it.
+                LiveBroker.await("the quota is there", () -> {
+                    try {
+                        return admin.describeClientQuotas(ClientQuotaFilter.all()).entities().get(60, TimeUnit.SECONDS).containsKey(app);
+                    } catch (InterruptedException | ExecutionException | TimeoutException e) {
+                        throw new IllegalStateException(e);
+                    }
+                });
             }
         }
 
@@ -128,9 +135,10 @@ class LiveStopTest {
         }
 
         @Override
-        public void close() {
+        public void close() throws IOException {
             server.shutdown();
             server.awaitShutdown();
+            ports.close();
         }
     }
 

@@ -118,7 +118,7 @@ class LiveThresholdsTest {
         LiveBroker.await("seen by the broker's meter", () -> rateIsAbove(1.2 * total, ""));
         thresholds(total, own);
         LiveBroker.await("closed", () -> logged("topic over takes nothing in from now on"));
-        Thread.sleep(500); // what was authorized before is appended now
+        LiveBroker.atRest("what was authorized before is appended", () -> meter("BytesInPerSec,topic=over", "Count"));
     }
 
     @Test

@@ -94,9 +94,7 @@ class LiveTopicsTest {
             broker.decideTopics("PAUSE", 0, "{\"full\": 0, \"not-there\": 0}");
             broker.awaitApplied("PAUSE by the fence", applied -> applied.scope() == Scope.TOPICS && applied.mechanism() == Mechanism.FENCE);
             assertEquals(admin.listTopics(new ListTopicsOptions().listInternal(true)).names().get().size(), broker.applied().clusterTopics());
-            // Requests authorized before are appended now.
-            Thread.sleep(500);
-            long end = endOffset(admin, "full", 3);
+            long end = LiveBroker.atRest("requests authorized before are appended", () -> endOffset(admin, "full", 3));
             // Records that are refused wait for another try: a delay, and no loss of rate.
             Thread.sleep(2_000);
             long from = System.nanoTime();
