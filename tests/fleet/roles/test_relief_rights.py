@@ -162,7 +162,7 @@ def test_an_operator_applies_and_undoes_a_plan_with_what_the_role_gives_and_take
 ) -> None:
     given, plan = variables(cluster, tmp_path), tmp_path / "plan.json"
     assert run_tasks(tmp_path, ACLS, given) == 1
-    assert rights(cluster) == GIVEN
+    eventually(lambda: rights(cluster) == GIVEN, "the broker has heard of the rights")
     assert run_tasks(tmp_path, ACLS, given) == 0
 
     made = eventually(
@@ -177,7 +177,7 @@ def test_an_operator_applies_and_undoes_a_plan_with_what_the_role_gives_and_take
     assert retention_ms(cluster) == int(json.loads(plan.read_text("utf-8"))["steps"][0]["to"])
     undone = relief(agent, "--undo", str(plan))
     assert undone.returncode == 0, undone.stdout + undone.stderr
-    assert retention_ms(cluster) == 30 * DAY_MS
+    eventually(lambda: retention_ms(cluster) == 30 * DAY_MS, "the broker has heard of the former value")
 
     # No longer named, it has to give the right back, and stays an operator.
     less = {**given, "kquota_relief_principals": []}
@@ -188,5 +188,6 @@ def test_an_operator_applies_and_undoes_a_plan_with_what_the_role_gives_and_take
     assert rights(cluster) == GIVEN
     less["kquota_topic_former_principals"] = [principal_of(OPERATOR)]
     assert run_tasks(tmp_path, ACLS, less) == 1
-    assert rights(cluster) == {("TOPIC", ORDERS_TOPIC): {"READ", "WRITE"}}
+    left = {("TOPIC", ORDERS_TOPIC): {"READ", "WRITE"}}
+    eventually(lambda: rights(cluster) == left, "the broker has heard of what was taken back")
     assert run_tasks(tmp_path, ACLS, less) == 0

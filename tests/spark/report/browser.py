@@ -31,7 +31,7 @@ class Browser:
     _read: bytes = b""
     _number: int = 0
     _session: str | None = None
-    _loaded: bool = False
+    _loaded: set[str] = field(default_factory=set)
 
     def attach(self) -> None:
         """Open the tab and listen to it."""
@@ -39,6 +39,7 @@ class Browser:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Runtime", "Log"):
             self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
         # The page gets nothing, for any request.
         self.call(
             "Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0,
@@ -56,9 +57,9 @@ class Browser:
 
     def open(self, page: Path) -> None:
         """Show a local file; return when all of it is there."""
-        self._loaded = False
-        self.call("Page.navigate", url=page.resolve().as_uri())
-        while not self._loaded:
+        # By its own loader: the page before it, if only the empty one, may be complete as late as now.
+        loader = self.call("Page.navigate", url=page.resolve().as_uri())["loaderId"]
+        while loader not in self._loaded:
             self._take()
 
     def evaluate(self, expression: str) -> Any:
@@ -102,8 +103,8 @@ class Browser:
             self.requests.append(message["params"]["request"]["url"])
         elif method in _COMPLAINTS:
             self.complaints.append(json.dumps(message["params"]))
-        elif method == "Page.loadEventFired":
-            self._loaded = True
+        elif method == "Page.lifecycleEvent" and message["params"]["name"] == "load":
+            self._loaded.add(message["params"]["loaderId"])
         return message
 
 
