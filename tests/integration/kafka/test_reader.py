@@ -255,7 +255,10 @@ def test_closing_is_quick(
         begun = time.monotonic()
         reader.close()
         took_seconds.append(time.monotonic() - begun)
-        assert "kquota-reader" not in {thread.name for thread in threading.enumerate()}
+        eventually(
+            lambda: "kquota-reader" not in {thread.name for thread in threading.enumerate()},
+            "its thread has ended",
+        )
     # The promise of two seconds bounds a supervisor's patience, not this machine's speed.
     assert min(took_seconds) < 2
 
