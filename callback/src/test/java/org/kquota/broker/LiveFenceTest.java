@@ -9,6 +9,7 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.admin.TransactionState;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -76,6 +77,7 @@ class LiveFenceTest {
                 }
                 broker.decide("PAUSE", 0);
                 broker.awaitApplied("PAUSE by the fence", applied -> applied.mechanism() == Mechanism.FENCE);
+                LiveBroker.await("transactions that were committed before have their ends", () -> noneIsEnding(admin));
                 Map<String, Long> ends = LiveBroker.atRest("requests authorized before are appended", () -> endOffsets(admin));
                 long paused = System.nanoTime();
                 long refusals = broker.applied().fence().refusals();
@@ -130,6 +132,14 @@ class LiveFenceTest {
                 .lowWatermarks().get(partition).get().lowWatermark());
             bob.createTopics(List.of(new NewTopic("made-in-pause", 1, (short) 1))).all().get();
             bob.deleteTopics(List.of("made-in-pause")).all().get();
+        }
+    }
+
+    private static boolean noneIsEnding(Admin admin) {
+        try {
+            return admin.listTransactions().all().get().stream().noneMatch(transaction -> transaction.state() == TransactionState.PREPARE_COMMIT);
+        } catch (ExecutionException | InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 
