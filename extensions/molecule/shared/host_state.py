@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable
@@ -21,6 +22,20 @@ _STARTED = "39f53479d3a045ac8e11786248231fbf"
 INTERNAL, CLIENTS = "$(hostname):9093", "$(hostname):9092"
 ADMIN = "/etc/kafka/admin.properties"
 APPLICATION = "/etc/kafka/application.properties"
+
+
+def old_kafka(line: str) -> bool:
+    """Return whether the hosts run an older line of Kafka than this one, such as `4.1`."""
+    chosen = os.environ.get("SCENARIO_KAFKA") or "99"
+    return [int(part) for part in chosen.split(".")] < [int(part) for part in line.split(".")]
+
+
+CALLBACK, AUTHORIZER = (
+    ("org.kquota.CallbackWithoutMetrics", "org.kquota.AuthorizerWithoutMetrics")
+    if old_kafka("4.1")
+    else ("org.kquota.KquotaCallback", "org.kquota.KquotaAuthorizer")
+)
+"""The names of the plug-in's classes in the brokers' properties."""
 
 
 def wait_for(read: Callable[[], T], wanted: Callable[[T], bool]) -> T:
@@ -71,7 +86,8 @@ def applied(host: Any) -> dict[str, Any]:
 
 def kafka(host: Any, tool: str, arguments: str, *, admin: bool = True) -> str:
     """Run one of Kafka's tools as the administrator."""
-    connection = f"--bootstrap-server {INTERNAL} --command-config {ADMIN}" if admin else ""
+    properties = "--consumer.config" if old_kafka("4.2") and "consumer" in tool else "--command-config"
+    connection = f"--bootstrap-server {INTERNAL} {properties} {ADMIN}" if admin else ""
     return run(host, f"KAFKA_HEAP_OPTS=-Xmx128m /opt/kafka/bin/{tool}.sh {connection} {arguments}")
 
 

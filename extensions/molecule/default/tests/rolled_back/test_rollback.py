@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from host_state import applied, kafka, produce, run, run_producer
+from host_state import AUTHORIZER, applied, kafka, produce, run, run_producer
 
 STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 AUTHORIZERS = {
-    "broker-1": "org.kquota.KquotaAuthorizer",
-    "broker-2": "org.kquota.KquotaAuthorizer",
+    "broker-1": AUTHORIZER,
+    "broker-2": AUTHORIZER,
     "broker-3": STANDARD,
 }
 

@@ -6,7 +6,18 @@ import json
 from typing import Any
 
 import pytest
-from host_state import applied, decision, kafka, produce, producer, run, run_producer, wait_for
+from host_state import (
+    AUTHORIZER,
+    CALLBACK,
+    applied,
+    decision,
+    kafka,
+    produce,
+    producer,
+    run,
+    run_producer,
+    wait_for,
+)
 
 OPERATOR = "--command-config /root/jane.properties"
 DENIED = "Not authorized to access topics: [ledger]"
@@ -31,7 +42,7 @@ def test_the_agent_starts_before_the_broker(host: Any):
 def test_the_broker_runs_and_names_the_plug_in(host: Any):
     assert host.service("kafka").is_running
     properties = run(host, "cat /etc/kafka/server.properties").splitlines()
-    assert "client.quota.callback.class=org.kquota.KquotaCallback" in properties
+    assert f"client.quota.callback.class={CALLBACK}" in properties
 
 
 @pytest.mark.accepts("C1")
@@ -39,7 +50,7 @@ def test_the_fence_is_installed_around_the_broker_s_own_authorizer(host: Any):
     properties = run(host, "cat /etc/kafka/server.properties").splitlines()
     named = [line for line in properties if line.startswith("authorizer.class.name=")]
     own = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-    assert named == [f"authorizer.class.name={own}", "authorizer.class.name=org.kquota.KquotaAuthorizer"]
+    assert named == [f"authorizer.class.name={own}", f"authorizer.class.name={AUTHORIZER}"]
     assert f"kquota.fence.authorizer.class={own}" in properties
     assert applied(host)["fence"]["installed"]
 
