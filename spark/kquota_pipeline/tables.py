@@ -213,6 +213,50 @@ OPERATORS = Table(
     identity=("cluster_id", "at", "order_kind", "subject_broker_id"),
     order=("cluster_id", "at", "sequence"),
 )
+TOPICS = Table(
+    "topics",
+    "one row per topics record, volume and topic that it names; one for the others together",
+    (
+        *_ENVELOPE,
+        ("span_seconds", DoubleType(), "the time since the look before; null of a first one"),
+        ("volume_name", StringType(), "the volume's unique name within the broker"),
+        ("volume_id", StringType(), "the file system's own id; null where not known"),
+        ("topic", StringType(), "null for the topics that the record does not name, together"),
+        ("other_topics", LongType(), "how many those are; null for a topic"),
+        ("bytes", LongType(), "on the volume, indexes included"),
+        ("leaving_soon_bytes", LongType(), "of these, the bytes that leave by themselves within an hour"),
+        ("grown_bytes", LongType(), "the change in the span, negative where it shrank; null where not known"),
+        *_PLACE,
+    ),
+    identity=(*_RECORD_IDENTITY, "volume_name", "topic"),
+    order=("cluster_id", "broker_id", "volume_name", "topic", "at", "sequence"),
+)
+EXPIRY = Table(
+    "expiry",
+    "one row per expiry record and volume: when its bytes leave by themselves, each byte in one column",
+    (
+        *_ENVELOPE,
+        ("volume_name", StringType(), "the volume's unique name within the broker"),
+        ("volume_id", StringType(), "the file system's own id; null where not known"),
+        ("leaving_10m_bytes", LongType(), "within ten minutes at the latest"),
+        ("leaving_1h_bytes", LongType(), "after that, within an hour"),
+        ("leaving_6h_bytes", LongType(), "after that, within six hours"),
+        ("leaving_1d_bytes", LongType(), "after that, within a day"),
+        ("leaving_3d_bytes", LongType(), "after that, within three days"),
+        ("leaving_7d_bytes", LongType(), "after that, within seven days"),
+        ("leaving_30d_bytes", LongType(), "after that, within thirty days"),
+        ("leaving_later_bytes", LongType(), "after that, and those of times that are not known here"),
+        ("never_bytes", LongType(), "as things are never; null where not reported, and so below"),
+        ("waits_for_upload_bytes", LongType(), "once they have been uploaded by tiered storage"),
+        ("stray_bytes", LongType(), "of partitions that the broker does not have: never"),
+        ("future_bytes", LongType(), "of copies that moves between log dirs are filling"),
+        ("deleted_bytes", LongType(), "that Kafka removes within file.delete.delay.ms"),
+        ("unknown_bytes", LongType(), "of topics whose settings are not known"),
+        *_PLACE,
+    ),
+    identity=(*_RECORD_IDENTITY, "volume_name"),
+    order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
+)
 QUARANTINE = Table(
     "quarantine",
     "one row per record of the history topic that is malformed",
@@ -268,7 +312,7 @@ MAINTAINED = Table(
     order=("table_name", "at"),
 )
 
-FROM_HISTORY = (USAGE, DECISIONS, CLIENTS, REFUSALS, GROUPS, OPERATORS)
+FROM_HISTORY = (USAGE, DECISIONS, CLIENTS, REFUSALS, GROUPS, OPERATORS, TOPICS, EXPIRY)
 ALL = (*FROM_HISTORY, QUARANTINE, TICKS, MAINTAINED)
 BY_NAME = {table.name: table for table in ALL}
 

@@ -11,7 +11,7 @@ from kquota_pipeline import delta
 from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.tables import ALL, DECISIONS, TICKS, USAGE
+from kquota_pipeline.tables import DECISIONS, TICKS, USAGE
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -58,8 +58,7 @@ def seconds(count: float) -> timedelta:
 
 @pytest.mark.long
 def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_dropped(spark, tables):
-    for table in ALL:
-        delta.create(spark, tables, table)
+    delta.create(spark, tables, USAGE)
     yesterday = NOON - timedelta(days=1)
     closed = [volume(sequence, yesterday + seconds(30 * sequence)) for sequence in range(20)]
     of_today = [volume(100 + sequence, NOON + seconds(30 * sequence)) for sequence in range(40)]

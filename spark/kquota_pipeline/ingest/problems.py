@@ -7,13 +7,17 @@ limit type or an unknown status of a volume is no reason to refuse a usage recor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from kquota.core.expiry import BUCKETS, LATER
 from kquota_pipeline.ingest.timestamps import timestamp
 
 MAX_TEXT = 1024
+_MAX_TOPIC_NAME = 249
+_MAX_BYTES = 2**63 - 1
 _KINDS = ("usage", "decision", "clients", "operator", "topics", "expiry")
 _NO_OBJECT = "the value is no JSON object whose keys have the right types"
 _STATES = ("OPEN", "THROTTLE", "PAUSE")
@@ -22,6 +26,9 @@ _UNDETERMINED_CAUSES = (
     *("missing", "stale", "clock", "tombstone", "malformed", "future", "failed", "invalid-limit", "revoked"),
     *("topic-refused", "not-read", "no-broker-list"),
 )
+# Of an expiry record's volume: the times of its Leaving, and its other figures.
+_TIMES = (*BUCKETS, LATER)
+_STAYING = ("NeverBytes", "WaitsForUploadBytes", "StrayBytes", "FutureBytes", "DeletedBytes", "UnknownBytes")
 _ORDER_KEY = r"^(hold|(quarantine|maintenance)/(0|[1-9][0-9]{0,9})|0|[1-9][0-9]{0,9})$"
 _MAX_BROKER_ID = 2**31 - 1
 # An agent's clock may be ahead; one that has never been set is years behind.
@@ -30,11 +37,12 @@ _UNPRINTABLE = r"[\x00-\x1f\x7f-\x9f]"
 _Rule = tuple[Column, str]
 
 
-def problem(value: Column, record: Column, at: Column, arrived_at: Column) -> Column:
+def problem(value: Column, record: Column, contents: Column, at: Column, arrived_at: Column) -> Column:
     """Return the first problem of a record; null if it has none.
 
-    `value` are the bytes of the message, `record` its parsed fields (`ingest.records.VALUE`), `at` the
-    time read of its At, `arrived_at` Kafka's own time of the message.
+    `value` are the bytes of the message, `record` its parsed fields (`ingest.records.VALUE`), `contents`
+    those of kind topics (`TOPICS_VALUE`), `at` the time read of its At, `arrived_at` Kafka's own time of the
+    message.
     """
     kind, body = record["Kind"], record["Body"]
     return F.coalesce(
@@ -60,8 +68,8 @@ def problem(value: Column, record: Column, at: Column, arrived_at: Column) -> Co
         F.when(kind == "usage", _usage(body, record["At"]))
         .when(kind == "decision", _decision(body))
         .when(kind == "clients", _clients(body))
-        .when(kind == "topics", _contents(body, "Topics"))
-        .when(kind == "expiry", _contents(body, "Leaving"))
+        .when(kind == "topics", _topics(contents))
+        .when(kind == "expiry", _expiry(body))
         .otherwise(_operator(body)),
     )
 
@@ -198,22 +206,69 @@ def _bad_group(group: Column) -> Column:
     )
 
 
-def _contents(body: Column, figures: str) -> Column:
-    """Judge a look at the segments, of which no table has rows yet."""
+def _topics(contents: Column) -> Column:
+    body = contents["Body"]
+    volumes = body["Volumes"]
+    return _first(
+        (contents["_unreadable"].isNotNull(), _NO_OBJECT),
+        (_below_zero(body["SpanSeconds"]), "Body.SpanSeconds: from 0 on"),
+        (
+            _list_of(volumes, 4096, _bad_contents),
+            "Body.Volumes: at most 4096 of {VolumeName, Topics, Others}, each with at most 200 topics of "
+            "{Topic, Bytes, LeavingSoonBytes}, figures from 0 on",
+        ),
+        (_twice(volumes, "VolumeName"), "Body.Volumes: a VolumeName stands twice"),
+        (
+            F.exists(volumes, lambda volume: _twice(volume["Topics"], "Topic")),
+            "Body.Volumes: a Topic stands twice",
+        ),
+    )
+
+
+def _bad_contents(volume: Column) -> Column:
+    others = volume["Others"]
+    return (
+        ~_text(volume["VolumeName"])
+        | _list_of(volume["Topics"], 200, lambda one: ~_text(one["Topic"], _MAX_TOPIC_NAME) | _bad_sizes(one))
+        | ~_at_least(others["Count"], 0)
+        | _bad_sizes(others)
+    )
+
+
+def _bad_sizes(sizes: Column) -> Column:
+    return ~(_at_least(sizes["Bytes"], 0) & _at_least(sizes["LeavingSoonBytes"], 0))
+
+
+def _expiry(body: Column) -> Column:
+    volumes = body["Volumes"]
     return _first(
         (
-            _list_of(
-                body["Volumes"], 4096, lambda volume: ~_text(volume["VolumeName"]) | volume[figures].isNull()
-            ),
-            f"Body.Volumes: at most 4096 of {{VolumeName, {figures}}}",
+            _list_of(volumes, 4096, _bad_expiry),
+            "Body.Volumes: at most 4096 of {VolumeName, Leaving}, bytes from 0 on, those of Leaving "
+            f"for all of {', '.join(_TIMES)}, and at most {_MAX_BYTES} together",
         ),
-        (
-            F.exists(
-                F.coalesce(body["Volumes"], F.array()),
-                lambda volume: F.exists(F.map_values(volume["Leaving"]), lambda size: size < 0),
-            ),
-            "Body.Volumes: Leaving has bytes from 0 on",
-        ),
+        (_twice(volumes, "VolumeName"), "Body.Volumes: a VolumeName stands twice"),
+    )
+
+
+def _bad_expiry(volume: Column) -> Column:
+    leaving = volume["Leaving"]
+    return (
+        ~_text(volume["VolumeName"])
+        | reduce(Column.__or__, [leaving[name].isNull() for name in _TIMES])
+        | F.exists(F.map_values(leaving), lambda size: size < 0)
+        | (sum_of_bytes(leaving) > F.lit(_MAX_BYTES))
+        | reduce(Column.__or__, [_below_zero(volume[name]) for name in _STAYING])
+    )
+
+
+def sum_of_bytes(leaving: Column) -> Column:
+    """Return the sum of an expiry record's Leaving over all times, as a decimal: a long may be too small."""
+    wide = "decimal(38,0)"
+    return F.aggregate(
+        F.map_values(leaving),
+        F.lit(0).cast(wide),
+        lambda total, size: (total + F.coalesce(size, F.lit(0))).cast(wide),
     )
 
 
@@ -249,8 +304,8 @@ def _in(value: Column, allowed: Iterable[str]) -> Column:
     return F.coalesce(value.isin(*allowed), F.lit(False))
 
 
-def _text(value: Column) -> Column:
-    return F.coalesce(F.char_length(value).between(1, MAX_TEXT), F.lit(False))
+def _text(value: Column, longest: int = MAX_TEXT) -> Column:
+    return F.coalesce(F.char_length(value).between(1, longest), F.lit(False))
 
 
 def _at_least(value: Column, smallest: int) -> Column:

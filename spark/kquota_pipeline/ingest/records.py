@@ -1,7 +1,9 @@
 """Reading history records: the value's JSON, and its problem.
 
 The form is `schemas/history.schema.json`. All kinds are read by one parser with one type: a body has the
-fields of its own kind, the others are null. Unknown keys are ignored, and any SchemaVersion is read.
+fields of its own kind, the others are null. Topics of a volume are names in one kind and objects in another,
+so kind topics is read once more, with a type of its own. Unknown keys are ignored, and any SchemaVersion is
+read.
 """
 
 from __future__ import annotations
@@ -49,6 +51,12 @@ _VOLUME = _struct(
     TopicsComplete=_YES_NO,
     TopicsSequence=_LONG,
     Leaving=MapType(_TEXT, _LONG),
+    NeverBytes=_LONG,
+    WaitsForUploadBytes=_LONG,
+    StrayBytes=_LONG,
+    FutureBytes=_LONG,
+    DeletedBytes=_LONG,
+    UnknownBytes=_LONG,
 )
 _ORDER = _struct(Action=_TEXT, Until=_TEXT, Reason=_TEXT, Actor=_TEXT)
 _BODY = _struct(
@@ -111,14 +119,29 @@ VALUE = _struct(
     Body=_BODY,
     **{_UNREADABLE: _TEXT},
 )
+_SIZES = {"Bytes": _LONG, "LeavingSoonBytes": _LONG, "GrownBytes": _LONG}
+TOPICS_VALUE = _struct(
+    Body=_struct(
+        SpanSeconds=_NUMBER,
+        Volumes=ArrayType(
+            _struct(
+                VolumeName=_TEXT,
+                VolumeId=_TEXT,
+                Topics=ArrayType(_struct(Topic=_TEXT, **_SIZES)),
+                Others=_struct(Count=_LONG, **_SIZES),
+            )
+        ),
+    ),
+    **{_UNREADABLE: _TEXT},
+)
 
 
 def read_records(messages: DataFrame) -> DataFrame:
     """Read the values of Kafka messages.
 
     In: the columns of Spark's Kafka source. Out: `kafka_topic`, `kafka_partition`, `kafka_offset`,
-    `kafka_timestamp`, `record` (the value's fields), `at` (timestamp), `problem` (null, or the defect),
-    and, of a record with a problem, its `key` and `value`.
+    `kafka_timestamp`, `record` (the value's fields), `contents` (of kind topics its own), `at` (timestamp),
+    `problem` (null, or the defect), and, of a record with a problem, its `key` and `value`.
     """
     options = {"columnNameOfCorruptRecord": _UNREADABLE, "allowNonNumericNumbers": "false"}
     text = F.when(F.is_valid_utf8(F.col("value").cast("string")), F.col("value").cast("string"))
@@ -131,8 +154,10 @@ def read_records(messages: DataFrame) -> DataFrame:
         "value",
         F.from_json(text, VALUE, options).alias("record"),
     )
-    judged = parsed.withColumns({"at": timestamp(F.col("record.At"))}).withColumn(
-        "problem", problem(F.col("value"), F.col("record"), F.col("at"), F.col("kafka_timestamp"))
+    of_topics = F.when(F.col("record.Kind") == "topics", F.from_json(text, TOPICS_VALUE, options))
+    judged = parsed.withColumns({"at": timestamp(F.col("record.At")), "contents": of_topics}).withColumn(
+        "problem",
+        problem(F.col("value"), F.col("record"), F.col("contents"), F.col("at"), F.col("kafka_timestamp")),
     )
     bad = F.col("problem").isNotNull()
     return judged.withColumns(

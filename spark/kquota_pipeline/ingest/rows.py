@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kquota.core.expiry import BUCKETS
+from kquota_pipeline.ingest.problems import sum_of_bytes
 from kquota_pipeline.ingest.timestamps import timestamp
 from kquota_pipeline.tables import (
     CLIENTS,
     DECISIONS,
+    EXPIRY,
     GROUPS,
     LIMIT_REASON,
     OPERATORS,
     QUARANTINE,
     REFUSALS,
+    TOPICS,
     UNDETERMINED,
     USAGE,
     Table,
+)
+
+_ONE = (
+    "array<struct<topic: string, other_topics: bigint, bytes: bigint, leaving_soon_bytes: bigint, "
+    "grown_bytes: bigint>>"
 )
 
 
@@ -149,6 +159,59 @@ def operator_rows(records: DataFrame) -> DataFrame:
     )
 
 
+def topic_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `topics`: one per record, volume and topic, and one for the other topics."""
+    volume = F.col("volume")
+    named = F.transform(
+        volume["Topics"], lambda topic: F.struct(topic["Topic"], F.lit(None).cast("bigint"), *_sizes(topic))
+    )
+    others = volume["Others"]
+    rest = F.struct(F.lit(None).cast("string"), others["Count"], *_sizes(others))
+    return (
+        _of_kind(records, "topics")
+        .withColumn("volume", F.explode("contents.Body.Volumes"))
+        .withColumn("one", F.explode(F.concat(named.cast(_ONE), F.array(rest).cast(_ONE))))
+        .select(
+            *_envelope(),
+            F.col("contents.Body.SpanSeconds").alias("span_seconds"),
+            volume["VolumeName"].alias("volume_name"),
+            volume["VolumeId"].alias("volume_id"),
+            "one.*",
+            "kafka_partition",
+            "kafka_offset",
+        )
+    )
+
+
+def expiry_rows(records: DataFrame) -> DataFrame:
+    """Return the rows of table `expiry`: one per record and volume.
+
+    Bytes of a time that is not among ours, of a later agent, are those that leave later: none is lost.
+    """
+    volume = F.col("volume")
+    within = {name: volume["Leaving"][name] for name in BUCKETS}
+    later = sum_of_bytes(volume["Leaving"]).cast("bigint") - reduce(Column.__add__, within.values())
+    return (
+        _of_kind(records, "expiry")
+        .withColumn("volume", F.explode("record.Body.Volumes"))
+        .select(
+            *_envelope(),
+            volume["VolumeName"].alias("volume_name"),
+            volume["VolumeId"].alias("volume_id"),
+            *[size.alias(f"leaving_{name}_bytes") for name, size in within.items()],
+            later.alias("leaving_later_bytes"),
+            volume["NeverBytes"].alias("never_bytes"),
+            volume["WaitsForUploadBytes"].alias("waits_for_upload_bytes"),
+            volume["StrayBytes"].alias("stray_bytes"),
+            volume["FutureBytes"].alias("future_bytes"),
+            volume["DeletedBytes"].alias("deleted_bytes"),
+            volume["UnknownBytes"].alias("unknown_bytes"),
+            "kafka_partition",
+            "kafka_offset",
+        )
+    )
+
+
 def quarantine_rows(records: DataFrame) -> DataFrame:
     """Return the rows of table `quarantine`: one per malformed record."""
     return records.where(F.col("problem").isNotNull()).select(
@@ -170,6 +233,8 @@ ROWS: dict[Table, Callable[[DataFrame], DataFrame]] = {
     REFUSALS: refusal_rows,
     GROUPS: group_rows,
     OPERATORS: operator_rows,
+    TOPICS: topic_rows,
+    EXPIRY: expiry_rows,
     QUARANTINE: quarantine_rows,
 }
 KIND_OF_TABLE = {
@@ -179,6 +244,8 @@ KIND_OF_TABLE = {
     REFUSALS: "clients",
     GROUPS: "clients",
     OPERATORS: "operator",
+    TOPICS: "topics",
+    EXPIRY: "expiry",
 }
 # Tables of lists that most records of their kind do not have.
 LIST_OF_TABLE = {REFUSALS: "Refused", GROUPS: "Groups"}
@@ -201,6 +268,10 @@ def _clients_rows(records: DataFrame, entries: Column, *columns: Column) -> Data
             "kafka_offset",
         )
     )
+
+
+def _sizes(entry: Column) -> list[Column]:
+    return [entry["Bytes"], entry["LeavingSoonBytes"], entry["GrownBytes"]]
 
 
 def _envelope() -> list[Column]:

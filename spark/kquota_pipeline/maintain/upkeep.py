@@ -13,6 +13,7 @@ from kquota_pipeline.maintain.closing import close_day
 from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.tables import (
+    ALL,
     BY_NAME,
     DECISIONS,
     FROM_HISTORY,
@@ -82,7 +83,9 @@ def maintain(
         NotATable: there are no tables at that place, or others.
     """
     settings = settings or Upkeep()
-    for table in (TICKS, MAINTAINED):
+    delta.read(spark, tables, USAGE)
+    # Tables that an earlier version did not have are there from the next ingest on, or from now on.
+    for table in ALL:
         delta.create(spark, tables, table)
     done = Done()
     _drop_old_days(spark, tables, now, settings, done, report)

@@ -27,6 +27,8 @@ _KINDS = {
     "decision": sample("decision-sample"),
     "clients": sample("clients"),
     "operator": sample("operator-hold"),
+    "topics": sample("topics"),
+    "expiry": sample("expiry"),
 }
 
 
@@ -87,6 +89,21 @@ class History:
             self._producer.produce(self.topic, value=value, key=b"1", partition=number % self.partitions)
             self.sent["malformed"] += 1
         self._flush()
+
+    def rows(self) -> dict[str, int]:
+        """The rows of each table that come of what was sent."""
+        sent = self.sent
+        return {
+            "usage": sent["usage"] * self.volumes,
+            "decisions": sent["decision"],
+            "clients": 2 * sent["clients"],
+            "refusals": 2 * sent["clients"],
+            "groups": 2 * sent["clients"],
+            "operators": sent["operator"],
+            "topics": 3 * sent["topics"],
+            "expiry": sent["expiry"],
+            "quarantine": sent["malformed"],
+        }
 
     def _produce(self, document: Mapping[str, object], number: int) -> None:
         value = json.dumps(document, separators=(",", ":")).encode()

@@ -40,8 +40,8 @@ def test_every_invalid_sample_is_refused(spark):
     assert [path.stem for path, text in zip(paths, found, strict=True) if text is None] == []
 
 
-USAGE, DECISION, CLIENTS, ORDER = (
-    sample(name) for name in ("usage", "decision-transition", "clients", "operator-hold")
+USAGE, DECISION, CLIENTS, ORDER, TOPICS, EXPIRY = (
+    sample(name) for name in ("usage", "decision-transition", "clients", "operator-hold", "topics", "expiry")
 )
 WRONG = [
     (None, "no value"),
@@ -84,6 +84,16 @@ WRONG = [
     (changed(ORDER, "Body.Key", "quarantine/99999999999"), "Body.Key"),
     (changed(ORDER, "Body.Key", "quarantine/2147483648"), "Body.Key"),
     (changed(ORDER, "Body.Order.Action", "close"), "Body.Order"),
+    (changed(TOPICS, "Body.Volumes.0.Topics.0", "orders"), "right types"),
+    (changed(TOPICS, "Body.Volumes.0.Topics.0.Topic", "x" * 250), "Body.Volumes: at most 4096"),
+    (changed(TOPICS, "Body.Volumes.0.Topics.1.Topic", "orders"), "a Topic stands twice"),
+    (changed(TOPICS, "Body.Volumes", TOPICS["Body"]["Volumes"] * 2), "a VolumeName stands twice"),
+    (changed(TOPICS, "Body.Volumes.0.Others", None), "Body.Volumes: at most 4096"),
+    (changed(TOPICS, "Body.SpanSeconds", -1), "Body.SpanSeconds"),
+    (changed(EXPIRY, "Body.Volumes.0.NeverBytes", -1), "Body.Volumes: at most 4096"),
+    (changed(EXPIRY, "Body.Volumes.0.Leaving", {"1h": 1, "later": 0}), "10m, 1h, 6h, 1d, 3d, 7d, 30d, later"),
+    (changed(EXPIRY, "Body.Volumes", EXPIRY["Body"]["Volumes"] * 2), "a VolumeName stands twice"),
+    (changed(EXPIRY, "Body.Volumes.0.Leaving.later", 2**63 - 1), "at most 9223372036854775807 together"),
 ]
 
 
@@ -149,7 +159,7 @@ VALUES = [None, -1, 2**63, "", [], {}, True, "2026-11-20T10:15:30+0130", "x" * 2
 
 def damaged():
     """Each key of each kind of record, with each of the values."""
-    for document in (USAGE, DECISION, CLIENTS, ORDER):
+    for document in (USAGE, DECISION, CLIENTS, ORDER, TOPICS, EXPIRY):
         for path in paths(document):
             if not any(word in path for word in LOOSE):
                 yield from ((path, value, changed(document, path, value)) for value in VALUES)

@@ -8,7 +8,17 @@ import pytest
 
 from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.rows import ROWS
-from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, QUARANTINE, REFUSALS, USAGE
+from kquota_pipeline.tables import (
+    CLIENTS,
+    DECISIONS,
+    EXPIRY,
+    GROUPS,
+    OPERATORS,
+    QUARANTINE,
+    REFUSALS,
+    TOPICS,
+    USAGE,
+)
 from tests.spark.ingest.messages import KAFKA_TIME, changed, messages, sample
 
 AT = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
@@ -167,6 +177,71 @@ def test_an_operator_record_says_what_was_ordered_about_whom(rows_of):
     assert decommission["subject_broker_id"] == int(sample("operator-decommission")["Body"]["Key"])
 
 
+def test_a_topics_record_gives_a_row_per_topic_and_one_for_the_others(rows_of):
+    orders, payments, others, *first_look = rows_of(
+        TOPICS, sample("topics"), sample("topics-of-a-first-look")
+    )
+    assert moment(orders.pop("at")) == AT
+    assert orders == {
+        "cluster_id": "4L6g3nShT-eMCtK--X86sw",
+        "broker_id": 1,
+        "instance_id": "7d1f6a52-2a3e-4a63-9d7a-6b4b4c2d1e0f",
+        "sequence": 3,
+        "day": date(2026, 11, 20),
+        "span_seconds": 600.012,
+        "volume_name": "/dev/sda1",
+        "volume_id": "8f0c7a61",
+        "topic": "orders",
+        "other_topics": None,
+        "bytes": 24_000_000_000,
+        "leaving_soon_bytes": 9_000_000_000,
+        "grown_bytes": -120_000_000,
+        "kafka_partition": 3,
+        "kafka_offset": 0,
+    }
+    assert (payments["topic"], payments["bytes"], payments["grown_bytes"]) == ("payments", 8_000_000_000, 0)
+    assert (others["topic"], others["other_topics"], others["bytes"]) == (None, 41, 1_200_000)
+    assert {(row["span_seconds"], row["grown_bytes"]) for row in first_look} == {(None, None)}
+    assert [row["topic"] for row in first_look] == ["orders", "payments", None]
+
+
+def test_a_volume_whose_topics_are_all_unnamed_keeps_its_bytes(rows_of):
+    (row,) = rows_of(TOPICS, changed(sample("topics"), "Body.Volumes.0.Topics", []))
+    assert (row["topic"], row["bytes"], row["leaving_soon_bytes"]) == (None, 1_200_000, 5_000)
+
+
+def test_an_expiry_record_gives_a_row_per_volume_with_each_byte_once(rows_of):
+    (row,) = rows_of(EXPIRY, sample("expiry"))
+    sizes = {name: row[name] for name in row if name.endswith("_bytes")}
+    assert sizes == {
+        "leaving_10m_bytes": 3_000_000_000,
+        "leaving_1h_bytes": 6_000_000_000,
+        "leaving_6h_bytes": 0,
+        "leaving_1d_bytes": 0,
+        "leaving_3d_bytes": 0,
+        "leaving_7d_bytes": 12_000_000_000,
+        "leaving_30d_bytes": 0,
+        "leaving_later_bytes": 0,
+        "never_bytes": 9_001_200_000,
+        "waits_for_upload_bytes": 0,
+        "stray_bytes": 1_000_000_000,
+        "future_bytes": 0,
+        "deleted_bytes": 1_000_000_000,
+        "unknown_bytes": 0,
+    }
+    assert (row["volume_name"], row["volume_id"], row["sequence"]) == ("/dev/sda1", "8f0c7a61", 3)
+
+
+def test_bytes_of_times_that_are_not_known_here_leave_later(rows_of):
+    expiry = sample("expiry")
+    leaving = expiry["Body"]["Volumes"][0]["Leaving"]
+    finer = {**leaving, "12h": 5, "90d": 7, "later": 11}
+    most = {**dict.fromkeys(leaving, 0), "1h": 2**62, "12h": 2**62 - 1}
+    found = rows_of(EXPIRY, *(changed(expiry, "Body.Volumes.0.Leaving", one) for one in (finer, most)))
+    assert [row["leaving_later_bytes"] for row in found] == [23, 2**62 - 1]
+    assert [row["leaving_1h_bytes"] for row in found] == [6_000_000_000, 2**62]
+
+
 def test_a_malformed_record_is_kept_with_reason_and_offset(rows_of):
     whole, *bad = rows_of(QUARANTINE, b"nonsense", sample("usage"), b"x" * 100_000, None)
     assert moment(whole.pop("kafka_timestamp")) == KAFKA_TIME
@@ -192,6 +267,8 @@ def test_each_record_goes_to_one_table_alone(rows_of):
         sample("clients-none"),
         sample("operator-hold"),
         b"{",
+        sample("topics"),
+        sample("expiry"),
     ]
     assert {table.name: [row["kafka_offset"] for row in rows_of(table, *values)] for table in ROWS} == {
         "usage": [0],
@@ -200,5 +277,7 @@ def test_each_record_goes_to_one_table_alone(rows_of):
         "refusals": [],
         "groups": [],
         "operators": [3],
+        "topics": [5, 5, 5],
+        "expiry": [6],
         "quarantine": [4],
     }
