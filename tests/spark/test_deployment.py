@@ -72,7 +72,7 @@ def test_the_archive_can_be_imported_from_and_holds_of_kquota_only_the_core(tmp_
         text=True,
         env={"PATH": os.environ["PATH"]},
     )
-    assert done.stdout.splitlines() == [f"{archive}/kquota_pipeline/tables.py", "None"]
+    assert done.stdout.splitlines() == [f"{archive}/kquota_pipeline/tables/__init__.py", "None"]
 
 
 def test_the_same_sources_give_the_same_archive(tmp_path):

@@ -1,20 +1,11 @@
-"""The tables: the meaning of a row of each, its identity, and its place.
-
-All are Delta tables below one root, which is a URI of any file system that Spark knows (`file:`, `hdfs:`,
-`s3a:`). Each is partitioned by `day`, the UTC day of `at`. Sizes are bytes, rates bytes per second, ratios 0
-to 1.
-"""
+"""The tables of what the history topic says, parsed: each record's rows, and the malformed records."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
-    DataType,
     DateType,
     DoubleType,
     IntegerType,
@@ -25,23 +16,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-_Column = tuple[str, DataType, str]
-
-# The first columns of every table from the history topic.
-_ENVELOPE: Sequence[_Column] = (
-    ("cluster_id", StringType(), "Kafka's cluster id"),
-    ("broker_id", IntegerType(), "the broker whose agent recorded this"),
-    ("instance_id", StringType(), "new at each start of that agent"),
-    ("sequence", LongType(), "counts per instance and kind"),
-    ("at", TimestampType(), "when it was so"),
-    ("day", DateType(), "the UTC day of at"),
-)
-# Where the record was in the history topic. Of rows with one identity the one with the first place is kept.
-_PLACE: Sequence[_Column] = (
-    ("kafka_partition", IntegerType(), "in the history topic"),
-    ("kafka_offset", LongType(), "in that partition"),
-)
-_RECORD_IDENTITY = ("cluster_id", "broker_id", "instance_id", "sequence")
+from kquota_pipeline.tables.table import ENVELOPE, PLACE, RECORD_IDENTITY, Table
 
 LIMIT_REASON = StructType(
     [
@@ -61,31 +36,11 @@ HOLD = StructType(
     ]
 )
 
-
-@dataclass(frozen=True)
-class Table:
-    """One table. `identity` distinguishes rows; `order` is how a day's rows lie in its files; `later` are
-    columns that tables of earlier versions lack: they are null there.
-    """
-
-    name: str
-    what: str
-    columns: tuple[_Column, ...]
-    identity: tuple[str, ...]
-    order: tuple[str, ...]
-    later: tuple[str, ...] = ()
-
-    @property
-    def schema(self) -> StructType:
-        """The columns as Spark's schema; all are nullable, as Delta reads them back."""
-        return StructType([StructField(name, kind, True) for name, kind, _ in self.columns])
-
-
 USAGE = Table(
     "usage",
     "one row per usage record and volume",
     (
-        *_ENVELOPE,
+        *ENVELOPE,
         ("volume_name", StringType(), "the volume's unique name within the broker"),
         ("volume_id", StringType(), "the file system's own id; null where not known"),
         ("log_dirs", ArrayType(StringType()), "the broker's log dirs on the volume; null where not known"),
@@ -113,9 +68,9 @@ USAGE = Table(
         ("fill_ceiling_bytes_per_second", LongType(), "the most that it may fill; null where not reported"),
         ("topics", ArrayType(StringType()), "all with a partition on it; null where not named"),
         ("topics_sequence", LongType(), "of the instance's record that names the same topics; or null"),
-        *_PLACE,
+        *PLACE,
     ),
-    identity=(*_RECORD_IDENTITY, "volume_name"),
+    identity=(*RECORD_IDENTITY, "volume_name"),
     later=("fill_ceiling_bytes_per_second", "topics", "topics_sequence"),
     order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
 )
@@ -123,7 +78,7 @@ DECISIONS = Table(
     "decisions",
     "one row per decision record",
     (
-        *_ENVELOPE,
+        *ENVELOPE,
         ("state", StringType(), "OPEN, THROTTLE or PAUSE"),
         ("factor", DoubleType(), "the share of their rate that producers keep"),
         ("fallback", BooleanType(), "whether the fallback action decided"),
@@ -134,9 +89,9 @@ DECISIONS = Table(
         ("hold", HOLD, "the operator's hold in force, or null"),
         ("sentence", StringType(), "state and cause for people"),
         ("covered", ArrayType(IntegerType()), "silent brokers that count with a bound on their growth"),
-        *_PLACE,
+        *PLACE,
     ),
-    identity=_RECORD_IDENTITY,
+    identity=RECORD_IDENTITY,
     order=("cluster_id", "broker_id", "at", "sequence"),
     later=("covered",),
 )
@@ -144,7 +99,7 @@ CLIENTS = Table(
     "clients",
     "one row per clients record and client; one without a client where a record lists none",
     (
-        *_ENVELOPE,
+        *ENVELOPE,
         ("window_seconds", DoubleType(), "the length of the window before at"),
         ("user", StringType(), "the principal's user; empty where not authenticated"),
         ("client_id", StringType(), "empty where absent"),
@@ -159,9 +114,9 @@ CLIENTS = Table(
         ),
         ("omitted_clients", IntegerType(), "how many smaller clients the record does not list"),
         ("topics", ArrayType(StringType()), "all that it wrote to; null where not all are known"),
-        *_PLACE,
+        *PLACE,
     ),
-    identity=(*_RECORD_IDENTITY, "user", "client_id"),
+    identity=(*RECORD_IDENTITY, "user", "client_id"),
     order=("cluster_id", "broker_id", "user", "client_id", "at", "sequence"),
     later=("topics",),
 )
@@ -169,37 +124,37 @@ REFUSALS = Table(
     "refusals",
     "one row per clients record and client whose produce requests were refused",
     (
-        *_ENVELOPE,
+        *ENVELOPE,
         ("window_seconds", DoubleType(), "the length of the window before at"),
         ("principal", StringType(), "as Type:name"),
         ("client_id", StringType(), "empty where absent"),
         ("requests", LongType(), "refused in the window, in PAUSE or by a topic's threshold"),
-        *_PLACE,
+        *PLACE,
     ),
-    identity=(*_RECORD_IDENTITY, "principal", "client_id"),
+    identity=(*RECORD_IDENTITY, "principal", "client_id"),
     order=("cluster_id", "broker_id", "principal", "client_id", "at", "sequence"),
 )
 GROUPS = Table(
     "groups",
     "one row per clients record and quota group: its members' joint usage",
     (
-        *_ENVELOPE,
+        *ENVELOPE,
         ("window_seconds", DoubleType(), "the length of the window before at"),
         ("group", StringType(), "its name in the brokers' properties"),
         ("produce_bytes_per_second", DoubleType(), "the group's produce rate on this broker"),
         ("throttled_seconds", DoubleType(), "how much of the window it was above its limit"),
         ("limit_bytes_per_second", DoubleType(), "its limit at the end of the window; null without one"),
         ("refused_requests", LongType(), "of its members in the window"),
-        *_PLACE,
+        *PLACE,
     ),
-    identity=(*_RECORD_IDENTITY, "group"),
+    identity=(*RECORD_IDENTITY, "group"),
     order=("cluster_id", "broker_id", "group", "at", "sequence"),
 )
 OPERATORS = Table(
     "operators",
     "one row per operator's order, its withdrawal, or a decommission",
     (
-        *_ENVELOPE,
+        *ENVELOPE,
         ("order_kind", StringType(), "hold, quarantine, maintenance or decommission"),
         ("subject_broker_id", IntegerType(), "the broker that it is about; null for a hold"),
         ("withdrawn", BooleanType(), "whether the order was ended before its time"),
@@ -207,7 +162,7 @@ OPERATORS = Table(
         ("until", TimestampType(), "when the order ends by itself"),
         ("reason", StringType(), "for people"),
         ("actor", StringType(), "for people"),
-        *_PLACE,
+        *PLACE,
     ),
     # Two agents may write down one order; its time is the topic's, whichever agent did.
     identity=("cluster_id", "at", "order_kind", "subject_broker_id"),
@@ -217,7 +172,7 @@ TOPICS = Table(
     "topics",
     "one row per topics record, volume and topic that it names; one for the others together",
     (
-        *_ENVELOPE,
+        *ENVELOPE,
         ("span_seconds", DoubleType(), "the time since the look before; null of a first one"),
         ("volume_name", StringType(), "the volume's unique name within the broker"),
         ("volume_id", StringType(), "the file system's own id; null where not known"),
@@ -226,16 +181,16 @@ TOPICS = Table(
         ("bytes", LongType(), "on the volume, indexes included"),
         ("leaving_soon_bytes", LongType(), "of these, the bytes that leave by themselves within an hour"),
         ("grown_bytes", LongType(), "the change in the span, negative where it shrank; null where not known"),
-        *_PLACE,
+        *PLACE,
     ),
-    identity=(*_RECORD_IDENTITY, "volume_name", "topic"),
+    identity=(*RECORD_IDENTITY, "volume_name", "topic"),
     order=("cluster_id", "broker_id", "volume_name", "topic", "at", "sequence"),
 )
 EXPIRY = Table(
     "expiry",
     "one row per expiry record and volume: when its bytes leave by themselves, each byte in one column",
     (
-        *_ENVELOPE,
+        *ENVELOPE,
         ("volume_name", StringType(), "the volume's unique name within the broker"),
         ("volume_id", StringType(), "the file system's own id; null where not known"),
         ("leaving_10m_bytes", LongType(), "within ten minutes at the latest"),
@@ -252,9 +207,9 @@ EXPIRY = Table(
         ("future_bytes", LongType(), "of copies that moves between log dirs are filling"),
         ("deleted_bytes", LongType(), "that Kafka removes within file.delete.delay.ms"),
         ("unknown_bytes", LongType(), "of topics whose settings are not known"),
-        *_PLACE,
+        *PLACE,
     ),
-    identity=(*_RECORD_IDENTITY, "volume_name"),
+    identity=(*RECORD_IDENTITY, "volume_name"),
     order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
 )
 QUARANTINE = Table(
@@ -263,7 +218,7 @@ QUARANTINE = Table(
     (
         ("day", DateType(), "the UTC day of kafka_timestamp"),
         ("kafka_topic", StringType(), "the history topic"),
-        *_PLACE,
+        *PLACE,
         ("kafka_timestamp", TimestampType(), "the record's own time in Kafka"),
         ("reason", StringType(), "the defect"),
         ("key", BinaryType(), "as it was"),
@@ -272,57 +227,5 @@ QUARANTINE = Table(
     identity=("kafka_topic", "kafka_partition", "kafka_offset"),
     order=("kafka_partition", "kafka_offset"),
 )
-TICKS = Table(
-    "ticks",
-    "one row per cluster and 30 s: its state, from the usage and decision records of that time",
-    (
-        ("cluster_id", StringType(), "Kafka's cluster id"),
-        ("at", TimestampType(), "where the tick begins"),
-        ("day", DateType(), "the UTC day of at"),
-        ("brokers", IntegerType(), "how many brokers reported"),
-        ("volumes", IntegerType(), "how many voting volumes they reported"),
-        ("failed_volumes", IntegerType(), "of these failed"),
-        ("latched_volumes", IntegerType(), "of these latched"),
-        ("capacity_bytes", LongType(), "of all voting volumes"),
-        ("consumed_bytes", LongType(), "of all voting volumes"),
-        ("min_free_ratio", DoubleType(), "of the voting volume with the smallest share of its capacity free"),
-        ("min_free_bytes", LongType(), "of the voting volume with the least bytes free"),
-        ("max_consumed_bytes", LongType(), "of the voting volume with the most bytes consumed"),
-        ("decided_state", StringType(), "the worst state that a broker decided; null without a decision"),
-        ("decided_factor", DoubleType(), "the smallest factor that a broker decided"),
-        ("fallback", BooleanType(), "whether the fallback action decided anywhere"),
-        ("enforcing_brokers", IntegerType(), "how many brokers decided in mode enforce"),
-    ),
-    identity=("cluster_id", "at"),
-    order=("cluster_id", "at"),
-)
-
-MAINTAINED = Table(
-    "maintained",
-    "one row each time that a day of a table was put in order",
-    (
-        ("table_name", StringType(), "which table"),
-        ("day", DateType(), "which day"),
-        ("at", TimestampType(), "when that was"),
-        ("files_digest", StringType(), "of the names of the files that the day was made of or consists of"),
-        ("rows", LongType(), "in the day after it; null for ticks"),
-        ("duplicates", LongType(), "rows that were removed because they had come before"),
-    ),
-    identity=("table_name", "day", "at"),
-    order=("table_name", "at"),
-)
 
 FROM_HISTORY = (USAGE, DECISIONS, CLIENTS, REFUSALS, GROUPS, OPERATORS, TOPICS, EXPIRY)
-ALL = (*FROM_HISTORY, QUARANTINE, TICKS, MAINTAINED)
-BY_NAME = {table.name: table for table in ALL}
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Where the tables are: `root` is a URI."""
-
-    root: str
-
-    def location(self, table: Table) -> str:
-        """Return a table's URI."""
-        return f"{self.root.rstrip('/')}/{table.name}"

@@ -1,0 +1,47 @@
+"""The tables, in layers: the meaning of a row of each, its identity, and its place.
+
+All are Delta tables below one root, which is a URI of any file system that Spark knows (`file:`, `hdfs:`,
+`s3a:`). Each is partitioned by `day`, the UTC day of `at`. Sizes are bytes, rates bytes per second, ratios 0
+to 1.
+"""
+
+from kquota_pipeline.tables.derived import MAINTAINED, TICKS
+from kquota_pipeline.tables.history import (
+    CLIENTS,
+    DECISIONS,
+    EXPIRY,
+    FROM_HISTORY,
+    GROUPS,
+    LIMIT_REASON,
+    OPERATORS,
+    QUARANTINE,
+    REFUSALS,
+    TOPICS,
+    UNDETERMINED,
+    USAGE,
+)
+from kquota_pipeline.tables.table import Table, Tables
+
+ALL = (*FROM_HISTORY, QUARANTINE, TICKS, MAINTAINED)
+BY_NAME = {table.name: table for table in ALL}
+
+__all__ = [
+    "ALL",
+    "BY_NAME",
+    "CLIENTS",
+    "DECISIONS",
+    "EXPIRY",
+    "FROM_HISTORY",
+    "GROUPS",
+    "LIMIT_REASON",
+    "MAINTAINED",
+    "OPERATORS",
+    "QUARANTINE",
+    "REFUSALS",
+    "TICKS",
+    "TOPICS",
+    "UNDETERMINED",
+    "USAGE",
+    "Table",
+    "Tables",
+]

@@ -1,0 +1,55 @@
+"""The tables that `maintain` derives from those of the history, and its own notes."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    BooleanType,
+    DateType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+)
+
+from kquota_pipeline.tables.table import Table
+
+TICKS = Table(
+    "ticks",
+    "one row per cluster and 30 s: its state, from the usage and decision records of that time",
+    (
+        ("cluster_id", StringType(), "Kafka's cluster id"),
+        ("at", TimestampType(), "where the tick begins"),
+        ("day", DateType(), "the UTC day of at"),
+        ("brokers", IntegerType(), "how many brokers reported"),
+        ("volumes", IntegerType(), "how many voting volumes they reported"),
+        ("failed_volumes", IntegerType(), "of these failed"),
+        ("latched_volumes", IntegerType(), "of these latched"),
+        ("capacity_bytes", LongType(), "of all voting volumes"),
+        ("consumed_bytes", LongType(), "of all voting volumes"),
+        ("min_free_ratio", DoubleType(), "of the voting volume with the smallest share of its capacity free"),
+        ("min_free_bytes", LongType(), "of the voting volume with the least bytes free"),
+        ("max_consumed_bytes", LongType(), "of the voting volume with the most bytes consumed"),
+        ("decided_state", StringType(), "the worst state that a broker decided; null without a decision"),
+        ("decided_factor", DoubleType(), "the smallest factor that a broker decided"),
+        ("fallback", BooleanType(), "whether the fallback action decided anywhere"),
+        ("enforcing_brokers", IntegerType(), "how many brokers decided in mode enforce"),
+    ),
+    identity=("cluster_id", "at"),
+    order=("cluster_id", "at"),
+)
+
+MAINTAINED = Table(
+    "maintained",
+    "one row each time that a day of a table was put in order",
+    (
+        ("table_name", StringType(), "which table"),
+        ("day", DateType(), "which day"),
+        ("at", TimestampType(), "when that was"),
+        ("files_digest", StringType(), "of the names of the files that the day was made of or consists of"),
+        ("rows", LongType(), "in the day after it; null for ticks"),
+        ("duplicates", LongType(), "rows that were removed because they had come before"),
+    ),
+    identity=("table_name", "day", "at"),
+    order=("table_name", "at"),
+)
