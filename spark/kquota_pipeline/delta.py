@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
+from typing import TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -10,6 +12,8 @@ from pyspark.sql import functions as F
 
 from kquota_pipeline.tables import Table, Tables
 
+T = TypeVar("T")
+_ATTEMPTS = 4
 # Without an index on the rest: its figures would cost more at each append than they ever save.
 _SKIPPING_COLUMNS = ("cluster_id", "broker_id", "at")
 
@@ -36,16 +40,17 @@ def create(spark: SparkSession, tables: Tables, table: Table) -> None:
     read(spark, tables, table)
 
 
-def read(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
-    """Return a table as it is now, with the columns of `table.schema` in that order; in one of an earlier
-    version, later columns are null.
+def read(spark: SparkSession, tables: Tables, table: Table, version: int | None = None) -> DataFrame:
+    """Return a table as it is now, or as it was in a version of Delta's, with the columns of `table.schema`
+    in that order; later columns, which one of an earlier kquota lacks, are null.
 
     Raises:
         NotATable: there is none, or it has other columns.
     """
     location = tables.location(table)
     try:
-        frame = spark.read.format("delta").load(location)
+        reader = spark.read.format("delta")
+        frame = (reader if version is None else reader.option("versionAsOf", version)).load(location)
     except AnalysisException as error:
         raise NotATable(f"{location}: there is no table {table.name} ({error.getCondition()})") from error
     there = {field.name: field.dataType for field in frame.schema.fields}
@@ -93,8 +98,26 @@ def append(
 
 def replace_day(rows: DataFrame, tables: Tables, table: Table, day: date) -> None:
     """Put `rows`, which all belong to `day`, in the place of that day's, in one transaction."""
+    replace_days(rows, tables, table, day, day)
+
+
+def replace_days(rows: DataFrame, tables: Tables, table: Table, first: date, last: date) -> None:
+    """Put `rows`, which all belong to the days from `first` to `last`, in the place of those days'."""
     writer = _writer(rows, table).mode("overwrite")
-    writer.option("replaceWhere", f"day = '{day.isoformat()}'").save(tables.location(table))
+    where = f"day >= '{first.isoformat()}' AND day <= '{last.isoformat()}'"
+    writer.option("replaceWhere", where).save(tables.location(table))
+
+
+def retried(change: Callable[[], T]) -> T:
+    """Return the result of `change`; it is tried a few times if others change the same rows meanwhile."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return change()
+        except Exception as error:
+            # The exception has no class of its own in Python.
+            if attempt == _ATTEMPTS or "DELTA_CONCURRENT" not in str(error):
+                raise
+    raise AssertionError("unreachable")  # pragma: no cover
 
 
 def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:

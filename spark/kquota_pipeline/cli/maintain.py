@@ -21,13 +21,25 @@ def maintain_command(
     retention_days: Annotated[
         int, typer.Option(min=1, envvar="KQUOTA_PIPELINE_RETENTION_DAYS", help="Days that are kept.")
     ] = _DEFAULT.retention_days,
+    raw_retention_days: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            envvar="KQUOTA_PIPELINE_RAW_RETENTION_DAYS",
+            help="Days for which records are kept as they came, so that tables can be made again from them.",
+        ),
+    ] = _DEFAULT.raw_retention_days,
     closed_after_hours: Annotated[
         float, typer.Option(min=0, help="How long after its end a day is taken for complete.")
     ] = _DEFAULT.closed_after.total_seconds() / 3600,
     spark: SparkOption = None,
 ) -> None:
     """Remove duplicates of closed days, derive the cluster's state per tick, compact, and drop old days."""
-    settings = Upkeep(retention_days=retention_days, closed_after=timedelta(hours=closed_after_hours))
+    settings = Upkeep(
+        retention_days=retention_days,
+        raw_retention_days=raw_retention_days,
+        closed_after=timedelta(hours=closed_after_hours),
+    )
     session = command_session("maintain", spark)
     try:
         done = maintain(session, Tables(tables), datetime.now(UTC), settings, say)

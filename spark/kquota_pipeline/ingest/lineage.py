@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, USAGE, Tables
+from kquota_pipeline.tables import INGESTED, RECORDS, USAGE, Tables
 
 _PROPERTY = "kquota.ingest.query"
 _START_ANEW = (
@@ -86,6 +86,32 @@ def claim(spark: SparkSession, tables: Tables, query: str) -> None:
         )
 
 
+def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int:
+    """Return the newest version of table `records` whose records are all in the other tables, too.
+
+    A batch that an ingest has begun comes there later: an ingest that runs now, or the next one.
+
+    Raises:
+        ForeignCheckpoint: the checkpoint is not the one that filled the tables.
+    """
+    require_own_checkpoint(spark, tables, checkpoint)
+    noted = F.get_json_object("userMetadata", "$['kquota.ingest']")
+    rows = (
+        spark.sql(f"DESCRIBE HISTORY delta.`{tables.location(RECORDS)}`")
+        .select(
+            "version",
+            F.get_json_object(noted, "$.query").alias("query"),
+            F.get_json_object(noted, "$.batch").cast("bigint").alias("batch"),
+        )
+        .collect()
+    )
+    owner = _owner(spark, tables)
+    batches = {int(row["batch"]): int(row["version"]) for row in rows if row["query"] == owner}
+    if batches and not _lines(spark, f"{checkpoint.rstrip('/')}/commits/{max(batches)}"):
+        return batches[max(batches)] - 1
+    return max(int(row["version"]) for row in rows)
+
+
 def _owner(spark: SparkSession, tables: Tables) -> str | None:
     rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{tables.location(USAGE)}`").collect()
     return next((str(row["value"]) for row in rows if row["key"] == _PROPERTY), None)
@@ -116,7 +142,7 @@ def _lines(spark: SparkSession, uri: str) -> list[str]:
 def _last_batch(spark: SparkSession, tables: Tables, query: str) -> int | None:
     """Return the number of the newest batch that is in any of the tables, or None where none is known."""
     newest: int | None = None
-    for table in (*FROM_HISTORY, QUARANTINE):
+    for table in INGESTED:
         noted = F.get_json_object("userMetadata", "$['kquota.ingest']")
         row = (
             spark.sql(f"DESCRIBE HISTORY delta.`{tables.location(table)}`")
@@ -126,4 +152,6 @@ def _last_batch(spark: SparkSession, tables: Tables, query: str) -> int | None:
         )
         if row is not None and row["batch"] is not None:
             newest = max(newest or 0, int(row["batch"]))
+            if table is RECORDS:  # Each batch comes there first. Tables of an earlier version lack it.
+                return newest
     return newest

@@ -14,9 +14,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from kquota_pipeline import delta
 from kquota_pipeline.ingest.lineage import Batch, claim, require_own_checkpoint
 from kquota_pipeline.ingest.progress import Progress
+from kquota_pipeline.ingest.raw import record_rows
 from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.rows import KIND_OF_TABLE, LIST_OF_TABLE, ROWS
-from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, Tables
+from kquota_pipeline.tables import INGESTED, RECORDS, Tables
 
 _LOOK_SECONDS = 1.0
 # A line of a Java or Python trace: `Caused by: a.b.SomeException: words`, `SomeError: words`.
@@ -59,7 +60,7 @@ def ingest(
         NotATable: a table has other columns.
         IngestFailed: Kafka can't be reached, records are gone before they were read, …
     """
-    for table in (*FROM_HISTORY, QUARANTINE):
+    for table in INGESTED:
         delta.create(spark, tables, table)
     require_own_checkpoint(spark, tables, checkpoint, adopt)
     progress = Progress(report)
@@ -86,6 +87,7 @@ def _start(
         .option("maxOffsetsPerTrigger", str(source.max_records_per_batch))
         # Few partitions are read by as many tasks as there are cores.
         .option("minPartitions", str(spark.sparkContext.defaultParallelism))
+        .option("includeHeaders", "true")
         .option("failOnDataLoss", str(not source.accept_gaps).lower())
         .load()
     )
@@ -109,8 +111,13 @@ def _start(
 
 
 def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Progress) -> None:
-    """Append a batch of Kafka messages to the tables; rows that are already there are not appended again."""
+    """Append a batch of Kafka messages to the tables; rows that are already there are not appended again.
+
+    The records as they are come first: what the parsed rows lack can be made of them later (`reparse`).
+    """
     started = time.monotonic()
+    transaction, note = (batch.query, batch.number), batch.to_json()
+    delta.append(record_rows(messages), tables, RECORDS, transaction, note)
     records = read_records(messages).persist()
     try:
         kind = F.when(F.col("problem").isNull(), F.col("record.Kind"))
@@ -122,7 +129,7 @@ def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Pr
         for table, rows in ROWS.items():
             # To append nothing would still be a version of the table.
             if counts.get(KIND_OF_TABLE.get(table)) and LIST_OF_TABLE.get(table) not in absent:
-                delta.append(rows(records), tables, table, (batch.query, batch.number), batch.to_json())
+                delta.append(rows(records), tables, table, transaction, note)
     finally:
         records.unpersist()
     progress.appended(batch.number, counts, time.monotonic() - started)

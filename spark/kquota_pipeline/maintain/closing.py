@@ -10,10 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kquota_pipeline import delta
 from kquota_pipeline.tables import Table, Tables
 
-# About 128 MB of usage rows.
-_ROWS_PER_FILE = 20_000_000
 _ROWS_PER_TASK = 500_000
-_ATTEMPTS = 4
 
 
 def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
@@ -21,7 +18,7 @@ def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
 
     Rows of one identity are of one record that came twice, so it does not matter which of them stays.
     """
-    # One shuffle for both: all rows of an identity are rows of one broker.
+    # One shuffle for both: all rows of an identity are of one broker, or of one partition of the topic.
     key = table.identity[:2]
     return (
         rows.repartition(files, *key).dropDuplicates(list(table.identity)).sortWithinPartitions(*table.order)
@@ -33,21 +30,17 @@ def close_day(spark: SparkSession, tables: Tables, table: Table, day: date) -> t
 
     A day that is appended to meanwhile is read again, a few times.
     """
-    for attempt in range(1, _ATTEMPTS + 1):
+
+    def attempt() -> tuple[int, int]:
         rows = delta.of_days(delta.read(spark, tables, table), day, day)
         before = rows.count()
-        try:
-            delta.replace_day(in_order(rows, table, _parts(spark, before)), tables, table, day)
-        except Exception as error:
-            # The exception has no class of its own in Python.
-            if attempt < _ATTEMPTS and "DELTA_CONCURRENT" in str(error):
-                continue
-            raise
+        delta.replace_day(in_order(rows, table, _parts(spark, before, table)), tables, table, day)
         after = delta.of_days(delta.read(spark, tables, table), day, day).count()
         return after, before - after
-    raise AssertionError("unreachable")  # pragma: no cover
+
+    return delta.retried(attempt)
 
 
-def _parts(spark: SparkSession, rows: int) -> int:
+def _parts(spark: SparkSession, rows: int, table: Table) -> int:
     of_tasks = min(spark.sparkContext.defaultParallelism, math.ceil(rows / _ROWS_PER_TASK))
-    return max(1, of_tasks, math.ceil(rows / _ROWS_PER_FILE))
+    return max(1, of_tasks, math.ceil(rows / table.rows_per_file))

@@ -32,6 +32,8 @@ def digest(files: list[str]) -> str:
 
 def last_digests(spark: SparkSession, tables: Tables, table: Table) -> dict[date, str]:
     """Return each day's digest when it was last put in order."""
+    if not delta.exists(spark, tables, MAINTAINED):
+        return {}
     rows = (
         delta.read(spark, tables, MAINTAINED)
         .where(F.col("table_name") == table.name)

@@ -16,16 +16,14 @@ from kquota_pipeline.tables import (
     ALL,
     BY_NAME,
     DECISIONS,
-    FROM_HISTORY,
-    MAINTAINED,
-    QUARANTINE,
+    INGESTED,
+    RECORDS,
     TICKS,
     USAGE,
     Table,
     Tables,
 )
 
-_KEPT = (*FROM_HISTORY, QUARANTINE)
 _MANY_FILES = 16
 
 
@@ -35,6 +33,8 @@ class Upkeep:
 
     retention_days: int = 400
     """Days older than this are dropped, so that a year and its season can be compared."""
+    raw_retention_days: int = 30
+    """Likewise of the records as they came, from which the other tables can be made again."""
     closed_after: timedelta = timedelta(hours=2)
     """How long after its end a day is taken for complete."""
     vacuum_after: timedelta = timedelta(days=7)
@@ -89,7 +89,7 @@ def maintain(
         delta.create(spark, tables, table)
     done = Done()
     _drop_old_days(spark, tables, now, settings, done, report)
-    for table in _KEPT:
+    for table in INGESTED:
         _put_in_order(spark, tables, table, now, settings, done, report)
     _derive_ticks(spark, tables, now, done, report)
     for name in sorted(done.rewritten):
@@ -154,8 +154,9 @@ def _drop_old_days(
     done: Done,
     report: Callable[[str], None],
 ) -> None:
-    first_kept = (now - timedelta(days=settings.retention_days)).date()
-    for table in (*_KEPT, TICKS, MAINTAINED):
+    for table in ALL:
+        days = settings.raw_retention_days if table is RECORDS else settings.retention_days
+        first_kept = (now - timedelta(days=days)).date()
         old = [day for day in files_of_days(spark, tables, table) if day < first_kept]
         if old:
             spark.sql(f"DELETE FROM delta.`{tables.location(table)}` WHERE day < '{first_kept.isoformat()}'")

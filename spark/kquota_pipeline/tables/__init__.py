@@ -20,9 +20,12 @@ from kquota_pipeline.tables.history import (
     UNDETERMINED,
     USAGE,
 )
+from kquota_pipeline.tables.raw import HEADER, RECORDS
 from kquota_pipeline.tables.table import Table, Tables
 
-ALL = (*FROM_HISTORY, QUARANTINE, TICKS, MAINTAINED)
+INGESTED = (RECORDS, *FROM_HISTORY)
+"""All that `ingest` appends to, in its order."""
+ALL = (*INGESTED, TICKS, MAINTAINED)
 BY_NAME = {table.name: table for table in ALL}
 
 __all__ = [
@@ -33,10 +36,13 @@ __all__ = [
     "EXPIRY",
     "FROM_HISTORY",
     "GROUPS",
+    "HEADER",
+    "INGESTED",
     "LIMIT_REASON",
     "MAINTAINED",
     "OPERATORS",
     "QUARANTINE",
+    "RECORDS",
     "REFUSALS",
     "TICKS",
     "TOPICS",

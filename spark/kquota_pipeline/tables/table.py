@@ -1,4 +1,4 @@
-"""What a table is: the meaning of its rows, their identity, their order, and its place."""
+"""A table: the meaning of its rows, their identity, their order, and its place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RECORD_IDENTITY = ("cluster_id", "broker_id", "instance_id", "sequence")
 @dataclass(frozen=True)
 class Table:
     """One table. `identity` distinguishes rows; `order` is how a day's rows lie in its files; `later` are
-    columns that tables of earlier versions lack: they are null there.
+    columns that tables of earlier versions lack: they are null there; `rows_per_file` make about 128 MB.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Table:
     identity: tuple[str, ...]
     order: tuple[str, ...]
     later: tuple[str, ...] = ()
+    rows_per_file: int = 20_000_000
 
     @property
     def schema(self) -> StructType:

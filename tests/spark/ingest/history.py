@@ -15,12 +15,13 @@ from pyspark.sql import SparkSession
 from kquota.core.timestamps import format_utc
 from kquota_pipeline import delta
 from kquota_pipeline.ingest.stream import Source
-from kquota_pipeline.tables import FROM_HISTORY, QUARANTINE, Tables
+from kquota_pipeline.tables import INGESTED, Tables
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.cluster import KafkaCluster
 from tests.spark.ingest.messages import sample
 
 READER = "kquota-pipeline"
+HEADERS = [("kquota-signature", b"\x00\xff")]
 START = datetime(2024, 11, 1, tzinfo=UTC)
 _KINDS = {
     "usage": sample("usage"),
@@ -86,7 +87,7 @@ class History:
     def send_raw(self, values: Iterable[bytes | None]) -> None:
         """Send malformed records."""
         for number, value in enumerate(values):
-            self._producer.produce(self.topic, value=value, key=b"1", partition=number % self.partitions)
+            self._producer.produce(self.topic, value, b"1", number % self.partitions, headers=HEADERS)
             self.sent["malformed"] += 1
         self._flush()
 
@@ -94,6 +95,7 @@ class History:
         """The rows of each table that come of what was sent."""
         sent = self.sent
         return {
+            "records": sent.total(),
             "usage": sent["usage"] * self.volumes,
             "decisions": sent["decision"],
             "clients": 2 * sent["clients"],
@@ -110,7 +112,7 @@ class History:
         partition = number % self.partitions
         while True:
             try:
-                self._producer.produce(self.topic, value=value, key=b"1", partition=partition)
+                self._producer.produce(self.topic, value, b"1", partition, headers=HEADERS)
                 return
             except BufferError:
                 self._producer.poll(0.1)
@@ -132,4 +134,4 @@ class History:
 
 def counts(spark: SparkSession, tables: Tables) -> dict[str, int]:
     """Rows of each table, by its name."""
-    return {table.name: delta.read(spark, tables, table).count() for table in (*FROM_HISTORY, QUARANTINE)}
+    return {table.name: delta.read(spark, tables, table).count() for table in INGESTED}

@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 SAMPLES = Path(__file__).resolve().parents[3] / "schemas" / "samples" / "history"
 KAFKA_TIME = datetime(2026, 11, 21, 1, 2, 3, tzinfo=UTC)
 
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
 
 def sample(name: str) -> dict[str, Any]:
     """Return a valid golden sample."""
@@ -44,6 +46,7 @@ def messages(spark: SparkSession, values: Iterable[bytes | dict[str, Any] | None
             "topic": ["history"] * count,
             "partition": pa.array([3] * count, pa.int32()),
             "offset": pa.array(range(count), pa.int64()),
+            "headers": pa.array([None] * count, HEADERS),
             "timestamp": pa.array([KAFKA_TIME] * count, pa.timestamp("us", tz="UTC")),
         }
     )

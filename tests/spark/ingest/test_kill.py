@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
 from kquota_pipeline.ingest.stream import ingest
-from kquota_pipeline.tables import DECISIONS, USAGE
+from kquota_pipeline.tables import DECISIONS, RECORDS, USAGE
 from tests.spark.ingest.history import History, counts
 from tests.spark.ingest.process import ingest_arguments, running
 
@@ -34,6 +34,8 @@ def versions(folder: Path, table: str) -> int:
 
 def assert_exact(spark, tables, history: History) -> None:
     assert counts(spark, tables) == history.rows()
+    places = delta.read(spark, tables, RECORDS).select(*RECORDS.identity).distinct()
+    assert places.count() == history.sent.total(), "each record once, and none lost"
     for table, kind in ((USAGE, "usage"), (DECISIONS, "decision")):
         sequences = delta.read(spark, tables, table).agg(F.count_distinct("sequence")).first()
         assert sequences is not None
@@ -77,6 +79,7 @@ def test_an_ingest_killed_again_and_again_loses_and_repeats_nothing(spark, table
 
     points = [
         (planned,),
+        (versions, "records"),
         (versions, "usage"),
         (versions, "decisions"),
         (committed,),
