@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from kquota_pipeline.cli.analysis import FORECAST_COLUMNS, first_day
+from kquota_pipeline.cli.analysis import FORECAST_COLUMNS
 from kquota_pipeline.cli.main import COMMANDS
+from kquota_pipeline.cli.options import day_named
 from kquota_pipeline.cli.results import table_of
 from kquota_pipeline.delta import append, create
 from kquota_pipeline.generator.fleet import FleetSize
@@ -161,16 +162,16 @@ def test_rows_of_several_clusters_say_which() -> None:
     assert [column.header for column in table.columns] == ["cluster id", "bytes"]
 
 
-def test_the_first_day_is_a_day_or_so_many_days_ago() -> None:
+def test_an_option_names_a_day_or_a_number_of_days_ago() -> None:
     today = date(2026, 3, 1)
-    assert first_day("2026-02-01", today) == date(2026, 2, 1)
-    assert first_day("30d", today) == date(2026, 1, 30)
+    assert day_named("2026-02-01", today, "--since") == date(2026, 2, 1)
+    assert day_named("30d", today, "--since") == date(2026, 1, 30)
 
 
 @pytest.mark.parametrize("text", ["yesterday", "d", "2026-02-30", "99999999d"])
 def test_what_is_no_day_is_named(text: str) -> None:
     with pytest.raises(typer.BadParameter, match=f"'{text}' is neither YYYY-MM-DD nor 30d"):
-        first_day(text, date(2026, 3, 1))
+        day_named(text, date(2026, 3, 1), "--since")
 
 
 @pytest.mark.long

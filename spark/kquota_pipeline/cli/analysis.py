@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.open_loop import replay, summary
 from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
 from kquota_pipeline.backtest.statistics import NotOneType, first_look
-from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say
+from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
 from kquota_pipeline.cli.results import JsonOption, show, to_json
 from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable, read
@@ -267,16 +267,6 @@ def read_groups(path: Path) -> dict[str, list[str]]:
     return {str(group): users for group, users in document.items()}
 
 
-def first_day(since: str, today: date) -> date:
-    """Return the day that --since names: a day, or a number of days ago (30d)."""
-    try:
-        if since.endswith("d"):
-            return today - timedelta(days=int(since.removesuffix("d")))
-        return date.fromisoformat(since)
-    except (ValueError, OverflowError):
-        raise typer.BadParameter(f"{since!r} is neither YYYY-MM-DD nor 30d", param_hint="--since") from None
-
-
 def example_policies() -> tuple[Policy, ...]:
     """Return the policies that come with the package."""
     return read_policies(Path(str(files("kquota_pipeline").joinpath("policies", "examples.yml"))))
@@ -337,7 +327,7 @@ def _reader(
     tables: str, spark: list[str] | None, since: str | None
 ) -> tuple[SparkSession, Callable[[Table], DataFrame]]:
     """Start Spark; also return a reader of tables, which ends the command if a table can't be used."""
-    first = None if since is None else first_day(since, datetime.now(UTC).date())
+    first = None if since is None else day_named(since, datetime.now(UTC).date(), "--since")
     session = command_session("analysis", spark)
 
     def of(table: Table) -> DataFrame:

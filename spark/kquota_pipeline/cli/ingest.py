@@ -8,7 +8,7 @@ from typing import Annotated
 import javaproperties
 import typer
 
-from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say
+from kquota_pipeline.cli.options import CheckpointOption, SparkOption, TablesOption, fail, say
 from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable
 from kquota_pipeline.ingest.lineage import ForeignCheckpoint
@@ -21,13 +21,7 @@ _SPARK_SETS = {"bootstrap.servers", "group.id", "auto.offset.reset", "enable.aut
 
 def ingest_command(
     tables: TablesOption,
-    checkpoint: Annotated[
-        str,
-        typer.Option(
-            envvar="KQUOTA_PIPELINE_CHECKPOINT",
-            help="URI of the folder where Spark notes its progress; these tables' own.",
-        ),
-    ],
+    checkpoint: CheckpointOption,
     bootstrap_servers: Annotated[
         str, typer.Option(envvar="KQUOTA_PIPELINE_BOOTSTRAP_SERVERS", help="The Kafka brokers, HOST:PORT,…")
     ],

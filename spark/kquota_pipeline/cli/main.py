@@ -9,6 +9,7 @@ COMMANDS = LazyCommands(
     help="Work on the history of a kquota cluster, on Spark.",
     commands={
         "ingest": "kquota_pipeline.cli.ingest:ingest_command",
+        "reparse": "kquota_pipeline.cli.reparse:reparse_command",
         "maintain": "kquota_pipeline.cli.maintain:maintain_command",
         **{
             name: f"kquota_pipeline.cli.analysis:{name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import date, timedelta
 from typing import Annotated, NoReturn
 
 import typer
@@ -15,6 +16,14 @@ TablesOption = Annotated[
         "--tables",
         envvar="KQUOTA_PIPELINE_TABLES",
         help="URI of the folder that holds the tables, such as file:/var/lib/kquota-pipeline/tables or s3a://bucket/kquota.",
+    ),
+]
+CheckpointOption = Annotated[
+    str,
+    typer.Option(
+        "--checkpoint",
+        envvar="KQUOTA_PIPELINE_CHECKPOINT",
+        help="URI of the folder where Spark notes its progress; these tables' own.",
     ),
 ]
 SparkOption = Annotated[
@@ -37,6 +46,16 @@ def spark_settings(given: list[str] | None) -> dict[str, str]:
             raise typer.BadParameter(f"{text!r} is not spark.KEY=VALUE", param_hint="--spark")
         settings[key] = value
     return settings
+
+
+def day_named(text: str, today: date, option: str) -> date:
+    """Return the UTC day that an option names: a day, or a number of days ago (30d)."""
+    try:
+        if text.endswith("d"):
+            return today - timedelta(days=int(text.removesuffix("d")))
+        return date.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"{text!r} is neither YYYY-MM-DD nor 30d", param_hint=option) from None
 
 
 def say(message: str) -> None:

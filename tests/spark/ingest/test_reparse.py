@@ -1,0 +1,129 @@
+"""Rows made again of the records as they came: those of an ingest of today, and no others change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import pytest
+from pyspark.sql import functions as F
+from pyspark.testing import assertDataFrameEqual
+
+from kquota_pipeline import delta
+from kquota_pipeline.ingest import problems, stream
+from kquota_pipeline.ingest.lineage import Batch
+from kquota_pipeline.ingest.progress import Progress
+from kquota_pipeline.ingest.records import read_records
+from kquota_pipeline.ingest.reparse import reparse
+from kquota_pipeline.ingest.rows import KIND_OF_TABLE, ROWS
+from kquota_pipeline.ingest.stream import append_batch
+from kquota_pipeline.maintain.closing import close_day
+from kquota_pipeline.maintain.days import note
+from kquota_pipeline.tables import (
+    EXPIRY,
+    FROM_HISTORY,
+    INGESTED,
+    MAINTAINED,
+    QUARANTINE,
+    RECORDS,
+    TOPICS,
+    USAGE,
+    Tables,
+)
+from tests.spark.ingest.messages import changed, messages, sample
+from tests.spark.rows import rows
+
+DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
+USAGE_OF_BEFORE = replace(USAGE, columns=tuple(one for one in USAGE.columns if one[0] not in USAGE.later))
+NAMES = ("usage-topics", "decision-transition", "clients", "operator-hold", "topics", "expiry")
+TWICE = changed(sample("usage-topics"), "Sequence", 99)
+RECORDS_SENT = [
+    *map(sample, NAMES),
+    TWICE,
+    TWICE,
+    changed(sample("usage-topics"), "At", "2026-11-21T00:00:30Z"),
+    b"nonsense",
+]
+
+
+def ingested(spark, tables, values, number: int = 0):
+    for table in INGESTED:
+        delta.create(spark, tables, table)
+    append_batch(messages(spark, values), tables, Batch("Q", number), Progress(lambda _line: None))
+
+
+@pytest.fixture
+def of_before(spark, tables, monkeypatch):
+    """Tables that a version has filled that knew fewer columns, kinds and tables."""
+    known = {table: rows for table, rows in ROWS.items() if table not in (USAGE, TOPICS, EXPIRY)}
+    delta.create(spark, tables, USAGE_OF_BEFORE)
+    with monkeypatch.context() as patched:
+        patched.setattr(stream, "ROWS", {USAGE_OF_BEFORE: ROWS[USAGE], **known})
+        patched.setattr(stream, "KIND_OF_TABLE", {**KIND_OF_TABLE, USAGE_OF_BEFORE: "usage"})
+        ingested(spark, tables, RECORDS_SENT)
+    return tables
+
+
+@pytest.mark.long
+def test_what_an_earlier_version_did_not_know_is_made_of_the_records_as_they_came(spark, of_before, tmp_path):
+    tables, today = of_before, Tables(f"file:{tmp_path}/today")
+    delta.create(spark, tables, MAINTAINED)
+    # A row of a record that is no longer there as it came, and a day that has been closed.
+    gone = {"cluster_id": "C", "at": datetime(2026, 11, 20, 5, tzinfo=UTC), "day": DAY, "kafka_offset": 1}
+    delta.append(rows(spark, USAGE_OF_BEFORE, [gone]), tables, USAGE_OF_BEFORE)
+    assert close_day(spark, tables, USAGE, DAY) == (5, 2)
+    note(spark, tables, USAGE, DAY, "digest", datetime(2026, 11, 21, 3, tzinfo=UTC))
+    assert delta.read(spark, tables, USAGE).where(F.col("topics").isNotNull()).isEmpty()
+    assert delta.read(spark, tables, TOPICS).isEmpty()
+
+    assert reparse(spark, tables, DAY, DAY) == 8, "and neither the next day's nor the malformed one of it"
+
+    ingested(spark, today, RECORDS_SENT)
+    for table in FROM_HISTORY:
+        expected = delta.of_days(delta.read(spark, today, table), DAY, DAY)
+        if table is USAGE:
+            expected = expected.union(rows(spark, USAGE, [gone])).dropDuplicates([*USAGE.identity])
+        found = delta.of_days(delta.read(spark, tables, table), DAY, DAY)
+        # Which of two copies stays is open.
+        assertDataFrameEqual(*(frame.drop("kafka_offset") for frame in (found, expected)))
+    next_day = delta.of_days(delta.read(spark, tables, USAGE), NEXT)
+    assert [row["topics"] for row in next_day.collect()] == [None, None], "its days alone have changed"
+    assert delta.read(spark, tables, QUARANTINE).count() == 1
+
+
+def test_a_field_and_a_kind_of_a_later_version_are_made_of_the_records_as_they_came(
+    spark, tables, monkeypatch
+):
+    values = [sample("usage-topics"), sample("topics")]
+    for table in (RECORDS, USAGE_OF_BEFORE, QUARANTINE):
+        delta.create(spark, tables, table)
+    with monkeypatch.context() as patched:
+        patched.setattr(problems, "_KINDS", ("usage",))
+        patched.setattr(stream, "ROWS", {USAGE_OF_BEFORE: ROWS[USAGE], QUARANTINE: ROWS[QUARANTINE]})
+        patched.setattr(stream, "KIND_OF_TABLE", {USAGE_OF_BEFORE: "usage"})
+        append_batch(messages(spark, values), tables, Batch("Q", 0), Progress(lambda _line: None))
+    said: list[str] = []
+    assert reparse(spark, tables, DAY, DAY, only=(USAGE, TOPICS, QUARANTINE), report=said.append) == 2
+    assert said == [
+        "usage: 2 rows made, 2 were there",
+        "topics: 3 rows made, 0 were there",
+        "quarantine: 0 rows made, 1 were there",
+    ]
+    records = read_records(messages(spark, values))
+    for table in (USAGE, TOPICS, QUARANTINE):
+        assertDataFrameEqual(delta.read(spark, tables, table), ROWS[table](records))
+
+
+@pytest.mark.long
+def test_records_of_a_batch_that_is_not_yet_in_all_tables_are_left_to_it(spark, tables):
+    ingested(spark, tables, [sample("usage")])
+    before = spark.sql(f"DESCRIBE HISTORY delta.`{tables.location(RECORDS)}`").agg(F.max("version")).collect()
+    delta.append(
+        delta.read(spark, tables, RECORDS).withColumn("kafka_offset", F.lit(1).cast("bigint")),
+        tables,
+        RECORDS,
+    )
+    assert reparse(spark, tables, DAY, DAY, before[0][0]) == 1
+    assert delta.read(spark, tables, USAGE).count() == 1
+    assert reparse(spark, tables, DAY, DAY) == 2
+    assert delta.read(spark, tables, USAGE).count() == 2
