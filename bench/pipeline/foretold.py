@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.pipeline.figures import Accuracy
 from kquota_pipeline.forecast.job import accuracy, accuracy_by_day, forecast_errors
+from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
 
@@ -15,7 +16,8 @@ from kquota_pipeline.generator.history import generate
 def measure_accuracy(spark: SparkSession, seeds: range) -> list[Accuracy]:
     """Return the accuracy of each method over the months of this many clusters, the best first."""
     months = [
-        forecast_errors(generate(spark, FleetSize(seed=seed, interval_seconds=1800)).usage) for seed in seeds
+        forecast_errors(hourly(generate(spark, FleetSize(seed=seed, interval_seconds=1800)).usage))
+        for seed in seeds
     ]
     errors = reduce(DataFrame.union, months).cache()
     by_day = {

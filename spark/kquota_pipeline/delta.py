@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from typing import TypeVar
 
@@ -103,9 +103,17 @@ def replace_day(rows: DataFrame, tables: Tables, table: Table, day: date) -> Non
 
 def replace_days(rows: DataFrame, tables: Tables, table: Table, first: date, last: date) -> None:
     """Put `rows`, which all belong to the days from `first` to `last`, in the place of those days'."""
-    writer = _writer(rows, table).mode("overwrite")
-    where = f"day >= '{first.isoformat()}' AND day <= '{last.isoformat()}'"
-    writer.option("replaceWhere", where).save(tables.location(table))
+    _replace(rows, tables, table, f"day >= '{first.isoformat()}' AND day <= '{last.isoformat()}'")
+
+
+def replace_each(rows: DataFrame, tables: Tables, table: Table, days: Iterable[date]) -> None:
+    """Put `rows`, which all belong to one of the days, in the place of those days'."""
+    _replace(rows, tables, table, "day IN (" + ", ".join(f"'{day.isoformat()}'" for day in days) + ")")
+
+
+def _replace(rows: DataFrame, tables: Tables, table: Table, where: str) -> None:
+    writer = _writer(rows, table).mode("overwrite").option("replaceWhere", where)
+    writer.save(tables.location(table))
 
 
 def retried(change: Callable[[], T]) -> T:

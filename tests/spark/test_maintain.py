@@ -11,7 +11,7 @@ from kquota_pipeline import delta
 from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.tables import DECISIONS, TICKS, USAGE
+from kquota_pipeline.tables import DECISIONS, HOURS, TICKS, USAGE
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -69,7 +69,7 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
 
     done = maintain(spark, tables, NOON, Upkeep(retention_days=10))
     assert (done.closed_days, done.duplicates) == (1, 5)
-    assert (done.tick_days, done.compacted_days, done.dropped_days) == (2, 1, 2)
+    assert (done.tick_days, done.hour_days, done.compacted_days, done.dropped_days) == (2, 1, 1, 2)
     usage = delta.read(spark, tables, USAGE)
     days = {row["day"]: row["count"] for row in usage.groupBy("day").count().collect()}
     assert days == {yesterday.date(): 20, TODAY: 80}
@@ -79,10 +79,12 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
         TODAY: 1,
     }
 
+    assert {row["day"] for row in delta.read(spark, tables, HOURS).collect()} == {yesterday.date()}
+
     # Late records make the day due again; unchanged days are left alone.
     delta.append(rows(spark, USAGE, closed[:3]), tables, USAGE)
     late = maintain(spark, tables, NOON, Upkeep(retention_days=10))
-    assert (late.closed_days, late.duplicates, late.compacted_days, late.dropped_days) == (1, 3, 0, 0)
+    assert (late.closed_days, late.duplicates, late.hour_days, late.dropped_days) == (1, 3, 1, 0)
 
 
 def test_tables_that_are_not_there_are_named(spark, tables):

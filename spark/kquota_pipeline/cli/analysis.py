@@ -25,6 +25,7 @@ from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable, read
 from kquota_pipeline.forecast.job import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
+from kquota_pipeline.maintain.hours import read_hours
 from kquota_pipeline.recommend.write import write_limits
 from kquota_pipeline.report.model import Analysis, History, analyse
 from kquota_pipeline.report.page import page
@@ -86,11 +87,11 @@ def forecast(
     as_json: JsonOption = False,
 ) -> None:
     """Show for each volume when it reaches its soft and hard limit."""
-    history = _history(tables, spark, since)
+    hours = _reader(tables, spark, since)[2]()
     if with_accuracy:
-        show(accuracy(forecast_errors(history.usage)).orderBy("mean_error_ratio"), "Accuracy", as_json)
+        show(accuracy(forecast_errors(hours)).orderBy("mean_error_ratio"), "Accuracy", as_json)
     else:
-        rows = forecast_of(history.usage).orderBy("soft_days", "soft_early_days")
+        rows = forecast_of(hours).orderBy("soft_days", "soft_early_days")
         show(rows if as_json else rows.select(*FORECAST_COLUMNS), "Forecast", as_json)
 
 
@@ -314,9 +315,9 @@ def _policies(path: Path | None) -> tuple[Policy, ...]:
 
 
 def _history(tables: str, spark: list[str] | None, since: str | None, topics: str | None = None) -> History:
-    session, of = _reader(tables, spark, since)
+    session, of, hours = _reader(tables, spark, since)
     rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
-    return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), rates)
+    return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), rates, hours())
 
 
 def _table(table: Table, tables: str, spark: list[str] | None, since: str | None) -> DataFrame:
@@ -325,8 +326,10 @@ def _table(table: Table, tables: str, spark: list[str] | None, since: str | None
 
 def _reader(
     tables: str, spark: list[str] | None, since: str | None
-) -> tuple[SparkSession, Callable[[Table], DataFrame]]:
-    """Start Spark; also return a reader of tables, which ends the command if a table can't be used."""
+) -> tuple[SparkSession, Callable[[Table], DataFrame], Callable[[], DataFrame]]:
+    """Start Spark; also return readers of tables and of the volumes' hours, which end the command if a table
+    can't be used.
+    """
     first = None if since is None else day_named(since, datetime.now(UTC).date(), "--since")
     session = command_session("analysis", spark)
 
@@ -337,4 +340,10 @@ def _reader(
             fail(str(error))
         return frame if first is None else frame.where(frame["day"] >= first)
 
-    return session, of
+    def hours() -> DataFrame:
+        try:
+            return read_hours(session, Tables(tables), first)
+        except NotATable as error:
+            fail(str(error))
+
+    return session, of, hours

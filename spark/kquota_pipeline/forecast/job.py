@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kquota_pipeline.forecast.series import VOLUME, hourly
+from kquota_pipeline.forecast.series import VOLUME
 from kquota_pipeline.forecast.times import time_to_limit
 from kquota_pipeline.forecast.trend import DAY_HOURS, Series, Trend, trend_of
 
@@ -66,34 +66,36 @@ ERRORS = StructType(
 )
 
 
-def forecast(usage: DataFrame) -> DataFrame:
-    """Return one row per volume (FORECAST): its trend, and when it reaches its soft and hard limit.
+def forecast(hours: DataFrame) -> DataFrame:
+    """Return one row per volume (FORECAST): its trend, and when it reaches its soft and hard limit (input:
+    series.hourly).
 
     Volumes that the cluster has not heard of for a day (decommissioned, replaced under another name) have no
     future, and no row.
     """
-    rows = hourly(usage).groupBy(*VOLUME).applyInPandas(_forecast_volume, FORECAST)
+    rows = hours.groupBy(*VOLUME).applyInPandas(_forecast_volume, FORECAST)
     newest = F.max("hour").over(Window.partitionBy("cluster_id"))
     recent = F.col("hour") > F.col("newest") - DAY_HOURS
     return rows.withColumn("newest", newest).where(recent).drop("newest")
 
 
 def forecast_errors(
-    usage: DataFrame, days: int = 7, held_back_days: Sequence[int] = (5, 7, 9, 11)
+    hours: DataFrame, days: int = 7, held_back_days: Sequence[int] = (5, 7, 9, 11)
 ) -> DataFrame:
-    """Return how wrong forecasts of up to `days` would have been (ERRORS), made `held_back_days` ago.
+    """Return how wrong forecasts of up to `days` would have been (ERRORS), made `held_back_days` ago (input:
+    series.hourly).
 
     Nothing after that moment is used. Each is of a day's crest, by four methods: the trend of the crests; the
     least-squares line through all samples; the crest of the same weekday a week before (seasonal-naive); the
     crest of the last day (naive).
     """
 
-    def of_volume(hours: pd.DataFrame) -> pd.DataFrame:
-        parts = [_errors_of_volume(hours, days, ago) for ago in held_back_days]
+    def of_volume(own: pd.DataFrame) -> pd.DataFrame:
+        parts = [_errors_of_volume(own, days, ago) for ago in held_back_days]
         whole = [part for part in parts if len(part)]
         return pd.concat(whole, ignore_index=True) if whole else parts[0]
 
-    return hourly(usage).groupBy(*VOLUME).applyInPandas(of_volume, ERRORS)
+    return hours.groupBy(*VOLUME).applyInPandas(of_volume, ERRORS)
 
 
 def accuracy(errors: DataFrame) -> DataFrame:

@@ -33,14 +33,16 @@ def hourly(usage: DataFrame) -> DataFrame:
     Rows of metadata volumes and of volumes that could not be read are left out: their figures are old. Hours
     without a sample have no row.
 
-    Columns: cluster_id, broker_id, volume_name, hour (epoch hours), crest_bytes, mean_bytes, last_bytes,
-    capacity_bytes, volume_id, mount_point, hard_bytes, soft_bytes, held (the share of their
-    rate that producers were denied).
+    Columns: cluster_id, broker_id, volume_name, hour (epoch hours), crest_bytes, lowest_bytes, mean_bytes,
+    last_bytes, capacity_bytes, volume_id, mount_point, hard_bytes, soft_bytes, held (the share of their
+    rate that producers were denied), samples. `maintain.hours.read_hours` returns the same of all tables, and
+    reads no sample twice.
     """
     read = usage.where((F.col("role") == "data") & (F.col("status") == "ok"))
     hour = F.floor(F.unix_timestamp("at") / 3600).cast("int")
     return read.groupBy(*VOLUME, hour.alias("hour")).agg(
         F.max("consumed_bytes").alias("crest_bytes"),
+        F.min("consumed_bytes").alias("lowest_bytes"),
         F.avg("consumed_bytes").alias("mean_bytes"),
         *[F.max_by(column, "at").alias(name) for column, name in (
             ("consumed_bytes", "last_bytes"), ("capacity_bytes", "capacity_bytes"),
@@ -49,6 +51,7 @@ def hourly(usage: DataFrame) -> DataFrame:
         F.max_by(limit_bytes("hard"), "at").alias("hard_bytes"),
         F.max_by(limit_bytes("soft"), "at").alias("soft_bytes"),
         (1 - F.avg(F.coalesce("applied_factor", F.lit(1.0)))).alias("held"),
+        F.count("*").alias("samples"),
     )  # fmt: skip
 
 

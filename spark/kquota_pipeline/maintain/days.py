@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import date, datetime
 
 from pyspark.sql import SparkSession
@@ -48,18 +49,17 @@ def note(
     spark: SparkSession,
     tables: Tables,
     table: Table,
-    day: date,
-    files_digest: str,
+    digests: Mapping[date, str],
     at: datetime,
     rows: int | None = None,
     duplicates: int = 0,
 ) -> None:
-    """Note that a day is in order as long as its digest is this one."""
+    """Note that each of these days is in order as long as its digest is this one."""
+    of_days = F.create_map(*(F.lit(part) for pair in digests.items() for part in pair))
     noted = spark.range(1).select(
         F.lit(table.name).alias("table_name"),
-        F.lit(day).alias("day"),
+        F.explode(of_days).alias("day", "files_digest"),
         F.lit(at).alias("at"),
-        F.lit(files_digest).alias("files_digest"),
         F.lit(rows).cast("bigint").alias("rows"),
         F.lit(duplicates).cast("bigint").alias("duplicates"),
     )

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
 from kquota_pipeline.maintain.closing import close_day
 from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.hours import hour_rows
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.tables import (
     ALL,
     BY_NAME,
     DECISIONS,
+    HOURS,
     INGESTED,
     RECORDS,
     TICKS,
@@ -53,6 +56,7 @@ class Done:
     closed_days: int = 0
     duplicates: int = 0
     tick_days: int = 0
+    hour_days: int = 0
     compacted_days: int = 0
     dropped_days: int = 0
     rewritten: set[str] = field(default_factory=set)
@@ -62,8 +66,8 @@ class Done:
         """Return it as one sentence."""
         return (
             f"{self.closed_days} closed days put in order, {self.duplicates:,} duplicate rows removed, "
-            f"ticks of {self.tick_days} days derived, {self.compacted_days} open days compacted, "
-            f"{self.dropped_days} days dropped"
+            f"ticks of {self.tick_days} and hours of {self.hour_days} days derived, "
+            f"{self.compacted_days} open days compacted, {self.dropped_days} days dropped"
         )
 
 
@@ -92,6 +96,7 @@ def maintain(
     for table in INGESTED:
         _put_in_order(spark, tables, table, now, settings, done, report)
     _derive_ticks(spark, tables, now, done, report)
+    _derive_hours(spark, tables, now, settings, done, report)
     for name in sorted(done.rewritten):
         hours = int(settings.vacuum_after.total_seconds() // 3600)
         spark.sql(f"VACUUM delta.`{tables.location(BY_NAME[name])}` RETAIN {hours} HOURS")
@@ -114,7 +119,7 @@ def _put_in_order(
         if settings.is_closed(day, now):
             rows, duplicates = close_day(spark, tables, table, day)
             files_now = files_of_days(spark, tables, table).get(day, [])
-            note(spark, tables, table, day, digest(files_now), now, rows, duplicates)
+            note(spark, tables, table, {day: digest(files_now)}, now, rows, duplicates)
             done.closed_days += 1
             done.rewritten.add(table.name)
             done.duplicates += duplicates
@@ -141,9 +146,35 @@ def _derive_ticks(
             delta.of_days(delta.read(spark, tables, DECISIONS), day, day),
         )
         delta.replace_day(rows.coalesce(1).sortWithinPartitions(*TICKS.order), tables, TICKS, day)
-        note(spark, tables, TICKS, day, sources, now)
+        note(spark, tables, TICKS, {day: sources}, now)
         done.tick_days += 1
         report(f"ticks {day}: derived")
+
+
+def _derive_hours(
+    spark: SparkSession,
+    tables: Tables,
+    now: datetime,
+    settings: Upkeep,
+    done: Done,
+    report: Callable[[str], None],
+) -> None:
+    """Derive the hours of closed days whose usage has changed, all at once: first it is every day."""
+    before = last_digests(spark, tables, HOURS)
+    digests = {day: digest(names) for day, names in files_of_days(spark, tables, USAGE).items()}
+    due = {
+        day: found
+        for day, found in digests.items()
+        if settings.is_closed(day, now) and found != before.get(day)
+    }
+    if not due:
+        return
+    usage = delta.read(spark, tables, USAGE).where(F.col("day").isin(list(due)))
+    rows = hour_rows(usage).repartition("day").sortWithinPartitions("day", *HOURS.order)
+    delta.replace_each(rows, tables, HOURS, due)
+    note(spark, tables, HOURS, due, now)
+    done.hour_days += len(due)
+    report(f"hours of {len(due)} days: derived")
 
 
 def _drop_old_days(

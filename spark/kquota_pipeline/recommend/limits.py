@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.forecast.series import VOLUME, hourly
+from kquota_pipeline.forecast.series import VOLUME
 
 # The candidates: the share of a volume's largest surge that its hard limit keeps room for, and the hours of
 # its steepest growth that its throttle zone spans.
@@ -46,8 +46,8 @@ class Need:
     growth_percent_per_hour: float
 
 
-def needs(usage: DataFrame) -> DataFrame:
-    """Return for each volume how steeply it grew.
+def needs(hours: DataFrame) -> DataFrame:
+    """Return for each volume how steeply it grew (input: forecast.series.hourly).
 
     Columns: cluster_id, broker_id, volume_name, mount_point, growth_ratio_per_hour (what an hour's growth is
     below 99 % of the time), surge_ratio (the most that came within an hour, beyond that), capacity_bytes.
@@ -58,8 +58,8 @@ def needs(usage: DataFrame) -> DataFrame:
     # forecast.
     same = id_before.eqNullSafe(F.col("volume_id")) & (F.lag("hour").over(by_hour) == F.col("hour") - 1)
     gained = F.when(same, F.greatest((F.col("last_bytes") - before) / F.col("capacity_bytes"), F.lit(0.0)))
-    hours = hourly(usage.where("capacity_bytes > 0")).withColumn("gained", gained)
-    return hours.groupBy(*VOLUME).agg(
+    grown = hours.where("capacity_bytes > 0").withColumn("gained", gained)
+    return grown.groupBy(*VOLUME).agg(
         F.max_by("mount_point", "hour").alias("mount_point"),
         F.coalesce(F.percentile("gained", F.lit(0.99)), F.lit(0.0)).alias("growth_ratio_per_hour"),
         F.coalesce(F.max("gained"), F.lit(0.0)).alias("surge_ratio"),

@@ -31,13 +31,21 @@ _STATES = ("OPEN", "THROTTLE", "PAUSE")
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The tables that a report is made from; `topics` (TOPIC_RATES) where an operator has them."""
+    """The tables that a report is made from; `topics` (TOPIC_RATES) where an operator has them; `hours`
+    (forecast.series.hourly) if they need not be made of all samples.
+    """
 
     usage: DataFrame
     decisions: DataFrame
     clients: DataFrame
     operators: DataFrame
     topics: DataFrame | None = None
+    hours: DataFrame | None = None
+
+    @property
+    def by_hour(self) -> DataFrame:
+        """The hours of each volume."""
+        return hourly(self.usage) if self.hours is None else self.hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +68,9 @@ def analyse(
 ) -> Analysis:
     """Run all jobs over a history and gather their results; `progress` is called with each step."""
     progress("forecasting every volume")
-    forecasts = forecast(history.usage).collect()
+    forecasts = forecast(history.by_hour).collect()
     progress("comparing earlier forecasts with the history")
-    methods = accuracy(forecast_errors(history.usage)).orderBy("mean_error_ratio").collect()
+    methods = accuracy(forecast_errors(history.by_hour)).orderBy("mean_error_ratio").collect()
     progress("adding up bytes by client")
     client_rows = by_client(history.clients).cache()
     clients = client_rows.orderBy(F.col("bytes").desc()).collect()
@@ -75,7 +83,7 @@ def analyse(
     clusters, recommended = [], {}
     for cluster_id in sorted({row.cluster_id for row in forecasts}):
         own = _of_cluster(history, cluster_id)
-        wanted = candidates(read_needs(needs(own.usage).collect()))
+        wanted = candidates(read_needs(needs(own.by_hour).collect()))
         progress(f"simulating {len(policies) + len(wanted)} policies for {cluster_id} in closed loop")
         course = closed_loop(
             own.usage,
@@ -99,7 +107,7 @@ def analyse(
                 "cluster_id": cluster_id,
                 "spans": _spans(own.decisions, tick_seconds),
                 "forecasts": [_plain(row) for row in rows],
-                "series": _series(own.usage, rows[:_PLOTTED]),
+                "series": _series(own.by_hour, rows[:_PLOTTED]),
                 "outcomes": [_plain(row) for row in _ordered(outcomes, policies, wanted)],
                 "tried": [policy.name for policy in wanted],
                 "recommendation": recommendation,
@@ -143,6 +151,7 @@ def _of_cluster(history: History, cluster_id: str) -> History:
         history.decisions.where(own),
         history.clients.where(own),
         history.operators.where(own),
+        hours=history.by_hour.where(own),
     )
 
 
@@ -174,7 +183,7 @@ def _urgency(row: Row) -> tuple[bool, float, float, float]:
     return (not over, soon, early, -row.consumed_bytes / max(row.capacity_bytes, 1))
 
 
-def _series(usage: DataFrame, rows: Sequence[Row]) -> list[Document]:
+def _series(hours: DataFrame, rows: Sequence[Row]) -> list[Document]:
     """Return the crests of some volumes, as (epoch seconds, share of the capacity)."""
     wanted = {(row.broker_id, row.volume_name) for row in rows}
     if not wanted:
@@ -182,7 +191,7 @@ def _series(usage: DataFrame, rows: Sequence[Row]) -> list[Document]:
     names = F.concat_ws("/", F.col("broker_id").cast("string"), "volume_name")
     block = (F.floor(F.col("hour") / _SERIES_HOURS) * _SERIES_HOURS + _SERIES_HOURS / 2).cast("double")
     points = (
-        hourly(usage.where(names.isin([f"{broker}/{volume}" for broker, volume in wanted])))
+        hours.where(names.isin([f"{broker}/{volume}" for broker, volume in wanted]))
         .groupBy("broker_id", "volume_name", block.alias("hour"))
         .agg(F.max(F.col("crest_bytes") / F.col("capacity_bytes")).alias("ratio"))
         .orderBy("hour")

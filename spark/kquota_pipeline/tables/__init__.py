@@ -5,7 +5,7 @@ All are Delta tables below one root, which is a URI of any file system that Spar
 to 1.
 """
 
-from kquota_pipeline.tables.derived import MAINTAINED, TICKS
+from kquota_pipeline.tables.derived import HOURS, MAINTAINED, TICKS
 from kquota_pipeline.tables.history import (
     CLIENTS,
     DECISIONS,
@@ -25,7 +25,7 @@ from kquota_pipeline.tables.table import Table, Tables
 
 INGESTED = (RECORDS, *FROM_HISTORY)
 """All that `ingest` appends to, in its order."""
-ALL = (*INGESTED, TICKS, MAINTAINED)
+ALL = (*INGESTED, TICKS, HOURS, MAINTAINED)
 BY_NAME = {table.name: table for table in ALL}
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "FROM_HISTORY",
     "GROUPS",
     "HEADER",
+    "HOURS",
     "INGESTED",
     "LIMIT_REASON",
     "MAINTAINED",

@@ -39,6 +39,31 @@ TICKS = Table(
     order=("cluster_id", "at"),
 )
 
+HOURS = Table(
+    "hours",
+    "one row per volume and hour with a sample: what its samples come to; of closed days alone",
+    (
+        ("cluster_id", StringType(), "Kafka's cluster id"),
+        ("broker_id", IntegerType(), "the broker"),
+        ("volume_name", StringType(), "the volume's unique name within the broker"),
+        ("at", TimestampType(), "where the hour begins"),
+        ("day", DateType(), "the UTC day of at"),
+        ("crest_bytes", LongType(), "the most that was consumed"),
+        ("lowest_bytes", LongType(), "the least that was consumed"),
+        ("mean_bytes", DoubleType(), "the mean of what was consumed"),
+        ("last_bytes", LongType(), "consumed at last, and likewise below"),
+        ("capacity_bytes", LongType(), "size of the volume"),
+        ("volume_id", StringType(), "the file system's own id; null where not known"),
+        ("mount_point", StringType(), "where it is mounted; null where not known"),
+        ("hard_bytes", DoubleType(), "what is consumed at the hard limit; null for an unknown type"),
+        ("soft_bytes", DoubleType(), "likewise of the soft limit"),
+        ("held", DoubleType(), "the share of their rate that producers were denied in the hour"),
+        ("samples", LongType(), "how many samples it is made of"),
+    ),
+    identity=("cluster_id", "broker_id", "volume_name", "at"),
+    order=("cluster_id", "broker_id", "volume_name", "at"),
+)
+
 MAINTAINED = Table(
     "maintained",
     "one row each time that a day of a table was put in order",
@@ -47,7 +72,7 @@ MAINTAINED = Table(
         ("day", DateType(), "which day"),
         ("at", TimestampType(), "when that was"),
         ("files_digest", StringType(), "of the names of the files that the day was made of or consists of"),
-        ("rows", LongType(), "in the day after it; null for ticks"),
+        ("rows", LongType(), "in the day after it; null for derived tables"),
         ("duplicates", LongType(), "rows that were removed because they had come before"),
     ),
     identity=("table_name", "day", "at"),

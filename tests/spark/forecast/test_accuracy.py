@@ -7,6 +7,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 
 from kquota_pipeline.forecast.job import accuracy, accuracy_by_day, forecast_errors
+from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
 
@@ -15,7 +16,7 @@ def test_the_forecast_is_better_than_simpler_ones_and_its_interval_holds_what_it
     spark: SparkSession,
 ) -> None:
     months = [
-        forecast_errors(generate(spark, FleetSize(seed=seed, brokers=5, interval_seconds=3600)).usage)
+        forecast_errors(hourly(generate(spark, FleetSize(seed=seed, brokers=5, interval_seconds=3600)).usage))
         for seed in (2, 7)
     ]
     errors = reduce(DataFrame.union, months).cache()

@@ -72,7 +72,7 @@ def test_what_an_earlier_version_did_not_know_is_made_of_the_records_as_they_cam
     gone = {"cluster_id": "C", "at": datetime(2026, 11, 20, 5, tzinfo=UTC), "day": DAY, "kafka_offset": 1}
     delta.append(rows(spark, USAGE_OF_BEFORE, [gone]), tables, USAGE_OF_BEFORE)
     assert close_day(spark, tables, USAGE, DAY) == (5, 2)
-    note(spark, tables, USAGE, DAY, "digest", datetime(2026, 11, 21, 3, tzinfo=UTC))
+    note(spark, tables, USAGE, {DAY: "digest"}, datetime(2026, 11, 21, 3, tzinfo=UTC))
     assert delta.read(spark, tables, USAGE).where(F.col("topics").isNotNull()).isEmpty()
     assert delta.read(spark, tables, TOPICS).isEmpty()
 

@@ -1,0 +1,102 @@
+"""The hours of each volume: of days in order from their table, of all others from the samples."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from pyspark.sql import functions as F
+from pyspark.testing import assertDataFrameEqual
+
+from kquota_pipeline import delta
+from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.maintain.days import digest, files_of_days, note
+from kquota_pipeline.maintain.hours import hour_rows, read_hours
+from kquota_pipeline.tables import HOURS, MAINTAINED, USAGE
+from tests.spark.rows import rows
+
+MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
+FIRST, SECOND = date(2026, 11, 20), date(2026, 11, 21)
+
+
+def sample(minutes: float, consumed: int, **more):
+    at = MIDNIGHT + timedelta(minutes=minutes)
+    return {
+        "cluster_id": "C",
+        "broker_id": 1,
+        "instance_id": "I",
+        "sequence": int(minutes),
+        "at": at,
+        "day": at.date(),
+        "volume_name": "/dev/sda",
+        "volume_id": "fs",
+        "mount_point": "/data/1",
+        "status": "ok",
+        "role": "data",
+        "capacity_bytes": 100,
+        "consumed_bytes": consumed,
+        "hard_limit_type": "MinFreePercentage",
+        "hard_limit_level": 5.0,
+        "soft_limit_type": "MinFreeBytes",
+        "soft_limit_level": 20.0,
+        **more,
+    }
+
+
+def test_an_hour_is_what_its_samples_come_to(spark):
+    given = [
+        sample(60, 40, applied_factor=1.0),
+        sample(70, 60, applied_factor=0.0),
+        sample(119.9, 50),
+        sample(80, 99, status="failed"),
+        sample(90, 1, role="metadata"),
+        sample(120, 7),
+    ]
+    made = hour_rows(rows(spark, USAGE, given))
+    assert {field.name: field.dataType for field in made.schema} == {
+        field.name: field.dataType for field in HOURS.schema
+    }
+    first, second = (row.asDict() for row in made.orderBy("at").collect())
+    assert first.pop("at").astimezone(UTC) == MIDNIGHT + timedelta(hours=1)
+    assert first.pop("held") == pytest.approx(1 / 3)
+    assert first == {
+        "cluster_id": "C",
+        "broker_id": 1,
+        "volume_name": "/dev/sda",
+        "day": FIRST,
+        "crest_bytes": 60,
+        "lowest_bytes": 40,
+        "mean_bytes": 50.0,
+        "last_bytes": 50,
+        "capacity_bytes": 100,
+        "volume_id": "fs",
+        "mount_point": "/data/1",
+        "hard_bytes": 95.0,
+        "soft_bytes": 80.0,
+        "samples": 3,
+    }
+    assert (second["last_bytes"], second["samples"]) == (7, 1)
+
+
+def test_hours_are_read_where_they_are_derived_and_made_of_samples_where_a_day_has_changed(spark, tables):
+    def stored(*given):
+        delta.append(rows(spark, USAGE, given), tables, USAGE)
+
+    for table in (USAGE, HOURS, MAINTAINED):
+        delta.create(spark, tables, table)
+    stored(sample(5, 10), sample(15, 20), sample(65, 30))
+    # One that no sample gave: only who reads the table sees it.
+    derived = hour_rows(delta.read(spark, tables, USAGE)).withColumn("crest_bytes", F.col("crest_bytes") + 1)
+    delta.replace_each(derived, tables, HOURS, [FIRST])
+    note(spark, tables, HOURS, {FIRST: digest(files_of_days(spark, tables, USAGE)[FIRST])}, MIDNIGHT)
+    stored(sample(24 * 60 + 1, 40))
+
+    found = read_hours(spark, tables)
+    assert set(found.columns) == set(hourly(delta.read(spark, tables, USAGE)).columns)
+    assert [row["crest_bytes"] for row in found.orderBy("hour").collect()] == [21, 31, 40]
+    assert [row["crest_bytes"] for row in read_hours(spark, tables, SECOND).collect()] == [40]
+
+    stored(sample(25, 50))
+    samples = delta.read(spark, tables, USAGE)
+    found = read_hours(spark, tables)
+    assertDataFrameEqual(found, hourly(samples).select(*found.columns))
