@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from kquota_pipeline.tables import Table, Tables
 
 T = TypeVar("T")
+_VERSION = "kquota.version"
 _ATTEMPTS = 4
 # Without an index on the rest: its figures would cost more at each append than they ever save.
 _SKIPPING_COLUMNS = ("cluster_id", "broker_id", "at")
@@ -23,10 +24,10 @@ class NotATable(Exception):
 
 
 def create(spark: SparkSession, tables: Tables, table: Table) -> None:
-    """Make an empty table where there is none yet; one that is there stays as it is.
+    """Make an empty table where there is none yet; one that is there keeps its rows, and notes our version.
 
     Raises:
-        NotATable: the one that is there has other columns.
+        NotATable: the one that is there has other columns, or is of a later version than ours.
     """
     location = tables.location(table)
     columns = ", ".join(
@@ -35,9 +36,36 @@ def create(spark: SparkSession, tables: Tables, table: Table) -> None:
     indexed = ",".join(name for name, _, _ in table.columns if name in _SKIPPING_COLUMNS)
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS delta.`{location}` ({columns}) USING DELTA PARTITIONED BY (day) "
-        f"COMMENT '{_quoted(table.what)}' TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{indexed}')"
+        f"COMMENT '{_quoted(table.what)}' TBLPROPERTIES "
+        f"('delta.dataSkippingStatsColumns' = '{indexed}', '{_VERSION}' = '{table.version}')"
     )
     read(spark, tables, table)
+    if _known_version(spark, tables, table) < table.version:
+        spark.sql(f"ALTER TABLE delta.`{location}` SET TBLPROPERTIES ('{_VERSION}' = '{table.version}')")
+
+
+def opened(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
+    """Return a table as `read` does, after a look at its version.
+
+    Raises:
+        NotATable: there is none, it has other columns, or is of a later version than ours.
+    """
+    frame = read(spark, tables, table)
+    _known_version(spark, tables, table)
+    return frame
+
+
+def _known_version(spark: SparkSession, tables: Tables, table: Table) -> int:
+    """Return the version that a table notes; 0 of one from before there were versions."""
+    location = tables.location(table)
+    rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{location}`").collect()
+    version = next((int(row["value"]) for row in rows if row["key"] == _VERSION), 0)
+    if version > table.version:
+        raise NotATable(
+            f"{location}: table {table.name} is of version {version}, made by a later kquota-pipeline; "
+            f"this one knows version {table.version}: install the later one here, too"
+        )
+    return version
 
 
 def read(spark: SparkSession, tables: Tables, table: Table, version: int | None = None) -> DataFrame:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
+from kquota_pipeline.cli.tables import tables_page
 from kquota_pipeline.tables import ALL, CLIENTS, OPERATORS, TICKS, Tables
 from tests.spark.rows import rows
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def tick(minute: int, brokers: int, day: int = 20):
@@ -27,6 +31,32 @@ def test_a_table_has_its_day_its_identity_and_its_order_among_its_columns(table)
     names = table.schema.fieldNames()
     assert len(set(names)) == len(names)
     assert {"day", *table.identity, *table.order} <= set(names)
+
+
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
+def test_what_a_version_changed_is_said_of_each_later_column(table):
+    text = " ".join(table.changes)
+    assert [name for name in table.later if f"`{name}`" not in text] == []
+    assert table.version == 1 or table.changes
+
+
+def test_the_page_of_the_tables_is_what_the_program_prints():
+    assert (DOCS / "tables.md").read_text("utf-8") == tables_page(), "kquota-pipeline tables > docs/tables.md"
+
+
+def test_a_table_of_a_later_version_is_refused_and_one_of_an_earlier_version_notes_ours(spark, tables):
+    def noted(table) -> str:
+        rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{tables.location(table)}` ('kquota.version')").collect()
+        return str(rows[0]["value"])
+
+    delta.create(spark, tables, replace(CLIENTS, changes=()))
+    assert noted(CLIENTS) == "1"
+    delta.create(spark, tables, CLIENTS)
+    assert noted(CLIENTS) == str(CLIENTS.version) == "2"
+    delta.create(spark, tables, replace(CLIENTS, changes=(*CLIENTS.changes, "`colour` is new.")))
+    for use in (delta.create, delta.opened):
+        with pytest.raises(delta.NotATable, match=r"clients is of version 3, .* this one knows version 2"):
+            use(spark, tables, CLIENTS)
 
 
 def test_a_table_is_made_empty_and_keeps_what_it_holds_when_made_again(spark, tables):

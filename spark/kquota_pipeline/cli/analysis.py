@@ -22,7 +22,7 @@ from kquota_pipeline.backtest.statistics import NotOneType, first_look
 from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
 from kquota_pipeline.cli.results import JsonOption, show, to_json
 from kquota_pipeline.cli.session import command_session
-from kquota_pipeline.delta import NotATable, read
+from kquota_pipeline.delta import NotATable, opened
 from kquota_pipeline.forecast.job import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
 from kquota_pipeline.maintain.hours import read_hours
@@ -335,7 +335,7 @@ def _reader(
 
     def of(table: Table) -> DataFrame:
         try:
-            frame = read(session, Tables(tables), table)
+            frame = opened(session, Tables(tables), table)
         except NotATable as error:
             fail(str(error))
         return frame if first is None else frame.where(frame["day"] >= first)

@@ -15,6 +15,7 @@ COMMANDS = LazyCommands(
             name: f"kquota_pipeline.cli.analysis:{name}"
             for name in ("forecast", "skew", "accounting", "backtest", "recommend", "report")
         },
+        "tables": "kquota_pipeline.cli.tables:tables",
         "demo": "kquota_pipeline.cli.demo:demo",
         "jars": "kquota_pipeline.cli.deployment:jars",
         "archive": "kquota_pipeline.cli.deployment:archive",

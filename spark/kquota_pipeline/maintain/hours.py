@@ -35,14 +35,14 @@ def read_hours(spark: SparkSession, tables: Tables, first: date | None = None) -
     Raises:
         NotATable: there are no tables at that place, or others.
     """
-    usage = delta.of_days(delta.read(spark, tables, USAGE), first)
+    usage = delta.of_days(delta.opened(spark, tables, USAGE), first)
     files = files_of_days(spark, tables, USAGE)
     derived = last_digests(spark, tables, HOURS)
     changed = [day for day, names in files.items() if digest(names) != derived.get(day)]
     if len(changed) == len(files):
         return hourly(usage)
     hour = F.floor(F.unix_timestamp("at") / _HOUR_SECONDS).cast("int").alias("hour")
-    ready = delta.of_days(delta.read(spark, tables, HOURS), first).where(~_among(changed))
+    ready = delta.of_days(delta.opened(spark, tables, HOURS), first).where(~_among(changed))
     made = hourly(usage.where(_among(changed)))
     return made.unionByName(ready.select("*", hour).drop("at", "day"))
 

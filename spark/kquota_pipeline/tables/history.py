@@ -72,6 +72,7 @@ USAGE = Table(
     ),
     identity=(*RECORD_IDENTITY, "volume_name"),
     later=("fill_ceiling_bytes_per_second", "topics", "topics_sequence"),
+    changes=("`fill_ceiling_bytes_per_second`, `topics` and `topics_sequence` are new.",),
     order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
 )
 DECISIONS = Table(
@@ -94,6 +95,7 @@ DECISIONS = Table(
     identity=RECORD_IDENTITY,
     order=("cluster_id", "broker_id", "at", "sequence"),
     later=("covered",),
+    changes=("`covered` is new.",),
 )
 CLIENTS = Table(
     "clients",
@@ -119,6 +121,7 @@ CLIENTS = Table(
     identity=(*RECORD_IDENTITY, "user", "client_id"),
     order=("cluster_id", "broker_id", "user", "client_id", "at", "sequence"),
     later=("topics",),
+    changes=("`topics` is new.",),
 )
 REFUSALS = Table(
     "refusals",
