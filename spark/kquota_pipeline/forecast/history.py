@@ -1,0 +1,66 @@
+"""What is known of one volume: its hours, and the looks at its segments. Arrays, without Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DAY_HOURS = 24
+BOUND_HOURS = np.array([1 / 6, 1.0, 6.0, 24.0, 72.0, 168.0, 720.0])
+"""The upper bounds of the buckets of `kquota.core.expiry`, in hours; the last bucket has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The hours of one volume, in order: epoch hours, crests (bytes), the share of their rate that producers
+    were denied (0 to 1), the capacity (bytes), and the id of the volume that was there.
+    """
+
+    hours: Ints
+    crest_bytes: Floats
+    held: Floats
+    capacity_bytes: float
+    volume_ids: NDArray[np.object_]
+
+    def until(self, hour: float) -> Series:
+        """Return what was known at the end of an epoch hour."""
+        known = slice(0, int(np.searchsorted(self.hours, hour, "right")))
+        return replace(
+            self,
+            hours=self.hours[known],
+            crest_bytes=self.crest_bytes[known],
+            held=self.held[known],
+            volume_ids=self.volume_ids[known],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """The last look at the segments of one volume in each hour, in order.
+
+    `leaving_bytes` is [look, bucket]: the bytes that leave by themselves, by the time until then (the buckets
+    of BOUND_HOURS, and one for later). `topic_bytes` is [look, topic], and `topic_soon_bytes` the part of it
+    that leaves within an hour; 0 where a topic is not among those that the record names.
+    """
+
+    hours: Ints
+    leaving_bytes: Floats
+    topics: tuple[str, ...]
+    topic_bytes: Floats
+    topic_soon_bytes: Floats
+
+    def until(self, hour: float) -> Looks:
+        """Return what was known at the end of an epoch hour."""
+        known = slice(0, int(np.searchsorted(self.hours, hour, "right")))
+        return replace(
+            self,
+            hours=self.hours[known],
+            leaving_bytes=self.leaving_bytes[known],
+            topic_bytes=self.topic_bytes[known],
+            topic_soon_bytes=self.topic_soon_bytes[known],
+        )
