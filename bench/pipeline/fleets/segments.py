@@ -281,7 +281,13 @@ def _volume(family: str, number: int, draw: np.random.Generator) -> MadeVolume:
         used += table
         names, topics = (*names, "table"), np.column_stack([topics, table[looks_at]])
         soon = np.column_stack([soon, np.zeros(len(looks_at))])
-    return _seen(family, f"{family}-{number}", make, used, Looks(looks_at, leaving, names, topics, soon))
+    return _seen(
+        family,
+        f"{family}-{number}",
+        make,
+        used,
+        Looks(looks_at, leaving, topics.sum(axis=1) - leaving.sum(axis=1), names, topics, soon),
+    )
 
 
 def _seen(family: str, name: str, make: _Make, used: Floats, looks: Looks) -> MadeVolume:
@@ -305,6 +311,7 @@ def _seen(family: str, name: str, make: _Make, used: Floats, looks: Looks) -> Ma
     found = Looks(
         hours[seen],
         looks.leaving_bytes[rows],
+        looks.never_bytes[rows],
         looks.topics,
         looks.topic_bytes[rows],
         looks.topic_soon_bytes[rows],

@@ -139,7 +139,9 @@ def _volume(
         sizes = np.stack([size for size, _ in parts], axis=1)[seen][keep] * to_bytes
         leaving = sum((leaving for _, leaving in parts), np.zeros((len(clock), len(BOUND_HOURS) + 1)))
         names = tuple(f"topic-{number}" for number in range(len(parts)))
-        found = Looks(hours[keep], leaving[seen][keep] * to_bytes, names, sizes, soon)
+        leaves = leaving[seen][keep] * to_bytes
+        never = sizes.sum(axis=1) - leaves.sum(axis=1)
+        found = Looks(hours[keep], leaves, never, names, sizes, soon)
     soft = draw.uniform(0.7, 0.9)
     return MadeVolume(
         family,

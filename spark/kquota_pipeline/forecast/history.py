@@ -50,17 +50,25 @@ class Looks:
 
     hours: Ints
     leaving_bytes: Floats
+    never_bytes: Floats
     topics: tuple[str, ...]
     topic_bytes: Floats
     topic_soon_bytes: Floats
 
     def until(self, hour: float) -> Looks:
         """Return what was known at the end of an epoch hour."""
-        known = slice(0, int(np.searchsorted(self.hours, hour, "right")))
+        return self._part(slice(0, int(np.searchsorted(self.hours, hour, "right"))))
+
+    def since(self, hour: int) -> Looks:
+        """Return the looks from an epoch hour on."""
+        return self._part(slice(int(np.searchsorted(self.hours, hour)), None))
+
+    def _part(self, rows: slice) -> Looks:
         return replace(
             self,
-            hours=self.hours[known],
-            leaving_bytes=self.leaving_bytes[known],
-            topic_bytes=self.topic_bytes[known],
-            topic_soon_bytes=self.topic_soon_bytes[known],
+            hours=self.hours[rows],
+            leaving_bytes=self.leaving_bytes[rows],
+            never_bytes=self.never_bytes[rows],
+            topic_bytes=self.topic_bytes[rows],
+            topic_soon_bytes=self.topic_soon_bytes[rows],
         )

@@ -1,0 +1,167 @@
+"""What flows onto a volume: measured from looks at its segments, and what of it is to come.
+
+    inflow from one look to the next = change of what leaves some day + what left in between
+
+and what left in between is what the earlier look said would leave by then. Bytes that stay whatever happens
+(compacted topics, partitions bound by size) are no part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kquota_pipeline.forecast.history import BOUND_HOURS, DAY_HOURS, Floats, Looks
+from kquota_pipeline.forecast.methods import median_slope
+
+# Topics that still fill up are taken apart from the others: at most this many.
+_MOST = 3
+# One that still fills up has lost less than this share of what it grew by.
+_LEFT = 0.05
+# A topic whose first bytes are less than this share of the last ones is new.
+_GREW = 0.3
+_WEEK_HOURS = 7 * DAY_HOURS
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Bytes per hour that flow in, [class, hour], on each hour from the first look to the last.
+
+    The first class are all topics but those that still fill up: nothing of them has left yet. Of these,
+    `filled_hours` is how long they had flowed in before the first look; it is infinite of the first class.
+    `began` is the hour, an index, at which a class did. `is_new` is whether one began, or became much larger,
+    within this history.
+    """
+
+    first_hour: int
+    inflow_bytes: Floats
+    filled_hours: tuple[float, ...]
+    began: tuple[int, ...]
+    is_new: tuple[bool, ...]
+
+
+def flow_of(looks: Looks) -> Flow:
+    """Return what flowed in; there have to be at least two looks."""
+    total = looks.leaving_bytes.sum(axis=1)
+    steps = np.diff(looks.hours).astype(float)
+    inflow = np.diff(total) + gone_within(looks.leaving_bytes[:-1], steps)
+    classes, filled, began, is_new = [], [float("inf")], [0], [False]
+    for topic in _filling_topics(looks, steps):
+        sizes = looks.topic_bytes[:, topic]
+        first = int(np.argmax(sizes > 0))
+        own = np.diff(sizes) + looks.topic_soon_bytes[:-1, topic] * np.maximum(steps, 1)
+        own = np.where(np.arange(len(own)) >= first - 1, np.maximum(own, 0.0), 0.0)
+        own = np.minimum(own, np.maximum(inflow, 0.0))
+        inflow = inflow - own
+        classes.append(own)
+        began.append(max(0, int(looks.hours[first] - looks.hours[0]) - 1))
+        rate = float(own.sum()) / max(float(looks.hours[-1] - looks.hours[first]), 1.0)
+        filled.append(float(sizes[0]) / rate if rate > 0 and first == 0 else 0.0)
+        is_new.append(float(sizes[first]) < _GREW * float(sizes[-1]))
+    hours = np.arange(looks.hours[0], looks.hours[-1] + 1)
+    per_hour = []
+    for own in (inflow, *classes):
+        summed = np.concatenate([[0.0], np.cumsum(own)])
+        per_hour.append(np.diff(np.interp(hours, looks.hours, summed), prepend=0.0))
+    return Flow(int(looks.hours[0]), np.array(per_hour), tuple(filled), tuple(began), tuple(is_new))
+
+
+def gone_within(leaving_bytes: Floats, hours: Floats) -> Floats:
+    """Return of each look, [look], the bytes that leave within so many hours, by straight lines between the
+    bounds of the buckets.
+    """
+    bounds = np.concatenate([[0.0], BOUND_HOURS, [2 * BOUND_HOURS[-1]]])
+    within = np.concatenate([np.zeros((len(leaving_bytes), 1)), np.cumsum(leaving_bytes, axis=1)], axis=1)
+    index = np.clip(np.searchsorted(bounds, hours), 1, len(bounds) - 1)
+    rows = np.arange(len(leaving_bytes))
+    share = np.clip((hours - bounds[index - 1]) / (bounds[index] - bounds[index - 1]), 0.0, 1.0)
+    low = within[rows, index - 1]
+    return np.asarray(low + share * (within[rows, index] - low))
+
+
+def _filling_topics(looks: Looks, steps: Floats) -> list[int]:
+    """Return the topics that flow in and do not flow out yet, those that take in most first.
+
+    Compacted ones are none of them: what they grow by never leaves.
+    """
+    if not looks.topics or len(looks.hours) < 3:
+        return []
+    seen = looks.topic_bytes > 0
+    first = np.argmax(seen, axis=0)
+    columns = np.arange(len(looks.topics))
+    grown = looks.topic_bytes[-1] - looks.topic_bytes[first, columns]
+    left = (looks.topic_soon_bytes[:-1] * np.maximum(steps, 1)[:, None]).sum(axis=0)
+    total = looks.leaving_bytes.sum(axis=1)
+    took_in = max(float(total[-1]), 1.0)
+    found = []
+    for topic in np.flatnonzero(seen[-1] & (grown > 0.01 * took_in) & (left < _LEFT * grown)):
+        never = float(looks.never_bytes[-1] - looks.never_bytes[first[topic]])
+        # A topic that enters the list of the largest ones was there before.
+        entered = (
+            first[topic] > 0 and looks.topic_bytes[first[topic], topic] > _GREW * looks.topic_bytes[-1, topic]
+        )
+        if never < 0.6 * grown[topic] and not entered:
+            found.append(int(topic))
+    return sorted(found, key=lambda topic: -float(grown[topic]))[:_MOST]
+
+
+def inflow_to_come(flow: Flow, hours: int) -> Floats:
+    """Return the bytes of each hour to come, [class, hour]: level, slope, and the rhythm of day and week."""
+    of_day, of_hour = _rhythm(flow.inflow_bytes[0])
+    found = []
+    for number, began in enumerate(flow.began):
+        own = flow.inflow_bytes[number, began + 1 :]
+        own_day, own_hour = (of_day, of_hour) if number == 0 else _rhythm(own)
+        if number and len(own) < 2 * DAY_HOURS:
+            own_hour = of_hour
+        if number and len(own) < 15 * DAY_HOURS:
+            own_day = of_day
+        found.append(_continued(own, (own_day[:, None] * own_hour[None]).ravel(), hours))
+    return np.array(found)
+
+
+def _rhythm(inflow: Floats) -> tuple[Floats, Floats]:
+    """Return the factors of the days of a week and of the hours of a day, both back from the last hour: index
+    0 is a week, or a day, before the first hour to come. Little history makes them flat.
+    """
+    of_day, of_hour = np.ones(7), np.ones(DAY_HOURS)
+    days = min(len(inflow) // DAY_HOURS, 28)
+    if days < 1:
+        return of_day, of_hour
+    table = np.maximum(inflow[-days * DAY_HOURS :].reshape(days, DAY_HOURS), 0.0)
+    usual = np.median(table, axis=0)
+    if usual.sum() <= 0:
+        return of_day, of_hour
+    of_hour = 1 + (usual / usual.mean() - 1) * days / (days + 1.0)
+    weeks = days // 7
+    if weeks >= 2:
+        sums = table[-weeks * 7 :].mean(axis=1).reshape(weeks, 7)
+        sums = sums / np.maximum(sums.mean(axis=1, keepdims=True), 1e-300)
+        of_day = 1 + (np.median(sums, axis=0) - 1) * weeks / (weeks + 0.5)
+        of_day = of_day / of_day.mean()
+    return of_day, of_hour
+
+
+def _continued(own: Floats, shape: Floats, hours: int) -> Floats:
+    to_come = shape[np.arange(hours) % _WEEK_HOURS]
+    if not len(own):
+        return np.zeros(hours)
+    # The rhythm of the hours that were: the last one is the last of a week.
+    back = shape[(-np.arange(len(own), 0, -1)) % _WEEK_HOURS]
+    days = len(own) // DAY_HOURS
+    if days < 2:
+        recent = slice(-DAY_HOURS, None)
+        return to_come * max(float(own[recent].sum() / max(float(back[recent].sum()), 1e-300)), 0.0)
+    used = min(days, 28)
+    sums = own[-used * DAY_HOURS :].reshape(used, DAY_HOURS).sum(axis=1)
+    sums = np.maximum(sums / back[-used * DAY_HOURS :].reshape(used, DAY_HOURS).sum(axis=1), 0.0)
+    usual = float(np.median(sums[-7:]))
+    calm = np.clip(sums, 0.4 * usual, 2.0 * usual)
+    weights = 0.8 ** np.arange(used)[::-1]
+    level = float(calm @ weights / weights.sum())
+    slope = 0.5 * median_slope(calm[-28:]) if used >= 7 else 0.0
+    slope = float(np.clip(slope, -0.02 * level, 0.03 * level))
+    ahead = np.arange(hours) / DAY_HOURS
+    damped = np.minimum(ahead, 14.0)
+    return np.asarray(to_come * np.maximum(level + slope * damped, 0.0))

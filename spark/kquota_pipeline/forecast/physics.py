@@ -1,0 +1,82 @@
+"""Usage to come as a sum: what is there, less what expires until then, and what flows in and is still there.
+
+    used(t + h) = leaving(t) - leaving within h + inflow(t .. t + h) that lives longer + what never leaves
+
+What expires within the retention is on the disk already, with its date; only the inflow is forecast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kquota_pipeline.forecast.history import BOUND_HOURS, DAY_HOURS, Floats, Looks
+from kquota_pipeline.forecast.inflow import Flow, flow_of, inflow_to_come
+from kquota_pipeline.forecast.lifetimes import BEFORE_HOURS, LIFETIME_HOURS, at, shares_of, summed
+
+MIN_LOOKS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What flowed in, and the share of it that has each lifetime, [class, lifetime]."""
+
+    flow: Flow
+    shares: Floats
+
+
+def learned(looks: Looks) -> Learned | None:
+    """Learn lifetimes from looks, None where there are too few."""
+    if len(looks.hours) < MIN_LOOKS:
+        return None
+    flow = flow_of(looks)
+    return Learned(flow, shares_of(looks, flow, summed(flow)))
+
+
+def leaving_to_come(learnt: Learned, looks: Looks, now: int, days: int) -> Floats:
+    """Return the bytes that leave some day, [hour to come], as known at the look with index `now`."""
+    flow = learnt.flow
+    until = int(looks.hours[now] - flow.first_hour)
+    known = replace(flow, inflow_bytes=flow.inflow_bytes[:, : until + 1])
+    hours = days * DAY_HOURS
+    ahead = np.arange(1, hours + 1, dtype=float)
+    come = inflow_to_come(known, hours)
+    come[[began > until - 2 for began in flow.began]] = 0.0
+    kept = _kept(learnt.shares, summed(known), until, looks.leaving_bytes[now], ahead)
+    later = np.concatenate([np.zeros((len(come), 1)), np.cumsum(come, axis=1)], axis=1)
+    old = np.maximum(ahead[:, None] - LIFETIME_HOURS[None], 0.0).astype(np.int64)
+    expired = (later[:, old] * learnt.shares[:, None, :]).sum(axis=(0, 2))
+    arrived = learnt.shares.sum(axis=1) @ later[:, 1:]
+    return np.asarray(kept + arrived - expired)
+
+
+def _kept(shares: Floats, past: Floats, until: int, leaving: Floats, ahead: Floats) -> Floats:
+    """Return what is there now and still is after so many hours: the bytes of each bucket as the look has
+    them, in the order in which lifetimes have them leave.
+    """
+    grid = np.concatenate([[0.0], ahead])
+    # The first bucket is shorter than an hour, and the last one ends with the longest lifetime.
+    bounds = np.concatenate([[0.0], BOUND_HOURS[1:]])
+    gone = at(past, until - LIFETIME_HOURS)
+    born = at(past, until - np.maximum(LIFETIME_HOURS[None] - grid[:, None], 0.0))
+    modelled = np.einsum("chl,cl->h", born, shares) - float((gone * shares).sum())
+    modelled = np.maximum.accumulate(modelled)
+    exact = np.concatenate([[0.0], np.cumsum(leaving)[1:]])
+    at_bounds = np.interp(bounds, grid, modelled)
+    all_of_them = float((past[:, until + BEFORE_HOURS] @ shares).sum()) - float((gone * shares).sum())
+    at_bounds = np.append(at_bounds, max(all_of_them, float(at_bounds[-1])))
+    low = np.clip(np.searchsorted(bounds, grid, "right") - 1, 0, len(bounds) - 1)
+    width = at_bounds[low + 1] - at_bounds[low]
+    flat = (grid - bounds[low]) / (np.append(bounds, LIFETIME_HOURS[-1])[low + 1] - bounds[low])
+    share = np.where(width > 0, (modelled - at_bounds[low]) / np.where(width > 0, width, 1.0), flat)
+    within = exact[low] + np.clip(share, 0.0, 1.0) * (exact[low + 1] - exact[low])
+    return np.asarray(exact[-1] - within[1:])
+
+
+def newcomers_bytes(learnt: Learned, hours: int) -> float:
+    """Return what new topics, which still fill up, take in within so many hours at the rate of now."""
+    if not any(learnt.flow.is_new):
+        return 0.0
+    come = inflow_to_come(learnt.flow, hours).sum(axis=1)
+    return float(come[list(learnt.flow.is_new)].sum())

@@ -1,0 +1,160 @@
+"""The forecast of one volume: by its expiry where agents have looked at segments, and by its usage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kquota_pipeline.forecast.days import Days, days_of
+from kquota_pipeline.forecast.history import DAY_HOURS, Floats, Looks, Series
+from kquota_pipeline.forecast.newcomer import newcomer_by_surprise, newcomer_of, rise_to_come
+from kquota_pipeline.forecast.physics import learned, leaving_to_come, newcomers_bytes
+from kquota_pipeline.forecast.trials import (
+    AHEAD_DAYS,
+    Methods,
+    came_after,
+    chosen,
+    corrected,
+    even_growth,
+    only_now,
+    usage_methods,
+    without_gaps,
+)
+
+_LEAST_ERROR_RATIO = 0.0015
+_YOUNG_DAYS = 8
+# Looks that are older than this say nothing about now.
+_STALE_HOURS = 6
+# Topics that will take this share of the disk within a week are new: usage has nothing to foresee them by.
+_NEW_RATIO = 0.02
+_NEW_TRUST = 50.0
+# And nothing in the past is like them: by this share of the rise, at least, the forecast may be wrong.
+_NEW_ERROR_RATIO = {"expiry": 0.15, "usage": 0.4, "short history": 0.4}
+
+
+class Basis(StrEnum):
+    """What a forecast is made of; errors of volumes of one kind are pooled."""
+
+    EXPIRY = "expiry"
+    USAGE = "usage"
+    YOUNG = "short history"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeForecast:
+    """The crest of each day to come (bytes), its usual error (bytes), and past errors in units of that.
+
+    `past_errors` and `past_highest` are [moment, day ahead], NaN where not known: how much higher a day's
+    crest, or the highest until that day, was than foretold. `weights` are those of the methods a week ahead.
+    """
+
+    basis: Basis
+    crest_bytes: Floats
+    usual_error_bytes: Floats
+    past_errors: Floats
+    past_highest: Floats
+    days: int
+    weights: dict[str, float]
+
+
+class _ByExpiry(NamedTuple):
+    methods: Methods
+    new_bytes: float
+
+
+def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | None:
+    """Return the forecast of a volume at its last hour, None with less than two days."""
+    days = days_of(series)
+    crests = without_gaps(days)
+    if crests is None:
+        return None
+    came = came_after(days)
+    least = _LEAST_ERROR_RATIO * series.capacity_bytes
+    methods = usage_methods(crests, days.crest_bytes)
+    basis = Basis.USAGE if len(crests) >= _YOUNG_DAYS else Basis.YOUNG
+    trusted: Methods = {}
+    found = None if looks is None else _by_expiry(series, looks, days, least)
+    if found is not None:
+        basis = Basis.EXPIRY
+        methods |= found.methods
+        if found.new_bytes > _NEW_RATIO * series.capacity_bytes:
+            trusted = found.methods
+    else:
+        trusted = _newcomer(days, crests, methods, came, series.capacity_bytes, least)
+        methods |= trusted
+    trust = np.array([_NEW_TRUST if name in trusted else 1.0 for name in methods])
+    best = chosen(methods, came, crests, least, trust)
+    if trusted:
+        rise = np.abs(best.foretold[0] - crests[-1])
+        best.usual_error[0] = np.maximum(best.usual_error[0], _NEW_ERROR_RATIO[basis] * rise)
+    highest = np.maximum.accumulate(came, axis=1) - np.maximum.accumulate(best.foretold, axis=1)
+    return VolumeForecast(
+        basis,
+        np.maximum(best.foretold[0], 0.0),
+        best.usual_error[0],
+        ((came - best.foretold) / best.usual_error)[1:],
+        (highest / best.usual_error)[1:],
+        len(crests),
+        {name: float(weight[6]) for name, weight in zip(methods, best.weights, strict=True)},
+    )
+
+
+def _newcomer(
+    days: Days, crests: Floats, methods: Methods, came: Floats, capacity_bytes: float, least: float
+) -> Methods:
+    """Return the rise of a new inflow that usage alone shows, if there is one."""
+    before = chosen(methods, came, crests, least)
+    newcomer = newcomer_of(days.crest_bytes, capacity_bytes) or newcomer_by_surprise(
+        days.crest_bytes, came - before.foretold, before.usual_error, capacity_bytes
+    )
+    if newcomer is None:
+        return {}
+    return {"newcomer": only_now(crests[-1] + rise_to_come(newcomer, capacity_bytes, AHEAD_DAYS), len(came))}
+
+
+def _by_expiry(series: Series, looks: Looks, days: Days, least: float) -> _ByExpiry | None:
+    """Return what the sum of what expires and what flows in says; None where looks are too few or too old."""
+    own = looks.since(days.since_hour)
+    learnt = learned(own)
+    if learnt is None or series.hours[-1] - own.hours[-1] > _STALE_HOURS:
+        return None
+    seen: NDArray[np.bool_] = series.hours >= own.hours[0]
+    leaving = np.interp(series.hours[seen], own.hours, own.leaving_bytes.sum(axis=1))
+    staying = _staying(series, seen, leaving, least)
+    if staying is None:
+        return None
+    moments = len(came_after(days))
+    found = np.full((moments, AHEAD_DAYS), np.nan)
+    for moment in range(min(moments, len(staying))):
+        end = int(days.end_hours[-1 - moment])
+        now = int(np.searchsorted(own.hours, end, "right")) - 1
+        if now < DAY_HOURS or end - own.hours[now] > _STALE_HOURS:
+            continue
+        come = leaving_to_come(learnt, own, now, AHEAD_DAYS)
+        found[moment] = come.reshape(AHEAD_DAYS, DAY_HOURS).max(axis=1) + staying[moment]
+    if not np.isfinite(found[0]).all():
+        return None
+    methods = {"expiry": found, "expiry corrected": corrected(found, came_after(days))}
+    return _ByExpiry(methods, newcomers_bytes(learnt, 7 * DAY_HOURS))
+
+
+def _staying(series: Series, seen: NDArray[np.bool_], leaving: Floats, least: float) -> Floats | None:
+    """Return the forecast of what does not leave by itself, [moment, day ahead]."""
+    rest = Series(
+        series.hours[seen],
+        series.crest_bytes[seen] - leaving,
+        series.held[seen],
+        series.capacity_bytes,
+        series.volume_ids[seen],
+    )
+    days = days_of(rest)
+    crests = without_gaps(days)
+    if crests is None:
+        return None
+    methods = usage_methods(crests, days.crest_bytes)
+    methods["even growth"] = even_growth(crests, days.crest_bytes)
+    return chosen(methods, came_after(days), crests, least).foretold

@@ -1,0 +1,140 @@
+"""The forecast of one volume, on disks that behave as disks do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kquota_pipeline.forecast.conformal import USUAL, interval
+from kquota_pipeline.forecast.history import DAY_HOURS, Looks, Series
+from kquota_pipeline.forecast.newcomer import newcomer_of
+from kquota_pipeline.forecast.probabilities import Outlook, outlook, reached_by_day
+from kquota_pipeline.forecast.volume import Basis, VolumeForecast, volume_forecast
+from tests.spark.forecast.made_series import CAPACITY, growth, looks, retained, series
+
+HARD = 950.0
+
+
+def found(one: Series, seen: Looks | None = None) -> VolumeForecast:
+    forecast = volume_forecast(one, seen)
+    assert forecast is not None
+    return forecast
+
+
+def outlook_of(one: Series, limit: float = HARD) -> Outlook:
+    forecast = found(one)
+    reached = reached_by_day(forecast.crest_bytes, forecast.usual_error_bytes, USUAL, limit)
+    return outlook(reached, float(one.crest_bytes[-1]), limit)
+
+
+def test_steady_growth_goes_on_and_its_crest_lies_in_the_interval() -> None:
+    forecast = found(series(growth(20, 10.0)))
+    low, high = interval(forecast.crest_bytes, forecast.usual_error_bytes, USUAL)
+    came = 300 + 10.0 * (20 + np.arange(1, 15)) + 5
+    assert forecast.crest_bytes[:14] == pytest.approx(came, rel=0.06)
+    assert ((low[:14] <= came) & (came <= high[:14])).mean() > 0.6
+    assert forecast.basis is Basis.USAGE
+
+
+@pytest.mark.parametrize("period_hours", [8, 24, 60, 168])
+@pytest.mark.parametrize("days", [11, 28])
+def test_a_saw_tooth_that_always_comes_back_is_not_filling(period_hours: int, days: int) -> None:
+    hours = np.arange(days * DAY_HOURS)
+    noise = np.random.default_rng(2).normal(0, 1, len(hours))
+    crest = 400 + 200 * ((hours + 20) % period_hours) / period_hours + noise
+    assert outlook_of(series(crest)) in {Outlook.NOT_FILLING, Outlook.PERHAPS}
+
+
+def test_a_saw_tooth_that_rises_is_filling_by_its_crests() -> None:
+    hours = np.arange(40 * DAY_HOURS)
+    crest = 300 + 100 * (hours % 24) / 24 + 11 * hours / DAY_HOURS
+    assert outlook_of(series(crest)) is Outlook.FILLING
+
+
+def test_one_deletion_is_no_trend() -> None:
+    crest = growth(24, 0.0, level=600)
+    crest[20 * DAY_HOURS :] -= 200
+    assert found(series(crest)).crest_bytes[:7] == pytest.approx(400, abs=60)
+
+
+def test_a_pause_does_not_make_a_filling_disk_look_quiet() -> None:
+    wanted = growth(24, 20.0)
+    paused = slice(12 * DAY_HOURS, 18 * DAY_HOURS)
+    crest = wanted.copy()
+    crest[paused] = wanted[paused.start]
+    crest[paused.stop :] -= wanted[paused.stop] - wanted[paused.start]
+    held = np.zeros(len(crest))
+    held[paused] = 1.0
+    risen = found(series(crest, held=held)).crest_bytes[6] - crest[-1]
+    assert risen == pytest.approx(7 * 20, rel=0.3)
+    assert found(series(crest)).crest_bytes[6] - crest[-1] < risen
+
+
+def test_a_new_inflow_is_foreseen_by_usage_alone_though_not_its_end() -> None:
+    crest = growth(20, 0.0)
+    begun = np.maximum(np.arange(len(crest)) - 18 * DAY_HOURS, 0)
+    newcomer = newcomer_of(crest + 2.5 * begun, CAPACITY)
+    assert newcomer is not None
+    assert newcomer.bytes_per_day == pytest.approx(60, rel=0.15)
+    assert newcomer.age_days == pytest.approx(2, abs=0.5)
+    assert newcomer_of(crest, CAPACITY) is None
+    over = crest + 2.5 * np.minimum(begun, 24)
+    assert newcomer_of(over, CAPACITY) is None, "it has ended"
+    forecast = found(series(crest + 2.5 * begun))
+    assert forecast.crest_bytes[4] > crest[-1] + 2.5 * 48 + 100
+    assert forecast.weights["newcomer"] > 0.5
+
+
+def test_expiry_foresees_the_end_of_a_new_topics_ramp() -> None:
+    hours = np.arange(30 * DAY_HOURS)
+    rate = np.random.default_rng(1).lognormal(0, 0.1, len(hours))
+    new = np.where(hours >= 18 * DAY_HOURS, 4.0, 0.0) * rate
+    topics = {"old": retained(rate, 72), "new": retained(new, 72)}
+    seen, used = looks(topics), 50 + sum(size for size, _ in topics.values())
+    cut = 20 * DAY_HOURS
+    whole = series(used)
+    forecast = found(whole.until(whole.hours[cut - 1]), seen.until(whole.hours[cut - 1]))
+    came = used[cut:].reshape(-1, DAY_HOURS).max(axis=1)
+    assert forecast.basis is Basis.EXPIRY
+    assert forecast.crest_bytes[:10] == pytest.approx(came[:10], rel=0.1)
+
+
+def test_less_than_two_days_say_nothing_and_two_are_enough() -> None:
+    assert volume_forecast(series(growth(1, 10.0)), None) is None
+    assert found(series(growth(2, 10.0))).basis is Basis.YOUNG
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(30, 500),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(1, 90)), max_size=4),
+    st.booleans(),
+    st.floats(0.2, 1.0),
+)
+def test_gaps_replacements_and_missing_looks_always_leave_a_forecast(
+    seed: int, hours: int, gaps: list[tuple[float, int]], replaced: bool, looked: float
+) -> None:
+    draw = np.random.default_rng(seed)
+    rate = draw.lognormal(0, 1, hours) * (draw.random(hours) < 0.9)
+    topics = {"a": retained(rate, int(draw.integers(1, 300))), "b": retained(rate[::-1].copy(), 24)}
+    seen = looks(topics)
+    used = sum(size for size, _ in topics.values()) + draw.uniform(0, 100)
+    keep = np.ones(hours, dtype=bool)
+    for at, length in gaps:
+        keep[int(at * hours) : int(at * hours) + length] = False
+    keep[[0, -1]] = True
+    at = np.flatnonzero(keep)
+    ids = ["old" if replaced and hour < hours // 2 else "new" for hour in at]
+    rows = np.flatnonzero(keep & (draw.random(hours) < looked))
+    seen = Looks(
+        seen.hours[rows], seen.leaving_bytes[rows], seen.never_bytes[rows], seen.topics,
+        seen.topic_bytes[rows], seen.topic_soon_bytes[rows],
+    )  # fmt: skip
+    forecast = volume_forecast(series(used[at], ids=ids, hours=at), seen)
+    if forecast is not None:
+        assert np.isfinite(forecast.crest_bytes).all()
+        assert (forecast.crest_bytes >= 0).all()
+        assert (forecast.usual_error_bytes > 0).all()
