@@ -13,12 +13,12 @@ import pyspark
 from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
 from bench.harness.command import main
 from bench.pipeline.data import Fleet, make
-from bench.pipeline.figures import KINDS, Accuracy, Cost, claims
-from bench.pipeline.foretold import measure_accuracy
+from bench.pipeline.figures import KINDS, Cost, Foresight, claims
+from bench.pipeline.fleets import unseen
+from bench.pipeline.foretold import measure, together
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
 from bench.pipeline.work import PARTS, REGRESSION, REPLAY, WORKS
-from kquota_pipeline.session import start_session
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
 _SAMPLES = REPOSITORY / "build" / "bench-spark"
@@ -28,9 +28,9 @@ _CORES, _LONG_DAYS = 2, 30
 def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     """Yield them; engines that are compared are measured one right after the other."""
     small = profile is Profile.SMALL  # to try the command; its figures have little meaning
-    records, months = (20_000, 1) if small else (500_000, 6)
+    records, volumes = (20_000, 2) if small else (500_000, 40)
     yield Measurement("ingest", "ingest", lambda _: [measure_ingest(records, _CORES)])
-    yield Measurement("forecast", "forecast", lambda _: _accuracy(months))
+    yield Measurement("forecast", "forecast", lambda _: _foresight(volumes))
     fleet, days = (Fleet(brokers=100), 2) if small else (Fleet(), 3)
     yield _lane(fleet, "spark", days, (*WORKS, *PARTS))
     yield _lane(fleet, "duckdb", days, WORKS)
@@ -52,12 +52,9 @@ def _lane(
     return Measurement(f"{engine}-{cores}-cores-{days}-days", "engines", run)
 
 
-def _accuracy(months: int) -> list[Accuracy]:
-    session = start_session("kquota bench", {"spark.master": f"local[{_CORES}]"}, print)
-    try:
-        return measure_accuracy(session, range(1, months + 1))
-    finally:
-        session.stop()
+def _foresight(volumes_per_family: int) -> list[Foresight]:
+    found = measure(unseen.fleet(1, volumes_per_family))
+    return [*found, *together(found)]
 
 
 @contextmanager

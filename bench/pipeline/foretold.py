@@ -1,40 +1,218 @@
-"""The accuracy of the forecast: months of generated clusters, forecast from the data of days before."""
+"""How right forecasts are: fleets that the method was not tuned on, forecast at their cut.
+
+`python -m bench.pipeline.foretold` prints the table for the held-out fleets; `--tuning` for those that the
+method was tuned on. AutoETS takes part where `statsforecast` can be imported: it is no requirement of the
+pipeline.
+"""
 
 from __future__ import annotations
 
-from functools import reduce
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame, SparkSession
+import numpy as np
 
-from bench.pipeline.figures import Accuracy
-from kquota_pipeline.forecast.job import accuracy, accuracy_by_day, forecast_errors
-from kquota_pipeline.forecast.series import hourly
-from kquota_pipeline.generator.fleet import FleetSize
-from kquota_pipeline.generator.history import generate
+from bench.pipeline.figures import Foresight
+from bench.pipeline.fleets import segments, shapes, unseen
+from bench.pipeline.fleets.made import MadeVolume
+from kquota_pipeline.forecast.conformal import Spread, interval, spread_of, thinned
+from kquota_pipeline.forecast.days import days_of
+from kquota_pipeline.forecast.history import DAY_HOURS, Floats
+from kquota_pipeline.forecast.probabilities import POSSIBLE, reached_by_day
+from kquota_pipeline.forecast.trials import without_gaps
+from kquota_pipeline.forecast.volume import Basis, VolumeForecast, volume_forecast
+
+OURS, BY_USAGE, NAIVE, LINE, ETS = "forecast", "forecast by usage alone", "naive", "predict_linear", "AutoETS"
+ERROR_DAYS, CROSSING_DAYS = 7, 14
+_SPREAD = 0.8
 
 
-def measure_accuracy(spark: SparkSession, seeds: range) -> list[Accuracy]:
-    """Return the accuracy of each method over the months of this many clusters, the best first."""
-    months = [
-        forecast_errors(hourly(generate(spark, FleetSize(seed=seed, interval_seconds=1800)).usage))
-        for seed in seeds
-    ]
-    errors = reduce(DataFrame.union, months).cache()
-    by_day = {
-        (row["method"], row["days_ahead"]): row["covered_ratio"] for row in accuracy_by_day(errors).collect()
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Of one volume: crests to come, the interval of 80 % where a method has one, and whether it says that
+    the soft limit is reached within CROSSING_DAYS.
+    """
+
+    crests: Floats
+    low: Floats | None
+    high: Floats | None
+    crosses: bool
+
+
+Method = Callable[[Sequence[MadeVolume]], list[Answer | None]]
+
+
+def foresight(
+    volumes: Sequence[MadeVolume], method: str, answers: Iterable[Answer | None]
+) -> list[Foresight]:
+    """Return how right the answers of a method are, by family of volumes."""
+    by_family: dict[str, list[tuple[MadeVolume, Answer]]] = {}
+    for volume, answer in zip(volumes, answers, strict=True):
+        if answer is not None:
+            by_family.setdefault(volume.family, []).append((volume, answer))
+    return [_judged(family, method, pairs) for family, pairs in by_family.items()]
+
+
+def _judged(family: str, method: str, pairs: Sequence[tuple[MadeVolume, Answer]]) -> Foresight:
+    errors, inside = [], []
+    counts = {"crossed": 0, "found": 0, "not_crossed": 0, "false": 0}
+    for volume, answer in pairs:
+        came = volume.crests_to_come(CROSSING_DAYS)
+        days = slice(0, ERROR_DAYS)
+        errors.append(float(np.abs(answer.crests[days] - came[days]).mean()) / volume.series.capacity_bytes)
+        if answer.low is not None and answer.high is not None:
+            inside.append(float(((answer.low <= came) & (came <= answer.high))[days].mean()))
+        if volume.known.crest_bytes[-DAY_HOURS:].max() >= volume.soft_bytes:
+            continue  # it is there already
+        crossed = bool(came.max() >= volume.soft_bytes)
+        counts["crossed" if crossed else "not_crossed"] += 1
+        if answer.crosses:
+            counts["found" if crossed else "false"] += 1
+    return Foresight(
+        family,
+        method,
+        len(pairs),
+        float(np.mean(errors)),
+        float(np.mean(inside)) if inside else None,
+        **counts,
+    )
+
+
+def ours(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
+    """Forecast all volumes as the job does: errors of those of one kind are pooled."""
+    found = [volume_forecast(volume.known, volume.known_looks) for volume in volumes]
+    spreads: Mapping[Basis, Spread] = {
+        basis: spread_of(
+            np.concatenate([thinned(one.past_errors) for one in found if one and one.basis is basis]),
+            np.concatenate([thinned(one.past_highest) for one in found if one and one.basis is basis]),
+        )
+        for basis in {one.basis for one in found if one}
     }
     return [
-        Accuracy(
-            method=row["method"],
-            forecasts=row["forecasts"],
-            mean_error_ratio=row["mean_error_ratio"],
-            median_error_ratio=row["median_error_ratio"],
-            covered_ratio=row["covered_ratio"],
-            covered_by_day=tuple(
-                share
-                for (method, _), share in sorted(by_day.items())
-                if method == row["method"] and share is not None
-            ),
-        )
-        for row in accuracy(errors).orderBy("mean_error_ratio").collect()
+        None if one is None else _answer(volume, one, spreads[one.basis])
+        for volume, one in zip(volumes, found, strict=True)
     ]
+
+
+def _answer(volume: MadeVolume, found: VolumeForecast, spread: Spread) -> Answer:
+    low, high = interval(found.crest_bytes, found.usual_error_bytes, spread, _SPREAD)
+    reached = reached_by_day(found.crest_bytes, found.usual_error_bytes, spread, volume.soft_bytes)
+    ahead = slice(0, CROSSING_DAYS)
+    return Answer(
+        found.crest_bytes[ahead], low[ahead], high[ahead], bool(reached[CROSSING_DAYS - 1] >= POSSIBLE)
+    )
+
+
+def naive(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
+    """Say that the crest of the last day comes again."""
+    last = [float(volume.known.crest_bytes[-DAY_HOURS:].max()) for volume in volumes]
+    return [Answer(np.full(CROSSING_DAYS, crest), None, None, False) for crest in last]
+
+
+def predict_linear(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
+    """Say what a line through the hours of the last day says, as Prometheus' function does."""
+    return [_by_line(volume) for volume in volumes]
+
+
+def _by_line(volume: MadeVolume) -> Answer:
+    known = volume.known
+    recent = known.hours > known.hours[-1] - DAY_HOURS
+    hours = known.hours[recent] - known.hours[-1]
+    line = (
+        np.polyfit(hours, known.crest_bytes[recent], 1)
+        if len(hours) > 1
+        else np.array([0.0, known.crest_bytes[-1]])
+    )
+    crests = np.polyval(line, np.arange(1, CROSSING_DAYS + 1) * DAY_HOURS)
+    return Answer(crests, None, None, bool(crests.max() >= volume.soft_bytes))
+
+
+def auto_ets(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
+    """Say what AutoETS makes of the crests of days.
+
+    Raises:
+        ImportError: statsforecast is not installed.
+    """
+    from statsforecast.models import AutoETS  # noqa: PLC0415
+
+    def of_volume(volume: MadeVolume) -> Answer | None:
+        crests = without_gaps(days_of(volume.known))
+        if crests is None:
+            return None
+        scaled = crests / volume.series.capacity_bytes
+        season = 7 if len(crests) > 2 * 7 else 1
+        try:
+            said = AutoETS(season_length=season).forecast(y=scaled, h=CROSSING_DAYS, level=[80])
+        except Exception:
+            return _by_crest(volume, float(crests[-1]))
+        bands = (said[name] * volume.series.capacity_bytes for name in ("mean", "lo-80", "hi-80"))
+        mean, low, high = bands
+        return Answer(mean, low, high, bool(mean.max() >= volume.soft_bytes))
+
+    return [of_volume(volume) for volume in volumes]
+
+
+def _by_crest(volume: MadeVolume, crest: float) -> Answer:
+    level = np.full(CROSSING_DAYS, crest)
+    return Answer(level, level, level, bool(crest >= volume.soft_bytes))
+
+
+def measure(volumes: Sequence[MadeVolume]) -> list[Foresight]:
+    """Return how right each method is, by family, and of ours also without looks at segments."""
+    blind = [volume.without_looks() for volume in volumes]
+    found = foresight(volumes, OURS, ours(volumes))
+    found += foresight(blind, BY_USAGE, ours(blind))
+    found += foresight(volumes, NAIVE, naive(volumes))
+    found += foresight(volumes, LINE, predict_linear(volumes))
+    try:
+        found += foresight(volumes, ETS, auto_ets(volumes))
+    except ImportError:
+        print("without AutoETS: statsforecast is not installed", file=sys.stderr)
+    return found
+
+
+def together(found: Sequence[Foresight]) -> list[Foresight]:
+    """Return each method's figures over all families."""
+    methods = list(dict.fromkeys(one.method for one in found))
+    return [_sum("all", [one for one in found if one.method == method]) for method in methods]
+
+
+def _sum(family: str, parts: Sequence[Foresight]) -> Foresight:
+    volumes = sum(one.volumes for one in parts)
+    covered = [one.covered_ratio * one.volumes for one in parts if one.covered_ratio is not None]
+    return replace(
+        parts[0],
+        family=family,
+        volumes=volumes,
+        mean_error_ratio=sum(one.mean_error_ratio * one.volumes for one in parts) / volumes,
+        covered_ratio=sum(covered) / volumes if covered else None,
+        crossed=sum(one.crossed for one in parts),
+        found=sum(one.found for one in parts),
+        not_crossed=sum(one.not_crossed for one in parts),
+        false=sum(one.false for one in parts),
+    )
+
+
+def _row(one: Foresight) -> str:
+    covered = "" if one.covered_ratio is None else f"{100 * one.covered_ratio:.0f} %"
+    return (
+        f"{one.family:15} {one.method:24} {one.volumes:4} {100 * one.mean_error_ratio:7.2f} {covered:>5} "
+        f"{one.found:4} of {one.crossed:3} {one.false:4} of {one.not_crossed:3}"
+    )
+
+
+def main() -> None:
+    """Print the table of the held-out fleets, or of those that the method was tuned on."""
+    tuning = "--tuning" in sys.argv[1:]
+    volumes = [*segments.fleet(1, 16), *shapes.fleet(1, 16)] if tuning else unseen.fleet(1)
+    found = measure(volumes)
+    print(f"{'family':15} {'method':24}    n  error %   80 %       found       false")
+    for one in sorted(found, key=lambda one: one.family):
+        print(_row(one))
+    for one in together(found):
+        print(_row(one))
+
+
+if __name__ == "__main__":
+    main()

@@ -239,7 +239,7 @@ def _mixed(make: _Make) -> list[Partition]:
     return [one for kind in kinds for one in kind(make)]
 
 
-_FAMILIES: Mapping[str, Callable[[_Make], list[Partition]]] = {
+FAMILIES: Mapping[str, Callable[[_Make], list[Partition]]] = {
     "retention": _plain,
     "weekly rolls": _weekly,
     "new topic": _new,
@@ -253,16 +253,20 @@ _FAMILIES: Mapping[str, Callable[[_Make], list[Partition]]] = {
 
 def fleet(seed: int, volumes_per_family: int = 20) -> list[MadeVolume]:
     """Return volumes of all families; the same seed gives the same fleet."""
+    return [volume for family in FAMILIES for volume in volumes(seed, family, volumes_per_family)]
+
+
+def volumes(seed: int, family: str, count: int) -> list[MadeVolume]:
+    """Return volumes of one family."""
+    kind = list(FAMILIES).index(family)
     return [
-        _volume(family, number, np.random.default_rng([seed, 11, kind, number]))
-        for kind, family in enumerate(_FAMILIES)
-        for number in range(volumes_per_family)
+        _volume(family, number, np.random.default_rng([seed, 11, kind, number])) for number in range(count)
     ]
 
 
 def _volume(family: str, number: int, draw: np.random.Generator) -> MadeVolume:
     make = _Make(draw, int(draw.choice([4, 14, 28, 42, 60])))
-    partitions = _FAMILIES[family](make)
+    partitions = FAMILIES[family](make)
     names = tuple(dict.fromkeys(one.topic for one in partitions))
     used = np.full(make.ticks, draw.uniform(1e9, 2e10))
     every = np.arange(make.ticks)

@@ -77,7 +77,7 @@ def _bursts(draw: np.random.Generator, hours: Floats) -> Floats:
     return found
 
 
-_FAMILIES: Mapping[str, Callable[[np.random.Generator, Floats], Floats]] = {
+FAMILIES: Mapping[str, Callable[[np.random.Generator, Floats], Floats]] = {
     "walk": _walk,
     "saw": _saw,
     "season": _season,
@@ -91,17 +91,21 @@ _FAMILIES: Mapping[str, Callable[[np.random.Generator, Floats], Floats]] = {
 
 def fleet(seed: int, volumes_per_family: int = 20) -> list[MadeVolume]:
     """Return volumes of all families; the same seed gives the same fleet."""
+    return [volume for family in FAMILIES for volume in volumes(seed, family, volumes_per_family)]
+
+
+def volumes(seed: int, family: str, count: int) -> list[MadeVolume]:
+    """Return volumes of one family."""
+    kind = list(FAMILIES).index(family)
     return [
-        _volume(family, number, np.random.default_rng([seed, 23, kind, number]))
-        for kind, family in enumerate(_FAMILIES)
-        for number in range(volumes_per_family)
+        _volume(family, number, np.random.default_rng([seed, 23, kind, number])) for number in range(count)
     ]
 
 
 def _volume(family: str, number: int, draw: np.random.Generator) -> MadeVolume:
     days = int(draw.choice([4, 14, 28, 42, 60]))
     clock = np.arange((days + _AFTER_DAYS) * 24, dtype=float)
-    used = _FAMILIES[family](draw, clock)
+    used = FAMILIES[family](draw, clock)
     rhythm = draw.uniform(0, 0.02) * np.sin(clock / 24 * 2 * np.pi)
     used = np.maximum(used + rhythm + draw.normal(0, draw.uniform(0.0005, 0.006), len(clock)), 0.01)
     cut = days * 24 - 1

@@ -23,13 +23,24 @@ from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fa
 from kquota_pipeline.cli.results import JsonOption, show, to_json
 from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable, opened
-from kquota_pipeline.forecast.job import accuracy, forecast_errors
+from kquota_pipeline.forecast.accuracy import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
 from kquota_pipeline.maintain.hours import read_hours
 from kquota_pipeline.recommend.write import write_limits
 from kquota_pipeline.report.model import Analysis, History, analyse
 from kquota_pipeline.report.page import page
-from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSALS, USAGE, Table, Tables
+from kquota_pipeline.tables import (
+    CLIENTS,
+    DECISIONS,
+    EXPIRY,
+    GROUPS,
+    OPERATORS,
+    REFUSALS,
+    TOPICS,
+    USAGE,
+    Table,
+    Tables,
+)
 
 SinceOption = Annotated[
     str | None,
@@ -69,10 +80,12 @@ FORECAST_COLUMNS = (
     "volume_name",
     "consumed_bytes",
     "soft_outlook",
+    "soft_probability_1d",
+    "soft_probability_7d",
+    "soft_probability_30d",
     "soft_days",
-    "soft_early_days",
-    "soft_late_days",
-    "hard_days",
+    "hard_probability_7d",
+    "hard_probability_30d",
 )
 """The columns of a forecast for people; JSON has all."""
 
@@ -86,12 +99,14 @@ def forecast(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show for each volume when it reaches its soft and hard limit."""
-    hours = _reader(tables, spark, since)[2]()
+    """Show for each volume how likely it reaches its soft and hard limit within 1, 7 and 30 days."""
+    session, _, hours = _reader(tables, spark, since)
+    known = (hours(), *_looks(session, tables, since))
     if with_accuracy:
-        show(accuracy(forecast_errors(hours)).orderBy("mean_error_ratio"), "Accuracy", as_json)
+        show(accuracy(forecast_errors(*known)).orderBy("mean_error_ratio"), "Accuracy", as_json)
     else:
-        rows = forecast_of(hours).orderBy("soft_days", "soft_early_days")
+        rows = forecast_of(*known)
+        rows = rows.orderBy(rows["soft_probability_30d"].desc_nulls_last(), "soft_days", "hard_days")
         show(rows if as_json else rows.select(*FORECAST_COLUMNS), "Forecast", as_json)
 
 
@@ -317,7 +332,23 @@ def _policies(path: Path | None) -> tuple[Policy, ...]:
 def _history(tables: str, spark: list[str] | None, since: str | None, topics: str | None = None) -> History:
     session, of, hours = _reader(tables, spark, since)
     rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
-    return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), rates, hours())
+    looks = _looks(session, tables, since)
+    return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), rates, hours(), *looks)
+
+
+def _looks(
+    session: SparkSession, tables: str, since: str | None
+) -> tuple[DataFrame | None, DataFrame | None]:
+    """Return the tables of agents that look at segments, None where a former version made the tables."""
+    first = None if since is None else day_named(since, datetime.now(UTC).date(), "--since")
+    found = []
+    for table in (TOPICS, EXPIRY):
+        try:
+            frame = opened(session, Tables(tables), table)
+        except NotATable:
+            return None, None
+        found.append(frame if first is None else frame.where(frame["day"] >= first))
+    return found[0], found[1]
 
 
 def _table(table: Table, tables: str, spark: list[str] | None, since: str | None) -> DataFrame:

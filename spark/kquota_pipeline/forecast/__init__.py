@@ -1,3 +1,3 @@
-"""When which volume reaches its limits: hourly series → trend of the saw-teeth's crests → time, with an
-interval.
+"""How likely each volume reaches its limits: what is there and expires, what flows in, and what past
+forecasts were wrong by. All but `job`, `accuracy`, `series` and `looks` is pure: arrays in, arrays out.
 """

@@ -15,7 +15,7 @@ from kquota_pipeline.forecast.history import Floats
 # A method that was half as wrong as another one counts sixteen times as much.
 _POWER = 4.0
 # Trials count less the longer they are ago, and the further their horizon is from the one that is asked for.
-_PER_DAY = 0.95
+_PER_DAY = 0.8
 _NEAR_DAYS = 3.0
 _GROWTH = 0.5
 

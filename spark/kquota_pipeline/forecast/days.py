@@ -14,6 +14,12 @@ MAX_DAYS = 70
 _FULL_HOURS = DAY_HOURS // 2
 # A new volume is filled by replication: hours that rise by this many usual changes.
 _STEEP = 4
+# A jump is larger than this share of the capacity, and than this many usual hourly changes.
+_JUMP_CAPACITY_SHARE = 0.03
+_JUMP_USUAL_CHANGES = 8.0
+_ALIKE = 2.0
+_AS_RISEN = 1.3
+_TOOTH_HOURS = 10 * DAY_HOURS
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +29,14 @@ class Days:
     `crest_bytes` is [hour], gaps filled by straight lines; `day_bytes` is [day], the crest of each day, whose
     last hour is the hour of now; NaN where most of a day is missing (the last one always counts). `end_hours`
     are the epoch hours at which these days end. The clock goes slower while producers are slowed, and stands
-    still while they are paused: what they were denied is no quiet.
+    still while they are paused: what they were denied is no quiet. What was before a jump that stands alone
+    is moved to the level after it; `moved_bytes` is by how much at the end of each day.
     """
 
     crest_bytes: Floats
     day_bytes: Floats
     end_hours: Ints
+    moved_bytes: Floats
     since_hour: int
 
 
@@ -48,11 +56,14 @@ def days_of(series: Series) -> Days:
     np.maximum.at(hourly, length - 1 - back, crest)
     known = np.flatnonzero(np.isfinite(hourly))
     filled = np.interp(np.arange(length), known, hourly[known])
-    crests = _day_crests(hourly)
+    moved = moved_by_jumps(filled, series.capacity_bytes)
+    filled = filled + moved
+    crests = _day_crests(hourly + moved)
     ends = np.arange(len(crests) - 1, -1, -1) * DAY_HOURS
     # Of hours at which the clock stood still, the last one ends the day.
     place = np.searchsorted(-back, -ends, "right") - 1
-    return Days(filled, crests, real[seen][np.maximum(place, 0)], int(real[0]))
+    shifts = moved[::-1][::DAY_HOURS][: len(crests)][::-1]
+    return Days(filled, crests, real[seen][np.maximum(place, 0)], shifts, int(real[0]))
 
 
 def _day_crests(hourly: Floats) -> Floats:
@@ -65,6 +76,31 @@ def _day_crests(hourly: Floats) -> Floats:
     enough = np.isfinite(blocks).sum(axis=1) >= _FULL_HOURS
     enough[-1] = True
     return np.where(enough, blocks.max(axis=1), np.nan)
+
+
+def moved_by_jumps(hourly: Floats, capacity_bytes: float) -> Floats:
+    """Return by how much each hour is moved: a topic that was deleted, or partitions that were moved, are no
+    growth.
+
+    A drop may be a tooth: of a saw, if one like it has been before, or if the volume had risen as much.
+    """
+    moved = np.zeros(len(hourly))
+    if len(hourly) < 2 * DAY_HOURS:
+        return moved
+    changes = np.diff(hourly)
+    unexpected = changes - np.median(changes)
+    usual = float(np.median(np.abs(unexpected))) * 1.4826
+    large = np.abs(unexpected) > max(_JUMP_CAPACITY_SHARE * capacity_bytes, _JUMP_USUAL_CHANGES * usual)
+    jumps = np.flatnonzero(large)
+    for number, jump in enumerate(jumps):
+        size = changes[jump]
+        others = np.delete(changes[jumps], number)
+        alike = int(((others * size > 0) & (np.abs(others) > abs(size) / _ALIKE)).sum())
+        risen = hourly[jump] - hourly[max(0, jump - _TOOTH_HOURS) : jump + 1].min()
+        if alike or (size < 0 and -size < _AS_RISEN * risen):
+            continue
+        moved[: jump + 1] += size
+    return moved
 
 
 def start_of_volume(series: Series) -> int:

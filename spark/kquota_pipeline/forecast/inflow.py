@@ -46,6 +46,8 @@ def flow_of(looks: Looks) -> Flow:
     total = looks.leaving_bytes.sum(axis=1)
     steps = np.diff(looks.hours).astype(float)
     inflow = np.diff(total) + gone_within(looks.leaving_bytes[:-1], steps)
+    # Bytes that went before their time were deleted by people.
+    inflow = np.where(inflow < -3 * np.median(np.abs(inflow)), 0.0, inflow)
     classes, filled, began, is_new = [], [float("inf")], [0], [False]
     for topic in _filling_topics(looks, steps):
         sizes = looks.topic_bytes[:, topic]

@@ -1,15 +1,17 @@
-"""The forecast of every volume, and how good such forecasts would have been: DataFrame → DataFrame."""
+"""The forecast of every volume: DataFrame → DataFrame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    BooleanType,
+    ArrayType,
+    DataType,
     DoubleType,
     IntegerType,
     LongType,
@@ -18,184 +20,173 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from kquota_pipeline.forecast.conformal import TABLE_DAYS, Spread, interval, spread_of, thinned
+from kquota_pipeline.forecast.history import DAY_HOURS, Looks
+from kquota_pipeline.forecast.looks import hourly_looks, looks_of, series_of
+from kquota_pipeline.forecast.probabilities import (
+    WITHIN_DAYS,
+    Outlook,
+    days_until,
+    outlook,
+    reached_by_day,
+    within,
+)
 from kquota_pipeline.forecast.series import VOLUME
-from kquota_pipeline.forecast.times import time_to_limit
-from kquota_pipeline.forecast.trend import DAY_HOURS, Series, Trend, trend_of
+from kquota_pipeline.forecast.volume import volume_forecast
 
-_VOLUME_FIELDS = [
-    StructField("cluster_id", StringType()),
-    StructField("broker_id", IntegerType()),
-    StructField("volume_name", StringType()),
-]
-_LIMITS = ("soft", "hard")
+LIMITS = ("soft", "hard")
+_NUMBERS = ArrayType(DoubleType())
+_VOLUME_FIELDS: Mapping[str, DataType] = {
+    "cluster_id": StringType(),
+    "broker_id": IntegerType(),
+    "volume_name": StringType(),
+    "mount_point": StringType(),
+    "hour": LongType(),  # the last hour of the history, since the epoch
+    "capacity_bytes": LongType(),
+    "consumed_bytes": LongType(),
+    "soft_bytes": DoubleType(),
+    "hard_bytes": DoubleType(),
+    "basis": StringType(),  # forecast.volume.Basis; null with too little history, and so below
+    "days": IntegerType(),  # of the history that it is made of
+    "fastest_topic": StringType(),  # that grew most in the last day; null where agents have not looked
+    "fastest_topic_bytes_per_day": DoubleType(),
+    "leaving_1d_bytes": DoubleType(),  # what leaves by itself within a day, likewise
+    "crest_bytes": _NUMBERS,  # of each of the next thirty days
+}
+_OF_VOLUME = StructType(
+    [StructField(name, kind) for name, kind in _VOLUME_FIELDS.items()]
+    + [StructField(name, _NUMBERS) for name in ("usual_error_bytes", "day_errors", "highest_errors")]
+)
 FORECAST = StructType(
-    [
-        *_VOLUME_FIELDS,
-        StructField("mount_point", StringType()),
-        StructField("hour", LongType()),  # the last hour of the history, since the epoch
-        StructField("capacity_bytes", LongType()),
-        StructField("consumed_bytes", LongType()),
-        StructField("soft_bytes", DoubleType()),
-        StructField("hard_bytes", DoubleType()),
-        StructField("level_bytes", DoubleType()),  # of the crests; null with too little history, and so below
-        StructField("slope_bytes_per_day", DoubleType()),
-        # The interval: how far off the crest of the next day is, at most; times forecast.trend.reach.
-        StructField("spread_low_bytes", DoubleType()),
-        StructField("spread_high_bytes", DoubleType()),
-        StructField("crests", IntegerType()),
-        *[
-            StructField(f"{limit}_{name}", kind)
-            for limit in _LIMITS
-            for name, kind in (
-                ("outlook", StringType()),
-                ("days", DoubleType()),
-                ("early_days", DoubleType()),
-                ("late_days", DoubleType()),
-            )
-        ],
-    ]
-)
-ERRORS = StructType(
-    [
-        *_VOLUME_FIELDS,
-        StructField("days_ahead", IntegerType()),
-        StructField("method", StringType()),
-        StructField("error_ratio", DoubleType()),  # foretold less real crest, as a share of the capacity
-        StructField("inside", BooleanType()),  # the interval; null for methods without one
+    [StructField(name, kind) for name, kind in _VOLUME_FIELDS.items()]
+    # Four of five crests lie in between.
+    + [StructField(name, _NUMBERS) for name in ("low_bytes", "high_bytes")]
+    + [
+        StructField(f"{limit}_{name}", kind)
+        for limit in LIMITS
+        for name, kind in {
+            "outlook": StringType(),
+            "days": DoubleType(),  # until it is reached with a probability of one half; null is beyond thirty
+            **{f"probability_{days}d": DoubleType() for days in WITHIN_DAYS},
+        }.items()
     ]
 )
 
 
-def forecast(hours: DataFrame) -> DataFrame:
-    """Return one row per volume (FORECAST): its trend, and when it reaches its soft and hard limit (input:
-    series.hourly).
+def forecast(hours: DataFrame, topics: DataFrame | None = None, expiry: DataFrame | None = None) -> DataFrame:
+    """Return one row per volume (FORECAST): its crests to come, and the probability that it reaches its soft
+    and hard limit (input: series.hourly).
 
+    With the tables `topics` and `expiry`, forecasts are made of what expires, where agents have looked.
     Volumes that the cluster has not heard of for a day (decommissioned, replaced under another name) have no
     future, and no row.
     """
-    rows = hours.groupBy(*VOLUME).applyInPandas(_forecast_volume, FORECAST)
+    rows = per_volume(hours, topics, expiry, _of_volume, _OF_VOLUME)
     newest = F.max("hour").over(Window.partitionBy("cluster_id"))
     recent = F.col("hour") > F.col("newest") - DAY_HOURS
-    return rows.withColumn("newest", newest).where(recent).drop("newest")
+    kept = rows.withColumn("newest", newest).where(recent).drop("newest")
+    return kept.groupBy("basis").applyInPandas(_of_kind, FORECAST)
 
 
-def forecast_errors(
-    hours: DataFrame, days: int = 7, held_back_days: Sequence[int] = (5, 7, 9, 11)
+def per_volume(
+    hours: DataFrame,
+    topics: DataFrame | None,
+    expiry: DataFrame | None,
+    of_volume: Callable[[pd.DataFrame, Looks | None], pd.DataFrame],
+    schema: StructType,
 ) -> DataFrame:
-    """Return how wrong forecasts of up to `days` would have been (ERRORS), made `held_back_days` ago (input:
-    series.hourly).
+    """Apply a function to the hours of each volume and its looks (None without them)."""
+    if topics is None or expiry is None:
+        return hours.groupBy(*VOLUME).applyInPandas(
+            lambda own: of_volume(own.sort_values("hour"), None), schema
+        )
+    looks = hourly_looks(expiry, topics)
 
-    Nothing after that moment is used. Each is of a day's crest, by four methods: the trend of the crests; the
-    least-squares line through all samples; the crest of the same weekday a week before (seasonal-naive); the
-    crest of the last day (naive).
-    """
+    def of_both(own: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
+        if own.empty:
+            return pd.DataFrame(columns=schema.fieldNames())
+        return of_volume(own.sort_values("hour"), looks_of(seen))
 
-    def of_volume(own: pd.DataFrame) -> pd.DataFrame:
-        parts = [_errors_of_volume(own, days, ago) for ago in held_back_days]
-        whole = [part for part in parts if len(part)]
-        return pd.concat(whole, ignore_index=True) if whole else parts[0]
-
-    return hours.groupBy(*VOLUME).applyInPandas(of_volume, ERRORS)
-
-
-def accuracy(errors: DataFrame) -> DataFrame:
-    """Return for each method its mean and median absolute error (shares of the capacity), and its coverage.
-
-    Columns: method, forecasts, mean_error_ratio, median_error_ratio, covered_ratio.
-    """
-    return _accuracy(errors, "method")
+    return hours.groupBy(*VOLUME).cogroup(looks.groupBy(*VOLUME)).applyInPandas(of_both, schema)
 
 
-def accuracy_by_day(errors: DataFrame) -> DataFrame:
-    """Return the same for each method and this many days ahead (column days_ahead)."""
-    return _accuracy(errors, "method", "days_ahead")
-
-
-def _accuracy(errors: DataFrame, *by: str) -> DataFrame:
-    size = F.abs("error_ratio")
-    return errors.groupBy(*by).agg(
-        F.count("*").alias("forecasts"),
-        F.avg(size).alias("mean_error_ratio"),
-        F.percentile(size, F.lit(0.5)).alias("median_error_ratio"),
-        F.avg(F.col("inside").cast("double")).alias("covered_ratio"),
-    )
-
-
-def _series(hours: pd.DataFrame) -> Series:
-    return Series(
-        hours=hours["hour"].to_numpy(dtype=np.int64),
-        crest_bytes=hours["crest_bytes"].to_numpy(dtype=float),
-        held=hours["held"].to_numpy(dtype=float),
-        capacity_bytes=float(hours["capacity_bytes"].iloc[-1]),
-        volume_ids=hours["volume_id"].to_numpy(dtype=object),
-    )
-
-
-def _forecast_volume(hours: pd.DataFrame) -> pd.DataFrame:
-    hours = hours.sort_values("hour")
+def _of_volume(hours: pd.DataFrame, looks: Looks | None) -> pd.DataFrame:
     last = hours.iloc[-1]
-    trend = trend_of(_series(hours))
-    row = {
-        name: last[name]
-        for name in (*VOLUME, "mount_point", "hour", "capacity_bytes", "soft_bytes", "hard_bytes")
-    }
-    row["consumed_bytes"] = last["last_bytes"]
-    for field in ("level_bytes", "slope_bytes_per_day", "spread_low_bytes", "spread_high_bytes", "crests"):
-        row[field] = None if trend is None else getattr(trend, field)
-    for limit in _LIMITS:
-        time = time_to_limit(trend, float(last["last_bytes"]), float(last[f"{limit}_bytes"]))
+    found = volume_forecast(series_of(hours), looks)
+    taken = ("mount_point", "hour", "capacity_bytes", "soft_bytes", "hard_bytes")
+    row = {name: last[name] for name in (*VOLUME, *taken)}
+    row |= {"consumed_bytes": last["last_bytes"], **_contents(looks)}
+    if found is not None:
         row |= {
-            f"{limit}_outlook": time.outlook.value,
-            f"{limit}_days": time.days,
-            f"{limit}_early_days": time.early_days,
-            f"{limit}_late_days": time.late_days,
+            "basis": found.basis.value,
+            "days": found.days,
+            "crest_bytes": found.crest_bytes,
+            "usual_error_bytes": found.usual_error_bytes,
+            "day_errors": thinned(found.past_errors).ravel(),
+            "highest_errors": thinned(found.past_highest).ravel(),
         }
-    return pd.DataFrame([row], columns=FORECAST.fieldNames())
+    return _frame([row], _OF_VOLUME)
 
 
-def _errors_of_volume(hours: pd.DataFrame, days: int, days_ago: int) -> pd.DataFrame:
-    hours = hours.sort_values("hour")
-    now = int(hours["hour"].iloc[-1]) - days_ago * DAY_HOURS
-    known, later = hours[hours["hour"] <= now], hours[hours["hour"] > now]
-    rows: list[dict[str, object]] = []
-    if len(known) >= 2:
-        trend = trend_of(_series(known))
-        line = np.polyfit(known["hour"] - now, known["mean_bytes"], 1)
-        for ahead in range(1, days + 1):
-            real = _crest(later, now, ahead)
-            if trend is not None and real is not None:
-                rows += _errors_of_day(known, trend, line, now, ahead, real)
-    frame = pd.DataFrame(rows, columns=ERRORS.fieldNames(), dtype=object)
-    for name in VOLUME:
-        frame[name] = hours[name].iloc[0]
-    return frame
+def _contents(looks: Looks | None) -> dict[str, object]:
+    """Return who fills a volume, and what leaves it by itself."""
+    if looks is None:
+        return {}
+    found: dict[str, object] = {"leaving_1d_bytes": float(looks.leaving_bytes[-1, :4].sum())}
+    day_ago = int(np.searchsorted(looks.hours, looks.hours[-1] - DAY_HOURS, "right")) - 1
+    if day_ago >= 0 and looks.topics:
+        grown = looks.topic_bytes[-1] - looks.topic_bytes[day_ago]
+        fastest = int(np.argmax(grown))
+        if grown[fastest] > 0:
+            days = (looks.hours[-1] - looks.hours[day_ago]) / DAY_HOURS
+            found |= {
+                "fastest_topic": looks.topics[fastest],
+                "fastest_topic_bytes_per_day": float(grown[fastest] / days),
+            }
+    return found
 
 
-def _errors_of_day(
-    known: pd.DataFrame, trend: Trend, line: np.ndarray, now: int, ahead: int, real: float
-) -> Iterator[dict[str, object]]:
-    capacity = float(known["capacity_bytes"].iloc[-1])
-    middle = now + ahead * DAY_HOURS - DAY_HOURS / 2
-    low, high = trend.band_at(middle)
-    yesterday = _crest(known, now, 0) or float(known["crest_bytes"].iloc[-1])
-    foretold = {
-        "trend of crests": trend.crest_at(middle),
-        "straight line": float(np.polyval(line, middle - now)),
-        "seasonal-naive": _crest(known, now, ahead - 7) or yesterday,
-        "naive": yesterday,
-    }
-    for method, crest in foretold.items():
-        inside = low <= real <= high if method == "trend of crests" else None
-        yield {
-            "days_ahead": ahead,
-            "method": method,
-            "error_ratio": (crest - real) / capacity,
-            "inside": inside,
-        }
+def pooled(day_errors: Iterable[Any], highest_errors: Iterable[Any]) -> Spread:
+    """Return the spread of the errors of several volumes, each as `thinned` has them."""
+    parts = [
+        np.concatenate([np.zeros(0), *(np.asarray(one, dtype=float) for one in errors)]).reshape(
+            -1, len(TABLE_DAYS)
+        )
+        for errors in (day_errors, highest_errors)
+    ]
+    return spread_of(*parts)
 
 
-def _crest(hours: pd.DataFrame, now: int, day: int) -> float | None:
-    """Return the crest of the day that ends `day` days after `now`; None where most of it is missing."""
-    end = now + day * DAY_HOURS
-    inside = hours[(hours["hour"] > end - DAY_HOURS) & (hours["hour"] <= end)]
-    return float(inside["crest_bytes"].max()) if len(inside) >= DAY_HOURS // 2 else None
+def _of_kind(rows: pd.DataFrame) -> pd.DataFrame:
+    """Finish the forecasts of volumes of one kind, whose errors are pooled."""
+    known = rows["basis"].notna()
+    spread = pooled(rows.loc[known, "day_errors"], rows.loc[known, "highest_errors"])
+    found = [_finished(row, spread) for row in rows.to_dict("records")]
+    return _frame(found, FORECAST)
+
+
+def _frame(rows: Iterable[Mapping[str, object]], schema: StructType) -> pd.DataFrame:
+    """Return rows as Spark takes them: what is missing is None, and never a number."""
+    names = schema.fieldNames()
+    return pd.DataFrame([[row.get(name) for name in names] for row in rows], columns=names, dtype=object)
+
+
+def _finished(row: Mapping[Hashable, Any], spread: Spread) -> dict[str, object]:
+    crests, usual = row["crest_bytes"], row["usual_error_bytes"]
+    found = {name: None if pd.api.types.is_scalar(row[name]) and pd.isna(row[name]) else row[name]
+             for name in _VOLUME_FIELDS}  # fmt: skip
+    if crests is not None:
+        found["low_bytes"], found["high_bytes"] = interval(crests, usual, spread)
+    for limit in LIMITS:
+        limit_bytes = float(row[f"{limit}_bytes"])
+        reached = None if crests is None else reached_by_day(crests, usual, spread, limit_bytes)
+        now = outlook(reached, float(row["consumed_bytes"]), limit_bytes)
+        found[f"{limit}_outlook"] = now.value
+        if reached is None:
+            continue
+        if now is Outlook.OVER:
+            reached = np.ones(len(reached))
+        found[f"{limit}_days"] = 0.0 if now is Outlook.OVER else days_until(reached)
+        for days, probability in zip(WITHIN_DAYS, within(reached), strict=True):
+            found[f"{limit}_probability_{days}d"] = round(probability, 4)
+    return found

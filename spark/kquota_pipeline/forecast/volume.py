@@ -135,6 +135,7 @@ def _by_expiry(series: Series, looks: Looks, days: Days, least: float) -> _ByExp
         if now < DAY_HOURS or end - own.hours[now] > _STALE_HOURS:
             continue
         come = leaving_to_come(learnt, own, now, AHEAD_DAYS)
+        come += days.moved_bytes[-1 - moment]
         found[moment] = come.reshape(AHEAD_DAYS, DAY_HOURS).max(axis=1) + staying[moment]
     if not np.isfinite(found[0]).all():
         return None
@@ -157,4 +158,6 @@ def _staying(series: Series, seen: NDArray[np.bool_], leaving: Floats, least: fl
         return None
     methods = usage_methods(crests, days.crest_bytes)
     methods["even growth"] = even_growth(crests, days.crest_bytes)
-    return chosen(methods, came_after(days), crests, least).foretold
+    foretold = chosen(methods, came_after(days), crests, least).foretold
+    back = days.moved_bytes[::-1][: len(foretold)]
+    return np.asarray(foretold - back[:, None])

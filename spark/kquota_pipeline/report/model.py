@@ -13,9 +13,10 @@ from kquota_pipeline.accounting.clients import by_client, by_group, quotas
 from kquota_pipeline.accounting.topics import topic_thresholds
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.policy import Policy
-from kquota_pipeline.forecast.job import accuracy, forecast, forecast_errors
+from kquota_pipeline.forecast.accuracy import accuracy, forecast_errors
+from kquota_pipeline.forecast.job import forecast
+from kquota_pipeline.forecast.probabilities import Outlook
 from kquota_pipeline.forecast.series import hourly
-from kquota_pipeline.forecast.times import Outlook
 from kquota_pipeline.recommend.limits import NoSafeLimits, candidates, choose, needs, read_needs
 from kquota_pipeline.recommend.write import quota_commands
 from kquota_pipeline.skew import best_moves, volumes_now
@@ -32,7 +33,8 @@ _STATES = ("OPEN", "THROTTLE", "PAUSE")
 @dataclass(frozen=True, slots=True)
 class History:
     """The tables that a report is made from; `topics` (TOPIC_RATES) where an operator has them; `hours`
-    (forecast.series.hourly) if they need not be made of all samples.
+    (forecast.series.hourly) if they need not be made of all samples; and of agents that look at segments the
+    tables `topics` and `expiry`.
     """
 
     usage: DataFrame
@@ -41,6 +43,8 @@ class History:
     operators: DataFrame
     topics: DataFrame | None = None
     hours: DataFrame | None = None
+    topics_on_disk: DataFrame | None = None
+    expiry: DataFrame | None = None
 
     @property
     def by_hour(self) -> DataFrame:
@@ -68,9 +72,10 @@ def analyse(
 ) -> Analysis:
     """Run all jobs over a history and gather their results; `progress` is called with each step."""
     progress("forecasting every volume")
-    forecasts = forecast(history.by_hour).collect()
+    known = (history.by_hour, history.topics_on_disk, history.expiry)
+    forecasts = forecast(*known).collect()
     progress("comparing earlier forecasts with the history")
-    methods = accuracy(forecast_errors(history.by_hour)).orderBy("mean_error_ratio").collect()
+    methods = accuracy(forecast_errors(*known)).orderBy("mean_error_ratio").collect()
     progress("adding up bytes by client")
     client_rows = by_client(history.clients).cache()
     clients = client_rows.orderBy(F.col("bytes").desc()).collect()
@@ -176,11 +181,12 @@ def _ordered(outcomes: Sequence[Row], policies: Sequence[Policy], wanted: Sequen
 
 
 def _urgency(row: Row) -> tuple[bool, float, float, float]:
-    """Order volumes by when they reach their soft limit; the others by how full they are."""
+    """Order volumes by how likely they reach their soft limit, within a week first; then by how full they
+    are.
+    """
     over = row.soft_outlook == Outlook.OVER
-    soon = row.soft_days if row.soft_days is not None else 1e6
-    early = row.soft_early_days if row.soft_early_days is not None else 1e6
-    return (not over, soon, early, -row.consumed_bytes / max(row.capacity_bytes, 1))
+    within_week, within_month = row.soft_probability_7d or 0.0, row.soft_probability_30d or 0.0
+    return (not over, -within_week, -within_month, -row.consumed_bytes / max(row.capacity_bytes, 1))
 
 
 def _series(hours: DataFrame, rows: Sequence[Row]) -> list[Document]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kquota_pipeline.forecast.trend import reach
 from kquota_pipeline.report import figures, plots
+from kquota_pipeline.report.chances import advice, chances, who
 from kquota_pipeline.report.markup import Markup, element, joined
 from kquota_pipeline.report.style import STYLE
 
@@ -65,8 +65,9 @@ def _tiles(cluster: Cluster) -> Markup:
     tiles = []
     if rows:
         first = rows[0]
-        when = first["soft_outlook"] if first["soft_days"] is None else _when(first, "soft")
-        tiles.append(_tile("First at its soft limit", f"{_volume(first)}: {when}"))
+        tiles.append(_tile("First at its soft limit", f"{_volume(first)}: {chances(first, 'soft')}"))
+        tiles.append(_tile("Who fills it", who(first, cluster["clients"])))
+        tiles.append(_tile("What to do", advice(first)))
         fullest = max(rows, key=lambda row: row["consumed_bytes"] / max(row["capacity_bytes"], 1))
         ratio = fullest["consumed_bytes"] / max(fullest["capacity_bytes"], 1)
         tiles.append(_tile("Fullest now", f"{_volume(fullest)}: {figures.percent(ratio)}"))
@@ -87,18 +88,6 @@ def _volume(row: Mapping[str, Any]) -> str:
     return f"broker {row['broker_id']} {row['volume_name']}"
 
 
-def _when(row: Mapping[str, Any], limit: str) -> str:
-    if row[f"{limit}_days"] is None:
-        early = row[f"{limit}_early_days"]
-        return str(row[f"{limit}_outlook"]) + (
-            "" if early is None else f", at the earliest in {figures.days(early)}"
-        )
-    if row[f"{limit}_days"] == 0:
-        return "now"
-    early, late = figures.days(row[f"{limit}_early_days"]), figures.days(row[f"{limit}_late_days"])
-    return f"in {figures.days(row[f'{limit}_days'])} ({early} to {late if late != figures.NONE else 'never'})"
-
-
 def _usage(cluster: Cluster) -> Markup:
     rows = {(row["broker_id"], row["volume_name"]): row for row in cluster["forecasts"]}
     cards = []
@@ -114,15 +103,15 @@ def _usage(cluster: Cluster) -> Markup:
             hard_ratio=row["hard_bytes"] / capacity,
             band=_band(row),
         )
-        text = f"soft limit {_when(row, 'soft')}; hard limit {_when(row, 'hard')}"
+        text = f"soft limit: {chances(row, 'soft')}; hard limit: {chances(row, 'hard')}"
         cards.append(
             element(
                 "div", element("h3", _volume(row)), plots.usage(plot), element("small", text), class_="card"
             )
         )
     text = (
-        "The volumes that reach their soft limit first: crests of four hours in percent of the capacity, "
-        f"and what the next {_AHEAD_DAYS} days will bring in four cases of five."
+        "The volumes that most likely reach their soft limit: crests of four hours in percent of the "
+        f"capacity, and the crests of the next {_AHEAD_DAYS} days in four cases of five."
     )
     return element(
         "div",
@@ -134,15 +123,16 @@ def _usage(cluster: Cluster) -> Markup:
 
 
 def _band(row: Mapping[str, Any]) -> list[tuple[float, float, float, float]]:
-    if row["level_bytes"] is None:
+    """Return (epoch seconds, low, middle, high) from now on, as shares of the capacity."""
+    if row["crest_bytes"] is None:
         return []
     capacity = row["capacity_bytes"]
-    band = []
-    for day in range(_AHEAD_DAYS + 1):
-        middle = row["level_bytes"] + row["slope_bytes_per_day"] * day
-        far = float(reach(day))
-        low, high = middle + row["spread_low_bytes"] * far, middle + row["spread_high_bytes"] * far
-        band.append(((row["hour"] + 24 * day) * 3600.0, low / capacity, middle / capacity, high / capacity))
+    now = row["consumed_bytes"] / capacity
+    band = [(row["hour"] * 3600.0, now, now, now)]
+    for day in range(_AHEAD_DAYS):
+        # A crest is anywhere in its day.
+        at = (row["hour"] + 24 * day + 12) * 3600.0
+        band.append((at, *(row[f"{name}_bytes"][day] / capacity for name in ("low", "crest", "high"))))
     return band
 
 
@@ -152,11 +142,12 @@ def _forecast_table(rows: Sequence[Mapping[str, Any]]) -> Markup:
             _volume(row),
             figures.percent(row["consumed_bytes"] / max(row["capacity_bytes"], 1)),
             figures.NONE
-            if row["slope_bytes_per_day"] is None
-            else f"{figures.size(row['slope_bytes_per_day'])}/d",
+            if row["crest_bytes"] is None
+            else figures.percent(row["crest_bytes"][6] / max(row["capacity_bytes"], 1)),
             str(row["soft_outlook"]),
-            _when(row, "soft") if row["soft_early_days"] is not None else figures.NONE,
-            _when(row, "hard") if row["hard_early_days"] is not None else figures.NONE,
+            chances(row, "soft"),
+            chances(row, "hard"),
+            figures.NONE if row["basis"] is None else str(row["basis"]),
         )
         for row in rows[:_MAX_ROWS]
     ]
@@ -165,7 +156,7 @@ def _forecast_table(rows: Sequence[Mapping[str, Any]]) -> Markup:
         if len(rows) <= _MAX_ROWS
         else [element("p", f"{len(rows) - _MAX_ROWS} more are in the JSON.", class_="note")]
     )
-    columns = ("volume", "used", "trend", "outlook", "soft limit", "hard limit")
+    columns = ("volume", "used", "in 7 days", "outlook", "soft limit", "hard limit", "made of")
     return joined([_table(columns, lines, numbers=(1, 2)), *note])
 
 

@@ -1,0 +1,132 @@
+"""The forecast of every volume, from the tables to one row for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from bench.pipeline.fleets import segments
+from bench.pipeline.fleets.made import MadeVolume
+from kquota_pipeline.forecast.history import Looks
+from kquota_pipeline.forecast.job import FORECAST, forecast
+from kquota_pipeline.forecast.probabilities import WITHIN_DAYS
+from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.forecast.volume import Basis, volume_forecast
+from kquota_pipeline.tables import EXPIRY, TOPICS, USAGE
+from tests.spark.rows import rows
+
+_LEAVING = [f"leaving_{name}_bytes" for name in ("10m", "1h", "6h", "1d", "3d", "7d", "30d", "later")]
+
+
+def envelope(name: str, hour: int, sequence: int) -> dict[str, object]:
+    at = datetime.fromtimestamp(hour * 3600 + 3000, UTC)
+    return {
+        "cluster_id": "c", "broker_id": 1, "instance_id": "i", "sequence": sequence, "at": at,
+        "day": at.date(), "volume_name": name, "volume_id": "a",
+    }  # fmt: skip
+
+
+def usage_rows(volume: MadeVolume) -> list[dict[str, object]]:
+    known = volume.known
+    return [
+        envelope(volume.name, int(hour), number)
+        | {
+            "status": "ok", "role": "data", "mount_point": "/data/1", "consumed_bytes": int(crest),
+            "capacity_bytes": int(known.capacity_bytes), "applied_factor": 1.0,
+            "soft_limit_type": "ConsumedSpace", "soft_limit_level": float(volume.soft_bytes),
+            "hard_limit_type": "ConsumedSpace", "hard_limit_level": float(volume.hard_bytes),
+        }
+        for number, (hour, crest) in enumerate(zip(known.hours, known.crest_bytes, strict=True))
+    ]  # fmt: skip
+
+
+def expiry_rows(name: str, looks: Looks) -> list[dict[str, object]]:
+    return [
+        envelope(name, int(hour), number)
+        | dict(zip(_LEAVING, (int(one) for one in leaving), strict=True))
+        | {"never_bytes": int(never), "deleted_bytes": 0}
+        for number, (hour, leaving, never) in enumerate(
+            zip(looks.hours, looks.leaving_bytes, looks.never_bytes, strict=True)
+        )
+    ]
+
+
+def topic_rows(name: str, looks: Looks) -> list[dict[str, object]]:
+    found = []
+    for number, hour in enumerate(looks.hours):
+        of_look = envelope(name, int(hour), number) | {"span_seconds": 600.0}
+        for topic, size, soon in zip(
+            looks.topics, looks.topic_bytes[number], looks.topic_soon_bytes[number], strict=True
+        ):
+            if size > 0:
+                found.append(of_look | {"topic": topic, "bytes": int(size), "leaving_soon_bytes": int(soon)})
+        found.append(of_look | {"topic": None, "other_topics": 3, "bytes": 5, "leaving_soon_bytes": 0})
+    return found
+
+
+@pytest.fixture(scope="module")
+def volumes() -> list[MadeVolume]:
+    """A volume with looks, one without, and one with a day of history."""
+    new = next(one for one in segments.volumes(3, "new topic", 9) if 300 < len(one.known.hours) < 700)
+    plain = replace(new, name="plain", looks=None)
+    short = replace(plain, name="short", series=replace(new.series, **_last(new, 20)))
+    return [new, plain, short]
+
+
+def _last(volume: MadeVolume, hours: int) -> dict[str, object]:
+    whole = volume.known
+    return {name: getattr(whole, name)[-hours:] for name in ("hours", "crest_bytes", "held", "volume_ids")}
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession, volumes: list[MadeVolume]) -> dict[str, Row]:
+    looks = volumes[0].known_looks
+    assert looks is not None
+    usage = rows(spark, USAGE, [row for volume in volumes for row in usage_rows(volume)])
+    gone = [row | {"volume_name": "gone"} for row in usage_rows(volumes[0])[:-30]]
+    usage = usage.union(rows(spark, USAGE, gone))
+    topics = rows(spark, TOPICS, topic_rows(volumes[0].name, looks))
+    expiry = rows(spark, EXPIRY, expiry_rows(volumes[0].name, looks))
+    return {row.volume_name: row for row in forecast(hourly(usage), topics, expiry).collect()}
+
+
+def test_every_volume_of_the_last_day_has_a_row_with_all_columns(
+    found: dict[str, Row], volumes: list[MadeVolume]
+) -> None:
+    assert set(found) == {volume.name for volume in volumes}
+    assert list(found["short"].asDict()) == FORECAST.fieldNames()
+    assert [found[volume.name].basis for volume in volumes] == [Basis.EXPIRY, Basis.USAGE, None]
+    short = found["short"]
+    assert short.soft_outlook == "too little history"
+    assert (short.crest_bytes, short.soft_days, short.soft_probability_7d) == (None, None, None)
+
+
+def test_the_tables_lead_to_the_forecast_of_their_arrays(
+    found: dict[str, Row], volumes: list[MadeVolume]
+) -> None:
+    for volume in volumes[:2]:
+        pure = volume_forecast(volume.known, volume.known_looks)
+        assert pure is not None
+        assert found[volume.name].crest_bytes == pytest.approx(list(pure.crest_bytes), rel=0.02)
+    new = found[volumes[0].name]
+    assert new.fastest_topic == "new"
+    assert new.fastest_topic_bytes_per_day > 0
+    assert found["plain"].fastest_topic is None
+
+
+def test_probabilities_grow_with_the_days_and_crests_lie_in_their_interval(found: dict[str, Row]) -> None:
+    for row in found.values():
+        if row.basis is None:
+            continue
+        low, crest, high = (np.array(row[f"{name}_bytes"]) for name in ("low", "crest", "high"))
+        assert (low <= crest).all()
+        assert (crest <= high).all()
+        for limit in ("soft", "hard"):
+            chances = [row[f"{limit}_probability_{days}d"] for days in WITHIN_DAYS]
+            assert chances == sorted(chances)
+            assert (chances[-1] >= 0.5) == (row[f"{limit}_days"] is not None)
+        assert row.hard_probability_30d <= row.soft_probability_30d
