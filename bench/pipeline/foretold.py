@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
@@ -134,7 +136,7 @@ def auto_ets(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
     Raises:
         ImportError: statsforecast is not installed.
     """
-    from statsforecast.models import AutoETS  # noqa: PLC0415
+    models: Any = import_module("statsforecast.models")
 
     def of_volume(volume: MadeVolume) -> Answer | None:
         crests = without_gaps(days_of(volume.known))
@@ -143,7 +145,7 @@ def auto_ets(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
         scaled = crests / volume.series.capacity_bytes
         season = 7 if len(crests) > 2 * 7 else 1
         try:
-            said = AutoETS(season_length=season).forecast(y=scaled, h=CROSSING_DAYS, level=[80])
+            said = models.AutoETS(season_length=season).forecast(y=scaled, h=CROSSING_DAYS, level=[80])
         except Exception:
             return _by_crest(volume, float(crests[-1]))
         bands = (said[name] * volume.series.capacity_bytes for name in ("mean", "lo-80", "hi-80"))

@@ -22,7 +22,17 @@ from kquota_pipeline.cli.results import table_of
 from kquota_pipeline.delta import append, create
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
-from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSALS, USAGE, Tables
+from kquota_pipeline.tables import (
+    CLIENTS,
+    DECISIONS,
+    EXPIRY,
+    GROUPS,
+    OPERATORS,
+    REFUSALS,
+    TOPICS,
+    USAGE,
+    Tables,
+)
 
 SIZE = FleetSize(brokers=5, volumes_per_broker=2, days=14, interval_seconds=1800)
 # One of them is decommissioned on the way, and of no interest any more.
@@ -42,7 +52,7 @@ def month(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tabl
     ):
         create(spark, tables, table)
         append(frame, tables, table)
-    for table in (REFUSALS, GROUPS):
+    for table in (REFUSALS, GROUPS, TOPICS, EXPIRY):
         create(spark, tables, table)
     return tables
 
@@ -139,9 +149,8 @@ def test_a_narrow_terminal_breaks_headings_between_words_and_figures_nowhere() -
         "/dev/mapper/data-1",
         7_654_321_098_765,
         "growing",
-        123.4,
-        98.7,
-        150.2,
+        0.98,
+        0.997,
         None,
     )
     console = Console(width=80, file=io.StringIO())
@@ -150,7 +159,7 @@ def test_a_narrow_terminal_breaks_headings_between_words_and_figures_nowhere() -
     lines = console.file.getvalue().splitlines()
     assert lines[0].strip() == "Forecast: cluster 4L6g3nShT-eMCtK--X86sw"
     (values,) = [line.split() for line in lines if "growing" in line]
-    assert values == ["1003", "/dev/mapper/data-1", "7654321098765", "growing", "123.4", "98.7", "150.2"]
+    assert values == ["1003", "/dev/mapper/data-1", "7654321098765", "growing", "0.98", "0.997"]
     heading = " ".join(lines[1 : lines.index(next(line for line in lines if "──" in line))]).split()
     assert set(heading) == {word for name in columns[1:] for word in name.split("_")}
 

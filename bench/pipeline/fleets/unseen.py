@@ -2,8 +2,8 @@
 
 This file was written and committed before the method that it judges, on assumptions of its own: a topic is a
 rate per hour that lands in segments which roll by a clock, all of them known as sums of that rate. Do not run
-it to choose a constant of the forecast; tune on `segments` and `shapes` instead. What it reports is written
-down as it is.
+it to choose a constant of the forecast; tune on `segments` and `shapes` instead. Its report is
+written down as it is.
 """
 
 from __future__ import annotations

@@ -80,12 +80,9 @@ FORECAST_COLUMNS = (
     "volume_name",
     "consumed_bytes",
     "soft_outlook",
-    "soft_probability_1d",
-    "soft_probability_7d",
-    "soft_probability_30d",
-    "soft_days",
-    "hard_probability_7d",
-    "hard_probability_30d",
+    "soft_within_7d",
+    "soft_within_30d",
+    "hard_within_30d",
 )
 """The columns of a forecast for people; JSON has all."""
 
@@ -99,14 +96,14 @@ def forecast(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show for each volume how likely it reaches its soft and hard limit within 1, 7 and 30 days."""
+    """Show for each volume how likely it reaches its soft and hard limit within days."""
     session, _, hours = _reader(tables, spark, since)
     known = (hours(), *_looks(session, tables, since))
     if with_accuracy:
         show(accuracy(forecast_errors(*known)).orderBy("mean_error_ratio"), "Accuracy", as_json)
     else:
         rows = forecast_of(*known)
-        rows = rows.orderBy(rows["soft_probability_30d"].desc_nulls_last(), "soft_days", "hard_days")
+        rows = rows.orderBy(rows["soft_within_30d"].desc_nulls_last(), "soft_days", "hard_days")
         show(rows if as_json else rows.select(*FORECAST_COLUMNS), "Forecast", as_json)
 
 

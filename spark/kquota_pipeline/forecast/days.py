@@ -29,8 +29,8 @@ class Days:
     `crest_bytes` is [hour], gaps filled by straight lines; `day_bytes` is [day], the crest of each day, whose
     last hour is the hour of now; NaN where most of a day is missing (the last one always counts). `end_hours`
     are the epoch hours at which these days end. The clock goes slower while producers are slowed, and stands
-    still while they are paused: what they were denied is no quiet. What was before a jump that stands alone
-    is moved to the level after it; `moved_bytes` is by how much at the end of each day.
+    still while they are paused: what they were denied is no quiet. The hours before a jump that stands
+    alone are moved to the level after it; `moved_bytes` is by how much at the end of each day.
     """
 
     crest_bytes: Floats

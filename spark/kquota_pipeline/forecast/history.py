@@ -1,4 +1,4 @@
-"""What is known of one volume: its hours, and the looks at its segments. Arrays, without Spark."""
+"""The history of one volume: its hours, and the looks at its segments. Arrays, without Spark."""
 
 from __future__ import annotations
 

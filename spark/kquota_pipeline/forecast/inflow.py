@@ -1,4 +1,4 @@
-"""What flows onto a volume: measured from looks at its segments, and what of it is to come.
+"""The inflow of a volume: measured from looks at its segments, and forecast.
 
     inflow from one look to the next = change of what leaves some day + what left in between
 
@@ -70,8 +70,8 @@ def flow_of(looks: Looks) -> Flow:
 
 
 def gone_within(leaving_bytes: Floats, hours: Floats) -> Floats:
-    """Return of each look, [look], the bytes that leave within so many hours, by straight lines between the
-    bounds of the buckets.
+    """Return of each look, [look], the bytes that leave within its number of hours, by straight lines between
+    the bounds of the buckets.
     """
     bounds = np.concatenate([[0.0], BOUND_HOURS, [2 * BOUND_HOURS[-1]]])
     within = np.concatenate([np.zeros((len(leaving_bytes), 1)), np.cumsum(leaving_bytes, axis=1)], axis=1)

@@ -67,7 +67,7 @@ FORECAST = StructType(
         for name, kind in {
             "outlook": StringType(),
             "days": DoubleType(),  # until it is reached with a probability of one half; null is beyond thirty
-            **{f"probability_{days}d": DoubleType() for days in WITHIN_DAYS},
+            **{f"within_{days}d": DoubleType() for days in WITHIN_DAYS},
         }.items()
     ]
 )
@@ -188,5 +188,5 @@ def _finished(row: Mapping[Hashable, Any], spread: Spread) -> dict[str, object]:
             reached = np.ones(len(reached))
         found[f"{limit}_days"] = 0.0 if now is Outlook.OVER else days_until(reached)
         for days, probability in zip(WITHIN_DAYS, within(reached), strict=True):
-            found[f"{limit}_probability_{days}d"] = round(probability, 4)
+            found[f"{limit}_within_{days}d"] = round(probability, 4)
     return found

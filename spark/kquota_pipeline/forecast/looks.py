@@ -25,7 +25,7 @@ def hourly_looks(expiry: DataFrame, topics: DataFrame) -> DataFrame:
     """
     hour = F.floor(F.unix_timestamp("at") / 3600).cast("long").alias("hour")
     parts = [F.coalesce(name, F.lit(0)).cast("double") for name in _LEAVING]
-    # What is deleted already is gone within a minute or so.
+    # Files that are deleted already go within a minute or so.
     parts[0] = parts[0] + F.coalesce("deleted_bytes", F.lit(0))
     staying = sum((F.coalesce(name, F.lit(0)) for name in _STAYING), F.lit(0)).cast("double")
     volume = F.struct(*(part.alias(name) for part, name in zip(parts, _LEAVING, strict=True)),

@@ -2,7 +2,7 @@
 
     used(t + h) = leaving(t) - leaving within h + inflow(t .. t + h) that lives longer + what never leaves
 
-What expires within the retention is on the disk already, with its date; only the inflow is forecast.
+Bytes that expire within the retention are on the disk already, with their date; only inflow is forecast.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MIN_LOOKS = 20
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What flowed in, and the share of it that has each lifetime, [class, lifetime]."""
+    """The inflow, and the share of it that has each lifetime, [class, lifetime]."""
 
     flow: Flow
     shares: Floats
@@ -52,8 +52,8 @@ def leaving_to_come(learnt: Learned, looks: Looks, now: int, days: int) -> Float
 
 
 def _kept(shares: Floats, past: Floats, until: int, leaving: Floats, ahead: Floats) -> Floats:
-    """Return what is there now and still is after so many hours: the bytes of each bucket as the look has
-    them, in the order in which lifetimes have them leave.
+    """Return what is there now and still is after each of these hours: the bytes of each bucket as the look
+    has them, in the order in which lifetimes have them leave.
     """
     grid = np.concatenate([[0.0], ahead])
     # The first bucket is shorter than an hour, and the last one ends with the longest lifetime.
@@ -75,7 +75,7 @@ def _kept(shares: Floats, past: Floats, until: int, leaving: Floats, ahead: Floa
 
 
 def newcomers_bytes(learnt: Learned, hours: int) -> float:
-    """Return what new topics, which still fill up, take in within so many hours at the rate of now."""
+    """Return what new topics, which still fill up, take in within these hours at the rate of now."""
     if not any(learnt.flow.is_new):
         return 0.0
     come = inflow_to_come(learnt.flow, hours).sum(axis=1)

@@ -1,4 +1,4 @@
-"""From a forecast to probabilities: that a volume reaches a limit within so many days, and in plain words."""
+"""From a forecast to probabilities: that a volume reaches a limit within some days, and in plain words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TAIL = 0.35
 
 
 class Outlook(StrEnum):
-    """What the crests of a volume do within WITHIN_DAYS' last day."""
+    """The prospects of a volume within the last of WITHIN_DAYS."""
 
     OVER = "over the limit"
     FILLING = "filling"

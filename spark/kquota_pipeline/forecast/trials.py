@@ -13,7 +13,7 @@ AHEAD_DAYS = 30
 MIN_DAYS = 2
 _MOMENTS = 29
 _PRIOR_TRIALS = 1.5
-# What a method is usually wrong by, in units of a volume's change from day to day.
+# The usual error of a method, in units of a volume's change from day to day.
 _USUAL_ERROR = {
     "last": 1.0,
     "level": 1.1,
@@ -32,7 +32,7 @@ _USUAL_ERROR = {
     "expiry corrected": 0.5,
 }
 Methods = dict[str, Floats]
-"""What each method says, [moment, day ahead] in bytes: moment 0 is now, moment k is k days ago."""
+"""The forecasts of each method, [moment, day ahead] in bytes: moment 0 is now, moment k is k days ago."""
 
 
 def moments_of(day_count: int) -> int:

@@ -37,7 +37,7 @@ _NEW_ERROR_RATIO = {"expiry": 0.15, "usage": 0.4, "short history": 0.4}
 
 
 class Basis(StrEnum):
-    """What a forecast is made of; errors of volumes of one kind are pooled."""
+    """The data that a forecast is made of; errors of volumes of one kind are pooled."""
 
     EXPIRY = "expiry"
     USAGE = "usage"

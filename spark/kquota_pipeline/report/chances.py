@@ -18,7 +18,7 @@ def chances(row: Row, limit: str) -> str:
     """Return two probabilities that a limit is reached: soon, and later; or why there is none."""
     if row[f"{limit}_outlook"] in {Outlook.OVER, Outlook.UNKNOWN}:
         return str(row[f"{limit}_outlook"])
-    found = [(days, row[f"{limit}_probability_{days}d"]) for days in WITHIN_DAYS]
+    found = [(days, row[f"{limit}_within_{days}d"]) for days in WITHIN_DAYS]
     if found[-1][1] < _RARE:
         return f"less than 1\N{NO-BREAK SPACE}% within {_LAST_DAYS} days"
     first = next((one for one in found if one[1] >= POSSIBLE), found[-1])
@@ -51,10 +51,10 @@ def advice(row: Row) -> str:
         return f"Make room: kquota relief on broker {broker}"
     if row["soft_outlook"] == Outlook.UNKNOWN:
         return "Wait for two days of history"
-    if row[f"soft_probability_{_SOON_DAYS}d"] >= LIKELY:
+    if row[f"soft_within_{_SOON_DAYS}d"] >= LIKELY:
         return f"Make room this week: kquota relief on broker {broker}"
-    if row[f"soft_probability_{_LAST_DAYS}d"] >= LIKELY:
+    if row[f"soft_within_{_LAST_DAYS}d"] >= LIKELY:
         return "Plan room: a shorter retention, other brokers, or a larger disk"
-    if row[f"soft_probability_{_LAST_DAYS}d"] >= POSSIBLE:
+    if row[f"soft_within_{_LAST_DAYS}d"] >= POSSIBLE:
         return "Look again in a few days"
     return "Nothing"

@@ -185,7 +185,7 @@ def _urgency(row: Row) -> tuple[bool, float, float, float]:
     are.
     """
     over = row.soft_outlook == Outlook.OVER
-    within_week, within_month = row.soft_probability_7d or 0.0, row.soft_probability_30d or 0.0
+    within_week, within_month = row.soft_within_7d or 0.0, row.soft_within_30d or 0.0
     return (not over, -within_week, -within_month, -row.consumed_bytes / max(row.capacity_bytes, 1))
 
 

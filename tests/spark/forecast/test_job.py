@@ -102,7 +102,7 @@ def test_every_volume_of_the_last_day_has_a_row_with_all_columns(
     assert [found[volume.name].basis for volume in volumes] == [Basis.EXPIRY, Basis.USAGE, None]
     short = found["short"]
     assert short.soft_outlook == "too little history"
-    assert (short.crest_bytes, short.soft_days, short.soft_probability_7d) == (None, None, None)
+    assert (short.crest_bytes, short.soft_days, short.soft_within_7d) == (None, None, None)
 
 
 def test_the_tables_lead_to_the_forecast_of_their_arrays(
@@ -126,7 +126,7 @@ def test_probabilities_grow_with_the_days_and_crests_lie_in_their_interval(found
         assert (low <= crest).all()
         assert (crest <= high).all()
         for limit in ("soft", "hard"):
-            chances = [row[f"{limit}_probability_{days}d"] for days in WITHIN_DAYS]
+            chances = [row[f"{limit}_within_{days}d"] for days in WITHIN_DAYS]
             assert chances == sorted(chances)
             assert (chances[-1] >= 0.5) == (row[f"{limit}_days"] is not None)
-        assert row.hard_probability_30d <= row.soft_probability_30d
+        assert row.hard_within_30d <= row.soft_within_30d

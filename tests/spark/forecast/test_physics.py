@@ -83,7 +83,7 @@ def test_what_flowed_in_is_measured_through_deletions_and_gaps() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(0, 1e6), min_size=8, max_size=8), st.integers(0, 1))
 def test_what_is_there_leaves_by_the_dates_of_the_look(leaving: list[float], seed: int) -> None:
-    """Whatever lifetimes were learned: at the end of each bucket its bytes are gone, and never come back."""
+    """With any lifetimes: at the end of each bucket its bytes are gone, and never come back."""
     draw = np.random.default_rng(seed)
     past = PAST[seed]
     shares = draw.dirichlet(np.ones(len(LIFETIME_HOURS)), len(past))

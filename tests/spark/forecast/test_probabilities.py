@@ -14,7 +14,7 @@ AHEAD = 30
 
 
 @given(st.floats(-20, 20), st.floats(0.1, 30), st.floats(0, 200), st.floats(0, 200))
-def test_a_probability_grows_with_the_days_and_a_lower_limit_is_reached_sooner(
+def test_a_within_grows_with_the_days_and_a_lower_limit_is_reached_sooner(
     slope: float, error: float, one: float, other: float
 ) -> None:
     crests = 100 + slope * np.arange(1, AHEAD + 1)

@@ -1,0 +1,56 @@
+"""A forecast in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kquota_pipeline.forecast.probabilities import WITHIN_DAYS
+from kquota_pipeline.report.chances import advice, chances, who
+
+
+def row(*probabilities: float, outlook: str = "filling", **more: object) -> dict[str, Any]:
+    return {
+        "broker_id": 3, "soft_outlook": outlook, "consumed_bytes": 800, "soft_bytes": 900.0,
+        "leaving_1d_bytes": None, "fastest_topic": None, "fastest_topic_bytes_per_day": None,
+        **{
+            f"soft_within_{days}d": share
+            for days, share in zip(WITHIN_DAYS, probabilities or (None,) * 6, strict=True)
+        },
+        **more,
+    }  # fmt: skip
+
+
+def words(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_two_probabilities_say_when_it_is_possible_and_when_almost_sure() -> None:
+    assert words(chances(row(0, 0.02, 0.3, 0.6, 0.85, 0.97), "soft")) == (
+        "30 % within 7 days, 85 % within 21 days"
+    )
+    assert words(chances(row(0.9, 1, 1, 1, 1, 1), "soft")) == "90 % within 1 day"
+    assert words(chances(row(0, 0, 0.01, 0.05, 0.1, 0.12), "soft")) == "12 % within 30 days"
+    assert words(chances(row(0, 0, 0, 0, 0, 0.004), "soft")) == "less than 1 % within 30 days"
+    assert chances(row(outlook="too little history"), "soft") == "too little history"
+    assert chances(row(1, 1, 1, 1, 1, 1, outlook="over the limit"), "soft") == "over the limit"
+
+
+def test_who_fills_it_is_the_topic_that_grows_or_else_the_largest_client() -> None:
+    client = {"user": "CN=web", "client_id": "a"}
+    grows = row(fastest_topic="clicks", fastest_topic_bytes_per_day=5e9)
+    assert words(who(grows, [client])) == "topic clicks: 5 GB more than a day before"
+    assert who(row(), [client]) == "CN=web writes most to the cluster"
+    assert who(row(), []) == "\N{EN DASH}"
+
+
+def test_what_to_do_depends_on_how_soon_and_on_what_leaves_by_itself() -> None:
+    over = {"outlook": "over the limit", "consumed_bytes": 950}
+    assert "leave by themselves" in advice(row(1, 1, 1, 1, 1, 1, **over, leaving_1d_bytes=60.0))
+    assert (
+        advice(row(1, 1, 1, 1, 1, 1, **over, leaving_1d_bytes=40.0)) == "Make room: kquota relief on broker 3"
+    )
+    assert "this week" in advice(row(0, 0.3, 0.6, 0.8, 0.9, 1))
+    assert "Plan room" in advice(row(0, 0, 0.1, 0.3, 0.5, 0.6))
+    assert "again" in advice(row(0, 0, 0, 0, 0.1, 0.3, outlook="perhaps filling"))
+    assert advice(row(0, 0, 0, 0, 0, 0, outlook="not filling")) == "Nothing"
+    assert "history" in advice(row(outlook="too little history"))
