@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kquota_pipeline.forecast.days import Days, days_of
 from kquota_pipeline.forecast.history import DAY_HOURS, Floats, Looks, Series
-from kquota_pipeline.forecast.newcomer import newcomer_by_surprise, newcomer_of, rise_to_come
+from kquota_pipeline.forecast.newcomer import Newcomer, newcomer_by_surprise, newcomer_of, rise_to_come
 from kquota_pipeline.forecast.physics import learned, leaving_to_come, newcomers_bytes
 from kquota_pipeline.forecast.trials import (
     AHEAD_DAYS,
@@ -31,7 +31,7 @@ _YOUNG_DAYS = 8
 _STALE_HOURS = 6
 # Topics that will take this share of the disk within a week are new: usage has nothing to foresee them by.
 _NEW_RATIO = 0.02
-_NEW_TRUST = 50.0
+_NEW_TRUST = 1000.0
 # And nothing in the past is like them: by this share of the rise, at least, the forecast may be wrong.
 _NEW_ERROR_RATIO = {"expiry": 0.15, "usage": 0.4, "short history": 0.4}
 
@@ -113,7 +113,18 @@ def _newcomer(
     )
     if newcomer is None:
         return {}
-    return {"newcomer": only_now(crests[-1] + rise_to_come(newcomer, capacity_bytes, AHEAD_DAYS), len(came))}
+    rise = rise_to_come(newcomer, capacity_bytes, AHEAD_DAYS)
+    return {"newcomer": only_now(_without_newcomer(before.foretold, crests, newcomer) + rise, len(came))}
+
+
+def _without_newcomer(foretold: Floats, crests: Floats, newcomer: Newcomer) -> Floats:
+    """Return the days to come at the height of now, with the rhythm that was foretold before it began."""
+    began = int(np.ceil(newcomer.age_days))
+    if began >= len(foretold) or not np.isfinite(foretold[began]).all():
+        return np.full(AHEAD_DAYS, crests[-1])
+    days = began + np.arange(AHEAD_DAYS)
+    days = np.where(days < AHEAD_DAYS, days, days - 7 * ((days - AHEAD_DAYS) // 7 + 1))
+    return np.asarray(foretold[began, days] + crests[-1] - foretold[began, began - 1])
 
 
 def _by_expiry(series: Series, looks: Looks, days: Days, least: float) -> _ByExpiry | None:
