@@ -35,7 +35,9 @@ def reaches_after(volume: Volume) -> tuple[timedelta | None, timedelta | None]:
     if volume.latched or volume.limits is None:
         return timedelta(0), timedelta(0)
     bounds = volume.limits.bounds(volume.capacity_bytes)
-    return _fills_to_after(volume, bounds.soft_bytes), _fills_to_after(volume, bounds.hard_bytes)
+    # Limits of different types may leave no throttle zone: then the hard limit is reached first.
+    first_bytes = min(bounds.soft_bytes, bounds.hard_bytes)
+    return _fills_to_after(volume, first_bytes), _fills_to_after(volume, bounds.hard_bytes)
 
 
 def _fills_to_after(volume: Volume, bound_bytes: Fraction) -> timedelta | None:

@@ -92,6 +92,17 @@ def test_a_silent_broker_is_taken_at_the_most_that_it_may_hold(
     assert decision.covered == covered
 
 
+def test_where_no_throttle_zone_is_left_the_bound_of_the_hard_limit_comes_first() -> None:
+    """Limits of different types: the soft one is at 90 GB, behind the hard one at 80 GB."""
+    limits = {
+        "HardLimit": {"type": "ConsumedSpace", "level": 80 * GB},
+        "SoftLimit": {"type": "MinFreeBytes", "level": 10 * GB},
+    }
+    assert verdict(decided(CALM, silent(30, 99, **limits))) == OPEN
+    assert verdict(decided(CALM, silent(30, 100, **limits))) == PAUSE
+    assert verdict(decided(CALM, silent(30, 150, **limits))) == PAUSE
+
+
 def test_what_was_measured_goes_on_counting_and_keeps_its_cause() -> None:
     assert reasons(decided(silent(9, 61))) == [(2, "/dev/sda1", "hard")]
     assert reasons(decided(silent(50, 61, Latched="HARD"))) == [(2, "/dev/sda1", "latched")]
