@@ -10,7 +10,9 @@ from pyspark.sql import functions as F
 from kquota_pipeline.backtest.policy import Policy
 
 UNKNOWN, DECOMMISSION, HELD, PRODUCERS = "unknown", "decommission", "held", "producers"
-_WHOLE_DAY_SECONDS = 86_400.0
+WHOLE_DAY_SECONDS = 86_400.0
+"""Longer windows, of agents that were away, count with their last day."""
+_HOLDING = "mode = 'enforce' AND state != 'OPEN'"
 
 
 def broker_events(decisions: DataFrame, operators: DataFrame, tick_seconds: int) -> DataFrame:
@@ -26,8 +28,8 @@ def broker_events(decisions: DataFrame, operators: DataFrame, tick_seconds: int)
         F.unix_micros("at").alias("at_micros"),
         tick_of("at", tick_seconds).alias("tick"),
     )
-    in_force = _in_force(decisions, tick_seconds)
-    return _unknown(in_force).union(_held(in_force)).union(ended).distinct()
+    standing = in_force(decisions, tick_seconds)
+    return _unknown(standing).union(_held(standing)).union(ended).distinct()
 
 
 def producers(clients: DataFrame, tick_seconds: int) -> DataFrame:
@@ -37,7 +39,7 @@ def producers(clients: DataFrame, tick_seconds: int) -> DataFrame:
     not all are known), unlisted_clients (how many clients the records of the tick do not list).
     """
     micros = tick_seconds * 1_000_000
-    window = F.least(F.col("window_seconds"), F.lit(_WHOLE_DAY_SECONDS))
+    window = F.least(F.col("window_seconds"), F.lit(WHOLE_DAY_SECONDS))
     begin = F.unix_micros("at") - (window * 1_000_000).cast("long")
     first = ((F.floor(begin / micros) + 1) * tick_seconds).cast("long")
     ticks = F.sequence(first, tick_of("at", tick_seconds), F.lit(tick_seconds).cast("long"))
@@ -70,6 +72,15 @@ def producers(clients: DataFrame, tick_seconds: int) -> DataFrame:
     )
 
 
+def holding_brokers(decisions: DataFrame, tick_seconds: int) -> DataFrame:
+    """Return the ticks in which brokers held producers by their own decisions.
+
+    Columns: cluster_id, broker_id, tick.
+    """
+    held = in_force(decisions, tick_seconds).where(_HOLDING)
+    return held.select("cluster_id", "broker_id", F.explode("ticks").alias("tick")).distinct()
+
+
 def with_named_topics(usage: DataFrame) -> DataFrame:
     """Return the usage with the topics of each volume, also where its record refers to another one's."""
     volume = ("cluster_id", "broker_id", "instance_id", "volume_name")
@@ -92,8 +103,8 @@ def tick_of(at: str, tick_seconds: int) -> Column:
     return (F.ceil(F.unix_micros(at) / (tick_seconds * 1_000_000)) * tick_seconds).cast("long")
 
 
-def _in_force(decisions: DataFrame, tick_seconds: int) -> DataFrame:
-    """Return the decisions with their ticks: one is in force until the next one of the same reporter."""
+def in_force(decisions: DataFrame, tick_seconds: int) -> DataFrame:
+    """Return the decisions with their `ticks`: one is in force until the next one of the same reporter."""
     by_reporter = Window.partitionBy("cluster_id", "broker_id").orderBy("at", "sequence")
     until = F.coalesce(F.lead("at").over(by_reporter), F.col("at") + F.expr("INTERVAL 1 SECOND"))
     first = tick_of("at", tick_seconds)
@@ -102,22 +113,21 @@ def _in_force(decisions: DataFrame, tick_seconds: int) -> DataFrame:
     return decisions.withColumn("until", until).withColumn("ticks", ticks)
 
 
-def _unknown(in_force: DataFrame) -> DataFrame:
+def _unknown(standing: DataFrame) -> DataFrame:
     """Return the ticks in which a decision named a broker that it could not determine, or only bound."""
     undetermined = F.coalesce("undetermined.broker_id", F.array())
     silent = F.concat(undetermined, F.coalesce("covered", F.array()))
     return (
-        in_force.where(F.size(silent) > 0)
+        standing.where(F.size(silent) > 0)
         .withColumn("broker_id", F.explode(silent))
         .where("broker_id IS NOT NULL")
         .select(*_event(UNKNOWN, "broker_id"))
     )
 
 
-def _held(in_force: DataFrame) -> DataFrame:
+def _held(standing: DataFrame) -> DataFrame:
     """Return the ticks in which a broker held producers."""
-    holding = in_force.where("mode = 'enforce' AND state != 'OPEN'")
-    return holding.select(*_event(HELD, None))
+    return standing.where(_HOLDING).select(*_event(HELD, None))
 
 
 def _event(event: str, broker_id: str | None) -> list[Column]:

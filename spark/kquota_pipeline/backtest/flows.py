@@ -39,6 +39,7 @@ class Flows:
 
     `deleted_until` is how far retention has come: the position in the disk's own order of bytes, where its
     first content ends at `first_bytes`. `arrived` is that order: the bytes that had come by each tick.
+    `held_bytes` are those of the offered that the brokers held back in the history.
     """
 
     first_bytes: Floats
@@ -47,6 +48,7 @@ class Flows:
     arrived: Floats
     deleted_until: Floats
     offered_bytes: Floats
+    held_bytes: Floats
     capacity_bytes: Floats
     present: NDArray[np.bool_]
 
@@ -73,6 +75,7 @@ def flows_of(observed: Observed, replication_factor: float) -> Flows:
         arrived=np.cumsum(landed + beyond, axis=0),
         deleted_until=np.cumsum(deleted, axis=0),
         offered_bytes=observed.offered_bytes,
+        held_bytes=np.maximum(0.0, observed.offered_bytes - observed.produced_bytes),
         capacity_bytes=capacity,
         present=present,
     )
@@ -88,10 +91,12 @@ def retention_ticks(flows: Flows) -> tuple[NDArray[np.int64], Floats]:
     reached = flows.deleted_until - flows.first_bytes
     ticks = np.full(reached.shape, -1, dtype=np.int64)
     shares = np.zeros(reached.shape)
+    present = np.arange(len(reached))
     for volume in range(reached.shape[1]):
         arrived = flows.arrived[:, volume]
         found = np.searchsorted(arrived, reached[:, volume], side="right") - 1
-        found = np.where(reached[:, volume] < 0, -1, np.clip(found, 0, len(arrived) - 1))
+        # A disk that has run empty, and to which nothing comes, is not ahead of its time.
+        found = np.where(reached[:, volume] < 0, -1, np.clip(found, 0, present))
         following = np.minimum(found + 1, len(arrived) - 1)
         gained = arrived[following] - arrived[np.maximum(found, 0)]
         part = np.where(

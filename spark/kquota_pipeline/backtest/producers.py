@@ -50,6 +50,16 @@ class Producers:
         self._topics: dict[Name, frozenset[str] | None] = {}
         self._unlisted = 0
 
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return len(self._topics)
+
+    @property
+    def unlisted(self) -> int:
+        """How many clients the records do not list."""
+        return self._unlisted
+
     def observe(
         self, topics: Mapping[Name, Collection[str] | None], unlisted: int, *, were_held: bool
     ) -> None:

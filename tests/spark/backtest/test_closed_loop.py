@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,16 +10,12 @@ import pytest
 
 from kquota.core.decision import FallbackAction, Scope
 from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota_pipeline.backtest.closed_loop import (
-    REGAINED_SHARE,
-    Outcome,
-    Scene,
-    VolumePlace,
-    Writers,
-    simulate,
-)
+from kquota.core.topic_scope import Topics
+from kquota_pipeline.backtest.closed_loop import REGAINED_SHARE, simulate
 from kquota_pipeline.backtest.flows import Flows, Observed, flows_of
 from kquota_pipeline.backtest.policy import Limits, Policy
+from kquota_pipeline.backtest.producers import Tally
+from kquota_pipeline.backtest.scene import NONE, Scene, Terms, VolumePlace, Writers
 
 TICK_SECONDS = 600
 CAPACITY = 10_000.0
@@ -41,26 +37,56 @@ def history(
     return Observed(consumed, np.full(consumed.shape, CAPACITY), produced, produced)
 
 
+@dataclass(frozen=True)
+class Course:
+    """The outcome of one policy: [tick], `consumed_bytes` [tick, volume]."""
+
+    factors: np.ndarray
+    undetermined: np.ndarray
+    held_bytes: np.ndarray
+    consumed_bytes: np.ndarray
+    lost_bytes: float
+    tallies: list[Tally]
+
+
 def scene(ticks: int, **changes: object) -> Scene:
     pair = LimitPair(soft=Limit.of(PERCENT, 15), hard=Limit.of(PERCENT, 5))
     fields = {
         "ticks": np.arange(1, ticks + 1) * TICK_SECONDS,
-        "volumes": [VolumePlace(1, "a", "/data/1", pair), VolumePlace(2, "a", "/data/1", pair)],
-        "volume_ids": np.full((ticks, 2), "id", dtype=object),
+        "volumes": [VolumePlace(1, "a"), VolumePlace(2, "a")],
+        "terms": np.zeros((ticks, 2), dtype=np.int32),
+        "all_terms": [Terms("/data/1", pair)],
+        "volume_ids": np.zeros((ticks, 2), dtype=np.int32),
         "failed": np.zeros((ticks, 2), dtype=bool),
         "unknown": {},
         "decommissioned": {},
-        "fill_ceilings": np.full((ticks, 2), None, dtype=object),
-        "topics": np.full((ticks, 2), None, dtype=object),
         "producers": {},
         "held": frozenset(),
     }
     return Scene(**(fields | changes))  # type: ignore[arg-type]
 
 
-def run(observed: Observed, policy: Policy, **changes: object) -> tuple[Outcome, Flows]:
+def run(observed: Observed, policy: Policy, **changes: object) -> tuple[Course, Flows]:
     flows = flows_of(observed, replication_factor=2.0)
-    return simulate(scene(len(observed.produced_bytes), **changes), flows, policy), flows
+    consumed = np.empty_like(observed.consumed_bytes)
+
+    def watch(tick: int, _: object, of_tick: np.ndarray) -> None:
+        consumed[tick] = of_tick[:, 0]
+
+    found = simulate(scene(len(observed.produced_bytes), **changes), flows, [policy], watch)
+    tallies = zip(found.paused, found.slowed, found.unlisted, found.by_cluster, strict=True)
+    course = Course(
+        found.factors[:, 0],
+        found.undetermined[:, 0],
+        found.held_bytes[:, 0],
+        consumed,
+        float(found.lost_bytes[0]),
+        [
+            Tally(int(paused[0]), int(slowed[0]), int(unlisted[0]), bool(by_cluster[0]))
+            for paused, slowed, unlisted, by_cluster in tallies
+        ],
+    )
+    return course, flows
 
 
 def test_without_a_quota_the_history_comes_out_as_it_was() -> None:
@@ -147,7 +173,7 @@ def test_a_bounded_broker_holds_producers_only_once_its_volume_may_have_reached_
     unknown = {tick: frozenset({2}) for tick in range(20, 60)}
     bounded = Policy("bounded", Limits(), fallback_action=FallbackAction.BOUNDED)
     # 3020 of 10000 bytes, and 1 byte a second more: at 8500 after 9.1 ticks, at 9500 after 10.8
-    ceilings = np.full((60, 2), 1, dtype=object)
+    ceilings = np.ones((60, 2))
     outcome, _ = run(observed, bounded, unknown=unknown, fill_ceilings=ceilings)
     assert (outcome.factors[:29] == 1).all()
     assert ((outcome.factors[29:30] > 0) & (outcome.factors[29:30] < 1)).all()
@@ -157,24 +183,23 @@ def test_a_bounded_broker_holds_producers_only_once_its_volume_may_have_reached_
     assert (without.factors[22:] == 0).all(), "records without a bound"
 
 
-def filling(policy: Policy, topics: tuple[object, object]) -> Outcome:
+def filling(policy: Policy, topics: tuple[Topics | None, Topics | None]) -> Course:
     """One volume fills, the other has room. A producer writes to each, a third to both; later, a fourth to
     unknown topics.
     """
     count = 300
     produced, deleted = np.full(count, 10.0), np.zeros(count)
     observed = history(produced, deleted, first=(8000.0, 2000.0))
-    of_volumes = np.full((count, 2), None, dtype=object)
-    for column, names in enumerate(topics):
-        for tick in range(count):
-            of_volumes[tick, column] = names
+    all_topics = [names for names in topics if names is not None]
+    codes = [NONE if names is None else all_topics.index(names) for names in topics]
+    of_volumes = np.tile(np.array(codes, dtype=np.int32), (count, 1))
     writing = {
         ("one", ""): ["full"],
         ("other", ""): ["roomy"],
         ("both", ""): ["full", "roomy"],
     }
     producers = {0: Writers(writing, 0), 280: Writers(writing | {("unknown", ""): None}, 5)}
-    return run(observed, policy, topics=of_volumes, producers=producers)[0]
+    return run(observed, policy, topics=of_volumes, all_topics=all_topics, producers=producers)[0]
 
 
 def test_with_the_scope_of_the_volume_only_the_topics_on_it_wait_and_its_disk_is_as_safe() -> None:
@@ -226,7 +251,7 @@ def test_a_decommissioned_broker_holds_nobody_any_more() -> None:
     observed = Observed(consumed, observed.capacity_bytes, produced, produced)
     kept, _ = run(observed, DEFAULTS)
     assert (kept.factors == 0).all()
-    gone, _ = run(observed, DEFAULTS, decommissioned={2: 30})
+    gone, _ = run(observed, DEFAULTS, decommissioned={30: frozenset({2})})
     assert (gone.factors[:30] == 0).all()
     assert (gone.factors[30:] == 1).all()
 
