@@ -12,6 +12,7 @@ import pyspark
 
 from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
 from bench.harness.command import main
+from bench.pipeline import closed
 from bench.pipeline.data import Fleet, make
 from bench.pipeline.figures import KINDS, Cost, Foresight, claims
 from bench.pipeline.fleets import unseen
@@ -31,6 +32,11 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     records, volumes = (20_000, 2) if small else (500_000, 40)
     yield Measurement("ingest", "ingest", lambda _: [measure_ingest(records, _CORES)])
     yield Measurement("forecast", "forecast", lambda _: _foresight(volumes))
+    cluster = closed.Fleet(brokers=10, days=4, policies=8) if small else closed.Fleet()
+    yield Measurement(
+        "closed-loop", "closed-loop", lambda folder: [closed.measure_job(folder / "closed", cluster, _CORES)]
+    )
+    yield Measurement("closed-loop-arrays", "closed-loop", lambda _: [closed.measure_arrays(cluster)])
     fleet, days = (Fleet(brokers=100), 2) if small else (Fleet(), 3)
     yield _lane(fleet, "spark", days, (*WORKS, *PARTS))
     yield _lane(fleet, "duckdb", days, WORKS)

@@ -94,7 +94,61 @@ class Foresight:
     false: int
 
 
-KINDS = (Cost, Ingest, Foresight)
+@dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """The whole job, Spark and its Python processes: CPU and wall seconds, and the most memory they held.
+
+    `policies_that_held` are those under which producers were held, `policies_that_filled` those under which
+    a disk filled.
+    """
+
+    brokers: int
+    volumes: int
+    ticks: int
+    policies: int
+    samples: int
+    policies_that_held: int
+    policies_that_filled: int
+    cpu_seconds: float
+    wall_seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """The arrays of the closed loop alone: a cell is a volume in a tick.
+
+    `bytes` are those of the arrays and of all that is computed from them, with all policies.
+    """
+
+    cells: int
+    policies: int
+    prepare_seconds: float
+    one_policy_seconds: float
+    all_policies_seconds: float
+    bytes: int
+
+    @property
+    def cell_seconds(self) -> float:
+        """The time for a cell before any policy: for its flows."""
+        return self.prepare_seconds / self.cells
+
+    @property
+    def decision_seconds(self) -> float:
+        """The time for each policy in each cell, where many are decided together."""
+        return self.all_policies_seconds / self.cells / self.policies
+
+    @property
+    def cell_bytes(self) -> float:
+        """The memory for a cell."""
+        return self.bytes / self.cells
+
+    def seconds(self, cells: int, policies: int) -> float:
+        """Return the processor time of a history of another size."""
+        return cells * (self.cell_seconds + policies * self.decision_seconds)
+
+
+KINDS = (Cost, Ingest, Foresight, ClosedLoop, Arrays)
 _Costs = Mapping[tuple[str, str, int, int], Cost]
 
 
@@ -130,6 +184,8 @@ def claims(figures: Figures) -> Iterator[Claim]:
         shown = "yes" if ingest.exact else "no"
         yield Claim("ingest: every record once", ingest.exact, "==", True, shown, asserted=True)
     yield from _foresight(of(Foresight, figures))
+    for loop in of(ClosedLoop, figures):
+        yield from _closed_loop(loop)
 
 
 def _against_duckdb(ours: Cost | None, theirs: Cost | None, cause: str) -> Iterator[Claim]:
@@ -194,3 +250,13 @@ def _foresight(figures: Sequence[Foresight]) -> Iterator[Claim]:
         yield Claim("forecast: soft crossings found ≥ 70 %", found, ">=", 0.7, shown, cause=_UNFORESEEN)
         shown = f"{ours.false} of {ours.not_crossed}"
         yield Claim("forecast: false ones ≤ 10 %", false, "<=", 0.1, shown)
+
+
+def _closed_loop(loop: ClosedLoop) -> Iterator[Claim]:
+    what = f"closed loop, {loop.brokers} brokers with {loop.volumes} volumes, {loop.policies} policies"
+    minutes, gib = loop.cpu_seconds / 60, loop.peak_bytes / 2**30
+    yield Claim(f"{what}: ≤ 10 CPU minutes", minutes, "<=", 10, f"{minutes:.1f}")
+    yield Claim(f"{what}: ≤ 4 GiB", gib, "<=", 4, f"{gib:.1f}")
+    held = loop.policies_that_held
+    shown = f"{held} of {loop.policies} policies"
+    yield Claim(f"{what}: producers are held", held, ">=", 1, shown, asserted=True)

@@ -1,0 +1,227 @@
+"""The closed loop of many policies: processor time and peak memory of the whole job, and of its arrays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import psutil
+
+from bench.harness.processor import processor_seconds
+from bench.pipeline.figures import Arrays, ClosedLoop
+from kquota.core.limits import Limit, LimitPair, LimitType
+from kquota_pipeline.backtest.closed_loop import simulate
+from kquota_pipeline.backtest.flows import Observed, flows_of
+from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
+from kquota_pipeline.backtest.policy import Limits, Policy
+from kquota_pipeline.backtest.scene import Scene, Terms, VolumePlace
+from kquota_pipeline.session import start_session
+from kquota_pipeline.tables import DECISIONS, OPERATORS
+
+TICK_SECONDS, SAMPLE_SECONDS = 600, 30
+_START_SECONDS = 1_790_812_800  # 2026-10-01, UTC
+_CLIENTS = 3
+_CAPACITY, _MB = 2_000_000_000_000, 1_000_000
+# Disks of 2 TB that begin between 40 and 80 % full and go up and down by a tenth within two days: a few
+# reach over their limits.
+_USAGE = """
+SELECT 'bench-cluster-00000001' AS cluster_id, b::INTEGER AS broker_id, 'agent' AS instance_id, t AS sequence,
+  make_timestamptz(({start} + t * {sample}) * 1000000) AS "at",
+  '/dev/sd' || chr(98 + v::INTEGER) AS volume_name,
+  'id-' || b || '-' || v AS volume_id, '/data/' || v AS mount_point, 'ok' AS status, 'data' AS role,
+  {capacity}::BIGINT AS capacity_bytes,
+  ({capacity} * (0.4 + 0.4 * (h % 997) / 997 + 0.1 * (1 + sin(6.283 * (t * {sample} / 172800.0 + h % 7))))
+   )::BIGINT AS consumed_bytes,
+  'MinFreePercentage' AS hard_limit_type, 5.0 AS hard_limit_level,
+  'MinFreePercentage' AS soft_limit_type, 15.0 AS soft_limit_level,
+  NULL::BIGINT AS fill_ceiling_bytes_per_second, NULL::VARCHAR[] AS topics, NULL::BIGINT AS topics_sequence
+FROM (SELECT b, v, hash(b, v) % 1000003 AS h FROM range({brokers}) x(b), range({volumes}) y(v)),
+  range({first}, {last}) z(t) ORDER BY b, v, t
+"""
+_WRITERS = """
+SELECT 'bench-cluster-00000001' AS cluster_id, b::INTEGER AS broker_id, 'agent' AS instance_id, t AS sequence,
+  make_timestamptz(({start} + t * {tick}) * 1000000) AS "at", {tick}::DOUBLE AS window_seconds,
+  'CN=app' AS user,
+  'client-' || c AS client_id, {mb} * 5.0 AS produce_bytes_per_second, 0.0 AS throttled_seconds,
+  {mb} * 15.0 AS observed_bytes_per_second, NULL::DOUBLE AS baseline_bytes_per_second, 0 AS omitted_clients,
+  NULL::VARCHAR[] AS topics
+FROM range({brokers}) x(b), range({clients}) y(c), range({ticks}) z(t)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A cluster, its history and the policies to try."""
+
+    brokers: int = 100
+    volumes: int = 8
+    days: int = 30
+    policies: int = 32
+
+    @property
+    def ticks(self) -> int:
+        """How many steps the history has."""
+        return self.days * 86_400 // TICK_SECONDS
+
+
+def policies(count: int) -> list[Policy]:
+    """Return policies with limits of their own."""
+    kind = LimitType.MIN_FREE_PERCENTAGE
+    return [
+        Policy(f"p{n:02d}", Limits(hard=Limit.of(kind, 3 + n % 4), soft=Limit.of(kind, 10 + n // 4)))
+        for n in range(count)
+    ]
+
+
+def measure_job(folder: Path, fleet: Fleet, cores: int) -> ClosedLoop:
+    """Run the job in a process of its own, on samples that are made below the folder."""
+    make(folder, fleet)
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(_run, folder, fleet, cores).result()
+
+
+def measure_arrays(fleet: Fleet) -> Arrays:
+    """Simulate one policy, and all, on arrays of the fleet's size in a process of its own."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(_arrays, fleet).result()
+
+
+def make(folder: Path, fleet: Fleet) -> None:
+    """Write the fleet's samples and the records of its clients."""
+    if folder.exists():
+        return
+    unfinished = folder.with_name(f"unfinished-{folder.name}")
+    (unfinished / "usage").mkdir(parents=True, exist_ok=True)
+    connection = duckdb.connect()
+    fields = {
+        "start": _START_SECONDS, "sample": SAMPLE_SECONDS, "tick": TICK_SECONDS, "capacity": _CAPACITY,
+        "brokers": fleet.brokers, "volumes": fleet.volumes, "ticks": fleet.ticks, "clients": _CLIENTS,
+        "mb": _MB,
+    }  # fmt: skip
+    a_day = 86_400 // SAMPLE_SECONDS
+    for day in range(fleet.days):
+        rows = _USAGE.format(**fields, first=day * a_day, last=(day + 1) * a_day)
+        _write(connection, rows, unfinished / "usage" / f"{day:02d}.parquet")
+    _write(connection, _WRITERS.format(**fields), unfinished / "clients.parquet")
+    unfinished.rename(folder)
+
+
+def _write(connection: duckdb.DuckDBPyConnection, rows: str, path: Path) -> None:
+    connection.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+def _run(folder: Path, fleet: Fleet, cores: int) -> ClosedLoop:
+    settings = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": str(cores)}
+    session = start_session("kquota bench", {**settings, "spark.driver.memory": "1g"}, print)
+    usage, clients = (session.read.parquet(f"{folder}/{name}") for name in ("usage", "clients.parquet"))
+    samples = fleet.brokers * fleet.volumes * fleet.days * 86_400 // SAMPLE_SECONDS
+    begun, cpu = time.monotonic(), processor_seconds()
+    with _peak() as peak:
+        course = closed_loop(
+            usage,
+            session.createDataFrame([], DECISIONS.schema),
+            clients,
+            session.createDataFrame([], OPERATORS.schema),
+            policies(fleet.policies),
+            TICK_SECONDS,
+        )
+        rows = closed_loop_summary(course, TICK_SECONDS).collect()
+    held = sum(row.open_seconds < fleet.days * 86_400 for row in rows)
+    filled = sum(row.first_filled_tick is not None for row in rows)
+    return ClosedLoop(
+        brokers=fleet.brokers,
+        volumes=fleet.volumes,
+        ticks=fleet.ticks,
+        policies=len(rows),
+        samples=samples,
+        policies_that_held=held,
+        policies_that_filled=filled,
+        cpu_seconds=processor_seconds() - cpu,
+        wall_seconds=time.monotonic() - begun,
+        peak_bytes=peak[0],
+    )
+
+
+def _arrays(fleet: Fleet) -> Arrays:
+    scene, observed = _scene(fleet)
+    before = psutil.Process().memory_info().rss
+    cells = fleet.ticks * fleet.brokers * fleet.volumes
+    with _peak(interval_seconds=0.02) as peak:
+        begun = time.process_time()
+        flows = flows_of(observed, 3.0)
+        prepared = time.process_time()
+        simulate(scene, flows, policies(1))
+        one = time.process_time()
+        simulate(scene, flows, policies(fleet.policies))
+        ended = time.process_time()
+    given = sum(
+        array.nbytes
+        for array in (
+            scene.terms,
+            scene.volume_ids,
+            scene.failed,
+            observed.consumed_bytes,
+            observed.capacity_bytes,
+        )
+    )
+    return Arrays(
+        cells=cells,
+        policies=fleet.policies,
+        prepare_seconds=prepared - begun,
+        one_policy_seconds=one - prepared,
+        all_policies_seconds=ended - one,
+        bytes=peak[0] - before + given,
+    )
+
+
+def _scene(fleet: Fleet) -> tuple[Scene, Observed]:
+    """Return the fleet's history as arrays, without Spark."""
+    shape = fleet.ticks, fleet.brokers * fleet.volumes
+    kind = LimitType.MIN_FREE_PERCENTAGE
+    levels = np.linspace(0.4, 0.8, shape[1])
+    waves = 0.1 * (1 + np.sin(np.arange(shape[0]) / 46))
+    produced = np.full(shape[0], fleet.brokers * 15.0 * _MB * TICK_SECONDS)
+    scene = Scene(
+        ticks=(np.arange(shape[0]) + 1) * TICK_SECONDS,
+        volumes=[VolumePlace(n // fleet.volumes, f"v{n}") for n in range(shape[1])],
+        terms=np.zeros(shape, dtype=np.int32),
+        all_terms=[Terms("/data", LimitPair(soft=Limit.of(kind, 15), hard=Limit.of(kind, 5)))],
+        volume_ids=np.tile(np.arange(shape[1], dtype=np.int32), (shape[0], 1)),
+        failed=np.zeros(shape, dtype=bool),
+        unknown={},
+        decommissioned={},
+        producers={},
+        held=frozenset(),
+    )
+    consumed = np.rint(_CAPACITY * (levels + waves[:, None]))
+    return scene, Observed(consumed, np.full(shape, float(_CAPACITY)), produced, produced)
+
+
+@contextmanager
+def _peak(interval_seconds: float = 0.2) -> Iterator[list[int]]:
+    """Yield a list whose only entry becomes the most memory that this process and its children held."""
+    most, ended = [0], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(interval_seconds):
+            held = 0
+            for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+                with suppress(psutil.NoSuchProcess):
+                    held += process.memory_info().rss
+            most[0] = max(most[0], held)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield most
+    finally:
+        ended.set()
+        watcher.join()
