@@ -1,4 +1,4 @@
-"""`forecast`, `skew`, `accounting`, `backtest`, `recommend` and `report`: analyses of the tables."""
+"""`forecast`, `skew`, `accounting`, `recommend` and `report`: analyses of the tables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from kquota_pipeline import skew as skew_of
 from kquota_pipeline.accounting.clients import by_client, by_group, by_quota_group, refused
 from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
-from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
-from kquota_pipeline.backtest.open_loop import replay, summary
 from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
-from kquota_pipeline.backtest.statistics import NotOneType, first_look
+from kquota_pipeline.backtest.stage import longest_usual_window
 from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
 from kquota_pipeline.cli.results import JsonOption, show, to_json
 from kquota_pipeline.cli.session import command_session
@@ -117,7 +115,7 @@ def skew(
     as_json: JsonOption = False,
 ) -> None:
     """Show how unevenly brokers and their volumes are filled."""
-    volumes = skew_of.volumes_now(_history(tables, spark, since).usage)
+    volumes = skew_of.volumes_now(history_of(tables, spark, since).usage)
     if moves:
         show(skew_of.best_moves(volumes), "Moves", as_json)
     else:
@@ -147,7 +145,7 @@ def accounting(
         rows = refused(_table(REFUSALS, tables, spark, since))
         show(rows.orderBy(rows["requests"].desc()), "Refused", as_json)
         return
-    history = _history(tables, spark, since, topics)
+    history = history_of(tables, spark, since, topics)
     clients = by_client(history.clients)
     if history.topics is not None:
         show(topic_thresholds(history.topics).orderBy("cluster_id", "broker_id", "topic"), "Topics", as_json)
@@ -155,54 +153,6 @@ def accounting(
         show(by_group(clients, read_groups(groups)).orderBy("cluster_id", "group"), "Groups", as_json)
     else:
         show(clients.orderBy(clients["bytes"].desc()), "Clients", as_json)
-
-
-def backtest(
-    tables: TablesOption,
-    spark: SparkOption = None,
-    since: SinceOption = None,
-    policies: PoliciesOption = None,
-    open_loop: Annotated[
-        bool,
-        typer.Option("--open-loop", help="Only decide over the history: held data lands all the same."),
-    ] = False,
-    at_first: Annotated[
-        bool,
-        typer.Option(
-            "--first-look",
-            help="Cheaper still, for many policies of one limit type: as --open-loop, without latches and "
-            "without regard to brokers that were away.",
-        ),
-    ] = False,
-    tick_seconds: TickOption = 600,
-    replication_factor: ReplicationOption = 3.0,
-    as_json: JsonOption = False,
-) -> None:
-    """Show the effect of other policies: time in each state, bytes delayed, disks filled."""
-    wanted = _policies(policies)
-    history = _history(tables, spark, since)
-    if at_first:
-        try:
-            outcome = summary(first_look(history.usage, wanted, tick_seconds), tick_seconds)
-        except NotOneType as error:
-            fail(f"--first-look: {error}")
-    elif open_loop:
-        ticks = replay(
-            history.usage, history.decisions, history.clients, history.operators, wanted, tick_seconds
-        )
-        outcome = summary(ticks, tick_seconds)
-    else:
-        course = closed_loop(
-            history.usage,
-            history.decisions,
-            history.clients,
-            history.operators,
-            wanted,
-            tick_seconds,
-            replication_factor,
-        )
-        outcome = closed_loop_summary(course, tick_seconds)
-    show(outcome.orderBy("cluster_id", "policy"), "Back-test", as_json)
 
 
 def recommend(
@@ -222,7 +172,8 @@ def recommend(
     """Write limits that would have kept every disk from filling, and print commands for quotas. Applies
     nothing.
     """
-    history = _history(tables, spark, since)
+    history = history_of(tables, spark, since)
+    check_tick(history, tick_seconds)
     analysis = _analysed(history, (), {}, tick_seconds, replication_factor)
     commands = write_recommendations(analysis, to)
     clusters: Any = analysis.document["clusters"]
@@ -254,9 +205,10 @@ def report(
     ] = False,
 ) -> None:
     """Write one page with everything: forecasts, states, back-test, recommendation, clients, skew."""
-    history = _history(tables, spark, since, topics)
+    history = history_of(tables, spark, since, topics)
+    check_tick(history, tick_seconds)
     named = {} if groups is None else read_groups(groups)
-    analysis = _analysed(history, _policies(policies), named, tick_seconds, replication_factor)
+    analysis = _analysed(history, policies_of(policies), named, tick_seconds, replication_factor)
     if as_json:
         typer.echo(to_json(analysis.document))
     else:
@@ -301,6 +253,16 @@ def write_recommendations(analysis: Analysis, folder: Path) -> list[str]:
     return commands
 
 
+def check_tick(history: History, tick_seconds: int) -> None:
+    """End the command if a step is shorter than the records of clients are long: they could not be placed."""
+    window = longest_usual_window(history.clients)
+    if window is not None and tick_seconds < window:
+        fail(
+            f"--tick-seconds {tick_seconds}: a step must not be shorter than the windows of the clients' "
+            f"records, which are {window:g} s long"
+        )
+
+
 def _analysed(
     history: History,
     policies: tuple[Policy, ...],
@@ -319,14 +281,16 @@ def _analysed(
     )
 
 
-def _policies(path: Path | None) -> tuple[Policy, ...]:
+def policies_of(path: Path | None) -> tuple[Policy, ...]:
+    """Return the policies of --policies, or the examples; ends the command if they can't be used."""
     try:
         return example_policies() if path is None else read_policies(path)
     except InvalidPolicy as error:
         fail(str(error))
 
 
-def _history(tables: str, spark: list[str] | None, since: str | None, topics: str | None = None) -> History:
+def history_of(tables: str, spark: list[str] | None, since: str | None, topics: str | None = None) -> History:
+    """Return the tables' history since a day; ends the command if a table can't be used."""
     session, of, hours = _reader(tables, spark, since)
     rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
     looks = _looks(session, tables, since)

@@ -13,9 +13,10 @@ COMMANDS = LazyCommands(
         "maintain": "kquota_pipeline.cli.maintain:maintain_command",
         **{
             name: f"kquota_pipeline.cli.analysis:{name}"
-            for name in ("forecast", "skew", "accounting", "backtest", "recommend", "report")
+            for name in ("forecast", "skew", "accounting", "recommend", "report")
         },
         "tables": "kquota_pipeline.cli.tables:tables",
+        "backtest": "kquota_pipeline.cli.backtest:backtest",
         "demo": "kquota_pipeline.cli.demo:demo",
         "jars": "kquota_pipeline.cli.deployment:jars",
         "archive": "kquota_pipeline.cli.deployment:archive",

@@ -22,13 +22,18 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON: a list of 
 
 def show(frame: DataFrame, title: str, as_json: bool) -> None:
     """Print the rows of a small frame on standard output."""
-    rows = [row.asDict(recursive=True) for row in frame.collect()]
+    rows = rows_of(frame)
     if as_json:
         typer.echo(to_json(rows))
         return
     # A reader through a pipe has a width of its own; folded to a guess, figures can't be read.
     console = Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
     console.print(table_of(frame.columns, rows, title, console))
+
+
+def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a small frame."""
+    return [row.asDict(recursive=True) for row in frame.collect()]
 
 
 def table_of(
