@@ -29,7 +29,10 @@ _UNDETERMINED_CAUSES = (
 # Of an expiry record's volume: the times of its Leaving, and its other figures.
 _TIMES = (*BUCKETS, LATER)
 _STAYING = ("NeverBytes", "WaitsForUploadBytes", "StrayBytes", "FutureBytes", "DeletedBytes", "UnknownBytes")
-_ORDER_KEY = r"^(hold|(quarantine|maintenance)/(0|[1-9][0-9]{0,9})|0|[1-9][0-9]{0,9})$"
+_ORDER_KEY = (
+    r"^(hold|(quarantine|maintenance)/(0|[1-9][0-9]{0,9})|relief/[A-Za-z0-9._-]{1,64}|0|[1-9][0-9]{0,9})$"
+)
+BROKER_OF_KEY = r"^(?:(?:quarantine|maintenance)/)?([0-9]+)$"
 _MAX_BROKER_ID = 2**31 - 1
 # An agent's clock may be ahead; one that has never been set is years behind.
 _MINUTES_AHEAD, _FIRST_YEAR = 10, 2020
@@ -274,12 +277,12 @@ def sum_of_bytes(leaving: Column) -> Column:
 
 def _operator(body: Column) -> Column:
     key, order = body["Key"], body["Order"]
-    broker_id = F.regexp_extract(key, "([0-9]*)$", 1)
+    broker_id = F.regexp_extract(key, BROKER_OF_KEY, 1)
     too_large = F.coalesce(broker_id.try_cast("bigint") > _MAX_BROKER_ID, F.lit(False))
     return _first(
         (
             ~F.coalesce(key.rlike(_ORDER_KEY), F.lit(False)) | too_large,
-            "Body.Key: hold, quarantine/<id>, maintenance/<id> or a broker id",
+            "Body.Key: hold, quarantine/<id>, maintenance/<id>, relief/<plan> or a broker id",
         ),
         (
             order.isNotNull() & _bad_order(order, key == "hold"),

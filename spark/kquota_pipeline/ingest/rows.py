@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kquota.core.expiry import BUCKETS
-from kquota_pipeline.ingest.problems import sum_of_bytes
+from kquota_pipeline.ingest.problems import BROKER_OF_KEY, sum_of_bytes
 from kquota_pipeline.ingest.timestamps import timestamp
 from kquota_pipeline.tables import (
     CLIENTS,
@@ -148,7 +148,8 @@ def operator_rows(records: DataFrame) -> DataFrame:
     return _of_kind(records, "operator").select(
         *_envelope(),
         F.when(kind == "", "decommission").otherwise(kind).alias("order_kind"),
-        F.regexp_extract(key, "[0-9]*$", 0).try_cast("int").alias("subject_broker_id"),
+        F.regexp_extract(key, BROKER_OF_KEY, 1).try_cast("int").alias("subject_broker_id"),
+        F.when(kind == "relief", F.substring_index(key, "/", -1)).alias("plan_id"),
         ((kind != "") & order.isNull()).alias("withdrawn"),
         order["Action"].alias("action"),
         timestamp(order["Until"]).alias("until"),

@@ -158,8 +158,9 @@ OPERATORS = Table(
     "one row per operator's order, its withdrawal, or a decommission",
     (
         *ENVELOPE,
-        ("order_kind", StringType(), "hold, quarantine, maintenance or decommission"),
-        ("subject_broker_id", IntegerType(), "the broker that it is about; null for a hold"),
+        ("order_kind", StringType(), "hold, quarantine, maintenance, relief or decommission"),
+        ("subject_broker_id", IntegerType(), "the broker that it is about; null for a hold and a relief"),
+        ("plan_id", StringType(), "of a relief the plan; otherwise null"),
         ("withdrawn", BooleanType(), "whether the order was ended before its time"),
         ("action", StringType(), "of a hold: pause or open"),
         ("until", TimestampType(), "when the order ends by itself"),
@@ -168,8 +169,10 @@ OPERATORS = Table(
         *PLACE,
     ),
     # Two agents may write down one order; its time is the topic's, whichever agent did.
-    identity=("cluster_id", "at", "order_kind", "subject_broker_id"),
+    identity=("cluster_id", "at", "order_kind", "subject_broker_id", "plan_id"),
     order=("cluster_id", "at", "sequence"),
+    later=("plan_id",),
+    changes=("Relief plans have rows; `plan_id` is new.",),
 )
 TOPICS = Table(
     "topics",

@@ -83,6 +83,7 @@ WRONG = [
     (json.dumps(CLIENTS).encode().replace(b"5000000.0", b"1e999"), "Body.Clients"),
     (changed(ORDER, "Body.Key", "quarantine/99999999999"), "Body.Key"),
     (changed(ORDER, "Body.Key", "quarantine/2147483648"), "Body.Key"),
+    (changed(ORDER, "Body.Key", "relief/"), "Body.Key"),
     (changed(ORDER, "Body.Order.Action", "close"), "Body.Order"),
     (changed(TOPICS, "Body.Volumes.0.Topics.0", "orders"), "right types"),
     (changed(TOPICS, "Body.Volumes.0.Topics.0.Topic", "x" * 250), "Body.Volumes: at most 4096"),
@@ -115,6 +116,7 @@ READ_AS_WORSE = [
     changed(USAGE, "SchemaVersion", 99),
     changed(USAGE, "Body.Future", {"any": ["thing"]}),
     changed(ORDER, "Body.Key", "maintenance/2147483647"),
+    changed(ORDER, "Body.Key", "relief/plan-99999999999"),
 ]
 
 

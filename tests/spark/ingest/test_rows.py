@@ -161,9 +161,15 @@ def test_a_clients_record_gives_a_row_per_refused_client_and_per_group(rows_of):
 
 
 def test_an_operator_record_says_what_was_ordered_about_whom(rows_of):
-    names = ("operator-hold", "operator-quarantine", "operator-withdrawn", "operator-decommission")
-    found = rows_of(OPERATORS, *(sample(name) for name in names))
-    hold, quarantine, _, decommission = found
+    names = ("hold", "quarantine", "withdrawn", "decommission", "relief")
+    found = rows_of(OPERATORS, *(sample(f"operator-{name}") for name in names))
+    hold, quarantine, _, decommission, relief = found
+    assert (relief["order_kind"], relief["subject_broker_id"], relief["plan_id"]) == (
+        "relief",
+        None,
+        "2026-11-20.17",
+    )
+    assert {row["plan_id"] for row in found[:4]} == {None}
     assert (hold["order_kind"], hold["subject_broker_id"], hold["action"]) == ("hold", None, "pause")
     assert (hold["reason"], hold["actor"], moment(hold["until"])) == (
         "moving the log dirs",
@@ -172,7 +178,7 @@ def test_an_operator_record_says_what_was_ordered_about_whom(rows_of):
     )
     assert quarantine["order_kind"] == "quarantine"
     assert quarantine["subject_broker_id"] == int(sample("operator-quarantine")["Body"]["Key"].split("/")[1])
-    assert [row["withdrawn"] for row in found] == [False, False, True, False]
+    assert [row["withdrawn"] for row in found] == [False, False, True, False, False]
     assert decommission["order_kind"] == "decommission"
     assert decommission["subject_broker_id"] == int(sample("operator-decommission")["Body"]["Key"])
 
