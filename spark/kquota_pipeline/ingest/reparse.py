@@ -6,7 +6,7 @@ kept the rows become those that an ingest of today would make; those of other re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import date, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -56,9 +56,10 @@ def reparse(
         ).collect()[0]
         if not count:
             return 0
+        in_order = last_digests(spark, tables)
         for table in only:
-            span = (first_arrived, last_arrived) if table is QUARANTINE else (first, last)
-            before, made = _replace(spark, tables, table, records, *span)
+            begin, end = (first_arrived, last_arrived) if table is QUARANTINE else (first, last)
+            before, made = _replace(spark, tables, table, records, begin, end, in_order[table.name])
             report(f"{table.name}: {made:,} rows made, {before:,} were there")
     finally:
         records.unpersist()
@@ -66,10 +67,16 @@ def reparse(
 
 
 def _replace(
-    spark: SparkSession, tables: Tables, table: Table, records: DataFrame, first: date, last: date
+    spark: SparkSession,
+    tables: Tables,
+    table: Table,
+    records: DataFrame,
+    first: date,
+    last: date,
+    in_order: Iterable[date],
 ) -> tuple[int, int]:
     """Put the rows of the records in the place of those there; return how many there were, and how many are
-    of the records.
+    of the records. Days `in_order` stay without duplicates.
     """
     delta.create(spark, tables, table)
     made = delta.of_days(ROWS[table](records), first, last)
@@ -81,7 +88,7 @@ def _replace(
         else ["kafka_partition", "kafka_offset", "at"]
     )
     places = records.select(*place).distinct()
-    closed = [day for day in last_digests(spark, tables, table) if first <= day <= last]
+    closed = [day for day in in_order if first <= day <= last]
 
     def attempt() -> tuple[int, int]:
         there = delta.of_days(delta.read(spark, tables, table), first, last)

@@ -31,18 +31,14 @@ def digest(files: list[str]) -> str:
     return hashlib.sha256("\n".join(sorted(files)).encode()).hexdigest()
 
 
-def last_digests(spark: SparkSession, tables: Tables, table: Table) -> dict[date, str]:
-    """Return each day's digest when it was last put in order."""
-    if not delta.exists(spark, tables, MAINTAINED):
-        return {}
-    rows = (
-        delta.read(spark, tables, MAINTAINED)
-        .where(F.col("table_name") == table.name)
-        .groupBy("day")
-        .agg(F.max_by("files_digest", "at").alias("files_digest"))
-        .collect()
-    )
-    return {row["day"]: str(row["files_digest"]) for row in rows}
+def last_digests(spark: SparkSession, tables: Tables) -> Mapping[str, Mapping[date, str]]:
+    """Return for each table, by its name, the digest of each day when it was last put in order."""
+    found: dict[str, dict[date, str]] = defaultdict(dict)
+    if delta.exists(spark, tables, MAINTAINED):
+        latest = F.max_by("files_digest", "at").alias("files_digest")
+        for row in delta.read(spark, tables, MAINTAINED).groupBy("table_name", "day").agg(latest).collect():
+            found[row["table_name"]][row["day"]] = str(row["files_digest"])
+    return found
 
 
 def note(

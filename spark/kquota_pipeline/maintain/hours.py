@@ -37,7 +37,7 @@ def read_hours(spark: SparkSession, tables: Tables, first: date | None = None) -
     """
     usage = delta.of_days(delta.opened(spark, tables, USAGE), first)
     files = files_of_days(spark, tables, USAGE)
-    derived = last_digests(spark, tables, HOURS)
+    derived = last_digests(spark, tables)[HOURS.name]
     changed = [day for day, names in files.items() if digest(names) != derived.get(day)]
     if len(changed) == len(files):
         return hourly(usage)

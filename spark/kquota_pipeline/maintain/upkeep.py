@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -93,10 +93,11 @@ def maintain(
         delta.create(spark, tables, table)
     done = Done()
     _drop_old_days(spark, tables, now, settings, done, report)
+    before = last_digests(spark, tables)
     for table in INGESTED:
-        _put_in_order(spark, tables, table, now, settings, done, report)
-    _derive_ticks(spark, tables, now, done, report)
-    _derive_hours(spark, tables, now, settings, done, report)
+        _put_in_order(spark, tables, table, before[table.name], now, settings, done, report)
+    _derive_ticks(spark, tables, before[TICKS.name], now, done, report)
+    _derive_hours(spark, tables, before[HOURS.name], now, settings, done, report)
     for name in sorted(done.rewritten):
         hours = int(settings.vacuum_after.total_seconds() // 3600)
         spark.sql(f"VACUUM delta.`{tables.location(BY_NAME[name])}` RETAIN {hours} HOURS")
@@ -107,12 +108,12 @@ def _put_in_order(
     spark: SparkSession,
     tables: Tables,
     table: Table,
+    before: Mapping[date, str],
     now: datetime,
     settings: Upkeep,
     done: Done,
     report: Callable[[str], None],
 ) -> None:
-    before = last_digests(spark, tables, table)
     for day, files in files_of_days(spark, tables, table).items():
         if digest(files) == before.get(day):
             continue
@@ -132,11 +133,15 @@ def _put_in_order(
 
 
 def _derive_ticks(
-    spark: SparkSession, tables: Tables, now: datetime, done: Done, report: Callable[[str], None]
+    spark: SparkSession,
+    tables: Tables,
+    before: Mapping[date, str],
+    now: datetime,
+    done: Done,
+    report: Callable[[str], None],
 ) -> None:
     """Derive the ticks of each day whose usage or decisions have changed, open days included."""
     usage, decisions = files_of_days(spark, tables, USAGE), files_of_days(spark, tables, DECISIONS)
-    before = last_digests(spark, tables, TICKS)
     for day, files in usage.items():
         sources = digest([*files, *decisions.get(day, [])])
         if sources == before.get(day):
@@ -154,13 +159,13 @@ def _derive_ticks(
 def _derive_hours(
     spark: SparkSession,
     tables: Tables,
+    before: Mapping[date, str],
     now: datetime,
     settings: Upkeep,
     done: Done,
     report: Callable[[str], None],
 ) -> None:
     """Derive the hours of closed days whose usage has changed, all at once: first it is every day."""
-    before = last_digests(spark, tables, HOURS)
     digests = {day: digest(names) for day, names in files_of_days(spark, tables, USAGE).items()}
     due = {
         day: found
