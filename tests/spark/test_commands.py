@@ -23,6 +23,7 @@ from kquota_pipeline.delta import append, create
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
 from kquota_pipeline.tables import (
+    ALL,
     CLIENTS,
     DECISIONS,
     EXPIRY,
@@ -131,6 +132,18 @@ def test_recommended_limits_are_the_same_in_files_and_in_json(month: Tables, tmp
     assert set(cluster["recommendation"]["limits"]) == {str(n) for n in range(1, SIZE.brokers)}
     assert len(list((tmp_path / "limits").iterdir())) == SIZE.brokers - 1
     assert len(cluster["quota_commands"]) == len(cluster["quotas"])
+
+
+def test_the_tables_are_described_for_programs() -> None:
+    described = {table["name"]: table for table in json.loads(run("tables", "--json").stdout)}
+    assert set(described) == {table.name for table in ALL}
+    assert [column["name"] for column in described["usage"]["columns"]] == USAGE.schema.fieldNames()
+
+
+def test_a_table_that_no_records_have_rows_for_is_not_made_again() -> None:
+    done = run("reparse", "--tables=file:/x", "--checkpoint=file:/y", "--from=1d", "--table=ticks")
+    assert done.exit_code == 2
+    assert "'ticks' is none of" in done.stderr
 
 
 def test_people_get_a_table(month: Tables) -> None:

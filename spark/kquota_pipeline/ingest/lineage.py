@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from kquota_pipeline import delta
 from kquota_pipeline.tables import INGESTED, RECORDS, USAGE, Tables
 
 _PROPERTY = "kquota.ingest.query"
@@ -93,7 +94,10 @@ def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int
 
     Raises:
         ForeignCheckpoint: the checkpoint is not the one that filled the tables.
+        NotATable: there are no tables at that place, or others, or no ingest has kept records yet.
     """
+    for table in (USAGE, RECORDS):
+        delta.opened(spark, tables, table)
     require_own_checkpoint(spark, tables, checkpoint)
     noted = F.get_json_object("userMetadata", "$['kquota.ingest']")
     rows = (

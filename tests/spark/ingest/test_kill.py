@@ -8,9 +8,11 @@ import pytest
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
+from kquota_pipeline.ingest.lineage import settled_version
+from kquota_pipeline.ingest.reparse import reparse
 from kquota_pipeline.ingest.stream import ingest
 from kquota_pipeline.tables import DECISIONS, RECORDS, USAGE
-from tests.spark.ingest.history import History, counts
+from tests.spark.ingest.history import START, History, counts
 from tests.spark.ingest.process import ingest_arguments, running
 
 
@@ -54,7 +56,12 @@ def test_an_ingest_killed_between_two_tables_goes_on_exactly_where_it_was(spark,
         process.kill_when(
             lambda: committed(tmp_path) >= 0 and planned(tmp_path) >= 1 and versions(tmp_path, "usage") >= 3
         )
-    ingest(spark, topic.source(max_records_per_batch=200), tables, f"file:{tmp_path}/checkpoint")
+    checkpoint = f"file:{tmp_path}/checkpoint"
+    ingest(spark, topic.source(max_records_per_batch=200), tables, checkpoint)
+    assert_exact(spark, tables, topic)
+    # The rows that were made of the records are those that a reparse makes.
+    day = START.date()
+    assert reparse(spark, tables, day, day, settled_version(spark, tables, checkpoint)) == 800
     assert_exact(spark, tables, topic)
 
 
