@@ -67,13 +67,14 @@ def days_of(series: Series) -> Days:
 
 
 def _day_crests(hourly: Floats) -> Floats:
-    """Return the crest of each day back from the last hour; NaN where less than half of it is known."""
+    """Return the crest of each day back from the last hour; NaN with less than half of the usual hours."""
     count = max(1, (len(hourly) + _FULL_HOURS) // DAY_HOURS)
     padded = np.full(count * DAY_HOURS, -np.inf)
     part = hourly[-len(padded) :]
     padded[len(padded) - len(part) :] = part
     blocks = padded.reshape(count, DAY_HOURS)
-    enough = np.isfinite(blocks).sum(axis=1) >= _FULL_HOURS
+    known = np.isfinite(blocks).sum(axis=1)
+    enough = known >= max(1.0, float(np.median(known[known > 0])) / 2)
     enough[-1] = True
     return np.where(enough, blocks.max(axis=1), np.nan)
 

@@ -66,7 +66,30 @@ def flow_of(looks: Looks) -> Flow:
     for own in (inflow, *classes):
         summed = np.concatenate([[0.0], np.cumsum(own)])
         per_hour.append(np.diff(np.interp(hours, looks.hours, summed), prepend=0.0))
+    if not looks.topics and (since := _excess_since(per_hour[0])) is not None:
+        own = np.zeros(len(hours))
+        days = -(-since // DAY_HOURS)
+        usual = np.median(per_hour[0][-since - days * DAY_HOURS : -since].reshape(days, -1), axis=0)
+        usual = np.tile(usual, days)[-since:] if days > 1 else usual[-since:]
+        own[-since:] = np.maximum(per_hour[0][-since:] - usual, 0.0)
+        per_hour = [per_hour[0] - own, own]
+        filled, began, is_new = [*filled, 0.0], [*began, len(hours) - since - 1], [*is_new, True]
     return Flow(int(looks.hours[0]), np.array(per_hour), tuple(filled), tuple(began), tuple(is_new))
+
+
+def _excess_since(inflow: Floats) -> int | None:
+    """Return for how many hours more has flowed in than on all days before, None where it has not.
+
+    Where looks name no topics, it is all that shows a new one.
+    """
+    days = min(len(inflow) // DAY_HOURS, 28)
+    sums = inflow[-days * DAY_HOURS :].reshape(days, DAY_HOURS).sum(axis=1) if days else np.zeros(0)
+    for age in range(min(7, days - 3), 0, -1):
+        before = sums[:-age]
+        highest, usual = float(before.max()), float(np.median(before))
+        if float(sums[-age:].min()) > max(1.05 * highest, 1.1 * usual):
+            return age * DAY_HOURS
+    return None
 
 
 def gone_within(leaving_bytes: Floats, hours: Floats) -> Floats:

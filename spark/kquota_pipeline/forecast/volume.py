@@ -68,6 +68,8 @@ class _ByExpiry(NamedTuple):
 
 def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | None:
     """Return the forecast of a volume at its last hour, None with less than two days."""
+    if series.capacity_bytes <= 0:
+        return None
     days = days_of(series)
     crests = without_gaps(days)
     if crests is None:
@@ -83,7 +85,8 @@ def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | Non
         methods |= found.methods
         if found.new_bytes > _NEW_RATIO * series.capacity_bytes:
             trusted = found.methods
-    else:
+    # Looks that name topics show all that is new.
+    if not trusted and (found is None or looks is None or not looks.topics):
         trusted = _newcomer(days, crests, methods, came, series.capacity_bytes, least)
         methods |= trusted
     trust = np.array([_NEW_TRUST if name in trusted else 1.0 for name in methods])

@@ -57,6 +57,17 @@ def test_the_ramp_of_a_new_topic_ends_where_its_retention_begins(keep_days: int,
     assert said.reshape(10, 24).max(axis=1) == pytest.approx(crest, rel=0.1)
 
 
+def test_where_looks_name_no_topics_what_flows_in_beyond_the_usual_is_a_new_one() -> None:
+    new = rate(2, 3.0)
+    new[: CUT - 2 * DAY_HOURS] = 0
+    whole = looks({"old": retained(rate(1), 24), "new": retained(new, 168)})
+    nothing = np.zeros((len(whole.hours), 0))
+    unnamed = replace(whole, topics=(), topic_bytes=nothing, topic_soon_bytes=nothing)
+    assert flow_of(known(unnamed)).is_new == (False, True)
+    said, came = foretold(unnamed)
+    assert said.reshape(10, 24).max(axis=1) == pytest.approx(came.reshape(10, 24).max(axis=1), rel=0.15)
+
+
 def test_a_new_topic_that_is_compacted_is_no_part_of_what_leaves() -> None:
     table = np.maximum(np.arange(DAYS * DAY_HOURS, dtype=float) - CUT + 60, 0) * 3
     never = (table, np.zeros((len(table), len(BOUND_HOURS) + 1)))

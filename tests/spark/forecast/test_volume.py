@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -104,6 +106,16 @@ def test_expiry_foresees_the_end_of_a_new_topics_ramp() -> None:
 def test_less_than_two_days_say_nothing_and_two_are_enough() -> None:
     assert volume_forecast(series(growth(1, 10.0)), None) is None
     assert found(series(growth(2, 10.0))).basis is Basis.YOUNG
+
+
+def test_few_samples_a_day_are_enough_and_a_volume_without_capacity_has_no_forecast() -> None:
+    whole = growth(20, 10.0)
+    rare = np.arange(5, len(whole), 6)
+    forecast = found(series(whole[rare], hours=rare))
+    assert forecast.days == 20
+    assert forecast.crest_bytes[6] == pytest.approx(300 + 10 * 27, rel=0.07)
+    empty = replace(series(whole), capacity_bytes=0.0)
+    assert volume_forecast(empty, None) is None
 
 
 @settings(max_examples=15, deadline=None)
