@@ -18,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kquota.core.decision import Scope
 from kquota_pipeline.backtest.disks import Disks
 from kquota_pipeline.backtest.flows import Flows
+from kquota_pipeline.backtest.holds import Holds
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.producers import Producers
 from kquota_pipeline.backtest.scene import NONE, Floats, Outcome, Scene
@@ -34,18 +36,27 @@ _FULL_RATIO = 0.9999
 # Of what producers could send to each volume in each tick, which only the scope of the volume needs.
 _LANDED_BYTES = 256 * 1024 * 1024
 
-Watch = Callable[[int, Sequence[int], Floats], None]
+Watch = Callable[[int, NDArray[np.int64], Floats], None]
 """Called in each tick with its number, the places of policies, and what the disks hold: [volume, policy]."""
 
 
-def simulate(scene: Scene, flows: Flows, policies: Sequence[Policy], watch: Watch | None = None) -> Outcome:
-    """Return the outcome of policies for a history, in their order."""
+def simulate(
+    scene: Scene,
+    flows: Flows,
+    policies: Sequence[Policy],
+    watch: Watch | None = None,
+    holds: Holds | None = None,
+) -> Outcome:
+    """Return the outcome of policies for a history, in their order; count in `holds` how long they hold each
+    producer.
+    """
     outcome = Outcome.empty(len(scene.ticks), len(scene.volumes), len(policies))
     for scope, at_once in ((Scope.CLUSTER, len(policies)), (Scope.VOLUME, _together(scene))):
         places = [place for place, policy in enumerate(policies) if policy.scope is scope]
         for first in range(0, len(places), at_once):
             some = places[first : first + at_once]
-            outcome.put(_Loop(scene, flows, [policies[place] for place in some]).run(some, watch), some)
+            loop = _Loop(scene, flows, [policies[place] for place in some], np.array(some), holds)
+            outcome.put(loop.run(watch), some)
     return outcome
 
 
@@ -57,8 +68,16 @@ def _together(scene: Scene) -> int:
 class _Loop:
     """The course of events under policies of one scope."""
 
-    def __init__(self, scene: Scene, flows: Flows, policies: Sequence[Policy]) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        flows: Flows,
+        policies: Sequence[Policy],
+        places: NDArray[np.int64],
+        holds: Holds | None,
+    ) -> None:
         self._scene, self._flows, self._policies = scene, flows, policies
+        self._places, self._holds_of = places, holds
         self._outcome = Outcome.empty(len(scene.ticks), len(scene.volumes), len(policies))
         self._verdicts = Verdicts(scene, flows.present, flows.capacity_bytes, policies)
         self._producers = Producers()
@@ -68,7 +87,7 @@ class _Loop:
         shape = (len(scene.volumes), len(policies)) if self._by_volume else len(policies)
         self._passing = np.ones(shape)
 
-    def run(self, places: Sequence[int], watch: Watch | None) -> Outcome:
+    def run(self, watch: Watch | None) -> Outcome:
         """Return the outcome; `watch` is called with the places of the policies."""
         outcome, count = self._outcome, len(self._policies)
         backlog, lost = np.zeros(count), np.zeros(count)
@@ -86,7 +105,7 @@ class _Loop:
             backlog -= np.where(late > 0, np.maximum(0.0, accepted - offered), late)
             consumed = self._disks.take(tick, landing)
             if watch is not None:
-                watch(tick, places, consumed)
+                watch(tick, self._places, consumed)
             outcome.held_bytes[tick] = held
             self._note_disks(tick, consumed)
             verdict = self._verdicts.at(tick, np.rint(consumed))
@@ -136,12 +155,17 @@ class _Loop:
             outcome.paused[tick] = np.where(headroom == 0, self._producers.count, 0)
             outcome.slowed[tick] = np.where(held & (headroom > 0), self._producers.count, 0)
             outcome.unlisted[tick] = np.where(held, self._producers.unlisted, 0)
+            if self._holds_of is not None and held.any():
+                self._holds_of.add(self._producers.names, self._places, headroom)
             return
         self._holds.observe(tick)
         self._passing = np.ones(self._passing.shape)
         for policy in np.flatnonzero(headroom < 1):
             decision = self._holds.decision(verdict, int(policy))
             self._passing[:, policy] = self._holds.passing(tick, decision)
+            if self._holds_of is not None:
+                for name, factor in self._producers.factors(decision).items():
+                    self._holds_of.add([name], self._places[[policy]], np.array([float(factor)]))
             tally = self._producers.held_by(decision, Scope.VOLUME)
             for column, value in zip(
                 (outcome.paused, outcome.slowed, outcome.unlisted, outcome.by_cluster), tally, strict=True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +22,11 @@ from kquota_pipeline.backtest.stage import NO_KEY, PRODUCED, TOPICS, VOLUME
 
 @dataclass(frozen=True, slots=True)
 class Grids:
-    """The scene of a cluster and its history, on an even grid."""
+    """The scene of a cluster and its history, on an even grid; `keys` are those of its volumes."""
 
     scene: Scene
     observed: Observed
+    keys: Sequence[int]
 
 
 def grids_of(rows: pa.Table, events: pa.Table, tick_seconds: int) -> Grids | None:
@@ -35,7 +36,7 @@ def grids_of(rows: pa.Table, events: pa.Table, tick_seconds: int) -> Grids | Non
     row_ticks = _numbers(rows, "tick")
     ticks = np.arange(row_ticks.min(), row_ticks.max() + tick_seconds, tick_seconds)
     index = {int(tick): number for number, tick in enumerate(ticks)}
-    named_volumes = _of_kind(events, VOLUME)
+    named_volumes = of_kind(events, VOLUME)
     volumes = named_volumes.drop_duplicates("key").sort_values(["broker_id", "name"])
     row = (row_ticks - ticks[0]) // tick_seconds
     column = _places(_numbers(rows, "volume_key"), volumes["key"].to_numpy(np.int64))
@@ -77,10 +78,10 @@ def grids_of(rows: pa.Table, events: pa.Table, tick_seconds: int) -> Grids | Non
         topics=None if topics is None else grid(topics, NONE),
         all_topics=all_topics or (),
     )
-    return Grids(scene, observed)
+    return Grids(scene, observed, volumes["key"].tolist())
 
 
-def _of_kind(events: pa.Table, kind: str) -> pd.DataFrame:
+def of_kind(events: pa.Table, kind: str) -> pd.DataFrame:
     """Return the rows of a kind: pandas keeps whole numbers only in columns without gaps."""
     found: pd.DataFrame = events.filter(pc.equal(events["event"], kind)).to_pandas()
     return found
@@ -107,7 +108,7 @@ def _topics(events: pa.Table, keys: NDArray[np.int64]) -> tuple[list[Any], Codes
     """Return the topics that are named, and for each row their place there; NONE where an agent would not
     name them.
     """
-    known = _of_kind(events, TOPICS)
+    known = of_kind(events, TOPICS)
     read = {
         int(key): topics_of(tuple(names)) for key, names in zip(known["key"], known["names"], strict=True)
     }
@@ -126,11 +127,11 @@ def _terms(one: dict[Any, Any]) -> Terms:
 
 
 def _producers(events: pa.Table, index: dict[int, int]) -> dict[int, Writers]:
-    of_kind = _of_kind(events, PRODUCERS)
+    writing = of_kind(events, PRODUCERS)
     columns = ("tick", "producers", "unlisted_clients")
     return {
         index[tick]: Writers(named(producing), int(unlisted))
-        for tick, producing, unlisted in zip(*(of_kind[name] for name in columns), strict=True)
+        for tick, producing, unlisted in zip(*(writing[name] for name in columns), strict=True)
         if tick in index
     }
 
@@ -139,7 +140,7 @@ def _of_cluster(events: pa.Table, ticks: NDArray[Any]) -> tuple[Floats, Floats]:
     """Return produced and offered bytes of every tick; a tick without a record of clients is as the one
     before.
     """
-    produced = _of_kind(events, PRODUCED).set_index("tick")[["produced_bytes", "offered_bytes"]]
+    produced = of_kind(events, PRODUCED).set_index("tick")[["produced_bytes", "offered_bytes"]]
     filled = produced.reindex(ticks).ffill().fillna(0.0)
     return filled["produced_bytes"].to_numpy(float), filled["offered_bytes"].to_numpy(float)
 
@@ -153,8 +154,8 @@ def _brokers(events: pa.Table, kind: str, index: dict[int, int]) -> dict[int, fr
 
 def _events_at(events: pa.Table, kind: str, index: dict[int, int]) -> Iterator[tuple[int, int]]:
     """Yield the number of the tick and the broker id of each event of a kind; -1 of one about none."""
-    of_kind = _of_kind(events, kind)
-    brokers = of_kind["broker_id"].fillna(-1).astype(int).tolist()
-    for tick, broker in zip(of_kind["tick"].tolist(), brokers, strict=True):
+    found = of_kind(events, kind)
+    brokers = found["broker_id"].fillna(-1).astype(int).tolist()
+    for tick, broker in zip(found["tick"].tolist(), brokers, strict=True):
         if tick in index:
             yield index[tick], broker

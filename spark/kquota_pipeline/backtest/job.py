@@ -64,8 +64,7 @@ def closed_loop(
     ceilings = any(policy.fallback_action is FallbackAction.BOUNDED for policy in policies)
     if topics:
         usage = with_named_topics(usage)
-    # Policies share the arrays of their cluster, so there are no more parts than can run at the same time.
-    parts = max(1, min(len(policies), usage.sparkSession.sparkContext.defaultParallelism))
+    parts = parts_of(usage, policies)
 
     def run(key: tuple[pa.Scalar, ...], rows: pa.Table, events: pa.Table) -> pa.Table:
         part, cluster_id = (value.as_py() for value in key)
@@ -78,8 +77,8 @@ def closed_loop(
         return _course(cluster_id, grids.scene, own, outcome)
 
     group = ("part", "cluster_id")
-    rows = _for_parts(parts, samples(usage, tick_seconds, ceilings=ceilings, topics=topics))
-    events = _for_parts(parts, happenings(usage, decisions, clients, operators, tick_seconds, topics=topics))
+    rows = for_parts(parts, samples(usage, tick_seconds, ceilings=ceilings, topics=topics))
+    events = for_parts(parts, happenings(usage, decisions, clients, operators, tick_seconds, topics=topics))
     return rows.groupBy(*group).cogroup(events.groupBy(*group)).applyInArrow(run, CLOSED_LOOP)
 
 
@@ -110,7 +109,15 @@ def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
     )
 
 
-def _for_parts(parts: int, rows: DataFrame) -> DataFrame:
+def parts_of(usage: DataFrame, policies: Sequence[Policy]) -> int:
+    """Return in how many parts policies are simulated.
+
+    Those of a part share the arrays of their cluster, so there are no more parts than can run at once.
+    """
+    return max(1, min(len(policies), usage.sparkSession.sparkContext.defaultParallelism))
+
+
+def for_parts(parts: int, rows: DataFrame) -> DataFrame:
     """Return each row once per part of the policies."""
     # Under names of their own: both sides come from one table, and Spark could not distinguish their columns.
     columns = [F.col(name).alias(name) for name in rows.columns]

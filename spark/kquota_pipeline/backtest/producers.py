@@ -70,6 +70,15 @@ class Producers:
         }
         self._unlisted = unlisted
 
+    @property
+    def names(self) -> Collection[Name]:
+        """Their names."""
+        return self._topics.keys()
+
+    def factors(self, decision: Decision) -> dict[Name, Fraction]:
+        """Return the share of its rate that a decision leaves to each."""
+        return {name: _factor(decision, topics) for name, topics in self._topics.items()}
+
     def held_by(self, decision: Decision, scope: Scope) -> Tally:
         """Return whom a decision of a policy with that scope holds."""
         if decision.headroom >= 1:

@@ -49,7 +49,7 @@ def samples(usage: DataFrame, tick_seconds: int, *, ceilings: bool, topics: bool
     numbers = _voting(usage).select(
         "cluster_id",
         tick_of("at", tick_seconds).alias("tick"),
-        _volume_key().alias("volume_key"),
+        volume_key().alias("volume_key"),
         "at",
         *[column.alias(name) for name, column in figures.items()],
     )
@@ -84,7 +84,7 @@ def happenings(
             F.lit(VOLUME).alias("event"),
             "broker_id",
             F.col("volume_name").alias("name"),
-            _volume_key().alias("key"),
+            volume_key().alias("key"),
             _terms_key().alias("terms_key"),
             *terms,
         ),
@@ -116,7 +116,8 @@ def _voting(usage: DataFrame) -> DataFrame:
     return usage.where((F.col("role") == "data") & (F.col("status") != "offline"))
 
 
-def _volume_key() -> Column:
+def volume_key() -> Column:
+    """Return the key of a row's volume in its cluster."""
     return F.xxhash64("broker_id", "volume_name")
 
 

@@ -138,11 +138,11 @@ def accounting(
 ) -> None:
     """Show bytes and throttle time by client, by group or by topic; or the refused clients."""
     if quota_groups:
-        rows = by_quota_group(_table(GROUPS, tables, spark, since))
+        rows = by_quota_group(table_since(GROUPS, tables, spark, since))
         show(rows.orderBy(rows["bytes"].desc()), "Quota groups", as_json)
         return
     if refusals:
-        rows = refused(_table(REFUSALS, tables, spark, since))
+        rows = refused(table_since(REFUSALS, tables, spark, since))
         show(rows.orderBy(rows["requests"].desc()), "Refused", as_json)
         return
     history = history_of(tables, spark, since, topics)
@@ -312,7 +312,8 @@ def _looks(
     return found[0], found[1]
 
 
-def _table(table: Table, tables: str, spark: list[str] | None, since: str | None) -> DataFrame:
+def table_since(table: Table, tables: str, spark: list[str] | None, since: str | None) -> DataFrame:
+    """Return a table since a day; ends the command if it can't be used."""
     return _reader(tables, spark, since)[1](table)
 
 

@@ -17,6 +17,7 @@ COMMANDS = LazyCommands(
         },
         "tables": "kquota_pipeline.cli.tables:tables",
         "backtest": "kquota_pipeline.cli.backtest:backtest",
+        "whatif": "kquota_pipeline.cli.whatif:whatif",
         "demo": "kquota_pipeline.cli.demo:demo",
         "jars": "kquota_pipeline.cli.deployment:jars",
         "archive": "kquota_pipeline.cli.deployment:archive",

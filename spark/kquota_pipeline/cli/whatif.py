@@ -1,0 +1,143 @@
+"""`whatif`: the history in other circumstances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kquota_pipeline.backtest.changes import Change
+from kquota_pipeline.backtest.policy import Policy
+from kquota_pipeline.backtest.whatif import ANSWER, CLUSTER, PRODUCER, VOLUME, Tables, what_if
+from kquota_pipeline.cli.analysis import (
+    PoliciesOption,
+    ReplicationOption,
+    SinceOption,
+    TickOption,
+    check_tick,
+    history_of,
+    policies_of,
+    table_since,
+)
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail
+from kquota_pipeline.cli.results import rows_of, show, to_json
+from kquota_pipeline.tables import TOPICS
+
+_COMMON = ("policy", "cluster_id", "is_changed")
+_NAMES = tuple(field.name for field in ANSWER)
+COLUMNS = {
+    CLUSTER: (*_COMMON, *_NAMES[4:10]),
+    VOLUME: (*_COMMON, *_NAMES[10:17]),
+    PRODUCER: (*_COMMON, *_NAMES[17:]),
+}
+"""The columns of each kind of row."""
+_TITLES = {CLUSTER: "Clusters", VOLUME: "Volumes", PRODUCER: "Producers that are held"}
+
+
+def whatif(
+    tables: TablesOption,
+    spark: SparkOption = None,
+    since: SinceOption = None,
+    policies: PoliciesOption = None,
+    loads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--load",
+            metavar="USER[/CLIENT_ID]=FACTOR",
+            help="Multiply what a user, or one client of it, sends; may be given several times.",
+        ),
+    ] = None,
+    retentions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--retention",
+            metavar="TOPIC=FACTOR",
+            help="Multiply how long a topic is kept; may be given several times.",
+        ),
+    ] = None,
+    without: Annotated[
+        list[int] | None,
+        typer.Option("--without", metavar="BROKER", help="Lose a broker; may be given several times."),
+    ] = None,
+    tick_seconds: TickOption = 600,
+    replication_factor: ReplicationOption = 3.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: an object with lists of objects.")
+    ] = False,
+) -> None:
+    """Show how full each volume gets and when, and who is held for how long, with another load, retention or
+    set of brokers, and with other limits (--policies).
+    """
+    change = Change(
+        loads={_client(name): factor for name, factor in _factors("--load", loads)},
+        retentions=dict(_factors("--retention", retentions)),
+        lost=frozenset(without or ()),
+    )
+    wanted = (Policy("in force"),) if policies is None else policies_of(policies)
+    history = history_of(tables, spark, since)
+    check_tick(history, tick_seconds)
+    topics = table_since(TOPICS, tables, spark, since) if change.retentions else None
+    _check_names(change, history.usage, history.clients, topics)
+    given = Tables(history.usage, history.decisions, history.clients, history.operators, topics)
+    answer = what_if(given, wanted, change, tick_seconds, replication_factor).cache()
+    frames = {
+        kind: answer.where(F.col("kind") == kind).select(*columns).orderBy(*_order(kind))
+        for kind, columns in COLUMNS.items()
+    }
+    if as_json:
+        typer.echo(to_json({f"{kind}s": rows_of(frame) for kind, frame in frames.items()}))
+    else:
+        for kind, frame in frames.items():
+            show(frame, _TITLES[kind], as_json)
+    answer.unpersist()
+
+
+def _order(kind: str) -> list[Any]:
+    if kind == VOLUME:
+        return ["cluster_id", "policy", "broker_id", "volume_name", "is_changed"]
+    if kind == PRODUCER:
+        return ["cluster_id", "policy", "is_changed", F.col("paused_hours").desc(), "user", "client_id"]
+    return ["cluster_id", "policy", "is_changed"]
+
+
+def _factors(option: str, given: Iterable[str] | None) -> list[tuple[str, float]]:
+    """Read NAME=FACTOR; a name may contain an equals sign, as those of certificates do."""
+    found = []
+    for text in given or ():
+        name, equals, value = text.rpartition("=")
+        try:
+            factor = float(value)
+        except ValueError:
+            factor = -1.0
+        if not equals or not name or not 0 <= factor <= 1000:
+            raise typer.BadParameter(
+                f"{text!r} is not NAME=FACTOR with a number from 0 to 1000", param_hint=option
+            )
+        found.append((name, factor))
+    return found
+
+
+def _client(name: str) -> tuple[str, str | None]:
+    user, slash, client_id = name.partition("/")
+    return user, client_id if slash else None
+
+
+def _check_names(change: Change, usage: DataFrame, clients: DataFrame, topics: DataFrame | None) -> None:
+    """End the command if the history does not have what is to change: a typing error must not pass for no
+    effect.
+    """
+    for user, client_id in change.loads:
+        found = clients.where(F.col("user") == user)
+        if client_id is not None:
+            found = found.where(F.col("client_id") == client_id)
+        if found.isEmpty():
+            fail(f"--load: the history has no client {user}{'' if client_id is None else f'/{client_id}'}")
+    for broker_id in sorted(change.lost):
+        if usage.where(F.col("broker_id") == broker_id).isEmpty():
+            fail(f"--without: the history has no broker {broker_id}")
+    for topic in change.retentions:
+        if topics is None or topics.where(F.col("topic") == topic).isEmpty():
+            fail(f"--retention: the table topics has no topic {topic}; it names the largest of each volume")
