@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
-from pyspark.sql import Row
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import Row, SparkSession
 
 from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.recommend.limits import Need, NoSafeLimits, candidates, choose, limits_of
+from kquota_pipeline.cli.recommend import risk_sentence
+from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.generator.fleet import FleetSize
+from kquota_pipeline.generator.history import generate
+from kquota_pipeline.recommend.judge import judge, recommend_limits, span_of, too_fast
+from kquota_pipeline.recommend.limits import (
+    Need,
+    NoSafeLimits,
+    Sizing,
+    candidates,
+    choose,
+    limits_of,
+    needs,
+)
 from kquota_pipeline.recommend.write import quota_commands, write_limits
+from kquota_pipeline.tables import CLIENTS, USAGE
+from tests.spark.rows import rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,3 +88,114 @@ def test_every_candidate_is_written_as_variables_that_the_role_takes(tmp_path: P
             ((name, limits),) = yaml.safe_load(path.read_text("utf-8")).items()
             assert name in options
             jsonschema.validate(limits, schema)
+
+
+percents = st.floats(0, 45)
+volumes = st.builds(
+    Need,
+    st.integers(1, 2),
+    st.none() | st.sampled_from(["/data/1", "/data/2"]),
+    percents,
+    percents,
+    percents,
+    percents,
+)
+
+
+@given(st.lists(volumes, min_size=1, max_size=5, unique_by=lambda need: (need.broker_id, need.mount_point)))
+def test_every_candidate_keeps_the_reserve_and_the_zone_of_every_volume(given_volumes: list[Need]) -> None:
+    for policy in candidates(given_volumes):
+        for need in given_volumes:
+            pair = policy.pair(need.broker_id, need.mount_point)
+            assert pair is not None
+            assert need.is_kept_by(float(pair.hard.level), float(pair.soft.level)), (policy, need)
+
+
+def test_a_volume_that_is_smaller_than_its_reserve_and_zone_gets_no_limits() -> None:
+    assert too_fast("C", [Need(1, "/a", 1, 1, 40, 50)]) is None
+    found = too_fast("C", [Need(1, "/a", 1, 1, 40, 50), Need(2, "/b", 1, 1, 70, 90)])
+    assert found is not None
+    assert found.problem is not None
+    assert "broker 2 (mounted at /b)" in found.problem
+    candidates([Need(2, "/b", 1, 1, 170, 90)])
+
+
+START = datetime(2026, 10, 1, tzinfo=UTC)
+WEEK = timedelta(weeks=1)
+
+
+@pytest.mark.parametrize(("weeks", "held_back"), [(1, 0), (1.9, 0), (2, 1), (5.9, 1), (6, 2), (50, 2)])
+def test_weeks_are_held_back_from_histories_that_have_enough(weeks: float, held_back: int) -> None:
+    span = span_of(START, START + weeks * WEEK, frozenset())
+    assert span.last - span.split == held_back * WEEK
+
+
+def outcome(policy: Policy, *, filled: bool = False, throttled: int = 600) -> Row:
+    return Row(
+        policy=policy.name,
+        delayed_bytes=5.0,
+        first_filled_tick=600 if filled else None,
+        fullest_volume="/dev/sdb1",
+        fullest_broker_id=1,
+        fullest_ratio=0.9,
+        throttle_seconds=throttled,
+        pause_seconds=0,
+        paused_producer_hours=0.0,
+        slowed_producer_hours=2.0,
+    )
+
+
+def test_limits_are_judged_by_the_weeks_that_were_held_back() -> None:
+    wanted = candidates([Need(1, "/data/1", 1.0, 0.5), Need(2, "/data/1", 1.0, 0.5)])[:1]
+    span = span_of(START, START + 6 * WEEK, frozenset({1}))
+    good = judge("C", span, wanted, [outcome(wanted[0])], [outcome(wanted[0])])
+    assert good.policy is not None
+    assert good.risk is not None
+    assert set(good.policy.brokers) == {1}, "the other has not been heard of for a day"
+    assert (good.risk.confidence, good.risk.held_back_days, good.risk.tried_days) == ("high", 14, 28)
+    assert risk_sentence(good.risk) == (
+        "in 14 days held back the fullest volume, /dev/sdb1 of broker 1, came to 90.0% and kept 10.0% free; "
+        "0.0 producer-hours paused, 2.0 producer-hours slowed, confidence high: volumes came over these "
+        "limits in the days held back, and none filled"
+    )
+    bad = judge("C", span, wanted, [outcome(wanted[0])], [outcome(wanted[0], filled=True)])
+    assert bad.policy is None
+    assert "volume /dev/sdb1 of broker 1 filled in the days that were held back" in str(bad.problem)
+    idle = judge("C", span, wanted, [outcome(wanted[0])], [outcome(wanted[0], throttled=0)])
+    few = judge("C", span_of(START, START + 2 * WEEK, frozenset({1})), wanted, [outcome(wanted[0])],
+                [outcome(wanted[0])])  # fmt: skip
+    none = judge("C", span_of(START, START + WEEK, frozenset({1})), wanted, [outcome(wanted[0])], [])
+    assert [one.risk.confidence for one in (idle, few, none) if one.risk] == ["medium", "medium", "low"]
+
+
+def test_the_reserve_is_that_of_the_sizing_guide(spark: SparkSession) -> None:
+    def record(seconds: float, **fields: object) -> dict[str, object]:
+        at = START + timedelta(seconds=seconds)
+        return {"cluster_id": "C", "broker_id": 1, "instance_id": "a", "at": at, "day": at.date(),
+                "sequence": int(seconds), **fields}  # fmt: skip
+
+    consumed = {0: 0, 30: 600, 60: 660, 3600: 700, 3630: 1000}
+    disk = {"volume_name": "sda", "volume_id": "id", "mount_point": "/a", "status": "ok", "role": "data"}
+    usage = [
+        record(s, consumed_bytes=bytes_, capacity_bytes=100_000, **disk) for s, bytes_ in consumed.items()
+    ]
+    clients = [record(0, user="u", client_id=name, omitted_clients=3) for name in ("a", "b")]
+    sizing = Sizing(reaction_seconds=2, window_seconds=11, request_bytes=100, replication_factor=2)
+    samples = rows(spark, USAGE, usage)
+    (found,) = needs(hourly(samples), samples, rows(spark, CLIENTS, clients), sizing).collect()
+    assert found.fill_bytes_per_second == 20
+    assert found.reserve_ratio == pytest.approx((20 * (2 + 5.5) + 2 * 5 * 100) / 100_000)
+    assert found.zone_ratio == pytest.approx(math.e * 20 * (2 + 5.5 + 1) / 100_000)
+
+
+@pytest.mark.long
+def test_clusters_with_the_same_broker_ids_get_limits_of_their_own(spark: SparkSession) -> None:
+    made = generate(spark, FleetSize(brokers=5, volumes_per_broker=2, days=16, interval_seconds=1800), 2)
+    found = recommend_limits(made.usage, made.decisions, made.clients, made.operators, 1800, Sizing())
+    assert len({one.cluster_id for one in found}) == 2
+    for one in found:
+        assert one.policy is not None, one.problem
+        assert one.risk is not None
+        assert (one.risk.held_back_days, one.risk.confidence) == (7, "medium")
+        assert 0 < one.risk.margin_ratio < 1
+    assert found[0].policy != found[1].policy

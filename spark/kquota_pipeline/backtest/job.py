@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -51,27 +51,31 @@ def closed_loop(
     decisions: DataFrame,
     clients: DataFrame,
     operators: DataFrame,
-    policies: Sequence[Policy],
+    policies: Sequence[Policy] | Mapping[str, Sequence[Policy]],
     tick_seconds: int = 600,
     replication_factor: float = 3.0,
 ) -> DataFrame:
     """Return the course of events under each policy (CLOSED_LOOP).
 
+    `policies` are those of all clusters, or by cluster id; a cluster without any has no course.
     `replication_factor` is the mean one of the topics: every byte that a producer sends lands this many
     times.
     """
-    topics = any(policy.scope is Scope.VOLUME for policy in policies)
-    ceilings = any(policy.fallback_action is FallbackAction.BOUNDED for policy in policies)
+    by_cluster = policies if isinstance(policies, Mapping) else {}
+    of_all = () if isinstance(policies, Mapping) else policies
+    every = [policy for some in (of_all, *by_cluster.values()) for policy in some]
+    topics = any(policy.scope is Scope.VOLUME for policy in every)
+    ceilings = any(policy.fallback_action is FallbackAction.BOUNDED for policy in every)
     if topics:
         usage = with_named_topics(usage)
-    parts = parts_of(usage, policies)
+    parts = parts_of(usage, max((of_all, *by_cluster.values()), key=len))
 
     def run(key: tuple[pa.Scalar, ...], rows: pa.Table, events: pa.Table) -> pa.Table:
         part, cluster_id = (value.as_py() for value in key)
-        grids = grids_of(rows, events, tick_seconds)
+        own = by_cluster.get(cluster_id, of_all)[part::parts]
+        grids = grids_of(rows, events, tick_seconds) if own else None
         if grids is None:
             return to_arrow_schema(CLOSED_LOOP).empty_table()
-        own = policies[part::parts]
         flows = flows_of(grids.observed, replication_factor)
         outcome = simulate(grids.scene, flows, own)
         return _course(cluster_id, grids.scene, own, outcome)

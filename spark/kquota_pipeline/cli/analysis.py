@@ -1,4 +1,4 @@
-"""`forecast`, `skew`, `accounting`, `recommend` and `report`: analyses of the tables."""
+"""`forecast`, `skew`, `accounting` and `report`: analyses of the tables."""
 
 from __future__ import annotations
 
@@ -153,39 +153,6 @@ def accounting(
         show(by_group(clients, read_groups(groups)).orderBy("cluster_id", "group"), "Groups", as_json)
     else:
         show(clients.orderBy(clients["bytes"].desc()), "Clients", as_json)
-
-
-def recommend(
-    tables: TablesOption,
-    to: Annotated[Path, typer.Option("--to", help="Folder for the Ansible variables, one file per broker.")],
-    spark: SparkOption = None,
-    since: SinceOption = None,
-    tick_seconds: TickOption = 600,
-    replication_factor: ReplicationOption = 3.0,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print JSON: for each cluster the limits, the quotas and their commands."
-        ),
-    ] = False,
-) -> None:
-    """Write limits that would have kept every disk from filling, and print commands for quotas. Applies
-    nothing.
-    """
-    history = history_of(tables, spark, since)
-    check_tick(history, tick_seconds)
-    analysis = _analysed(history, (), {}, tick_seconds, replication_factor)
-    commands = write_recommendations(analysis, to)
-    clusters: Any = analysis.document["clusters"]
-    if as_json:
-        wanted = ("cluster_id", "recommendation", "quotas", "quota_commands")
-        typer.echo(to_json([{name: cluster[name] for name in wanted} for cluster in clusters]))
-        return
-    for command in commands:
-        typer.echo(command)
-    for quota in (quota for cluster in clusters for quota in cluster["quotas"]):
-        name = f"{quota['user']} {quota['client_id']}"
-        say(f"{name}: usual peak {quota['peak_bytes_per_second']:.0f} bytes/s on a broker")
 
 
 def report(

@@ -13,10 +13,11 @@ COMMANDS = LazyCommands(
         "maintain": "kquota_pipeline.cli.maintain:maintain_command",
         **{
             name: f"kquota_pipeline.cli.analysis:{name}"
-            for name in ("forecast", "skew", "accounting", "recommend", "report")
+            for name in ("forecast", "skew", "accounting", "report")
         },
         "tables": "kquota_pipeline.cli.tables:tables",
         "backtest": "kquota_pipeline.cli.backtest:backtest",
+        "recommend": "kquota_pipeline.cli.recommend:recommend",
         "whatif": "kquota_pipeline.cli.whatif:whatif",
         "demo": "kquota_pipeline.cli.demo:demo",
         "jars": "kquota_pipeline.cli.deployment:jars",

@@ -1,15 +1,17 @@
 """Limits that would have kept every disk from filling, with the least that producers had to wait.
 
 Two things decide how early a volume has to act. Data that arrives by replication can't be held back: the hard
-limit keeps room for a share of the most that the volume gained within an hour, and for 2 % of the capacity at
-least. Producers can be slowed: the distance of the soft limit before the hard one is the volume's gain in
-some hours of its steepest growth. Which share and how many hours is tried out: each candidate rules over the
-history in closed loop, and of those under which no disk filled, the one that delayed the fewest bytes is
+limit keeps room for a share of the most that the volume gained within an hour, for 2 % of the capacity at
+least, and always for the reserve that docs/sizing.md asks for. Producers can be slowed: the distance of the
+soft limit before the hard one is the volume's gain in some hours of its steepest growth, and at least the
+smallest zone that does not oscillate. Which share and how many hours is tried out: each candidate rules over
+the history in closed loop, and of those under which no disk filled, the one that delayed the fewest bytes is
 recommended.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -37,20 +39,56 @@ class NoSafeLimits(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Sizing:
+    """The figures of docs/sizing.md that the history does not have, for brokers with the fence.
+
+    `reaction_seconds` is τ, `window_seconds` W, the brokers' quota window, and `request_bytes` s, the largest
+    produce request. `replication_factor` is the mean one of the topics.
+    """
+
+    reaction_seconds: float = 2.0
+    window_seconds: float = 11.0
+    request_bytes: int = 1024 * 1024
+    replication_factor: float = 3.0
+
+    @property
+    def delay_seconds(self) -> float:
+        """How long a volume fills at full speed after it has crossed a limit."""
+        return self.reaction_seconds + self.window_seconds / 2
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
-    """The needs of a volume, in percent of its capacity: room for replication, and its growth in an hour."""
+    """The needs of a volume, in percent of its capacity: room for replication, its growth in an hour, and the
+    least reserve and zone of docs/sizing.md.
+    """
 
     broker_id: int
     mount_point: str | None
     beyond_percent: float
     growth_percent_per_hour: float
+    reserve_percent: float = 0.0
+    zone_percent: float = 0.0
+
+    def is_kept_by(self, hard_percent: float, soft_percent: float) -> bool:
+        """Whether limits of that much free keep the reserve and the zone."""
+        return hard_percent >= self.reserve_percent and soft_percent - hard_percent >= self.zone_percent
 
 
-def needs(hours: DataFrame) -> DataFrame:
-    """Return for each volume how steeply it grew (input: forecast.series.hourly).
+def needs(
+    hours: DataFrame,
+    usage: DataFrame | None = None,
+    clients: DataFrame | None = None,
+    sizing: Sizing | None = None,
+) -> DataFrame:
+    """Return for each volume how steeply it grew (input: forecast.series.hourly), and the reserve and zone of
+    docs/sizing.md.
+
+    Without `usage` the fill rate is the highest of an hour, and without `clients` no request is in flight.
 
     Columns: cluster_id, broker_id, volume_name, mount_point, growth_ratio_per_hour (what an hour's growth is
-    below 99 % of the time), surge_ratio (the most that came within an hour, beyond that), capacity_bytes.
+    below 99 % of the time), surge_ratio (the most that came within an hour, beyond that), capacity_bytes,
+    fill_bytes_per_second (the most between two samples), reserve_ratio, zone_ratio.
     """
     by_hour = Window.partitionBy(*VOLUME).orderBy("hour")
     before, id_before = F.lag("last_bytes").over(by_hour), F.lag("volume_id").over(by_hour)
@@ -58,31 +96,92 @@ def needs(hours: DataFrame) -> DataFrame:
     # forecast.
     same = id_before.eqNullSafe(F.col("volume_id")) & (F.lag("hour").over(by_hour) == F.col("hour") - 1)
     gained = F.when(same, F.greatest((F.col("last_bytes") - before) / F.col("capacity_bytes"), F.lit(0.0)))
-    grown = hours.where("capacity_bytes > 0").withColumn("gained", gained)
-    return grown.groupBy(*VOLUME).agg(
-        F.max_by("mount_point", "hour").alias("mount_point"),
-        F.coalesce(F.percentile("gained", F.lit(0.99)), F.lit(0.0)).alias("growth_ratio_per_hour"),
-        F.coalesce(F.max("gained"), F.lit(0.0)).alias("surge_ratio"),
-        F.max_by("capacity_bytes", "hour").alias("capacity_bytes"),
+    grown = (
+        hours.where("capacity_bytes > 0")
+        .withColumn("gained", gained)
+        .groupBy(*VOLUME)
+        .agg(
+            F.max_by("mount_point", "hour").alias("mount_point"),
+            F.coalesce(F.percentile("gained", F.lit(0.99)), F.lit(0.0)).alias("growth_ratio_per_hour"),
+            F.coalesce(F.max("gained"), F.lit(0.0)).alias("surge_ratio"),
+            F.max_by("capacity_bytes", "hour").alias("capacity_bytes"),
+            F.coalesce(F.sum(F.col("gained") * F.col("capacity_bytes")), F.lit(0.0)).alias("gained_bytes"),
+        )
     )
+    hourly_rate = F.col("surge_ratio") * F.col("capacity_bytes") / 3600
+    filled = (
+        grown.withColumn("fill_bytes_per_second", hourly_rate)
+        if usage is None
+        else grown.join(_fill(usage), [*VOLUME], "left")
+    )
+    return _sized(filled, clients, sizing or Sizing())
+
+
+def _fill(usage: DataFrame) -> DataFrame:
+    """Return the most that each volume filled between two samples, in bytes per second."""
+    read = usage.where((F.col("role") == "data") & (F.col("status") == "ok"))
+    by_time = Window.partitionBy(*VOLUME).orderBy("at", "sequence")
+    seconds = (F.unix_micros("at") - F.lag(F.unix_micros("at")).over(by_time)) / 1e6
+    same = F.lag("volume_id").over(by_time).eqNullSafe(F.col("volume_id")) & (seconds > 0)
+    rate = F.when(same, (F.col("consumed_bytes") - F.lag("consumed_bytes").over(by_time)) / seconds)
+    rates = read.withColumn("rate", rate).groupBy(*VOLUME).agg(F.max("rate").alias("rate"))
+    return rates.select(
+        *VOLUME, F.greatest(F.coalesce("rate", F.lit(0.0)), F.lit(0.0)).alias("fill_bytes_per_second")
+    )
+
+
+def _sized(volumes: DataFrame, clients: DataFrame | None, sizing: Sizing) -> DataFrame:
+    """Return the volumes with reserve_ratio and zone_ratio."""
+    if clients is None:
+        joined = volumes.withColumn("connections", F.lit(0))
+    else:
+        listed = F.count_distinct("user", "client_id") + F.coalesce(F.max("omitted_clients"), F.lit(0))
+        of_broker = clients.groupBy("cluster_id", "broker_id").agg(listed.alias("connections"))
+        of_cluster = of_broker.groupBy("cluster_id").agg(F.sum("connections").alias("connections"))
+        joined = volumes.join(of_cluster, "cluster_id", "left")
+    total = F.sum("gained_bytes").over(Window.partitionBy("cluster_id"))
+    share = F.when(total > 0, sizing.replication_factor * F.col("gained_bytes") / total).otherwise(0.0)
+    rate = F.col("fill_bytes_per_second")
+    in_flight = share * F.coalesce("connections", F.lit(0)) * sizing.request_bytes
+    reserve = rate * sizing.delay_seconds + in_flight
+    zone = math.e * rate * (sizing.delay_seconds + 1)
+    return joined.withColumns(
+        {
+            "reserve_ratio": reserve / F.col("capacity_bytes"),
+            "zone_ratio": zone / F.col("capacity_bytes"),
+        }
+    ).drop("connections", "gained_bytes")
 
 
 def read_needs(rows: Iterable[Row]) -> list[Need]:
     """Return the collected rows of needs()."""
     return [
-        Need(row.broker_id, row.mount_point, 100 * row.surge_ratio, 100 * row.growth_ratio_per_hour)
+        Need(
+            row.broker_id,
+            row.mount_point,
+            100 * row.surge_ratio,
+            100 * row.growth_ratio_per_hour,
+            100 * row.reserve_ratio,
+            100 * row.zone_ratio,
+        )
         for row in rows
     ]
 
 
 def candidates(volumes: Sequence[Need]) -> tuple[Policy, ...]:
-    """Return a policy for each room and zone, every broker with limits of its own, and the defaults."""
+    """Return a policy for each room and zone, every broker with limits of its own, and the defaults if they
+    keep every reserve and zone.
+    """
     by_broker: dict[int, list[Need]] = {}
     for need in volumes:
         by_broker.setdefault(need.broker_id, []).append(need)
-    policies = [
-        Policy(name="defaults", limits=Limits(), brokers={broker: Limits() for broker in sorted(by_broker)})
-    ]
+    policies = []
+    defaults = Limits()
+    levels = float(defaults.hard.level), float(defaults.soft.level)
+    if all(need.is_kept_by(*levels) for need in volumes):
+        policies.append(
+            Policy("defaults", limits=defaults, brokers=dict.fromkeys(sorted(by_broker), defaults))
+        )
     for share in ROOM_SHARES:
         for hours in ZONE_HOURS:
             limits = {broker: limits_of(own, share, hours) for broker, own in sorted(by_broker.items())}
@@ -97,12 +196,10 @@ def limits_of(volumes: Sequence[Need], room_share: float, zone_hours: int) -> Li
     A volume whose mount point is not known can't have limits of its own: then the broker's are the widest.
     """
     pairs = {need: _pair(need, room_share, zone_hours) for need in volumes}
-    nameless = [pair for need, pair in pairs.items() if need.mount_point is None]
-    if nameless:
-        hard, soft = (
-            max((pair[i] for pair in pairs.values()), key=lambda limit: limit.level) for i in (0, 1)
-        )
-        return Limits(hard=hard, soft=soft)
+    if any(need.mount_point is None for need in pairs):
+        hard = max((pair[0] for pair in pairs.values()), key=lambda limit: limit.level)
+        zone = max(soft.level - hard.level for hard, soft in pairs.values())
+        return Limits(hard=hard, soft=Limit.of(hard.type, min(hard.level + zone, Fraction(100))))
     (hard, soft), _ = min(Counter(pairs.values()).items(), key=lambda item: (-item[1], -item[0][1].level))
     return Limits(
         hard=hard,
@@ -113,11 +210,13 @@ def limits_of(volumes: Sequence[Need], room_share: float, zone_hours: int) -> Li
 
 def _pair(need: Need, room_share: float, zone_hours: int) -> tuple[Limit, Limit]:
     hard = min(max(room_share * need.beyond_percent, _MIN_HARD_PERCENT), _MAX_HARD_PERCENT)
+    hard = max(hard, need.reserve_percent)
     zone = min(max(need.growth_percent_per_hour * zone_hours, _MIN_ZONE_PERCENT), _MAX_ZONE_PERCENT)
-    hard_level = _rounded_up(hard)
+    zone = max(zone, need.zone_percent)
+    hard_level = min(_rounded_up(hard), 100 - _STEP_PERCENT)
     return (
         Limit.of(LimitType.MIN_FREE_PERCENTAGE, hard_level),
-        Limit.of(LimitType.MIN_FREE_PERCENTAGE, hard_level + _rounded_up(zone)),
+        Limit.of(LimitType.MIN_FREE_PERCENTAGE, min(hard_level + _rounded_up(zone), Fraction(100))),
     )
 
 

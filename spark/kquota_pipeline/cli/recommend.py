@@ -1,0 +1,117 @@
+"""`recommend`: limits and quotas, as files and commands, with their risk."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pyspark.sql import Row
+
+from kquota_pipeline.accounting.clients import by_client, quotas
+from kquota_pipeline.cli.analysis import ReplicationOption, SinceOption, TickOption, check_tick, history_of
+from kquota_pipeline.cli.options import SparkOption, TablesOption, say
+from kquota_pipeline.cli.results import to_json
+from kquota_pipeline.recommend.judge import Recommendation, Risk, recommend_limits
+from kquota_pipeline.recommend.limits import Sizing
+from kquota_pipeline.recommend.write import quota_commands, write_limits
+
+_DEFAULT = Sizing()
+
+
+def recommend(
+    tables: TablesOption,
+    to: Annotated[Path, typer.Option("--to", help="Folder for the Ansible variables, one file per broker.")],
+    spark: SparkOption = None,
+    since: SinceOption = None,
+    reaction_seconds: Annotated[
+        float, typer.Option(min=0, help="From the crossing of a limit until brokers hold producers.")
+    ] = _DEFAULT.reaction_seconds,
+    quota_window_seconds: Annotated[
+        float, typer.Option(min=0, help="The brokers' quota window: number times size of its samples.")
+    ] = _DEFAULT.window_seconds,
+    request_bytes: Annotated[
+        int, typer.Option(min=0, help="The largest produce request of the clients.")
+    ] = _DEFAULT.request_bytes,
+    tick_seconds: TickOption = 600,
+    replication_factor: ReplicationOption = 3.0,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print JSON: for each cluster the limits with their risk, the quotas and their commands.",
+        ),
+    ] = False,
+) -> None:
+    """Write limits that would have kept every disk from filling, also in weeks that were held back, and print
+    commands for quotas. Applies nothing.
+    """
+    history = history_of(tables, spark, since)
+    check_tick(history, tick_seconds)
+    sizing = Sizing(reaction_seconds, quota_window_seconds, request_bytes, replication_factor)
+    found = recommend_limits(
+        history.usage,
+        history.decisions,
+        history.clients,
+        history.operators,
+        tick_seconds,
+        sizing,
+        history.by_hour,
+    )
+    quota_rows = quotas(by_client(history.clients)).collect()
+    for one in found:
+        _write(one, to / one.cluster_id if len(found) > 1 else to)
+    if as_json:
+        typer.echo(to_json([_document(one, quota_rows) for one in found]))
+        return
+    for command in quota_commands(quota_rows):
+        typer.echo(command)
+    for row in quota_rows:
+        say(f"{row.user} {row.client_id}: usual peak {row.peak_bytes_per_second:.0f} bytes/s on a broker")
+
+
+def _write(one: Recommendation, folder: Path) -> None:
+    """Write the files of a cluster, and say their risk or the problem."""
+    if one.policy is None:
+        say(f"cluster {one.cluster_id}: {one.problem}")
+        return
+    for path in write_limits(one.policy.brokers, folder):
+        say(f"{path} is written")
+    assert one.risk is not None
+    say(f"cluster {one.cluster_id}: {one.policy.name}; {risk_sentence(one.risk)}")
+
+
+def risk_sentence(risk: Risk) -> str:
+    """Return the risk of limits in words."""
+    days = (
+        f"{risk.held_back_days:.0f} days held back"
+        if risk.held_back_days
+        else f"all {risk.tried_days:.0f} days"
+    )
+    hours = [
+        f"{hours:.1f} producer-hours {how}"
+        for hours, how in ((risk.paused_producer_hours, "paused"), (risk.slowed_producer_hours, "slowed"))
+        if hours is not None
+    ]
+    return (
+        f"in {days} the fullest volume, {risk.peak_volume} of broker {risk.peak_broker_id}, came to "
+        f"{risk.peak_ratio:.1%} and kept {risk.margin_ratio:.1%} free; {', '.join([*hours, ''])}"
+        f"confidence {risk.confidence}: {risk.reason}"
+    )
+
+
+def _document(one: Recommendation, quota_rows: list[Row]) -> dict[str, Any]:
+    own = [row for row in quota_rows if row.cluster_id == one.cluster_id]
+    brokers = {} if one.policy is None else one.policy.brokers
+    return {
+        "cluster_id": one.cluster_id,
+        "recommendation": {
+            "policy": None if one.policy is None else one.policy.name,
+            "problem": one.problem,
+            "limits": {str(broker_id): limits.to_document() for broker_id, limits in brokers.items()},
+            "risk": None if one.risk is None else asdict(one.risk),
+        },
+        "quotas": [row.asDict(recursive=True) for row in own],
+        "quota_commands": quota_commands(own),
+    }
