@@ -203,6 +203,10 @@ kafka-jars: deps ## Fetch the Kafka that tests and demonstrations run on, once, 
 bench: deps callback ## Measure how producers are held, compared with a peer and a stock broker (BENCH_ARGS="--resume")
 	$(AS_ROOT) $(PY) -m bench $(BENCH_ARGS)
 
+.PHONY: ledger
+ledger: deps callback ## Account for every record of producers of each kind, through THROTTLE, PAUSE and killed brokers (LEDGER_ARGS="--only fence")
+	$(AS_ROOT) $(PY) -m bench.ledger $(LEDGER_ARGS)
+
 .PHONY: soak
 soak: deps callback ## Random faults for an hour on a real fleet; fails on a leak (SOAK_MINUTES=60 SOAK_SEED=1)
 	SOAK_MINUTES=$(or $(SOAK_MINUTES),60) $(AS_ROOT) $(PY) -m pytest tests/integration/soak -s $(PYTEST_ARGS)

@@ -19,6 +19,7 @@ TOPIC_PREFIX = "bench-"
 _BUFFER_BYTES = 32 * 2**20
 _REPOSITORY = Path(__file__).resolve().parents[1]
 _STOP_SECONDS = 20.0
+_JAVA_LOAD = Path(__file__).with_name("JavaLoad.java")
 _FIRST_FIELD = '{"acknowledged_records"'
 
 
@@ -69,20 +70,21 @@ class LoadResults:
 
 
 class JavaLoadClass:
-    """JavaLoad.java, compiled once below a directory."""
+    """A program in Java next to the bench, JavaLoad by default, compiled once below a directory."""
 
-    def __init__(self, runtime: KafkaRuntime, directory: Path) -> None:
+    def __init__(self, runtime: KafkaRuntime, directory: Path, source: Path = _JAVA_LOAD) -> None:
         self.runtime = runtime
-        self.classes = directory / "java-load"
+        self.name = source.stem
+        self.classes = directory / self.name
         command = [runtime.java, "-m", "jdk.compiler/com.sun.tools.javac.Main"]
         (clients,) = runtime.jars.glob("kafka-clients-*.jar")  # the compiler expands no wildcard
         command += ["-cp", str(clients), "-d", str(self.classes)]
-        subprocess.run([*command, str(Path(__file__).with_name("JavaLoad.java"))], check=True)
+        subprocess.run([*command, str(source)], check=True)
 
     def command(self) -> list[str]:
         """The command that runs it, without arguments."""
         options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
-        return [self.runtime.java, *options, "-cp", self.runtime.class_path(self.classes), "JavaLoad"]
+        return [self.runtime.java, *options, "-cp", self.runtime.class_path(self.classes), self.name]
 
 
 class Load:

@@ -10,7 +10,8 @@ hosts-makes := lint-fleet test-scenario
 spark-makes := test-spark
 java-makes := test-java
 load-tests := tests/integration/demo/test_demo.py tests/integration/demo/test_load.py \
-  tests/integration/demo/test_overshoot.py tests/integration/fence tests/integration/quotas tests/integration/versions
+  tests/integration/demo/test_overshoot.py tests/integration/fence tests/integration/ledger tests/integration/quotas \
+  tests/integration/versions
 spine-tests := tests/integration/spine tests/integration/soak tests/integration/tutorial
 kafka-tests := tests/integration $(patsubst %,--ignore=%,$(load-tests) $(spine-tests))
 roles-tests := tests/fleet/roles
@@ -26,7 +27,7 @@ java-4.0-makes := test-java-4.0
 java-4.2-makes := test-java-4.2
 java-4.3-makes := test-java-4.3
 java-4.4-makes := test-java-4.4
-load-tests := tests/integration/demo tests/integration/fence tests/integration/quotas tests/integration/versions
+load-tests := tests/integration/demo tests/integration/fence tests/integration/ledger tests/integration/quotas tests/integration/versions
 brokers-tests := tests/fleet/test_one_broker.py tests/fleet/test_silent_broker.py tests/fleet/test_three_brokers.py
 demo-tests := tests/fleet/test_demo.py
 hosts-tests := tests/fleet $(patsubst %,--ignore=%,$(brokers-tests) $(demo-tests))

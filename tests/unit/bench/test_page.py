@@ -15,11 +15,12 @@ from bench.harness.bench import Bench, Profile
 from bench.harness.command import judge
 from bench.harness.page import page
 from bench.harness.results import Saved, Store
+from bench.ledger.__main__ import BENCH as LEDGER
 from bench.scale.__main__ import BENCH as SCALE
 from tests.unit.bench.measurements import PEER
 
 
-@pytest.mark.parametrize("bench", [BENCH, SCALE], ids=["bench", "scale"])
+@pytest.mark.parametrize("bench", [BENCH, SCALE, LEDGER], ids=["bench", "scale", "ledger"])
 def test_the_saved_results_give_the_page_of_this_repository_and_every_claim_holds(
     bench: Bench[Any], tmp_path: Path
 ) -> None:

@@ -1,0 +1,1 @@
+"""The records that producers sent and those that the log holds, one by one."""

@@ -1,0 +1,147 @@
+"""One run: producers of every kind through two cycles OPEN → THROTTLE → PAUSE → OPEN, then the audit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bench.ledger.audit import audit
+from bench.ledger.figures import Audited, Trouble
+from bench.ledger.producers import KINDS, PARTITIONS, LedgerProducer, compiled
+from bench.ledger.reader import read_all
+from bench.reaction import AppliedStates
+from kquota.core.decision import Scope, State
+from kquota.core.limits import Limit, LimitPair, LimitType
+from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
+from testbed.demo.plan import Plan
+from testbed.loopback.callback_jar import find_callback_jar
+from testbed.loopback.clients import admin_client, create_topic
+from testbed.loopback.runtime import KafkaRuntime
+from testbed.loopback.volumes import MIB, VolumeSpec
+
+_VOLUME = VolumeSpec(1024 * MIB)
+_LIMITS = LimitPair(
+    soft=Limit.of(LimitType.MIN_FREE_PERCENTAGE, 40), hard=Limit.of(LimitType.MIN_FREE_PERCENTAGE, 20)
+)
+_FREE_RATIOS = {State.THROTTLE: 0.3, State.PAUSE: 0.18}
+_FULL_BROKER = 3
+_RATE_BYTES = 100_000.0
+PROOF_RECORDS = 50
+"""The acknowledged records of each producer that a run waits for, at its beginning and at its end."""
+_PROOF_SECONDS = 90.0
+_STOPPED_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One combination to try."""
+
+    fence: bool
+    scope: Scope = Scope.VOLUME
+    trouble: Trouble = Trouble.NONE
+    patience_seconds: float | None = None
+    """delivery.timeout.ms of the producers: shorter than a PAUSE, records are given up. None: as usual."""
+    state_seconds: float = 8.0
+    cycles: int = 2
+
+    @property
+    def name(self) -> str:
+        """A short one, for `--only`."""
+        parts = ["fence" if self.fence else "governor"]
+        parts += [self.scope.value] if self.scope is not Scope.VOLUME else []
+        parts += ["killed"] if self.trouble is Trouble.BROKERS_KILLED else []
+        parts += ["impatient"] if self.patience_seconds is not None else []
+        return "-".join(parts)
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """Of all producers; the names are those of both clients."""
+        if self.patience_seconds is None:
+            return {}
+        # A request may not take longer than a delivery.
+        seconds = {
+            "delivery.timeout.ms": self.patience_seconds,
+            "request.timeout.ms": self.patience_seconds / 2,
+        }
+        return {name: f"{1000 * value:.0f}" for name, value in seconds.items()} | {"linger.ms": "5"}
+
+
+def keep_books(runtime: KafkaRuntime, run: Run, report: Callable[[str], None]) -> list[Audited]:
+    """Take the producers through the states, and compare their books with the log."""
+    plan = Plan(
+        volumes=dict.fromkeys(BROKER_IDS, (_VOLUME,)), limits=_LIMITS, fence=run.fence, scope=run.scope
+    )
+    with LoopbackStage(plan, runtime, callback_jar=find_callback_jar(), report=report) as stage:
+        states = AppliedStates(stage.files)
+        states.wait_for(State.OPEN)
+        configuration = stage.cluster.client_configuration()
+        admin = admin_client(configuration)
+        replicas = [[*BROKER_IDS[i:], *BROKER_IDS[:i]] for i in range(PARTITIONS)]
+        for kind in KINDS:
+            create_topic(admin, kind.topic, replicas, {"min.insync.replicas": "2"})
+        java = compiled(runtime, stage.cluster.path)
+        settings = run.client_settings
+        producers = [LedgerProducer(kind, stage.cluster, java, _RATE_BYTES, settings) for kind in KINDS]
+        _await_records(producers)
+        for number in range(run.cycles):
+            report(f"cycle {number + 1} of {run.cycles}")
+            _cycle(stage, states, run, number)
+        _await_records(producers)
+        report("reading everything back")
+        for producer in producers:
+            producer.ask_to_stop()
+        audited = []
+        for producer in producers:
+            book = producer.stopped()
+            kind = producer.kind
+            account = audit(kind.topic, book, read_all(configuration, kind.topic, PARTITIONS))
+            audited.append(
+                Audited(
+                    kind.client,
+                    kind.delivery,
+                    run.fence,
+                    run.scope.value,
+                    run.trouble,
+                    run.patience_seconds,
+                    account,
+                    dict(book.errors),
+                )
+            )
+        return audited
+
+
+def _await_records(producers: Sequence[LedgerProducer]) -> None:
+    """Wait until each has further records acknowledged."""
+    before = {one: one.acknowledged() for one in producers}
+    deadline = time.monotonic() + _PROOF_SECONDS
+    while waiting := [one for one in producers if one.acknowledged() < before[one] + PROOF_RECORDS]:
+        if time.monotonic() > deadline:
+            topics = ", ".join(one.kind.topic for one in waiting)
+            raise TimeoutError(f"{topics}: not {PROOF_RECORDS} records within {_PROOF_SECONDS:g} s")
+        time.sleep(0.5)
+
+
+def _cycle(stage: LoopbackStage, states: AppliedStates, run: Run, number: int) -> None:
+    volume = stage.cluster.nodes[_FULL_BROKER].volumes[0]
+    killed_in = (State.THROTTLE, State.PAUSE)[number % 2]
+    time.sleep(run.state_seconds / 2)
+    for state, free_ratio in _FREE_RATIOS.items():
+        (volume.mount_point / "ballast").unlink(missing_ok=True)
+        volume.fill(int(free_ratio * volume.capacity_bytes()))
+        states.wait_for(state)
+        time.sleep(run.state_seconds / 2)
+        if run.trouble is Trouble.BROKERS_KILLED and state is killed_in:
+            _kill(stage, BROKER_IDS[number % len(BROKER_IDS)])
+            states.wait_for(state)
+        time.sleep(run.state_seconds / 2)
+    (volume.mount_point / "ballast").unlink()
+    states.wait_for(State.OPEN)
+    time.sleep(run.state_seconds / 2)
+    stage.check_agents()
+
+
+def _kill(stage: LoopbackStage, broker_id: int) -> None:
+    stage.cluster.nodes[broker_id].kill()
+    time.sleep(_STOPPED_SECONDS)
+    stage.cluster.restart(broker_id)

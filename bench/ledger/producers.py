@@ -1,0 +1,117 @@
+"""Starts the ledger's producers, and opens their books."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.ledger.book import Book, read_book
+from bench.loads import Client, Delivery, JavaLoadClass
+from testbed.loopback.cluster import KafkaCluster
+from testbed.loopback.processes import ChildProcess
+from testbed.loopback.runtime import KafkaRuntime
+
+PARTITIONS = 3
+RECORD_BYTES = 1_000
+LEDGER_PRODUCER = Path(__file__).with_name("LedgerProducer.java")
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_END_SECONDS = 180.0
+"""A producer ends its last transaction and delivers what waits, or gives it up: the longest delivery time."""
+
+
+class ProducerFailed(Exception):
+    """A producer ended before its time, or not in time; the message has the end of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A client with one way of delivery."""
+
+    client: Client
+    delivery: Delivery
+
+    @property
+    def topic(self) -> str:
+        """The name of its topic and of the producer."""
+        return f"{self.client}-{self.delivery}".lower().replace("=", "-")
+
+
+KINDS = tuple(
+    Kind(client, delivery) for client in Client for delivery in Delivery if delivery is not Delivery.USUAL
+)
+
+
+class LedgerProducer:
+    """One running producer with its book."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        cluster: KafkaCluster,
+        java: JavaLoadClass,
+        rate_bytes: float,
+        settings: Mapping[str, str],
+    ) -> None:
+        self.kind = kind
+        self._book = cluster.path / f"{kind.topic}.book"
+        self._book.touch()
+        transactional = kind.delivery is Delivery.TRANSACTIONAL
+        of_java = kind.client is Client.JAVA
+        command = java.command() if of_java else [sys.executable, "-m", "bench.ledger.librdkafka_producer"]
+        # Small buffers: what waits in PAUSE is soon delivered or given up.
+        buffers = ["buffer.memory=1000000"] if of_java else ["queue.buffering.max.kbytes=1000"]
+        self._process = ChildProcess(
+            [
+                *command,
+                cluster.bootstrap_servers,
+                kind.topic,
+                str(PARTITIONS),
+                str(self._book),
+                str(RECORD_BYTES),
+                str(rate_bytes),
+                "true" if transactional else "false",
+                *buffers,
+                *kind.delivery.settings,
+                *(f"{name}={value}" for name, value in settings.items()),
+            ],
+            log_path=cluster.path / f"{kind.topic}.log",
+            environment={**cluster.environment(), "PYTHONPATH": str(_REPOSITORY)},
+        )
+
+    def acknowledged(self) -> int:
+        """How many records were acknowledged by now.
+
+        Raises:
+            ProducerFailed: it has ended.
+        """
+        if self._process.exit_code() is not None:
+            raise ProducerFailed(f"{self.kind.topic} has ended:\n{self._process.log_tail()}")
+        return len(self.book().acknowledged)
+
+    def book(self) -> Book:
+        """Its book as it is now."""
+        with self._book.open(encoding="ascii") as lines:
+            return read_book(lines)
+
+    def ask_to_stop(self) -> None:
+        """Have it deliver what waits and end its book."""
+        self._process.popen.terminate()
+
+    def stopped(self) -> Book:
+        """Wait for the end of a producer that was asked to stop; its whole book.
+
+        Raises:
+            ProducerFailed: it had ended before, or does not end.
+        """
+        self._process.terminate(_END_SECONDS)
+        book = self.book()
+        if book.sent is None:
+            raise ProducerFailed(f"{self.kind.topic} did not end its book:\n{self._process.log_tail()}")
+        return book
+
+
+def compiled(runtime: KafkaRuntime, directory: Path) -> JavaLoadClass:
+    """Java's producer."""
+    return JavaLoadClass(runtime, directory, LEDGER_PRODUCER)
