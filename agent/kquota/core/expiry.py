@@ -106,7 +106,8 @@ def going(
         too_many_bytes = sum(one.log_bytes for one in partition.segments) - rules.on_disk_bytes
     may_go_ms = 0
     ends: list[int | None] = [one.base_offset for one in partition.segments[1:]]
-    for segment, end in zip(partition.segments, [*ends, None], strict=True):
+    # Not strict: a directory that has just been made has no segment yet.
+    for segment, end in zip(partition.segments, [*ends, None], strict=False):
         too_many_bytes -= segment.log_bytes
         if end is None:
             behind = high_watermark is not None and high_watermark <= segment.base_offset

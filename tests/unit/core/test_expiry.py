@@ -164,6 +164,10 @@ def test_a_future_timestamp_keeps_all_segments_behind_it() -> None:
     assert [one.at_ms for one in seen.leaving] == [NOW + 4 * DAY_MS + 1 + 6 * MINUTE_MS] * 2
 
 
+def test_a_directory_without_a_segment_yet_has_nothing_that_leaves() -> None:
+    assert departures(partition(), RULES, EVERY_5_MINUTES, NOW) == Departures((), 0, 0)
+
+
 def test_nothing_goes_that_the_replicas_in_sync_lack() -> None:
     old = partition((100, 2 * DAY_MS), (100, 2 * DAY_MS), (100, 2 * DAY_MS))
     for high_watermark, gone in ((None, 3), (250, 3), (200, 2), (199, 1), (99, 0)):
