@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /** The leaders of partitions by the broker and by the agent's file: the newest count. */
 class LeadersTest {
@@ -103,6 +104,8 @@ class LeadersTest {
     }
 
     private void file(int brokerId, String bootId, int here, int all, long ageMs) throws IOException {
+        // The uptime goes in steps of 10 ms: within one, a later file may count as the older one.
+        LockSupport.parkNanos(30_000_000L);
         file("{\"schema_version\": 1, \"cluster_id\": \"c\", \"broker_id\": " + brokerId + ", \"boot_id\": \"" + bootId + "\", \"seen_uptime_ms\": "
             + (bootClock.uptimeMs() - ageMs) + ", \"topics\": {\"orders\": [" + here + ", " + all + "]}}");
     }
