@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kquota_pipeline.forecast.accuracy import OURS, accuracy, accuracy_by_day, forecast_errors
@@ -12,6 +13,7 @@ from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
 
 
+@pytest.mark.long
 def test_the_forecast_is_better_than_simpler_ones_and_its_interval_holds_what_it_promises(
     spark: SparkSession,
 ) -> None:
