@@ -47,11 +47,11 @@ all: $(CHOSEN)
 
 # $(call after,STREAMS): those that end first, well or not, as far as they are run. Long streams wait for none: when what
 # they wait for ends, make begins the next ones in the order, and comes back to them when those run.
-# Hosts go before others for the processors (testbed/hosts/cgroups.py), so that rates are compared after them.
+# Hosts go before others for the processors (testbed/hosts/cgroups.py), and Spark takes all: rates are compared after them.
 after = $(filter $(CHOSEN),$(1))
 $(filter-out build lint,$(ALL)): $(call after,build)
 ifeq ($(PLAN),test)
-java: $(call after,lint roles)
+java: $(call after,lint roles spark)
 load: $(call after,lint roles hosts)
 else
 java: $(call after,load)

@@ -129,8 +129,10 @@ class LiveTopicsTest {
                 String name = healthy.substring(0, healthy.indexOf('/'));
                 double ratio = keeps(name, healthy.substring(healthy.indexOf('/') + 1), from, to) / machine;
                 System.out.printf("%s keeps %.2f of its rate%n", healthy, ratio);
-                // A transaction waits for its commit, so that more than the machine's share is lost.
-                assertTrue(ratio >= (name.startsWith("transactional") ? 0.8 : 0.95), () -> healthy + " keeps " + ratio + " of its rate: " + loads.get(name).story());
+                // A transaction waits for its commit, so that more than the machine's share is lost. Records that share a refused request wait for its
+                // next try, a second at most (retry.backoff.max.ms): of these 8 s the last one may be owed.
+                double least = Map.of("transactional-healthy", 0.8, "mixed", 0.95 - 1.0 / 8).getOrDefault(name, 0.95);
+                assertTrue(ratio >= least, () -> healthy + " keeps " + ratio + " of its rate: " + loads.get(name).story());
             }
             loads.forEach((name, load) -> assertEquals(0, load.metric("produce-throttle-time-max"), name + " is muted"));
 
