@@ -7,9 +7,11 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _TAIL_BYTES = 16_384
+_LAST_SECONDS = 10.0
 
 
 class ChildProcess:
@@ -44,7 +46,9 @@ class ChildProcess:
 
     def __del__(self) -> None:
         if hasattr(self, "popen"):
-            self.popen.poll()  # one that ended with its workspace needs no "still running" warning
+            # One that was killed with its workspace needs no "still running" warning, and a moment to end.
+            with suppress(subprocess.TimeoutExpired):
+                self.popen.wait(_LAST_SECONDS)
 
     @property
     def pid(self) -> int:
