@@ -18,12 +18,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from kquota.observe.segments_process import BLOCK_BYTES
 from kquota.observe.topic_list import topic_of
 
 SPAN_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _MAX_TOPICS = 5
-_BLOCK_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def files_bytes(directory: str | os.PathLike[str]) -> int:
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
-                total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK_BYTES
+                total += entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES
     return total
 
 
