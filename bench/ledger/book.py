@@ -8,7 +8,7 @@ is right as far as it goes:
     c TRANSACTION                             committed
     x TRANSACTION                             aborted
     u TRANSACTION ERROR                       neither is known
-    e SENT                                    the end: so many records were sent
+    e SENT                                    the end, with the number of records sent
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ class LedgerProducer:
         """
         if self._process.exit_code() is not None:
             raise ProducerFailed(f"{self.kind.topic} has ended:\n{self._process.log_tail()}")
-        return len(self.book().acknowledged)
+        with self._book.open(encoding="ascii") as lines:
+            return sum(line.startswith("a ") for line in lines)
 
     def book(self) -> Book:
         """Its book as it is now."""

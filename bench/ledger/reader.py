@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator, Mapping
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
 from tenacity import retry, retry_if_result, stop_after_delay, wait_fixed
 
 from bench.ledger.audit import Found
 from bench.ledger.record import to_entry
-from testbed.loopback.clients import admin_client
+from testbed.loopback.clients import admin_client, offsets_by_partition
 
 _READ_SECONDS = 120.0
 _TRANSACTIONS_SECONDS = 120.0
@@ -41,9 +41,9 @@ def read_all(configuration: Mapping[str, str], topic: str, partitions: int) -> I
         }
     )
     try:
+        _open_offsets(admin, topic)
         for number in range(partitions):
             partition = TopicPartition(topic, number, 0)
-            _open_offsets(admin, partition)
             consumer.assign([partition])
             yield from _read(consumer, partition)
     finally:
@@ -55,14 +55,13 @@ def read_all(configuration: Mapping[str, str], topic: str, partitions: int) -> I
     wait=wait_fixed(0.5),
     stop=stop_after_delay(_TRANSACTIONS_SECONDS),
 )
-def _open_offsets(admin: AdminClient, partition: TopicPartition) -> int:
+def _open_offsets(admin: AdminClient, topic: str) -> int:
     """The offsets that a consumer of committed records does not see yet; waits until there are none."""
-    ends = []
-    for level in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED):
-        wanted = {TopicPartition(partition.topic, partition.partition): OffsetSpec.latest()}  # type: ignore[no-untyped-call]
-        (answer,) = admin.list_offsets(wanted, isolation_level=level, request_timeout=30.0).values()
-        ends.append(int(answer.result().offset))
-    return ends[0] - ends[1]
+    uncommitted, committed = (
+        sum(offsets_by_partition(admin, topic, isolation=level).values())
+        for level in (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED)
+    )
+    return uncommitted - committed
 
 
 def _read(consumer: Consumer, partition: TopicPartition) -> Iterator[Found]:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     NewTopic,
@@ -93,14 +93,21 @@ def partitions_of(admin: AdminClient, topic: str) -> list[int]:
 
 
 @_until_led
-def offsets_by_partition(admin: AdminClient, topic: str, at: OffsetSpec | None = None) -> dict[int, int]:
+def offsets_by_partition(
+    admin: AdminClient,
+    topic: str,
+    at: OffsetSpec | None = None,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> dict[int, int]:
     """The offset of each partition at `at` (default: the end, that is how many records have ever landed).
 
     Partitions whose leader is just changing are asked again for thirty seconds.
     """
     wanted = at if at is not None else OffsetSpec.latest()  # type: ignore[no-untyped-call]
     requests = {TopicPartition(topic, number): wanted for number in partitions_of(admin, topic)}
-    answers = admin.list_offsets(requests, request_timeout=_REQUEST_TIMEOUT_SECONDS)
+    answers = admin.list_offsets(
+        requests, isolation_level=isolation, request_timeout=_REQUEST_TIMEOUT_SECONDS
+    )
     return {partition.partition: _await(future).offset for partition, future in answers.items()}
 
 
