@@ -22,10 +22,14 @@ class VolumeUnavailable(Exception):
 
 @dataclass(frozen=True)
 class VolumeSpec:
-    """A volume to make: size of the file system's image, and the share reserved for root (ext4 `-m`)."""
+    """A volume to make: size of the file system's image, and the share reserved for root (ext4 `-m`).
+
+    ``inodes`` is their number (ext4 `-N`), None for ext4's own choice.
+    """
 
     size_bytes: int
     reserved_percentage: int = 0
+    inodes: int | None = None
 
     def __post_init__(self) -> None:
         if self.size_bytes < SMALLEST_VOLUME_BYTES:
@@ -98,7 +102,9 @@ def make_loop_volume(spec: VolumeSpec, image: Path, mount_point: Path) -> LoopVo
         file.truncate(spec.size_bytes)
     # No lazy initialisation: a kernel thread that goes on writing would blur measurements.
     options = "nodiscard,lazy_itable_init=0,lazy_journal_init=0"
-    _run("mkfs.ext4", "-q", "-F", "-m", str(spec.reserved_percentage), "-E", options, str(image))
+    inodes = () if spec.inodes is None else ("-N", str(spec.inodes))
+    reserved = str(spec.reserved_percentage)
+    _run("mkfs.ext4", "-q", "-F", "-m", reserved, *inodes, "-E", options, str(image))
     mount_point.mkdir(parents=True)
     _mount(image, mount_point)
     return LoopVolume(image=image, mount_point=mount_point)

@@ -169,6 +169,20 @@ CASES = (
         VOLUME,
         f"{WHERE} reaches its hard limit in 2h 0m 0s",
     ),
+    Case(
+        "KquotaVolumeShortOfInodes",
+        {
+            f"kquota_volume_inodes_free{{{DATA}}}": "60x8 49x40 60x60",
+            f"kquota_volume_soft_limit_inodes_free{{{DATA}}}": "50x110",
+        },
+        "6m",
+        "9m",
+        "14m",
+        VOLUME,
+        f"{WHERE} is short of inodes",
+        "49 files can still be made. Without a free inode the broker takes its log dirs offline,"
+        " although bytes are free.",
+    ),
     flag(
         "KquotaGrowingInPause",
         f"kquota_volume_growing_in_pause{{{DATA}}}",

@@ -22,6 +22,7 @@ from kquota.cli.local_state import (
 from kquota.cli.relief_inflow import measure_inflow
 from kquota.core.decision import Mode, State
 from kquota.core.sentences import bytes_to_free
+from kquota.core.votes import Resource
 from kquota.core.warnings import printed
 from kquota.display.relief_view import inflow_text
 from kquota.display.status_view import observes
@@ -82,6 +83,8 @@ def _leaving(settings: Settings, broker_id: int, document: Mapping[str, Any]) ->
     if not document["reasons"]:
         return None
     first = document["reasons"][0]
+    if first.get("resource") == Resource.INODES:  # what leaves is known in bytes
+        return None
     margin = None if first["headroom"] > 0 else settings.release_margin_ratio
     size = bytes_to_free((first["broker_id"], first["volume"]), document["brokers"], margin)
     if first["broker_id"] != broker_id or not size:

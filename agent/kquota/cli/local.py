@@ -197,6 +197,7 @@ def _volume_document(volume: VolumeObservation, settings: Settings) -> dict[str,
     return document | {
         "soft_bytes": None if bounds is None else int(bounds.soft_bytes),
         "hard_bytes": None if bounds is None else int(bounds.hard_bytes),
+        "inodes": None if volume.inodes is None else volume.inodes._asdict(),
     }
 
 
@@ -205,7 +206,7 @@ def _print_volumes(seen: Observation, settings: Settings) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
     for title, right in (
         ("VOLUME", False), ("MOUNT POINT", False), ("TYPE", False), ("TOPICS", True), ("SIZE", True),
-        ("USED", True), ("SOFT", True), ("HARD", True), ("STATUS", False),
+        ("USED", True), ("SOFT", True), ("HARD", True), ("INODES FREE", True), ("STATUS", False),
     ):  # fmt: skip
         table.add_column(title, justify="right" if right else "left", overflow="fold")
     for volume in seen.volumes:
@@ -216,7 +217,8 @@ def _print_volumes(seen: Observation, settings: Settings) -> None:
         ]
         topics = "-" if volume.topics is None else str(len(volume.topics))
         status = volume.status if volume.role == "data" else f"{volume.status}, {volume.role}"
-        table.add_row(volume.name, volume.mount_point, volume.fs_type, topics, *sizes, status)
+        inodes = "-" if volume.inodes is None else f"{volume.inodes.free / volume.inodes.total:.0%}"
+        table.add_row(volume.name, volume.mount_point, volume.fs_type, topics, *sizes, inodes, status)
     console.print(table)
     for volume in seen.volumes:
         console.print(f"{volume.name}: {', '.join(volume.log_dirs)}")

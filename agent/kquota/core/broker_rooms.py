@@ -21,7 +21,7 @@ def broker_rooms(
     roomiest brokers first.
 
     Kafka chooses the log dir on another broker, so the fullest volume counts. A broker is left out that has
-    no fresh report, a volume that has failed or can't be judged, or an operator's order.
+    no fresh report, a volume that has failed, can't be judged or is short of inodes, or an operator's order.
     """
     ordered = set[int]().union(*(view.brokers_under(order, now) for order in BrokerOrder))
     found = {}
@@ -40,6 +40,8 @@ def _room_bytes(volumes: Iterable[Volume]) -> int | None:
         if volume.role is not VolumeRole.DATA:
             continue
         if volume.limits is None or volume.latched or volume.status is not VolumeStatus.OK:
+            return None
+        if volume.inodes is not None and volume.inodes.headroom() < 1:
             return None
         soft_bytes = volume.limits.bounds(volume.capacity_bytes).soft_bytes
         rooms.append(math.floor(soft_bytes) - volume.consumed_bytes)

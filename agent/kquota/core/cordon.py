@@ -73,8 +73,12 @@ def _is_full(
         return None
     if volume.latched or since is Cordon.HARD:
         return volume.latched
+    was_cordoned = not cordoned.isdisjoint(volume.log_dirs)
+    if volume.inodes is not None:
+        wanted = volume.inodes.free_at(1 + release_margin if was_cordoned else Fraction(1))
+        if volume.inodes.free < wanted:
+            return True
     bounds = volume.limits.bounds(volume.capacity_bytes)
     margin_bytes = bounds.hard_bytes - bounds.released_below_bytes(release_margin)
-    was_cordoned = not cordoned.isdisjoint(volume.log_dirs)
     first_bytes = bounds.soft_bytes - margin_bytes if was_cordoned else bounds.soft_bytes
     return volume.consumed_bytes > first_bytes

@@ -11,6 +11,7 @@ from fractions import Fraction
 from kquota.core.records import Hold, Note
 from kquota.core.timestamps import format_utc
 from kquota.core.topic_scope import NoScope, TopicScope
+from kquota.core.votes import Resource
 
 SCHEMA_VERSION = 1
 FACTOR_DECIMALS = 6
@@ -94,15 +95,19 @@ class Reason:
     headroom: Fraction
     broker_id: int | None = None
     volume: str | None = None
+    resource: Resource = Resource.BYTES
 
     def to_document(self) -> dict[str, object]:
-        """Return the JSON form."""
-        return {
+        """Return the JSON form; bytes are the resource where it has none."""
+        document: dict[str, object] = {
             "broker_id": self.broker_id,
             "volume": self.volume,
             "cause": self.cause.value,
             "headroom": written_factor(self.headroom),
         }
+        if self.resource is not Resource.BYTES:
+            document["resource"] = self.resource.value
+        return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from kquota.core.records import Hold, HoldAction, Note
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import InvalidTimestamp, parse_utc
 from kquota.core.topic_scope import TopicScope
+from kquota.core.votes import Resource
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -51,6 +52,7 @@ def _reason(entry: Mapping[str, object]) -> Reason:
         headroom=_ratio(entry, "headroom"),
         broker_id=_broker_id(entry),
         volume=printable(volume) if isinstance(volume, str) else None,
+        resource=Resource.INODES if entry.get("resource") == Resource.INODES else Resource.BYTES,
     )
 
 

@@ -212,7 +212,7 @@ def _add_own(ranking: Ranking, self_id: int | None) -> None:
     """Add where the fresh look is worse than this broker's record."""
     recorded = {vote.volume: vote.headroom for vote in ranking.votes_of(self_id)}
     ranking.others += [
-        Reason(Cause.OWN, vote.headroom, self_id, vote.volume)
+        Reason(Cause.OWN, vote.headroom, self_id, vote.volume, vote.resource)
         for vote in ranking.own
         if vote.headroom < recorded.get(vote.volume, _ONE)
     ]

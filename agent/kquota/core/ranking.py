@@ -9,7 +9,7 @@ from heapq import nsmallest
 
 from kquota.core.decision import Cause, Reason
 from kquota.core.topic_scope import NoScope, TopicScope, narrowed
-from kquota.core.votes import Basis, Vote, Votes
+from kquota.core.votes import Basis, Resource, Vote, Votes
 
 _CAUSE_ORDER = {cause: rank for rank, cause in enumerate(Cause)}
 
@@ -45,7 +45,7 @@ class Ranking:
         # Each of the worst votes belongs to a broker whose own worst is among the brokers' worst.
         brokers = nsmallest(count, ((_key(i, votes[0]), votes) for i, votes in self._worst_brokers(count)))
         keys = nsmallest(count, (_key(key[3], vote) for key, votes in brokers for vote in votes[:count]))
-        reasons = [_reason(headroom, basis, i, volume) for _, headroom, basis, i, volume in keys]
+        reasons = [_reason(*key[1:]) for key in keys]
         return tuple(nsmallest(count, reasons + self.others, key=_reason_key))
 
     def scope(self, self_id: int | None) -> tuple[TopicScope | None, NoScope | None]:
@@ -85,14 +85,14 @@ def volumes_of(reasons: Iterable[Reason]) -> set[tuple[int | None, str]]:
     return {(reason.broker_id, reason.volume) for reason in reasons if reason.volume is not None}
 
 
-def _key(broker_id: int, vote: Vote) -> tuple[float, Fraction, Basis, int, str]:
-    return vote.approximate, vote.headroom, vote.basis, broker_id, vote.volume
+def _key(broker_id: int, vote: Vote) -> tuple[float, Fraction, Basis, int, str, Resource]:
+    return vote.approximate, vote.headroom, vote.basis, broker_id, vote.volume, vote.resource
 
 
-def _reason(headroom: Fraction, basis: Basis, broker_id: int, volume: str) -> Reason:
+def _reason(headroom: Fraction, basis: Basis, broker_id: int, volume: str, resource: Resource) -> Reason:
     measured = Cause.SOFT if headroom else Cause.HARD
     cause = {Basis.FIGURES: measured, Basis.LATCH: Cause.LATCHED, Basis.BOUND: Cause.BOUNDED}[basis]
-    return Reason(cause, headroom, broker_id, volume)
+    return Reason(cause, headroom, broker_id, volume, resource)
 
 
 def _reason_key(reason: Reason) -> tuple[Fraction, int, int, str]:

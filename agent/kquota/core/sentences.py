@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from kquota.core.decision import (
@@ -25,6 +26,7 @@ from kquota.core.ranking import volumes_of
 from kquota.core.records import Hold, MalformedEvent, Refusal, RefusedEvent
 from kquota.core.timestamps import format_utc
 from kquota.core.topic_scope import NoScope
+from kquota.core.votes import Resource
 
 _MOST_NAMED = 5
 _CLOCK_IS_RIGHT = "the clock of broker {}'s host is right again: repair its time synchronization"
@@ -189,12 +191,13 @@ def reason_sentence(reason: Reason) -> str:
             else f"have only {percent(reason)} of the way from soft to hard limit left"
         )
         return f"{where}, which is silent, may {by_now} by now"
+    limit = "hard limit of inodes" if reason.resource is Resource.INODES else "hard limit"
     if reason.cause is Cause.LATCHED:
-        return f"{where} was over its hard limit and is not yet back above the release margin"
+        return f"{where} was over its {limit} and is not yet back above the release margin"
     own = " (this broker's own fresh look)" if reason.cause is Cause.OWN else ""
     if reason.headroom <= 0:
-        return f"{where} is over its hard limit{own}"
-    return f"{where} has {percent(reason)} of the way from soft to hard limit left{own}"
+        return f"{where} is over its {limit}{own}"
+    return f"{where} has {percent(reason)} of the way from soft to {limit} left{own}"
 
 
 def percent(reason: Reason) -> str:
@@ -253,6 +256,8 @@ def what_ends_it(decision: Decision, brokers: Sequence[Mapping[str, Any]], relea
         return _what_ends_fallback(first, [entry.silence for entry in decision.covered])
     volume = f"volume {first.volume} of broker {first.broker_id}"
     means = "delete data, shorten retention, or move replicas away"
+    if first.resource is Resource.INODES:
+        means = "delete topics, move replicas away, or have fewer and larger segments"
     if first.headroom > 0:
         return f"It ends when {volume} is back at its soft limit{_to_free(first, brokers, None)}: {means}."
     free = _to_free(first, brokers, release_margin)
@@ -275,6 +280,9 @@ def _what_ends_fallback(reason: Reason, undetermined: Sequence[Undetermined]) ->
 
 
 def _to_free(reason: Reason, brokers: Sequence[Mapping[str, Any]], release_margin: Fraction | None) -> str:
+    if reason.resource is Resource.INODES:
+        files = _files_to_remove((reason.broker_id, reason.volume), brokers, release_margin)
+        return "" if files is None else f" (about {files:,} files to remove)"
     size = bytes_to_free((reason.broker_id, reason.volume), brokers, release_margin)
     return "" if size is None else f" (about {amount(size)} to free)"
 
@@ -299,6 +307,22 @@ def bytes_to_free(
                 bounds = Bounds(soft, hard, volume["capacity_bytes"])
                 aim = soft if release_margin is None else bounds.released_below_bytes(release_margin)
                 return float(max(volume["consumed_bytes"] - float(aim), 0))
+    return None
+
+
+def _files_to_remove(
+    where: tuple[int | None, str | None],
+    brokers: Sequence[Mapping[str, Any]],
+    release_margin: Fraction | None,
+) -> int | None:
+    """Return the same in files: each has an inode."""
+    for broker in brokers:
+        for volume in broker["volumes"]:
+            inodes = volume["inodes"]
+            if (broker["broker_id"], volume["volume"]) == where and inodes is not None:
+                soft, hard = inodes["soft_free"], inodes["hard_free"]
+                aim = soft if release_margin is None else ceil(hard + release_margin * (soft - hard))
+                return int(max(aim - inodes["free"], 0))
     return None
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from kquota.core.decision import Covered, Decision, Mode, decision_document, note_document, written_factor
+from kquota.core.inodes import Inodes
 from kquota.core.policy import Situation
 from kquota.core.records import BrokerOrder, Note
 from kquota.core.sentences import decision_sentence, what_ends_it
@@ -124,8 +125,19 @@ def _volume(volume: Volume) -> dict[str, object]:
         "seconds_to_soft": None if seconds_to_soft is None else round(seconds_to_soft, 1),
         "seconds_to_hard": None if seconds_to_hard is None else round(seconds_to_hard, 1),
         "headroom": None if headroom is None else written_factor(headroom),
+        "inodes": None if volume.inodes is None else _inodes(volume.inodes),
         "topics": None if volume.topics is None else list(volume.topics),
         "limits_problem": volume.limits_problem,
+    }
+
+
+def _inodes(inodes: Inodes) -> dict[str, object]:
+    return {
+        "total": inodes.total,
+        "free": inodes.free,
+        "soft_free": inodes.free_at(Fraction(1)),
+        "hard_free": inodes.free_at(Fraction(0)),
+        "headroom": written_factor(inodes.headroom()),
     }
 
 

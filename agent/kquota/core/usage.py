@@ -15,10 +15,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from kquota.core.fill import seconds_until
-from kquota.core.limits import Limit, LimitPair
+from kquota.core.inodes import Inodes
+from kquota.core.limits import Limit, LimitPair, Ratio
 from kquota.core.silence import reaches_after, vote_after
 from kquota.core.topic_scope import Topics
-from kquota.core.votes import Vote, Votes, sorted_votes
+from kquota.core.votes import Resource, Vote, Votes, sorted_votes
 
 
 class VolumeStatus(StrEnum):
@@ -38,6 +39,7 @@ class VolumeRole(StrEnum):
 
 # an enumeration's own names take longer to look up
 _OK, _OFFLINE, _FAILED, _DATA = VolumeStatus.OK, VolumeStatus.OFFLINE, VolumeStatus.FAILED, VolumeRole.DATA
+_BYTES, _INODES = Resource.BYTES, Resource.INODES
 
 
 class Volume(NamedTuple):
@@ -50,6 +52,7 @@ class Volume(NamedTuple):
     ``fill_ceiling_bytes_per_second`` is the most that it may fill while its owner is silent
     (:mod:`kquota.core.fill_ceiling`), None where the owner gives no bound. ``topics`` are those with a
     partition on the volume (:mod:`kquota.core.topic_scope`), None where the owner does not name all of them.
+    ``inodes`` are None where they are not judged: their number is not fixed, or the owner does not name them.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Volume(NamedTuple):
     fill_bytes_per_second: int | None = None
     fill_ceiling_bytes_per_second: int | None = None
     topics: Topics | None = None
+    inodes: Inodes | None = None
 
     @property
     def votes(self) -> bool:
@@ -78,7 +82,19 @@ class Volume(NamedTuple):
         """Return the headroom that counts: 0 where latched; None where the volume can't be judged."""
         if self.latched:
             return Fraction(0)
-        return None if self.limits is None else self.limits.headroom(self.capacity_bytes, self.consumed_bytes)
+        return None if self.limits is None else Fraction(*self._shortest()[0])
+
+    def _shortest(self) -> tuple[Ratio, Resource]:
+        """Return the smaller headroom, of bytes or of inodes; bytes that can't be judged are not short."""
+        of_bytes: Ratio = (1, 1)
+        if self.limits is not None:
+            of_bytes = self.limits.headroom_ratio(self.capacity_bytes, self.consumed_bytes)
+        if self.inodes is None:
+            return of_bytes, _BYTES
+        of_inodes = self.inodes.headroom_ratio()
+        if of_inodes[0] * of_bytes[1] < of_bytes[0] * of_inodes[1]:
+            return of_inodes, _INODES
+        return of_bytes, _BYTES
 
     def seconds_to_limits(self) -> tuple[float | None, float | None]:
         """Return in how many seconds soft and hard limit are reached at its rate; see ``seconds_until``."""
@@ -99,17 +115,17 @@ class Volume(NamedTuple):
         """
         if not self.votes and not (away and self.latched and self.role is _DATA):
             return None
-        if self.limits is None:
-            return Vote.at_hard(self.name, self.topics, by_latch=True) if self.latched else None
-        left, of = self.limits.headroom_ratio(self.capacity_bytes, self.consumed_bytes)
+        (left, of), resource = self._shortest()
         if self.latched or left == 0:
             # a failed volume with a capacity of 0 never had figures
             counts = self.latched or self.capacity_bytes > 0 or self.status is not _FAILED
-            return Vote.at_hard(self.name, self.topics, by_latch=left > 0) if counts else None
+            if not counts:
+                return None
+            return Vote.at_hard(self.name, self.topics, by_latch=left > 0, resource=resource)
         # of a failed volume only a breach counts
         if left == of or self.status is _FAILED:
             return None
-        return Vote.over_soft(left, of, self.name, self.topics)
+        return Vote.over_soft(left, of, self.name, self.topics, resource=resource)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kquota.core.inodes import inodes_field
 from kquota.core.limits import MAX_BYTES, Limit, LimitPair
 from kquota.core.strict_json import MAX_TEXT, InvalidJson, ParsedJson, parse_json
 from kquota.core.timestamps import InvalidTimestamp, format_utc, parse_utc
@@ -129,6 +130,7 @@ def _volume_document(volume: Volume) -> dict[str, object]:
             "FillCeiling": volume.fill_ceiling_bytes_per_second,
             "Topics": None if volume.topics is None else list(volume.topics),
             "TopicsComplete": None if volume.topics is None else True,
+            "Inodes": None if volume.inodes is None else volume.inodes.to_document(),
         }
     )
 
@@ -171,6 +173,10 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
         own_hard, own_soft, limits, problem = _limits_of(fields, f"Volumes[{index}]", common)
     status, latched = get("Status"), get("Latched")
     fill, ceiling, topics = get("FillBytesPerSecond"), get("FillCeiling"), get("Topics")
+    inodes = get("Inodes")
+    if inodes is not None:
+        inodes, inodes_problem = inodes_field(inodes)
+        problem = problem or inodes_problem
     # by position: names cost as much as half of all the rest
     return Volume(
         name,
@@ -189,6 +195,7 @@ def _volume(entry: object, index: int, common: _CommonLimits) -> Volume:
         None if fill is None else fill_field(fill),
         None if ceiling is None else ceiling_field(ceiling),
         None if topics is None else topics_field(topics, get("TopicsComplete")),
+        inodes,
     )
 
 

@@ -7,7 +7,7 @@ times a second by looking at each record's worst vote; only new records cost mor
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -22,30 +22,52 @@ class Basis(IntEnum):
     BOUND = 2  # the figures of a silent broker, and the most that it may have filled since
 
 
+class Resource(StrEnum):
+    """The resource that a volume is shortest of; bytes where both are equally short."""
+
+    BYTES = "bytes"
+    INODES = "inodes"
+
+
 class Vote(NamedTuple):
     """A volume over its soft limit. Votes sort by what holds producers back most.
 
     ``approximate`` is the headroom as a float: rounding keeps the order, so most comparisons need no
     exact arithmetic, and where two floats are equal the exact ``headroom`` (from 0, below 1) decides.
-    ``topics`` are those with a partition on the volume, None where they are not known.
+    ``resource`` is the one that the volume is shortest of. ``topics`` are those with a partition on the
+    volume, None where they are not known.
     """
 
     approximate: float
     headroom: Fraction
     basis: Basis
     volume: str
+    resource: Resource = Resource.BYTES
     topics: Topics | None = None
 
     @staticmethod
-    def at_hard(volume: str, topics: Topics | None = None, *, by_latch: bool) -> Vote:
+    def at_hard(
+        volume: str,
+        topics: Topics | None = None,
+        *,
+        by_latch: bool,
+        resource: Resource = Resource.BYTES,
+    ) -> Vote:
         """Build the vote of a volume at headroom 0."""
-        return Vote(0.0, Fraction(0), Basis.LATCH if by_latch else Basis.FIGURES, volume, topics)
+        return Vote(0.0, Fraction(0), Basis.LATCH if by_latch else Basis.FIGURES, volume, resource, topics)
 
     @staticmethod
-    def over_soft(left: int, of: int, volume: str, topics: Topics | None = None) -> Vote:
+    def over_soft(
+        left: int,
+        of: int,
+        volume: str,
+        topics: Topics | None = None,
+        *,
+        resource: Resource = Resource.BYTES,
+    ) -> Vote:
         """Build the vote of a volume with ``left / of`` of headroom, more than 0 and less than 1."""
         # Python divides whole numbers exactly and rounds once, so the order is kept
-        return Vote(left / of, Fraction(left, of), Basis.FIGURES, volume, topics)
+        return Vote(left / of, Fraction(left, of), Basis.FIGURES, volume, resource, topics)
 
 
 Votes = tuple[Vote, ...]  # of one broker, the worst first

@@ -145,5 +145,5 @@ def _volume_troubles(report: CycleReport) -> Iterator[Trouble]:
 def _news(decision: Decision) -> tuple[object, ...]:
     """Return what makes a decision news: not each step of the factor."""
     first = decision.reasons[0] if decision.reasons else None
-    cause = None if first is None else (first.cause, first.broker_id, first.volume)
+    cause = None if first is None else (first.cause, first.broker_id, first.volume, first.resource)
     return (decision.state, cause, decision.undetermined, decision.hold, decision.fallback)

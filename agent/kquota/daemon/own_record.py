@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from fractions import Fraction
 
+from kquota.core.inodes import Inodes
 from kquota.core.latch import latch_volumes
 from kquota.core.usage import UsageRecord, Volume, VolumeStatus
 from kquota.daemon.topics_at_stake import with_topics_at_stake
@@ -49,6 +50,7 @@ def _volume(
     rate = None if fill is None else fill.rate.bytes_per_second
     ceiling = None if fill is None else max(floor_bytes_per_second, fill.fastest.bytes_per_second)
     own = limits.own(observed.limits_path)
+    of_inodes, inodes = limits.inodes.limits, observed.inodes
     return Volume(
         name=observed.name,
         capacity_bytes=observed.capacity_bytes or 0,
@@ -65,4 +67,5 @@ def _volume(
         fill_ceiling_bytes_per_second=ceiling,
         # of a volume that can't be read the list may be an old one
         topics=None if observed.status is VolumeStatus.FAILED else observed.topics,
+        inodes=None if of_inodes is None or inodes is None else Inodes(*inodes, of_inodes),
     )

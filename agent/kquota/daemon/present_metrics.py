@@ -17,6 +17,7 @@ from kquota.core.records import HoldAction
 from kquota.core.signing import SigningMode
 from kquota.core.usage import Volume, VolumeStatus
 from kquota.daemon.contents_metrics import of_contents
+from kquota.daemon.inodes_metrics import INODES_FIGURES, inodes_figures
 from kquota.daemon.report import CycleReport
 from kquota.observe.observation import VolumeObservation
 
@@ -34,7 +35,7 @@ _VOLUME_FIGURES = {
     "seconds_to_hard": (
         "When the hard limit is reached if that goes on; absent for a volume that does not fill."
     ),
-    "headroom_ratio": "Share left between soft (1) and hard limit (0), latch included.",
+    "headroom_ratio": "Share left between soft (1) and hard limit (0) of bytes or inodes, latch included.",
     "latched": "Whether a hard breach holds on until the release margin.",
     "cordoned": "Whether the agent has cordoned a log dir of it: Kafka places no new partition there.",
     "growing_in_pause": (
@@ -263,7 +264,7 @@ def _of_volumes(
         }
         for volume in seen
     ]
-    for name, documentation in _VOLUME_FIGURES.items():
+    for name, documentation in (_VOLUME_FIGURES | INODES_FIGURES).items():
         values = [known.get(name) for known in figures]
         samples = zip(labels, values, strict=True)
         yield _gauges(f"kquota_volume_{name}", documentation, _VOLUME_LABELS, samples)
@@ -290,6 +291,7 @@ def _volume_figures(seen: VolumeObservation, volume: Volume | None) -> dict[str,
     figures["fill_bytes_per_second"] = volume.fill_bytes_per_second
     figures["headroom_ratio"] = None if headroom is None else written_factor(headroom)
     figures["seconds_to_soft"], figures["seconds_to_hard"] = volume.seconds_to_limits()
+    figures |= inodes_figures(volume)
     if volume.limits is not None:
         bounds = volume.limits.bounds(volume.capacity_bytes)
         figures["soft_limit_bytes"] = float(bounds.soft_bytes)

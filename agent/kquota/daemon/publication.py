@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kquota.core.decision import State
-from kquota.core.usage import UsageRecord
+from kquota.core.inodes import InodeLimits
+from kquota.core.usage import UsageRecord, Volume
 
 # A rival stops counting after it has been silent for this many of our report intervals.
 RIVAL_INTERVALS = 4
@@ -95,10 +96,14 @@ class PublicationSchedule:
 
 def _signature(record: UsageRecord, applied_state: str | None) -> _Signature:
     volumes = tuple(
-        (v.name, v.volume_id, v.status, v.role, v.latched, v.limits, _state(v.headroom()))
+        (v.name, v.volume_id, v.status, v.role, v.latched, v.limits, _inode_limits(v), _state(v.headroom()))
         for v in record.volumes
     )
     return (record.hard, record.soft, record.replaces, applied_state, volumes)
+
+
+def _inode_limits(volume: Volume) -> InodeLimits | None:
+    return None if volume.inodes is None else volume.inodes.limits
 
 
 def _topics(record: UsageRecord) -> tuple[object, ...]:

@@ -31,6 +31,9 @@ def _is_near(volume: Volume) -> bool:
     left_bytes = min(bounds.soft_bytes, bounds.hard_bytes) - volume.consumed_bytes
     if volume.latched or left_bytes <= NEAR_SHARE * volume.capacity_bytes:
         return True
+    inodes = volume.inodes
+    if inodes is not None and inodes.free - inodes.free_at(Fraction(1)) <= NEAR_SHARE * inodes.total:
+        return True
     return any(seconds is not None and seconds <= NEAR_SECONDS for seconds in volume.seconds_to_limits())
 
 

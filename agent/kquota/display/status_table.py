@@ -242,6 +242,9 @@ def _remarks(volume: Mapping[str, Any]) -> str:
     remarks = [remark for remark in (volume["status"], volume["role"]) if remark not in ("ok", "data")]
     if volume["latched"]:
         remarks.append("latched")
+    inodes = volume["inodes"]
+    if inodes is not None and inodes["headroom"] < 1:
+        remarks.append("short of inodes")
     if volume["limits_problem"]:
         remarks.append("limits invalid")
     return ",".join(remarks)

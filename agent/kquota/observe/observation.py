@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from kquota.core.topic_scope import Topics
 from kquota.core.usage import VolumeRole, VolumeStatus
@@ -33,6 +34,13 @@ class LimitsProblem:
         return f"limits.volumes.{self.path} {self.wrong}; allowed: {self.allowed}"
 
 
+class InodeCount(NamedTuple):
+    """All inodes of a file system with a fixed number of them, and those available to the broker's user."""
+
+    total: int
+    free: int
+
+
 @dataclass(frozen=True, slots=True)
 class VolumeObservation:
     """One volume (file system) behind the broker's log dirs.
@@ -44,7 +52,8 @@ class VolumeObservation:
     are None where none was ever known; of a failed volume they are the last known ones.
     ``sampled_at_monotonic`` is their time on CLOCK_MONOTONIC, in seconds; None where it is not known.
     ``limits_path`` is the path of ``limits.volumes`` that is for this volume, None where none is. ``topics``
-    are those with a partition on it, None where they are not asked for or not all known.
+    are those with a partition on it, None where they are not asked for or not all known. ``inodes`` are None
+    where the file system makes them as it needs them.
     """
 
     name: str
@@ -60,6 +69,7 @@ class VolumeObservation:
     offline_log_dirs: tuple[str, ...] = ()
     limits_path: str | None = None
     topics: Topics | None = None
+    inodes: InodeCount | None = None
 
     @property
     def is_unknown(self) -> bool:

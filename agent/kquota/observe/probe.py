@@ -37,7 +37,8 @@ class LogDirLook:
     ``waiting_seconds`` is how long the present look has had no answer (0 while all is well).
     ``failed_step`` ("open" or "statvfs") and ``failed_errno`` describe a look that failed. The rest is from
     the last look that succeeded at ``sampled_at_monotonic`` (None: none yet): the id of the mount that
-    answered, the file system's capacity, the bytes available to an unprivileged user, the errno of listing
+    answered, the file system's capacity, the bytes available to an unprivileged user, all inodes and those
+    available to it (0 where the file system does not count them), the errno of listing
     the directory (0: listed), the file system's UUID if the kernel provides it, and whether Kafka has
     formatted the directory (None where that can't be seen). ``topics`` are those that clients can write to
     there, sorted; None where they are not asked for, not all known, or too many.
@@ -51,6 +52,8 @@ class LogDirLook:
     mount_id: int = 0
     capacity_bytes: int = 0
     available_bytes: int = 0
+    inodes: int = 0
+    available_inodes: int = 0
     list_errno: int = 0
     fs_uuid: str | None = None
     formatted: bool | None = None
@@ -294,7 +297,8 @@ def _topics(field: str) -> Topics | None:
 def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
     """Read one line of the probe's answer; values that it has not found yet stay as they were ``before``."""
     fields = line.split(" ")
-    _, waited, sampled, step, failed, mount_id, capacity, available, listed, uuid, formatted, topics = fields
+    _, waited, sampled, step, failed, mount_id, capacity, available, *rest = fields
+    inodes, available_inodes, listed, uuid, formatted, topics = rest
     look = LogDirLook(
         log_dir=before.log_dir,
         waiting_seconds=int(waited) * probe_process.TICK_SECONDS,
@@ -304,6 +308,8 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
         mount_id=int(mount_id),
         capacity_bytes=int(capacity),
         available_bytes=int(available),
+        inodes=int(inodes),
+        available_inodes=int(available_inodes),
         list_errno=int(listed),
         fs_uuid=None if uuid == "-" else str(UUID(uuid)),
         formatted=None if formatted == "-" else formatted == "1",

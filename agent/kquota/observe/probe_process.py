@@ -15,9 +15,10 @@ of these is a reason for a line ``!``, too.
 
 A line of an answer: index, ticks waited for an unfinished look, time of the last look that got figures
 (CLOCK_MONOTONIC, nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available
-(bytes), errno of listing the directory, file system UUID or ``-``, whether Kafka has formatted the directory
-(1, 0, or ``-`` where that can't be seen), its topics: ``=`` if they are those of the answer before, ``-`` if
-they are not known, or ``:`` and the names with commas between them.
+(bytes), inodes and those available (0 where they are not counted), errno of listing the directory, file
+system UUID or ``-``, whether Kafka has formatted the directory (1, 0, or ``-`` where that can't be seen), its
+topics: ``=`` if they are those of the answer before, ``-`` if they are not known, or ``:`` and the names with
+commas between them.
 """
 
 import _thread
@@ -47,6 +48,7 @@ FAR_RATIO = 0.5
 PATIENCE_TICKS = 2
 # _IOR(0x15, 0, struct { u8 length; u8 uuid[16]; }): needs no privileges, Linux 6.9 and later.
 FS_IOC_GETFSUUID = 0x80111500
+_NO_LOOK = 0, "-", 0, 0, 0, 0, 0, 0, 0, "-", "-"
 
 
 def next_look_seconds(interval_seconds: float, left_bytes: int, bytes_per_second: float) -> float:
@@ -76,7 +78,7 @@ class LogDir:
         # The numbers that wake the owner, or None where there are none left.
         self.band: tuple[int, int] | None = None
         # One tuple, replaced as a whole: the main thread never sees half a look.
-        self.result: tuple[int, str, int, int, int, int, int, str, str] = (0, "-", 0, 0, 0, 0, 0, "-", "-")
+        self.result: tuple[int, str, int, int, int, int, int, int, int, str, str] = _NO_LOOK
 
     def look(self) -> None:
         """Look once; an error ends up in the result, and the figures of the last good look stay."""
@@ -102,6 +104,8 @@ class LogDir:
                 self.mount_id,
                 figures.f_blocks * figures.f_frsize,
                 figures.f_bavail * figures.f_frsize,
+                figures.f_files,
+                figures.f_favail,
                 self.list_errno,
                 self.uuid,
                 self.formatted,

@@ -203,5 +203,12 @@ def recorded_volumes(volumes: Iterable[Volume]) -> Recorded:
         identities.update(dict.fromkeys(volume.log_dirs, identity))
         if volume.capacity_bytes > 0:
             capacity, free = volume.capacity_bytes, volume.capacity_bytes - volume.consumed_bytes
-            figures[volume_id] = LogDirLook("", capacity_bytes=capacity, available_bytes=free)
+            inodes = (0, 0) if volume.inodes is None else volume.inodes[:2]
+            figures[volume_id] = LogDirLook(
+                "",
+                capacity_bytes=capacity,
+                available_bytes=free,
+                inodes=inodes[0],
+                available_inodes=inodes[1],
+            )
     return Recorded(identities, figures)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -19,12 +19,17 @@ from kquota.core.topic_scope import Topics, all_of
 from kquota.core.usage import VolumeRole
 from kquota.observe.identity import VolumeIdentity, identify
 from kquota.observe.mountinfo import Mount, MountTable
-from kquota.observe.observation import UNKNOWN, Failure, Observation, VolumeObservation
+from kquota.observe.observation import UNKNOWN, Failure, InodeCount, Observation, VolumeObservation
 from kquota.observe.probe import LogDirLook
 from kquota.observe.server_properties import BrokerProperties
 
 UNSEEN = "unknown@"
 """How the ids begin of volumes that stand for a log dir whose own volume was never seen."""
+FIXED_INODES = frozenset({"ext2", "ext3", "ext4"})
+"""The file systems whose number of inodes is decided when they are made.
+
+Others make inodes of free space: what statvfs reports of them is no limit of its own, or is 0.
+"""
 _ERRNO_REASONS = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "is not a directory",
@@ -132,7 +137,7 @@ def resolve(
     ]
     observed, figures = [], {}
     for volume, name in zip(volumes.values(), _unique_names(volumes.values()), strict=True):
-        known = max(volume.looks, key=_fullness, default=None) or last_known.get(volume.identity.volume_id)
+        known = _figures(volume.looks) or last_known.get(volume.identity.volume_id)
         if known is not None:
             figures[volume.identity.volume_id] = known
         if silence is not None:
@@ -149,12 +154,22 @@ def resolve(
     return Resolution(Observation(tuple(observed), tuple(warnings)), found, figures, by_device)
 
 
-def _fullness(figures: LogDirLook) -> tuple[float, float]:
-    """Order the figures that the log dirs of one volume give: the fullest counts, of equal ones the newest.
+def _figures(looks: Sequence[LogDirLook]) -> LogDirLook | None:
+    """Return the figures of a volume: the fullest log dir counts, for bytes and for inodes; None without one.
 
     They differ by the data written between two looks, and where a directory has a quota of its own (a project
     quota of XFS or ext4): statvfs then reports the quota.
     """
+    fullest = max(looks, key=_fullness, default=None)
+    counted = [look for look in looks if look.inodes > 0]
+    if fullest is None or not counted:
+        return fullest
+    scarcest = min(counted, key=lambda look: look.available_inodes / look.inodes)
+    return replace(fullest, inodes=scarcest.inodes, available_inodes=scarcest.available_inodes)
+
+
+def _fullness(figures: LogDirLook) -> tuple[float, float]:
+    """Order figures by how full they are, equal ones by age."""
     return figures.consumed_bytes / figures.capacity_bytes, figures.sampled_at_monotonic or 0.0
 
 
@@ -186,6 +201,8 @@ def _take_look(volume: _Volume, look: LogDirLook, mount: Mount) -> None:
     if look.capacity_bytes <= 0:
         volume.failures.append(Failure(log_dir, f"{log_dir}: the file system reports no capacity"))
         return
+    if mount.fs_type not in FIXED_INODES:
+        look = replace(look, inodes=0, available_inodes=0)
     volume.looks.append(look)
 
 
@@ -307,7 +324,14 @@ def _observe(
         sampled_at_monotonic=None if known is None else known.sampled_at_monotonic,
         failures=tuple(dict.fromkeys(volume.failures)),
         topics=topics,
+        inodes=_inodes(known),
     )
+
+
+def _inodes(known: LogDirLook | None) -> InodeCount | None:
+    if known is None or known.inodes <= 0:
+        return None
+    return InodeCount(known.inodes, min(known.available_inodes, known.inodes))
 
 
 def _unique_names(volumes: Iterable[_Volume]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from kquota.core.cordon import Cordon
 from kquota.core.decision import FallbackAction, Mode, Scope
+from kquota.core.inodes import InodeLimits
 from kquota.core.limits import InvalidLimit, Limit, LimitPair, check_pair
 from kquota.core.signing import SigningMode
 from kquota.settings import values
@@ -98,11 +100,35 @@ class VolumeLimitsSection(_Section):
     soft: values.LimitOrNone = None
 
 
+class InodeLimitsSection(_Section):
+    """The free inodes, in percent of all, of volumes whose number of inodes is fixed; soft 0 is no limit."""
+
+    soft_free_percent: values.Percent = Fraction(5)
+    hard_free_percent: values.Percent = Fraction(2)
+
+    @model_validator(mode="after")
+    def _soft_is_more_than_hard(self) -> Self:
+        try:
+            _ = self.limits
+        except InvalidLimit as error:
+            finding = Finding(("soft_free_percent",), f"is out of order: {error}", "more than hard, or 0")
+            refuse([finding])
+        return self
+
+    @property
+    def limits(self) -> InodeLimits | None:
+        """Both limits; None where inodes are not judged."""
+        if self.soft_free_percent == 0:
+            return None
+        return InodeLimits.of(self.soft_free_percent, self.hard_free_percent)
+
+
 class LimitsSection(_Section):
     """Limits of this broker, and per volume (by a path on it) where they differ."""
 
     hard: values.LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 5})
     soft: values.LimitValue = Limit.parse({"type": "MinFreePercentage", "level": 15})
+    inodes: InodeLimitsSection = InodeLimitsSection()
     volumes: Annotated[
         dict[values.VolumePath, VolumeLimitsSection],
         Allowed("a mapping of paths, one of each volume (its mount point or a log dir), to hard and soft"),

@@ -198,6 +198,14 @@ def _inexact(value: object, level: Fraction) -> list[Finding]:
     return [Finding(("level",), wrong, _EXACT_LEVEL, shown)]
 
 
+def _percent(value: object) -> Fraction:
+    """Read a percentage that other agents read as the same number in our record."""
+    number = exact(value)
+    if not 0 <= number <= 100 or exact(float(number)) != number:
+        raise ValueError
+    return number
+
+
 _DAY_SECONDS = 86_400
 _SECONDS = f"a number of seconds between {{}} and {_DAY_SECONDS}"
 _PATH = "an absolute path without '..' in it"
@@ -210,6 +218,9 @@ VOLUME_PATH = (
 Seconds = Annotated[float, Value(_SECONDS.format(0.001), _number(Fraction(1, 1000), _DAY_SECONDS, float))]
 SecondsOrZero = Annotated[float, Value(_SECONDS.format(0), _number(0, _DAY_SECONDS, float))]
 Ratio = Annotated[Fraction, Value("a number between 0 and 1", _number(0, 1, Fraction), json_number)]
+Percent = Annotated[
+    Fraction, Value("a number between 0 and 100 with at most 15 digits", _percent, json_number)
+]
 Boolean = Annotated[bool, Value("true or false", _boolean)]
 AbsolutePath = Annotated[Path, Value(_PATH, _absolute_path, str)]
 AbsolutePathOrNone = Annotated[

@@ -27,7 +27,8 @@ from tests.integration.waiting import eventually
 USAGE_TOPIC = "__kquota_volume_usage"
 HISTORY_TOPIC = "__kquota_history"
 ORDERS_TOPIC = "__kquota_orders"
-DISK = VolumeSpec(1024 * MIB)  # sparse: it takes only the written space
+INODES = 16_384
+DISK = VolumeSpec(1024 * MIB, inodes=INODES)  # sparse: it takes only the written space
 SOFT_FREE_PERCENTAGE, HARD_FREE_PERCENTAGE = 50, 20
 QUICK: Mapping[str, Any] = {
     "mode": "enforce",

@@ -83,6 +83,7 @@ any_limit = limits | invalid_limits
 consumptions = st.integers(0, CAPACITY)
 booleans = st.booleans()
 ceilings = st.sampled_from([None, 0, 0, 1, 1, 2, 10])  # bytes per second: 60 to 600 bytes while a record ages
+inodes_left = st.sampled_from([None] * 6 + [0, 20, 21, 35, 49, 50, 1000])  # of 1000: soft 50, hard 20
 TOPICS = ("x", "y", "z")
 complete_topics = st.lists(st.sampled_from(TOPICS), max_size=2, unique=True).map(lambda names: (names, True))
 lists_of_topics = st.none() | complete_topics | complete_topics | st.just((["x"], False))
@@ -100,6 +101,9 @@ def volumes(draw: st.DrawFn, name: str) -> Message:
     topics = draw(lists_of_topics)
     if topics is not None:
         fields["Topics"], fields["TopicsComplete"] = topics
+    free = draw(inodes_left)
+    if free is not None:
+        fields["Inodes"] = {"Total": 1000, "Free": free, "SoftFreePercentage": 5, "HardFreePercentage": 2}
     odd = draw(oddities)
     if odd == "limits":
         fields["SoftLimit"], fields["HardLimit"] = draw(pairs)

@@ -160,7 +160,10 @@ def _votes(record: Message, is_away: bool = False) -> list[Fraction]:
             continue
         if volume.get("Status") == "offline" and not (is_away and volume.get("Latched")):
             continue
-        headroom = Fraction(0) if volume.get("Latched") else volume_headroom(record, volume)
+        both = volume_headroom(record, volume), _inodes_headroom(volume)
+        headroom = min((one for one in both if one is not None), default=None)
+        if volume.get("Latched"):
+            headroom = Fraction(0)
         if headroom is None:
             continue
         had_figures = volume["Capacity"] > 0 or volume.get("Latched")
@@ -186,6 +189,16 @@ def volume_headroom(record: Message, volume: Message) -> Fraction | None:
         return Fraction(1)
     left: Fraction = (capacity - consumed - free_at_hard) / (free_at_soft - free_at_hard)
     return left
+
+
+def _inodes_headroom(volume: Message) -> Fraction | None:
+    """F35, by the percentage of inodes that is free."""
+    if "Inodes" not in volume:
+        return None
+    inodes = volume["Inodes"]
+    percent = Fraction(100 * inodes["Free"], inodes["Total"])
+    soft, hard = inodes["SoftFreePercentage"], inodes["HardFreePercentage"]
+    return max(Fraction(0), min(Fraction(1), (percent - hard) / (soft - hard)))
 
 
 def _breached_hard(limit: Message, capacity: int, consumed: int) -> bool:

@@ -14,6 +14,7 @@ from kquota.core.policy import PolicySettings, Situation
 from kquota.core.records import BrokerOrder
 from kquota.core.usage import UsageRecord, Volume, VolumeRole, VolumeStatus
 from kquota.core.view import ClusterView
+from kquota.core.votes import Resource
 
 ORDER = [Cause.HOLD, Cause.HARD, Cause.LATCHED, Cause.OWN, Cause.FALLBACK, Cause.SOFT, Cause.BOUNDED]
 
@@ -37,7 +38,7 @@ def all_reasons(
         for volume in situation.own.volumes:
             headroom = _counted(volume)
             if headroom is not None and headroom < recorded.get(volume.name, Fraction(1)):
-                reasons.append(Reason(Cause.OWN, headroom, situation.self_id, volume.name))
+                reasons.append(Reason(Cause.OWN, headroom, situation.self_id, volume.name, _resource(volume)))
     hold = view.hold_in_force(now)
     if hold is not None:
         own_id = situation.self_id
@@ -87,7 +88,7 @@ def _of_record(record: UsageRecord, broker_id: int, is_away: bool = False) -> li
         if headroom is not None and headroom < 1:
             at_hard = Cause.HARD if _measured(volume) == 0 else Cause.LATCHED
             cause = Cause.SOFT if headroom > 0 else at_hard
-            reasons.append(Reason(cause, headroom, broker_id, volume.name))
+            reasons.append(Reason(cause, headroom, broker_id, volume.name, _resource(volume)))
     return reasons
 
 
@@ -102,13 +103,34 @@ def _of_bounds(record: UsageRecord, broker_id: int, now: datetime) -> list[Reaso
         if volume.fill_ceiling_bytes_per_second is None:
             return None
         most = volume.consumed_bytes + volume.fill_ceiling_bytes_per_second * Fraction(microseconds) / 10**6
-        headroom = _counted(volume._replace(consumed_bytes=min(volume.capacity_bytes, ceil(most))))
+        grown = volume._replace(consumed_bytes=min(volume.capacity_bytes, ceil(most)))
+        headroom = _counted(grown)
         if headroom is not None and headroom < 1 and headroom != _counted(volume):
-            reasons.append(Reason(Cause.BOUNDED, headroom, broker_id, volume.name))
+            reasons.append(Reason(Cause.BOUNDED, headroom, broker_id, volume.name, _resource(grown)))
     return reasons
 
 
 def _measured(volume: Volume) -> Fraction | None:
+    known = [one for one in (_of_bytes(volume), _of_inodes(volume)) if one is not None]
+    return min(known, default=None)
+
+
+def _of_inodes(volume: Volume) -> Fraction | None:
+    if volume.inodes is None:
+        return None
+    soft, hard = (Fraction(percent, 100) for percent in volume.inodes.limits)
+    share = Fraction(volume.inodes.free, volume.inodes.total)
+    return max(Fraction(0), min(Fraction(1), (share - hard) / (soft - hard)))
+
+
+def _resource(volume: Volume) -> Resource:
+    of_bytes, of_inodes = _of_bytes(volume), _of_inodes(volume)
+    if of_inodes is None or of_inodes >= (1 if of_bytes is None else of_bytes):
+        return Resource.BYTES
+    return Resource.INODES
+
+
+def _of_bytes(volume: Volume) -> Fraction | None:
     if volume.limits is None:
         return None
     soft = volume.limits.soft.consumed_at_bytes(volume.capacity_bytes)
@@ -132,6 +154,6 @@ def _counted(volume: Volume, is_away: bool = False) -> Fraction | None:
     return headroom
 
 
-def _key(reason: Reason) -> tuple[Fraction, int, int, str]:
+def _key(reason: Reason) -> tuple[Fraction, int, int, str, str]:
     broker_id = -1 if reason.broker_id is None else reason.broker_id
-    return reason.headroom, ORDER.index(reason.cause), broker_id, reason.volume or ""
+    return reason.headroom, ORDER.index(reason.cause), broker_id, reason.volume or "", reason.resource

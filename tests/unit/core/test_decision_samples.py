@@ -24,6 +24,7 @@ from kquota.core.decision import (
 )
 from kquota.core.records import Hold, HoldAction, Note
 from kquota.core.topic_scope import TopicScope
+from kquota.core.votes import Resource
 from tests.unit.core.golden import complaints, refused_by_schema, samples
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
@@ -63,6 +64,7 @@ GOLDEN: dict[str, Decision] = {
         soft(Fraction(1, 2), 1, "/dev/sda1"),
     ),
     "pause-over-the-hard-limit": decided(0, Reason(Cause.HARD, ZERO, 3, "/dev/sdb1")),
+    "pause-short-of-inodes": decided(0, Reason(Cause.HARD, ZERO, 3, "/dev/sdb1", Resource.INODES)),
     "pause-latched": decided(0, Reason(Cause.LATCHED, ZERO, 3, "/dev/sdb1")),
     "pause-fallback-broker-missing": decided(
         0,

@@ -34,6 +34,8 @@ INVALID_LIMITS = {
     "limit-level-beyond-64-bits",
     "volume-limit-type-unknown",
     "volume-limit-percentage-above-100",
+    "inodes-negative",
+    "inodes-percentage-above-100",
 }
 
 

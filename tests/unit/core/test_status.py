@@ -164,6 +164,7 @@ def test_the_whole_document() -> None:
         "seconds_to_soft": 0.0,
         "seconds_to_hard": 1666.7,
         "headroom": 0.0,
+        "inodes": None,
         "topics": None,
         "limits_problem": None,
     }

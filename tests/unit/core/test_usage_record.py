@@ -255,7 +255,7 @@ def test_readers_ignore_what_they_do_not_know() -> None:
     newer = json.loads(json.dumps(FULL))
     newer |= {"SchemaVersion": 99, "Predictions": [{"deep": [1, 2, {"x": None}]}], "snapshotAt": "other"}
     newer["HardLimit"]["unit"] = "percent"
-    newer["Volumes"][0]["Inodes"] = {"free": 7}
+    newer["Volumes"][0]["Temperature"] = {"celsius": 7}
     older = parse_usage(json.dumps(FULL))
     assert parse_usage(json.dumps(newer)) == older
 

@@ -20,6 +20,7 @@ from kquota.core.decision import (
     Undetermined,
     UndeterminedCause,
 )
+from kquota.core.inodes import InodeLimits, Inodes
 from kquota.core.records import Hold, HoldAction, Note
 from kquota.core.signing import SigningMode
 from kquota.core.standing_orders import StandingOrder
@@ -68,6 +69,7 @@ FAILED = volume(
     failures=(Failure(None, "it is gone"),),
 )
 LABELS = 'mount_point="/mnt/dev/sda1",role="data"'
+INODES = Inodes(1000, 30, InodeLimits(Fraction(5), Fraction(2)))
 
 
 @pytest.fixture
@@ -109,7 +111,8 @@ def everything(metrics: AgentMetrics, bench: Bench) -> None:
     filling = [bench.run(after=10) for _ in range(5)][-1]
     assert filling.own is not None
     (one, other) = filling.own.volumes
-    own = replace(filling.own, volumes=(one._replace(fill_bytes_per_second=1), other))
+    counted = one._replace(fill_bytes_per_second=1, inodes=INODES)
+    own = replace(filling.own, volumes=(counted, other))
     orders = (StandingOrder("hold", HELD.note, "pause"),)
     metrics.show(replace(filling, own=own, decision=FALLBACK, orders=orders))
     metrics.present.signing = SigningMode.OFF
@@ -117,6 +120,21 @@ def everything(metrics: AgentMetrics, bench: Bench) -> None:
     metrics.present.contents = contents(1)
     metrics.present.certificate_expiry_seconds = 1_800_000_000
     metrics.present.certificate_revoked, metrics.present.revoked_certificates = False, 2
+
+
+@pytest.mark.accepts("F35")
+def test_a_volume_whose_inodes_are_judged_has_them_and_their_limits(
+    metrics: AgentMetrics, bench: Bench
+) -> None:
+    everything(metrics, bench)
+    seen = series(metrics)
+    figures = {"inodes": 1000, "inodes_free": 30, "soft_limit_inodes_free": 50, "hard_limit_inodes_free": 20}
+    for name, value in figures.items():
+        assert seen[f'kquota_volume_{name}{{{LABELS},volume="/dev/sda1"}}'] == value
+        assert sum(one.startswith(f"kquota_volume_{name}{{") for one in seen) == 1
+    assert seen[f'kquota_volume_headroom_ratio{{{LABELS},volume="/dev/sda1"}}'] == pytest.approx(
+        1 / 3, abs=1e-6
+    )
 
 
 @pytest.mark.accepts("A14")

@@ -37,6 +37,8 @@ def test_the_table_of_defaults_is_that_of_the_settings():
         "metrics.listen": str(default("metrics").listen),
         "limits.soft": f"{limits.soft.level} % free",
         "limits.hard": f"{limits.hard.level} % free",
+        "limits.inodes.soft_free_percent": f"{limits.inodes.soft_free_percent} %",
+        "limits.inodes.hard_free_percent": f"{limits.inodes.hard_free_percent} %",
     }
 
 

@@ -107,6 +107,17 @@ def test_every_leaf_says_what_is_allowed() -> None:
         {"volumes": {"/data/..1": {}}},
         {"volumes": {"//data": {}}},
         {"volumes": []},
+        {"inodes": None},
+        {"inodes": {}},
+        {"inodes": {"soft_free_percent": 10, "hard_free_percent": 2.5}},
+        {"inodes": {"soft_free_percent": "10.5"}},
+        {"inodes": {"soft_free_percent": 0}},
+        {"inodes": {"soft_free_percent": 101}},
+        {"inodes": {"hard_free_percent": -1}},
+        {"inodes": {"hard_free_percent": None}},
+        {"inodes": {"hard_free_percent": True}},
+        {"inodes": {"hard_percent": 1}},
+        {"inodes": []},
     ],
     ids=json.dumps,
 )
@@ -123,5 +134,5 @@ def test_settings_and_schema_agree(limits: dict[str, Any]) -> None:
 
 def test_the_schema_s_defaults_are_ours() -> None:
     shown = loaded().redacted()["limits"]
-    assert {name: SCHEMA["properties"][name]["default"] for name in ("hard", "soft", "volumes")} == shown
+    assert {name: SCHEMA["properties"][name]["default"] for name in SCHEMA["properties"]} == shown
     assert Draft202012Validator(SCHEMA).is_valid(shown)
