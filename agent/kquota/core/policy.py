@@ -157,16 +157,17 @@ def _judgements(
         if isinstance(record, NoRecord):
             unknown = Undetermined(broker_id, UndeterminedCause(record.value))
         elif broker_id not in must_be_known:  # its last verdict counts, however old
-            is_back = broker_id in active and record.snapshot_at >= fresh_since
+            is_back = broker_id in active and record.dated_at(settings.staleness) >= fresh_since
             votes = record.votes if is_back else record.votes_away
-        elif record.snapshot_at < fresh_since and broker_id not in maintained:
+        elif record.dated_at(settings.staleness) < fresh_since and broker_id not in maintained:
             votes, unknown = _silent(broker_id, record, settings, now)
         else:
             votes, unknown = record.votes, _unknown_in(broker_id, record)
-        if not isinstance(record, NoRecord) and record.snapshot_at < fresh_since and broker_id not in away:
+        is_old = not isinstance(record, NoRecord) and record.dated_at(settings.staleness) < fresh_since
+        if is_old and broker_id not in away:
             votes = without_topics(votes)
         for other in view.others_of(broker_id, now):  # we cannot judge which of them is right
-            if other.snapshot_at >= fresh_since:
+            if other.dated_at(settings.staleness) >= fresh_since:
                 votes = worse_votes(votes, other.votes if broker_id in active else other.votes_away)
                 if not isinstance(unknown, Undetermined):
                     unknown = _unknown_in(broker_id, other) or unknown

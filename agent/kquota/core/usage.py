@@ -174,6 +174,17 @@ class UsageRecord:
         """When its figures were observed, at the latest: a clock that is ahead must not make them younger."""
         return self.snapshot_at if self.appended_at is None else min(self.snapshot_at, self.appended_at)
 
+    def dated_at(self, staleness: timedelta) -> datetime:
+        """Return the time that its freshness is judged by: its own, as far as that can be.
+
+        A record that was stored more than ``staleness`` before its own time is by a clock that was ahead.
+        When its time has come at last, its figures are as old as its storage: it must not be fresh again.
+        """
+        stored_at = self.appended_at
+        if stored_at is None or self.snapshot_at - stored_at <= staleness:
+            return self.snapshot_at
+        return stored_at
+
     def votes_after(self, age: timedelta) -> Votes | None:
         """Return the worst that its votes can have become at that age; None where a volume has no bound."""
         if not self.is_bounded:

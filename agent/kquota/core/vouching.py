@@ -34,7 +34,7 @@ def _witnesses(
     record_of, quarantined = view.records_at(now), view.brokers_under(BrokerOrder.QUARANTINE, now)
     for broker_id in active - quarantined:
         record = record_of(broker_id)
-        if not isinstance(record, NoRecord) and record.snapshot_at >= fresh_since:
+        if not isinstance(record, NoRecord) and record.dated_at(now - fresh_since) >= fresh_since:
             yield record
 
 

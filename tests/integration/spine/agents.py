@@ -13,6 +13,7 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,10 @@ class AgentProcess:
         """The state of each change of decision, oldest first: every one is in the journal."""
         found = (re.match(r"(OPEN|THROTTLE|PAUSE)\b.*: ", sentence) for _, sentence in self.journal(since))
         return [match[1] for match in found if match]
+
+    def states_passed(self, since: int = 0) -> list[str]:
+        """The states that it has gone through, whatever else was news meanwhile."""
+        return [state for state, _ in groupby(self.states_told(since))]
 
     def files(self) -> dict[str, str]:
         """Its files by now: its decision and its state, by path."""

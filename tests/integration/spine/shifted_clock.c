@@ -1,5 +1,6 @@
 /* Preloaded into an agent: its wall clock is the machine's plus the seconds written in the file SHIFT_FILE (a
- * native double). All processes share the machine's own clock, and other clocks stay as they are. */
+ * native double, fractions included). All processes share the machine's own clock, and other clocks stay as
+ * they are. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -20,7 +21,15 @@ __attribute__((constructor)) static void map(void) {
     shift = mapped;
 }
 
-static time_t seconds(void) { return shift ? (time_t)*shift : 0; }
+static const long long SECOND_NS = 1000000000;
+
+/* Adds the shift, once or less once, and keeps the nanoseconds in their range. */
+static void move(struct timespec *time, int times) {
+  long long ns = shift ? time->tv_nsec + times * (long long)(*shift * 1e9) : time->tv_nsec;
+  long long carry = ns >= 0 ? ns / SECOND_NS : -((SECOND_NS - 1 - ns) / SECOND_NS);
+  time->tv_sec += carry;
+  time->tv_nsec = ns - carry * SECOND_NS;
+}
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
   static int (*real)(clockid_t, struct timespec *);
@@ -28,7 +37,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
   int result = real(clock, now);
   if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-    now->tv_sec += seconds();
+    move(now, 1);
   return result;
 }
 
@@ -37,15 +46,19 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone) {
   if (!real)
     real = (int (*)(struct timeval *, void *))dlsym(RTLD_NEXT, "gettimeofday");
   int result = real(now, zone);
-  if (result == 0)
-    now->tv_sec += seconds();
+  if (result == 0) {
+    struct timespec moved = {now->tv_sec, now->tv_usec * 1000};
+    move(&moved, 1);
+    now->tv_sec = moved.tv_sec;
+    now->tv_usec = moved.tv_nsec / 1000;
+  }
   return result;
 }
 
 /* A process that waits until a time of day means that of the shifted clock; the kernel has another one. */
 static struct timespec of_kernel(const struct timespec *until) {
   struct timespec shifted = *until;
-  shifted.tv_sec -= seconds();
+  move(&shifted, -1);
   return shifted;
 }
 

@@ -1,4 +1,4 @@
-"""An agent whose wall clock is set while it runs."""
+"""An agent whose wall clock steps, is slewed, repeats a second, or is a minute behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
 
 _SOURCE = Path(__file__).with_name("shifted_clock.c")
-_HOUR_SECONDS = 3600.0
+_HOUR_SECONDS, _DAY_SECONDS = 3600.0, 86_400.0
 
 SetClock = Callable[[float], None]
 
@@ -40,8 +40,12 @@ def shift_clock(fleet: Fleet, tmp_path: Path) -> Iterator[SetClock]:
 
 
 @pytest.mark.long
-@pytest.mark.accepts("F8", "F7")
-@pytest.mark.parametrize("seconds", [_HOUR_SECONDS, -_HOUR_SECONDS], ids=["ahead", "back"])
+@pytest.mark.accepts("F8", "F7", "F39")
+@pytest.mark.parametrize(
+    "seconds",
+    [_HOUR_SECONDS, -_HOUR_SECONDS, _DAY_SECONDS, -_DAY_SECONDS],
+    ids=["hour-ahead", "hour-back", "day-ahead", "day-back"],
+)
 def test_a_wall_clock_that_jumps_is_told_and_touches_no_lease(
     fleet: Fleet, shift_clock: SetClock, seconds: float
 ) -> None:
@@ -80,3 +84,66 @@ def test_a_wall_clock_that_jumps_is_told_and_touches_no_lease(
     shift_clock(0.0)
     fleet.await_enforced("OPEN")
     agent.await_metric(2, "kquota_clock_jumps_total")
+    assert agent.states_passed(marks[2]) == ["PAUSE", "OPEN"]
+
+
+def await_reports(fleet: Fleet, count: int) -> None:
+    """Wait until broker 2 has reported this many times more, while no agent decides anything new."""
+    before = len(fleet.usage_of(2))
+
+    def reported() -> bool:
+        for agent in fleet.of():
+            assert (agent.state, agent.applied["lost"]) == ("OPEN", None), f"{agent}: {agent.decision}"
+        return len(fleet.usage_of(2)) >= before + count
+
+    eventually(reported, "broker 2 reports")
+
+
+@pytest.mark.long
+@pytest.mark.accepts("F40")
+def test_a_clock_that_is_slewed_changes_nothing(fleet: Fleet, shift_clock: SetClock) -> None:
+    """Four seconds forth and back, a thousand times as fast as time services do it."""
+    marks = fleet.marks()
+    for tenths in (*range(1, 41), *range(39, -1, -1)):
+        shift_clock(tenths / 10)
+        time.sleep(0.2)
+    await_reports(fleet, 2)
+    for broker_id, agent in fleet.agents.items():
+        assert agent.states_told(marks[broker_id]) == []
+    assert fleet.agents[2].told("the wall clock jumped", since=marks[2]) == []
+
+
+@pytest.mark.long
+@pytest.mark.accepts("F40")
+def test_a_second_that_is_repeated_or_left_out_changes_nothing(fleet: Fleet, shift_clock: SetClock) -> None:
+    marks = fleet.marks()
+    for shift in (-1.0, 0.0, 1.0, 0.0):
+        shift_clock(shift)
+        await_reports(fleet, 2)
+    for broker_id, agent in fleet.agents.items():
+        assert agent.states_told(marks[broker_id]) == []
+    sequences = [record["Sequence"] for _, record in fleet.usage_of(2)]
+    assert sequences[-8:] == sorted(sequences[-8:])
+
+
+@pytest.mark.long
+@pytest.mark.accepts("F41", "F7")
+def test_a_host_a_minute_behind_is_named_with_its_clock(fleet: Fleet, shift_clock: SetClock) -> None:
+    """With the default staleness of 60 s; its own agent takes all others for reports from the future."""
+    for agent in fleet.of():
+        agent.reload(staleness_seconds=60)
+    fleet.await_enforced("OPEN")
+    marks, fleet.waits[:] = fleet.marks(), []
+    shift_clock(-61.0)
+    fleet.await_enforced("PAUSE")
+    for other in fleet.of([1, 3]):
+        [undetermined] = eventually(lambda other=other: other.decision["undetermined"], "it is named")
+        assert (undetermined["broker_id"], undetermined["cause"]) == (2, "clock")
+        assert 55 < undetermined["clock_behind_seconds"] < 67
+    assert {entry["cause"] for entry in fleet.agents[2].decision["undetermined"]} == {"future"}
+    assert "time synchronization" in fleet.agents[1].order("explain")
+    assert all(agent.applied["lost"] is None for agent in fleet.of())
+    shift_clock(0.0)
+    fleet.await_enforced("OPEN")
+    for broker_id, agent in fleet.agents.items():
+        assert agent.states_passed(marks[broker_id]) == ["PAUSE", "OPEN"], f"{agent}"
