@@ -229,6 +229,17 @@ class AgentProcess:
         """The states that it has gone through, whatever else was news meanwhile."""
         return [state for state, _ in groupby(self.states_told(since))]
 
+    def await_passed(self, *states: str, since: int) -> None:
+        """Wait until its journal has these states and no others; it follows the decision by a moment."""
+        passed: list[str] = []
+
+        def has_them() -> bool:
+            passed[:] = self.states_passed(since)
+            return len(passed) >= len(states)
+
+        eventually(has_them, f"{self} logs {states}")
+        assert passed == list(states), f"{self}"
+
     def files(self) -> dict[str, str]:
         """Its files by now: its decision and its state, by path."""
         texts = {}

@@ -84,7 +84,7 @@ def test_a_wall_clock_that_jumps_is_told_and_touches_no_lease(
     shift_clock(0.0)
     fleet.await_enforced("OPEN")
     agent.await_metric(2, "kquota_clock_jumps_total")
-    assert agent.states_passed(marks[2]) == ["PAUSE", "OPEN"]
+    agent.await_passed("PAUSE", "OPEN", since=marks[2])
 
 
 def await_reports(fleet: Fleet, count: int) -> None:
@@ -146,4 +146,4 @@ def test_a_host_a_minute_behind_is_named_with_its_clock(fleet: Fleet, shift_cloc
     shift_clock(0.0)
     fleet.await_enforced("OPEN")
     for broker_id, agent in fleet.agents.items():
-        assert agent.states_passed(marks[broker_id]) == ["PAUSE", "OPEN"], f"{agent}"
+        agent.await_passed("PAUSE", "OPEN", since=marks[broker_id])

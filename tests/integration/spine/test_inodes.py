@@ -72,7 +72,7 @@ def test_a_disk_short_of_inodes_pauses_until_files_are_gone(fleet: Fleet, leave_
     leave_free(0.1)
     fleet.await_enforced("OPEN")
     for one in fleet.of():
-        assert one.states_passed(marks[one.broker_id]) == ["PAUSE", "THROTTLE", "OPEN"]
+        one.await_passed("PAUSE", "THROTTLE", "OPEN", since=marks[one.broker_id])
 
 
 @pytest.mark.long
@@ -92,4 +92,4 @@ def test_agents_that_count_no_inodes_live_with_those_that_do(fleet: Fleet, leave
     fleet.await_enforced("PAUSE")
     leave_free(0.1)
     fleet.await_enforced("OPEN")
-    assert fleet.agents[1].states_passed(marks[1]) == ["PAUSE", "OPEN"]
+    fleet.agents[1].await_passed("PAUSE", "OPEN", since=marks[1])
