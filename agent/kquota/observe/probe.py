@@ -34,7 +34,8 @@ _SILENT_LOOKS = 3
 class LogDirLook:
     """The latest look at one log dir.
 
-    ``waiting_seconds`` is how long the present look has had no answer (0 while all is well).
+    ``waiting_seconds`` is how long the present look has had no answer, or the last one had none if that was
+    longer (0 while all is well).
     ``failed_step`` ("open" or "statvfs") and ``failed_errno`` describe a look that failed. The rest is from
     the last look that succeeded at ``sampled_at_monotonic`` (None: none yet): the id of the mount that
     answered, the file system's capacity, the bytes available to an unprivileged user, all inodes and those

@@ -13,7 +13,7 @@ is in the next answer. Until then that log dir is looked at twice an interval, a
 nearer it comes. The third number is how many topics of the log dir to name at most, 0 for none: each change
 of these is a reason for a line ``!``, too.
 
-A line of an answer: index, ticks waited for an unfinished look, time of the last look that got figures
+A line of an answer: index, ticks that an unfinished or late look waited, time of the last look with figures
 (CLOCK_MONOTONIC, nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available
 (bytes), inodes and those available (0 where they are not counted), errno of listing the directory, file
 system UUID or ``-``, whether Kafka has formatted the directory (1, 0, or ``-`` where that can't be seen), its
@@ -70,6 +70,8 @@ class LogDir:
         self.path = path
         self.topic_list = TopicList(path)
         self.busy_since_tick: int | None = None
+        # Of the last look. A disk that answers too late each time is not well between two answers.
+        self.late_ticks = 0
         self.uuid = self.formatted = "-"
         self.list_errno = 0
         self.mount_id = 0
@@ -215,6 +217,8 @@ class Probe:
                 log_dir.look()
                 log_dir.topic_list.follow(self.tick)
                 watcher.present = None
+                late_ticks = self.tick - log_dir.busy_since_tick
+                log_dir.late_ticks = late_ticks if late_ticks >= PATIENCE_TICKS else 0
                 log_dir.busy_since_tick = None
                 if log_dir.leaves_band():
                     os.write(1, ALARM)
@@ -241,7 +245,7 @@ class Probe:
         lines = []
         for index, log_dir in enumerate(self.log_dirs):
             since = log_dir.busy_since_tick
-            waited = 0 if since is None else self.tick - since
+            waited = max(log_dir.late_ticks, 0 if since is None else self.tick - since)
             topics = log_dir.topic_list.news(self.tick)
             lines.append(" ".join(map(str, (index, waited, *log_dir.result, topics))))
         return "\n".join([*lines, "end\n"]).encode()

@@ -132,6 +132,18 @@ class HangingDisk:
         """Never answer who opens its directory or asks for its mode."""
         self.hang(b"dead\n")
 
+    def slow(self, seconds: float) -> None:
+        """Answer who asks for statistics this much later."""
+        self.hang(f"slow {seconds}\n".encode())
+
+    def leave_free(self, blocks: int) -> None:
+        """Have this many of 1,000 blocks available."""
+        self.hang(f"free {blocks}\n".encode())
+
+    def fail(self, what: str) -> None:
+        """Fail with EIO who asks for ``statistics``, ``entries``, or ``nothing``."""
+        self.hang(f"error {what}\n".encode())
+
     def die(self) -> None:
         """End the server: the kernel fails every request that waits for it."""
         self._server.kill()

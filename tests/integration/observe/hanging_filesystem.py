@@ -3,7 +3,9 @@
 Run as ``python hanging_filesystem.py MOUNT_POINT [hang]`` by root; it mounts itself, prints ``ready``, and
 from the line ``hang`` on its stdin on (with the argument ``hang``: from the start) reads requests for
 statistics without ever answering them. From the line ``list`` on its directory has changed, and it does the
-same with requests for its entries; from the line ``dead`` on, with those that open it. When it ends, the
+same with requests for its entries; from the line ``dead`` on, with those that open it. After the line ``slow
+SECONDS`` it answers requests for statistics that much later, after ``free BLOCKS`` with as many available;
+after ``error statistics``, ``error entries`` or ``error nothing`` these fail with EIO. When it ends, the
 kernel fails what waits for it.
 """
 
@@ -16,6 +18,7 @@ import select
 import stat
 import struct
 import sys
+import time
 
 # include/uapi/linux/fuse.h
 LOOKUP, FORGET, GETATTR, STATFS, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT = (
@@ -32,9 +35,14 @@ LOOKUP, FORGET, GETATTR, STATFS, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT =
 IN_HEADER = struct.Struct("<IIQQIIII")
 OUT_HEADER = struct.Struct("<IiQ")
 BLOCKS, AVAILABLE_BLOCKS, BLOCK_BYTES = 1000, 600, 4096
+FAILING = {
+    "statistics": frozenset({STATFS}),
+    "entries": frozenset({OPENDIR, READDIR}),
+    "nothing": frozenset[int](),
+}
 
 
-def answer(opcode: int, changed_at: int) -> bytes | int | None:
+def answer(opcode: int, changed_at: int, available_blocks: int) -> bytes | int | None:
     """Return the body of an answer, an errno, or None for a request that wants no answer."""
     if opcode == INIT:
         return struct.pack("<IIIIHHIIHHI28x", 7, 31, 0, 0, 1, 1, 4096, 1, 1, 0, 0)
@@ -44,7 +52,7 @@ def answer(opcode: int, changed_at: int) -> bytes | int | None:
             "<6Q10I", 1, 0, 0, 0, changed_at, 0, *times_and_mode
         )
     if opcode == STATFS:
-        figures = (BLOCKS, AVAILABLE_BLOCKS, AVAILABLE_BLOCKS, 0, 0)
+        figures = (BLOCKS, available_blocks, available_blocks, 0, 0)
         return struct.pack("<5Q4I24x", *figures, BLOCK_BYTES, 255, BLOCK_BYTES, 0)
     if opcode == OPENDIR:
         return struct.pack("<QII", 0, 0, 0)
@@ -58,21 +66,36 @@ def answer(opcode: int, changed_at: int) -> bytes | int | None:
 def serve(device: int, hanging: bool) -> None:
     sources = [device, 0]
     unanswered = {STATFS} if hanging else set()
+    slow_seconds, available_blocks, failing = 0.0, AVAILABLE_BLOCKS, frozenset[int]()
+    late: list[tuple[float, bytes]] = []
     while True:
-        for source in select.select(sources, [], [])[0]:
+        wait_seconds = max(0.0, late[0][0] - time.monotonic()) if late else None
+        for source in select.select(sources, [], [], wait_seconds)[0]:
             if source == 0:
                 if not (line := os.read(0, 100)):
                     sources = [device]
-                wanted = {b"hang\n": {STATFS}, b"list\n": {READDIR}, b"dead\n": {GETATTR, OPENDIR}}
-                unanswered |= wanted.get(line, set())
+                word, _, value = line.decode().strip().partition(" ")
+                wanted = {"hang": {STATFS}, "list": {READDIR}, "dead": {GETATTR, OPENDIR}}
+                unanswered |= wanted.get(word, set())
+                slow_seconds = float(value) if word == "slow" else slow_seconds
+                available_blocks = int(value) if word == "free" else available_blocks
+                failing = FAILING[value] if word == "error" else failing
                 continue
             request = os.read(device, 1 << 17)
             _, opcode, unique, *_ = IN_HEADER.unpack_from(request)
-            body = None if opcode in unanswered else answer(opcode, changed_at=len(unanswered))
+            body = None if opcode in unanswered else answer(opcode, len(unanswered), available_blocks)
+            if opcode in failing:
+                body = errno.EIO
             if isinstance(body, int):
                 os.write(device, OUT_HEADER.pack(OUT_HEADER.size, -body, unique))
             elif body is not None:
-                os.write(device, OUT_HEADER.pack(OUT_HEADER.size + len(body), 0, unique) + body)
+                reply = OUT_HEADER.pack(OUT_HEADER.size + len(body), 0, unique) + body
+                if opcode == STATFS and slow_seconds:
+                    late.append((time.monotonic() + slow_seconds, reply))
+                else:
+                    os.write(device, reply)
+        while late and late[0][0] <= time.monotonic():
+            os.write(device, late.pop(0)[1])
 
 
 def main() -> None:

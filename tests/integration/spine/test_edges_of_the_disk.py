@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.host.forgetful_disk import ForgetfulDisk
 from tests.integration.observe.conftest import HangingDisk
 from tests.integration.spine.fleet import Fleet
 from tests.integration.waiting import eventually
@@ -133,3 +134,80 @@ def test_an_agent_goes_on_beside_a_disk_that_hangs_and_says_which(fleet: Fleet, 
         "the watchdog is petted",
     )
     assert agent.applied["lost"] is None
+
+
+@pytest.mark.long
+@pytest.mark.accepts("F42")
+def test_a_disk_that_is_slow_makes_one_pause_or_none_and_its_figures_count(
+    fleet: Fleet, hanging: HangingDisk
+) -> None:
+    marks, hang_seconds = fleet.marks(), fleet.agents[2].settings["hang_seconds"]
+    hanging.slow(0.4 * hang_seconds)
+    reported = len(fleet.usage_of(2))
+    while len(fleet.usage_of(2)) < reported + 4:
+        assert all(agent.state == "OPEN" and agent.applied["lost"] is None for agent in fleet.of())
+    hanging.leave_free(50)  # of 1,000 blocks: beyond the hard limit
+    fleet.await_enforced("PAUSE")
+    assert [reason["cause"] for reason in fleet.agents[1].decision["reasons"]] == ["hard"]
+    hanging.leave_free(600)
+    fleet.await_enforced("OPEN")
+
+    hanging.slow(1.7 * hang_seconds)  # each answer comes, and too late
+    fleet.await_enforced("PAUSE")
+    until = time.monotonic() + 4 * hang_seconds
+    while time.monotonic() < until:
+        assert [agent.state for agent in fleet.of()] == ["PAUSE"] * 3, "it is not well from answer to answer"
+        time.sleep(0.1)
+    hanging.slow(0)
+    fleet.await_enforced("OPEN")
+    for broker_id, agent in fleet.agents.items():
+        agent.await_passed("PAUSE", "OPEN", "PAUSE", "OPEN", since=marks[broker_id])
+
+
+@pytest.mark.long
+@pytest.mark.accepts("F43", "F17")
+def test_errors_of_one_log_dir_make_its_broker_undetermined_until_they_end(
+    fleet: Fleet, hanging: HangingDisk
+) -> None:
+    marks = fleet.marks()
+    hanging.fail("entries")
+    fleet.await_enforced("PAUSE")
+    for agent in fleet.of():
+        assert agent.decision["undetermined"] == [{"broker_id": 2, "cause": "failed"}]
+    eventually(lambda: fleet.agents[2].told("Input/output error", since=marks[2]), "the journal names it")
+    statuses = [volume.get("Status", "ok") for volume in fleet.usage_of(2)[-1][1]["Volumes"]]
+    assert statuses.count("failed") == 1, "its neighbours are well"
+    hanging.fail("nothing")
+    fleet.await_enforced("OPEN")
+    for broker_id, agent in fleet.agents.items():
+        agent.await_passed("PAUSE", "OPEN", since=marks[broker_id])
+
+
+@pytest.mark.long
+@pytest.mark.accepts("F44")
+def test_an_agent_whose_power_is_cut_comes_back_as_strict_as_it_was(fleet: Fleet, tmp_path: Path) -> None:
+    """Its state is on a disk that forgets what was not synced; a full disk stays in force throughout."""
+    agent, disk = fleet.agents[2], ForgetfulDisk(tmp_path / "state")
+    try:
+        agent.stop()
+        agent.write_config(state_dir=str(disk.path))
+        agent.start()
+        eventually((disk.path / "state.json").exists, "it has saved its state")
+        fleet.await_enforced("OPEN")
+        fleet.fill(2, headroom=-0.1)
+        fleet.await_enforced("PAUSE")
+        for seed in range(3):
+            mark = agent.journal_mark()
+            agent.kill()
+            disk.cut_power(seed)
+            agent.start()
+            eventually(lambda mark=mark: agent.told("PAUSE: ", since=mark), "it has decided again")
+            assert set(agent.states_told(mark)) == {"PAUSE"}
+            assert agent.decision["mode"] == "enforce"
+            assert agent.told("is broken", since=mark) == []
+            fleet.await_enforced("PAUSE")
+        fleet.clear()
+        fleet.await_enforced("OPEN")
+    finally:
+        agent.stop()
+        disk.take_down()
