@@ -51,13 +51,13 @@ def own_log_dirs(volumes: Iterable[Volume]) -> list[dict[str, object]] | None:
     """Return the log dirs of data volumes, with the bytes available at which their state changes, as JSON.
 
     From ``soft_available_bytes`` on a volume is OPEN, up to ``hard_available_bytes`` in PAUSE. None where a
-    volume can't be judged, whose owner has to be asked.
+    volume can't be judged, whose owner has to be asked, or is short of inodes, which bytes do not show.
     """
     found: list[dict[str, object]] = []
     for volume in volumes:
         if not volume.votes:
             continue
-        if volume.limits is None or volume.status is not VolumeStatus.OK:
+        if volume.limits is None or volume.status is not VolumeStatus.OK or volume.is_short_of_inodes:
             return None
         below_soft, at_hard, _ = _ends(volume.limits, volume.capacity_bytes, Fraction(0))
         ends = {

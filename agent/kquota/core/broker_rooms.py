@@ -41,7 +41,7 @@ def _room_bytes(volumes: Iterable[Volume]) -> int | None:
             continue
         if volume.limits is None or volume.latched or volume.status is not VolumeStatus.OK:
             return None
-        if volume.inodes is not None and volume.inodes.headroom() < 1:
+        if volume.is_short_of_inodes:
             return None
         soft_bytes = volume.limits.bounds(volume.capacity_bytes).soft_bytes
         rooms.append(math.floor(soft_bytes) - volume.consumed_bytes)

@@ -78,6 +78,11 @@ class Volume(NamedTuple):
         """Whether the volume votes in the cluster's decision."""
         return self.role is _DATA and self.status is not _OFFLINE
 
+    @property
+    def is_short_of_inodes(self) -> bool:
+        """Whether fewer inodes are free than the soft limit."""
+        return self.inodes is not None and self.inodes.headroom_ratio() != (1, 1)
+
     def headroom(self) -> Fraction | None:
         """Return the headroom that counts: 0 where latched; None where the volume can't be judged."""
         if self.latched:
@@ -196,8 +201,12 @@ class UsageRecord:
 
     @cached_property
     def is_bounded(self) -> bool:
-        """Whether each voting volume has a bound on how fast it fills."""
-        return all(v.fill_ceiling_bytes_per_second is not None for v in self.volumes if v.votes)
+        """Whether each voting volume has a bound on how fast it fills; one short of inodes has none."""
+        return all(
+            volume.fill_ceiling_bytes_per_second is not None and not volume.is_short_of_inodes
+            for volume in self.volumes
+            if volume.votes
+        )
 
     @cached_property
     def reaches_after(self) -> tuple[timedelta | None, timedelta | None]:

@@ -136,7 +136,7 @@ def _order(case: Case, key: str) -> Message | None:
 def _is_bounded(record: Message) -> bool:
     """Whether each volume that votes reports how fast it may fill."""
     voting = [v for v in record["Volumes"] if v.get("Role") != "metadata" and v.get("Status") != "offline"]
-    return all("FillCeiling" in volume for volume in voting)
+    return all("FillCeiling" in volume and _inodes_headroom(volume) in (None, 1) for volume in voting)
 
 
 def _grown(case: Case, record: Message) -> Message:

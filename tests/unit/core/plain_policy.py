@@ -100,7 +100,7 @@ def _of_bounds(record: UsageRecord, broker_id: int, now: datetime) -> list[Reaso
     for volume in record.volumes:
         if volume.role is not VolumeRole.DATA or volume.status is VolumeStatus.OFFLINE:
             continue
-        if volume.fill_ceiling_bytes_per_second is None:
+        if volume.fill_ceiling_bytes_per_second is None or _of_inodes(volume) not in (None, 1):
             return None
         most = volume.consumed_bytes + volume.fill_ceiling_bytes_per_second * Fraction(microseconds) / 10**6
         grown = volume._replace(consumed_bytes=min(volume.capacity_bytes, ceil(most)))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kquota.core.band import own_log_dirs
 from kquota.core.cordon import Cordon, log_dirs_to_cordon
 from kquota.core.decision import Cause, Reason, State, UndeterminedCause
 from kquota.core.inodes import InodeLimits, Inodes
@@ -189,6 +190,18 @@ def test_inodes_that_cannot_be_judged_are_not_taken_for_fine(wrong: object) -> N
     assert [entry.cause for entry in decision.undetermined] == [UndeterminedCause.INVALID_LIMIT]
     # the bytes of the volume still vote
     assert decided(("1", usage(free(15, Inodes=wrong))), fallback="open").headroom == Fraction(1, 2)
+
+
+@pytest.mark.accepts("F35")
+@pytest.mark.parametrize(("free_inodes", "is_covered"), [(50, True), (49, False)])
+def test_while_its_owner_is_away_a_volume_short_of_inodes_has_no_bound(
+    free_inodes: int, is_covered: bool
+) -> None:
+    """Neither for other agents, if the fallback is bounded, nor for the plug-in, if its decision is lost."""
+    silent = usage(free(50, Inodes=left(free_inodes), FillCeiling=1), age_seconds=70)
+    decision = decided(("1", silent), fallback="bounded")
+    assert (decision.state is State.OPEN, bool(decision.covered)) == (is_covered, is_covered)
+    assert (own_log_dirs([volume_of(free_inodes)._replace(log_dirs=("/a",))]) is not None) is is_covered
 
 
 def test_what_is_written_reads_the_same_and_null_is_absent() -> None:
