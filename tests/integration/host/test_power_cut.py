@@ -56,7 +56,7 @@ def save_until_killed(disk: ForgetfulDisk, first: int, seconds: float) -> int:
 
 
 @pytest.mark.accepts("F44", "F20")
-@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(60, marks=pytest.mark.long)])
 def test_after_a_power_cut_each_file_is_the_old_one_or_the_new_one(disk: ForgetfulDisk, rounds: int) -> None:
     chance, last = random.Random(rounds), 0
     for turn in range(rounds):

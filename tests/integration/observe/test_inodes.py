@@ -35,6 +35,7 @@ def test_a_disk_without_a_free_inode_is_at_its_hard_limit_although_bytes_are_fre
     assert volume.limits.headroom(volume.capacity_bytes, volume.consumed_bytes) == 1
 
 
+@pytest.mark.long
 @pytest.mark.accepts("F35")
 def test_a_file_system_that_makes_inodes_as_it_needs_them_is_judged_by_bytes(
     make_disk: MakeDisk, make_watch: MakeWatch
