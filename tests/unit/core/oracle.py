@@ -59,6 +59,11 @@ def expected(case: Case) -> Expected:
         breaches += [(case.self_id, vote) for vote in _votes(case.own)]
         if _failed(case.own) and all(broker != case.self_id for broker, _ in undetermined):
             undetermined.add((case.self_id, "failed"))
+    if case.self_id is not None and all(broker != case.self_id for broker, _ in undetermined):
+        others = [broker for broker in case.active if broker != case.self_id]
+        ahead = sum(_reports_from_the_future(case, broker) for broker in others)
+        if ahead >= 2 and ahead > len(others) / 2:
+            undetermined.add((case.self_id, "clock"))
     headrooms = [vote for _, vote in breaches]
     hold = _order(case, "hold")
     if hold is not None:
@@ -94,6 +99,14 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
         if not _stale(case, other):
             votes, cause = votes + _votes(other, not is_listed), cause or _unknown(other)
     return votes, cause if must_be_known else None
+
+
+def _reports_from_the_future(case: Case, broker: int) -> bool:
+    events = [value for key, value in case.records if key == str(broker)]
+    if None in events:
+        events = events[len(events) - events[::-1].index(None) :]
+    messages = [event for event in events if isinstance(event, Mapping)]
+    return bool(messages) and _future(case, messages[-1])
 
 
 def _others(usable: list[Message]) -> list[Message]:
