@@ -15,7 +15,6 @@ import psutil
 
 from bench.harness.claims import Claim
 from bench.harness.results import Figures
-from kquota import __version__
 
 Shared = TypeVar("Shared")
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -61,4 +60,4 @@ def machine(versions: Iterable[str]) -> str:
     """Return the machine we run on and the subject of the measurements, in one line."""
     memory_gib = psutil.virtual_memory().total / 2**30
     own = f"{os.cpu_count()} cores", f"{memory_gib:.0f} GiB of memory", f"Linux {platform.release()}"
-    return ", ".join((*own, f"kquota {__version__}", *versions))
+    return ", ".join((*own, *versions))

@@ -17,6 +17,7 @@ from rich.markup import escape
 from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile, Shared, machine
 from bench.harness.page import page
 from bench.harness.results import Saved, Store, UnreadableResults
+from kquota import __version__
 
 
 def main(bench: Bench[Shared]) -> None:
@@ -75,7 +76,7 @@ def measure(
     """Measure and save; return the names of those that failed."""
     failed = []
     with bench.open(report) as shared:
-        where, began_at = machine(bench.versions(shared)), time.monotonic()
+        where, began_at = machine((f"kquota {__version__}", *bench.versions(shared))), time.monotonic()
         for number, entry in enumerate(wanted, start=1):
             started, load = time.monotonic(), os.getloadavg()[0]
             if minutes is not None and started - began_at > minutes * 60:

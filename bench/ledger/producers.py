@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from bench.ledger.book import Book, read_book
 from bench.loads import Client, Delivery, JavaLoadClass
-from testbed.loopback.cluster import KafkaCluster
 from testbed.loopback.processes import ChildProcess
 from testbed.loopback.runtime import KafkaRuntime
 
@@ -43,20 +43,40 @@ KINDS = tuple(
 )
 
 
+class Surroundings(Protocol):
+    """The part of a cluster that a producer has to know, such as a `KafkaCluster`."""
+
+    @property
+    def path(self) -> Path:
+        """The directory of books and logs."""
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The listener for applications."""
+
+    def environment(self) -> dict[str, str]:
+        """The environment of processes that end with the cluster."""
+
+
 class LedgerProducer:
-    """One running producer with its book."""
+    """One running producer with its book; its topic is named after its kind unless it is given."""
 
     def __init__(
         self,
         kind: Kind,
-        cluster: KafkaCluster,
+        cluster: Surroundings,
         java: JavaLoadClass,
         rate_bytes: float,
         settings: Mapping[str, str],
+        *,
+        topic: str | None = None,
+        partitions: int = PARTITIONS,
+        record_bytes: int = RECORD_BYTES,
     ) -> None:
         self.kind = kind
-        self._book = cluster.path / f"{kind.topic}.book"
-        self._book.touch()
+        self.topic = topic or kind.topic
+        self.path = cluster.path / f"{self.topic}.book"
+        self.path.touch()
         transactional = kind.delivery is Delivery.TRANSACTIONAL
         of_java = kind.client is Client.JAVA
         command = java.command() if of_java else [sys.executable, "-m", "bench.ledger.librdkafka_producer"]
@@ -66,17 +86,17 @@ class LedgerProducer:
             [
                 *command,
                 cluster.bootstrap_servers,
-                kind.topic,
-                str(PARTITIONS),
-                str(self._book),
-                str(RECORD_BYTES),
+                self.topic,
+                str(partitions),
+                str(self.path),
+                str(record_bytes),
                 str(rate_bytes),
                 "true" if transactional else "false",
                 *buffers,
                 *kind.delivery.settings,
                 *(f"{name}={value}" for name, value in settings.items()),
             ],
-            log_path=cluster.path / f"{kind.topic}.log",
+            log_path=cluster.path / f"{self.topic}.log",
             environment={**cluster.environment(), "PYTHONPATH": str(_REPOSITORY)},
         )
 
@@ -87,18 +107,23 @@ class LedgerProducer:
             ProducerFailed: it has ended.
         """
         if self._process.exit_code() is not None:
-            raise ProducerFailed(f"{self.kind.topic} has ended:\n{self._process.log_tail()}")
-        with self._book.open(encoding="ascii") as lines:
+            raise ProducerFailed(f"{self.topic} has ended:\n{self._process.log_tail()}")
+        with self.path.open(encoding="ascii") as lines:
             return sum(line.startswith("a ") for line in lines)
 
     def book(self) -> Book:
         """Its book as it is now."""
-        with self._book.open(encoding="ascii") as lines:
+        with self.path.open(encoding="ascii") as lines:
             return read_book(lines)
 
     def ask_to_stop(self) -> None:
         """Have it deliver what waits and end its book."""
         self._process.popen.terminate()
+
+    def ended(self, timeout_seconds: float) -> Book:
+        """Wait for the end of a producer, and kill it after that time; its book, right as far as it goes."""
+        self._process.terminate(timeout_seconds)
+        return self.book()
 
     def stopped(self) -> Book:
         """Wait for the end of a producer that was asked to stop; its whole book.
@@ -106,10 +131,9 @@ class LedgerProducer:
         Raises:
             ProducerFailed: it had ended before, or does not end.
         """
-        self._process.terminate(_END_SECONDS)
-        book = self.book()
+        book = self.ended(_END_SECONDS)
         if book.sent is None:
-            raise ProducerFailed(f"{self.kind.topic} did not end its book:\n{self._process.log_tail()}")
+            raise ProducerFailed(f"{self.topic} did not end its book:\n{self._process.log_tail()}")
         return book
 
 
