@@ -22,7 +22,7 @@ from testbed.loopback.broker_config import NodePorts, Voter, server_properties
 from testbed.loopback.certificates import CertificateAuthority, Identity, principal_of
 from testbed.loopback.clients import visible_brokers
 from testbed.loopback.node import KafkaNode, NodeFailed, NodeLayout, node_name
-from testbed.loopback.ports import PortReservation
+from testbed.loopback.ports import LOOPBACK, PortReservation
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import VolumeSpec, make_loop_volume
 from testbed.loopback.workspace import Workspace
@@ -58,6 +58,8 @@ class ClusterSpec:
     properties: Mapping[str, str] = field(default_factory=dict)
     node_properties: Callable[[NodeLayout, int], Mapping[str, str]] | None = None
     """Given a node's layout and id, for properties that hold paths."""
+    address_properties: Callable[[str], Mapping[str, str]] | None = None
+    """Given the bootstrap servers for applications, for properties that hold addresses."""
     class_path: tuple[Path, ...] = ()
     heap_mebibytes: int = 256
 
@@ -229,7 +231,9 @@ class KafkaCluster:
             if "controller" in node.roles
         ]
         super_users = [*(principal_of(node_name(node.node_id)) for node in spec.nodes), *spec.super_users]
-        broker_count = sum(1 for node in spec.nodes if "broker" in node.roles)
+        brokers = [node.node_id for node in spec.nodes if "broker" in node.roles]
+        addresses = ",".join(f"{LOOPBACK}:{ports[broker_id].clients}" for broker_id in brokers)
+        of_addresses = spec.address_properties(addresses) if spec.address_properties else {}
         for node in spec.nodes:
             layout = self._lay_out(node)
             of_layout = spec.node_properties(layout, node.node_id) if spec.node_properties else {}
@@ -252,10 +256,10 @@ class KafkaCluster:
                     voters=voters,
                     log_dirs=layout.log_dirs,
                     metadata_log_dir=layout.metadata_log_dir,
-                    replication=min(3, broker_count),
+                    replication=min(3, len(brokers)),
                     tls=(self._authority, identities[node.node_id]) if self._authority else None,
                     super_users=super_users if spec.authorizer else None,
-                    extra={**spec.properties, **of_layout, **node.properties},
+                    extra={**spec.properties, **of_addresses, **of_layout, **node.properties},
                 )
             )
             self.nodes[node.node_id] = kafka_node
