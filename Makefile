@@ -140,12 +140,12 @@ lint-python: deps
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p testbed --exclude '^bench/pipeline/'
+	MYPYPATH=. .venv/bin/mypy -p tools -p bench -p testbed -p conformance --exclude '^bench/pipeline/'
 	.venv/bin/lint-imports
 
 # Pages, and the comments and messages of code; tools/prose/vale.ini has the exceptions.
 PROSE = README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs schemas monitoring packaging agent spark testbed \
-  bench tools tests callback/README.md callback/src roles playbooks inventories extensions
+  bench conformance tools tests callback/README.md callback/src roles playbooks inventories extensions
 .PHONY: lint-prose
 lint-prose: deps ## The words and patterns of docs/STYLE.md, by Vale
 	tools/prose/vale.sh --config tools/prose/vale.ini --output line $(PROSE)
@@ -206,6 +206,10 @@ bench: deps callback ## Measure how producers are held, compared with a peer and
 .PHONY: ledger
 ledger: deps callback ## Account for every record of producers of each kind, through THROTTLE, PAUSE and killed brokers (LEDGER_ARGS="--only fence")
 	$(AS_ROOT) $(PY) -m bench.ledger $(LEDGER_ARGS)
+
+.PHONY: conformance
+conformance: deps callback ## Fill disks of Kafka alone, with a peer and with kquota, the same way, and compare (CONFORMANCE_ARGS="--resume")
+	$(AS_ROOT) $(PY) -m conformance $(CONFORMANCE_ARGS)
 
 .PHONY: soak
 soak: deps callback ## Random faults for an hour on a real fleet; fails on a leak (SOAK_MINUTES=60 SOAK_SEED=1)

@@ -27,7 +27,7 @@ java-4.0-makes := test-java-4.0
 java-4.2-makes := test-java-4.2
 java-4.3-makes := test-java-4.3
 java-4.4-makes := test-java-4.4
-load-tests := tests/integration/demo tests/integration/fence tests/integration/ledger tests/integration/quotas tests/integration/versions
+load-tests := tests/integration/conformance tests/integration/demo tests/integration/fence tests/integration/ledger tests/integration/quotas tests/integration/versions
 brokers-tests := tests/fleet/test_one_broker.py tests/fleet/test_silent_broker.py tests/fleet/test_three_brokers.py
 demo-tests := tests/fleet/test_demo.py
 hosts-tests := tests/fleet $(patsubst %,--ignore=%,$(brokers-tests) $(demo-tests))
