@@ -62,13 +62,19 @@ class LedgerProducer:
                 commit_at = time.monotonic() + _TRANSACTION_SECONDS
             self._send()
             due = max(due + self._gap_seconds, time.monotonic() - _OWED_SECONDS)
-            self._producer.poll(max(0.0, due - time.monotonic()))
+            self._serve_until(due)
         if self._transactional:
             self._end_transaction()
         while self._producer.flush(_CALL_SECONDS):
             pass
         self._write("e", self._sequence)
         self._book.close()
+
+    def _serve_until(self, due: float) -> None:
+        """Take answers until the next record is due; each answer ends a poll, and is no reason to send."""
+        self._producer.poll(0)
+        while not self.stopped and (left_seconds := due - time.monotonic()) > 0:
+            self._producer.poll(left_seconds)
 
     def _open(self) -> None:
         self._producer = Producer(self._settings)
