@@ -34,8 +34,8 @@ def trial_name(system: str, fill: Fill) -> str:
 
 
 def main(
-    system: Annotated[
-        list[str] | None, typer.Option(help="Try this system alone; may be given again.")
+    only: Annotated[
+        list[str] | None, typer.Option(help="Try this system or trial alone; may be given again.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Only trials that are not yet saved.")] = False,
     write_page: Annotated[
@@ -46,18 +46,21 @@ def main(
     """Does your Kafka survive a full disk?"""
     console = Console()
     known = systems()
-    if unknown := set(system or ()) - known.keys():
-        raise typer.BadParameter(f"{', '.join(sorted(unknown))}: choose of {', '.join(known)}")
+    planned = {trial_name(name, fill): (known[name], fill) for name in known for fill in Fill}
+    if unknown := set(only or ()) - known.keys() - planned.keys():
+        names = ", ".join([*known, *planned])
+        raise typer.BadParameter(f"{', '.join(sorted(unknown))}: choose of {names}")
     try:
         store = Store(out, (Survival,))
     except UnreadableResults as error:
         console.print(f"[red]{escape(str(error))}[/]")
         raise typer.Exit(1) from None
-    planned = {trial_name(name, fill): (known[name], fill) for name in known for fill in Fill}
     wanted = [
         name
         for name, (tried, _) in planned.items()
-        if not write_page and (not system or tried.name in system) and not (resume and store.load([name]))
+        if not write_page
+        and (not only or {name, tried.name} & set(only))
+        and not (resume and store.load([name]))
     ]
     failed = [name for name in wanted if not _try(name, *planned[name], store, console)]
     saved = store.load(planned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -94,6 +95,11 @@ class Column:
     """A smaller difference is that of the machine, and makes no row better."""
 
 
+def _lost(row: Survival) -> bool:
+    """Whether a broker or a log dir was lost: producers that then wait are stalled, and not held."""
+    return bool(row.brokers_lost or row.log_dirs_lost)
+
+
 def _seconds(value: float | None, bound: float) -> str:
     return f"> {bound:.0f} s" if value is None else f"{value:.1f} s"
 
@@ -107,7 +113,7 @@ def _count(value: int | None) -> str:
 
 
 def _or_infinite(value: float | None) -> float:
-    return float("inf") if value is None else value
+    return math.inf if value is None else value
 
 
 def _not_share(value: float | None) -> float:
@@ -149,9 +155,9 @@ COLUMNS = (
     Column(
         "time to hold",
         "from the crossing of the hard limit until at most 2 % of their rate before lands from the producers "
-        "that fill the volume",
-        lambda row: _seconds(row.held_seconds, row.hold_bound_seconds),
-        lambda row: _or_infinite(row.held_seconds),
+        "that fill the volume; `lost first` if a broker or log dir was lost before that",
+        lambda row: "lost first" if _lost(row) else _seconds(row.held_seconds, row.hold_bound_seconds),
+        lambda row: math.inf if _lost(row) else _or_infinite(row.held_seconds),
         0.3,
     ),
     Column(

@@ -41,9 +41,9 @@ class Tried(LoopbackSystem):
     )
     remarks: ClassVar[Mapping[str, str]] = {
         "time to resume": (
-            "a refused producer waits up to a second (its own retry.backoff.max.ms) before it tries again, and "
-            "agents and plug-ins need some tenths to report the space; a system that never held its producers "
-            "has nothing to resume."
+            "A refused producer waits up to a second (its own retry.backoff.max.ms) before it tries again, "
+            "and agents and plug-ins need some tenths to report the space. A system that never held its "
+            "producers has nothing to resume."
         ),
     }
     scope: ClassVar[str] = "volume"
