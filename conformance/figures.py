@@ -30,7 +30,7 @@ class Fill(StrEnum):
 
 
 class Crossed(StrEnum):
-    """Who took the volume over its hard limit."""
+    """The cause of the volume's crossing of its hard limit."""
 
     PRODUCERS = "producers"
     SUITE = "the suite's file"
@@ -38,7 +38,7 @@ class Crossed(StrEnum):
 
 
 class Recovery(StrEnum):
-    """What it took, after space was made, until producers wrote and all replicas were in sync."""
+    """The work of people after space was made, until producers wrote and all replicas were in sync."""
 
     ITSELF = "nothing"
     RESTART_LOST = "a restart of each broker that was down or had lost a log dir"

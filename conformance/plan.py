@@ -38,7 +38,7 @@ class Plan:
 
     limits: Limits = field(default_factory=lambda: Limits(soft_left_bytes=48 * MIB, hard_left_bytes=32 * MIB))
     approach_bytes: int = 8 * MIB
-    """What lies before the soft limit when the suite has taken the rest of the volume."""
+    """Bytes left before the soft limit when the suite has taken the rest of the volume."""
     volume_bytes: int = 1024 * MIB
     """Of the volume that fills; a sparse file."""
     roomy_bytes: int = 3072 * MIB

@@ -60,7 +60,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What it took."""
+    """The course of the recovery."""
 
     needed: Recovery
     whole_seconds: float | None

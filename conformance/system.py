@@ -67,7 +67,7 @@ class System(ABC):
     description: ClassVar[str]
     """One sentence: what runs, with which settings."""
     remarks: ClassVar[Mapping[str, str]] = {}
-    """What its authors have to say where another system does better, by the name of the column."""
+    """Sentences of its authors, for where another system does better, by the name of the column."""
 
     def __init__(self, runtime: KafkaRuntime) -> None:
         self.runtime = runtime

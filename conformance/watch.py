@@ -69,7 +69,7 @@ class PacedConsumer:
         owed_since = time.monotonic()
         paced_bytes = 0
         while not self._ended.is_set():
-            # What could not be read within a second is not made up for.
+            # A consumer that was stopped for more than a second does not make up for it.
             allowed = (time.monotonic() - owed_since) * self._pace
             if paced_bytes >= allowed:
                 time.sleep(_PACE_SECONDS)
