@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bench.harness.results import Saved, of
-from conformance.figures import COLUMNS, MIB, Fill, Survival, behind
+from conformance.figures import COLUMNS, MIB, Fill, Recovery, Survival, behind
 from conformance.plan import Plan
 from conformance.system import System
 
@@ -41,4 +41,6 @@ def page(
         missing=missing,
         days=sorted(entry.measured_at[:10] for entry in saved),
         MIB=MIB,
+        stuck=[row for row in rows if row.recovery is Recovery.NEVER],
+        stalled=[row for row in rows if row.log_dirs_lost and not row.brokers_lost],
     )

@@ -36,7 +36,7 @@ def _kind(client: Client) -> Kind:
 class Plan:
     """A trial. Every wait has its bound here."""
 
-    limits: Limits = field(default_factory=lambda: Limits(soft_left_bytes=48 * MIB, hard_left_bytes=32 * MIB))
+    limits: Limits = field(default_factory=lambda: Limits(soft_left_bytes=36 * MIB, hard_left_bytes=24 * MIB))
     approach_bytes: int = 8 * MIB
     """Bytes left before the soft limit when the suite has taken the rest of the volume."""
     volume_bytes: int = 1024 * MIB
@@ -57,16 +57,18 @@ class Plan:
     flowing_seconds: float = 90.0
     """Each producer has records acknowledged by then."""
     warm_seconds: float = 6.0
-    before_seconds: float = 10.0
+    before_seconds: float = 8.0
     crossing_seconds: float = 30.0
     slowed_seconds: float = 10.0
     """Producers that were slowed have this long from soft to hard limit; then the suite writes a file."""
-    hold_seconds: float = 25.0
-    recovery_seconds: float = 60.0
+    hold_seconds: float = 20.0
+    recovery_seconds: float = 45.0
     down_seconds: float = 15.0
     """The same bound where a broker is down, which does not come back by itself."""
-    serving_seconds: float = 60.0
-    """A broker that was started is in the cluster's list by then."""
+    serving_seconds: float = 30.0
+    """A broker that was restarted has its replicas in sync by then; otherwise the next one has its turn."""
+    restarted_seconds: float = 30.0
+    """After restarts producers write by then."""
     end_seconds: float = 40.0
     """All producers have delivered what waits by then, or are killed."""
 

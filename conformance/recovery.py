@@ -71,14 +71,16 @@ class Recovered:
     """Brokers that were down at some moment before the first restart."""
 
 
-def recover(place: Place, health: Health, plan: Plan, flows: Callable[[], bool], report: Report) -> Recovered:
+def recover(
+    place: Place, health: Health, plan: Plan, behind: Callable[[], list[str]], report: Report
+) -> Recovered:
     """Wait until producers write and all is whole; after a bound restart brokers, first those in trouble."""
     freed_at = time.monotonic()
     whole_seconds = None
     while (waited_seconds := time.monotonic() - freed_at) < plan.recovery_seconds:
         if whole_seconds is None and health.whole():
             whole_seconds = time.monotonic() - freed_at
-        if whole_seconds is not None and flows():
+        if whole_seconds is not None and not behind():
             report("producers write, and all replicas are in sync, by themselves")
             down = frozenset(health.ever_down)
             return Recovered(Recovery.ITSELF, whole_seconds, plan.recovery_seconds, down)
@@ -86,27 +88,34 @@ def recover(place: Place, health: Health, plan: Plan, flows: Callable[[], bool],
             break  # nothing starts it again
         time.sleep(_LOOK_SECONDS)
     bound_seconds, down = time.monotonic() - freed_at, frozenset(health.ever_down)
-    needed = _restart_until_well(place, health, plan, flows, report)
+    needed = _restart_until_well(place, health, plan, behind, report)
     return Recovered(needed, whole_seconds, bound_seconds, down)
 
 
 def _restart_until_well(
-    place: Place, health: Health, plan: Plan, flows: Callable[[], bool], report: Report
+    place: Place, health: Health, plan: Plan, behind: Callable[[], list[str]], report: Report
 ) -> Recovery:
     in_trouble, everything = health.degraded_brokers(), set(place.brokers)
     steps = [(Recovery.RESTART_LOST, in_trouble)] if in_trouble not in (set(), everything) else []
     for needed, broker_ids in [*steps, (Recovery.RESTART_ALL, everything)]:
-        report(f"not by itself: restarting broker {', '.join(map(str, sorted(broker_ids)))}")
+        report(f"not yet well: {_trouble(health, behind)}")
+        report(f"restarting broker {', '.join(map(str, sorted(broker_ids)))}")
         for broker_id in sorted(broker_ids):
             _restart(place.brokers[broker_id], health, plan)
         began_at = time.monotonic()
-        while time.monotonic() - began_at < plan.recovery_seconds:
-            if health.whole() and flows():
+        while time.monotonic() - began_at < plan.restarted_seconds:
+            if health.whole() and not behind():
                 report("producers write, and all replicas are in sync")
                 return needed
             time.sleep(_LOOK_SECONDS)
-    report("not even then")
+    report(f"not even then: {_trouble(health, behind)}")
     return Recovery.NEVER
+
+
+def _trouble(health: Health, behind: Callable[[], list[str]]) -> str:
+    """Return the reasons, for people."""
+    brokers = [f"broker {broker_id}" for broker_id in sorted(health.degraded_brokers())]
+    return ", ".join([*brokers, *behind()])
 
 
 def _restart(broker: Broker, health: Health, plan: Plan) -> None:
@@ -114,6 +123,6 @@ def _restart(broker: Broker, health: Health, plan: Plan) -> None:
     if broker.running():
         broker.stop()
     broker.start()
-    deadline = time.monotonic() + plan.serving_seconds / 2
+    deadline = time.monotonic() + plan.serving_seconds
     while not health.whole() and time.monotonic() < deadline:
         time.sleep(_LOOK_SECONDS)

@@ -98,7 +98,7 @@ class _Trial:
                 watch.course.rate(acknowledged_to([index]), moments.before, moments.approach)
                 for index in range(len(producers))
             ]
-            recovered = recover(place, self._health, plan, lambda: self._flows(watch, rates), self._report)
+            recovered = recover(place, self._health, plan, lambda: self._behind(watch, rates), self._report)
             # The slowest producer's mean over the seconds after its return has to be seen, too.
             time.sleep(RESUMED_MEAN_SECONDS)
             course = watch.course
@@ -175,15 +175,19 @@ class _Trial:
             time.sleep(_LOOK_SECONDS)
         raise TrialFailed(f"the volume did not fill within {plan.crossing_seconds:.0f} s")
 
-    def _flows(self, watch: Watch, rates: Sequence[float]) -> bool:
-        """Whether each producer has its share of the rate before again, over the last seconds."""
+    def _behind(self, watch: Watch, rates: Sequence[float]) -> list[str]:
+        """Return the producers without their share of the rate before, over the last seconds, with theirs."""
         now = time.monotonic()
-        course = watch.course
-        return all(
-            course.rate(acknowledged_to([index]), now - 1.5 * RESUMED_MEAN_SECONDS, now)
-            >= RESUMED_RATIO * rate
+        since, course = now - 1.5 * RESUMED_MEAN_SECONDS, watch.course
+        shares = [
+            course.rate(acknowledged_to([index]), since, now) / max(1.0, rate)
             for index, rate in enumerate(rates)
-        )
+        ]
+        return [
+            f"{topic} at {100 * share:.0f} %"
+            for topic, share in zip(self._topics, shares, strict=True)
+            if share < RESUMED_RATIO
+        ]
 
     def _audit(self, producers: Sequence[LedgerProducer]) -> list[Audited]:
         self._report("producers end, and every record is read back")
