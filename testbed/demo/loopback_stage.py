@@ -15,10 +15,13 @@ from testbed.demo.plan import Plan
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import ALL_COMPILERS
 from testbed.loopback.plug_in import (
+    CALLBACK,
+    FENCE,
     FENCE_PROPERTIES,
     BrokerFiles,
     agent_name,
     broker_files,
+    classes_of,
     loaded_plug_in,
     principals_of,
 )
@@ -34,8 +37,11 @@ class AgentFailed(Exception):
     """An agent ended; the message holds the end of its log."""
 
 
-def cluster_spec(plan: Plan, callback_jar: Path | None) -> ClusterSpec:
-    """Three brokers on volumes of their own; with the plug-in when its jar is given."""
+def cluster_spec(plan: Plan, callback_jar: Path | None, *, has_metrics: bool = True) -> ClusterSpec:
+    """Three brokers on volumes of their own; with the plug-in when its jar is given.
+
+    `has_metrics`: whether their Kafka has a place for its metrics.
+    """
     nodes = tuple(
         NodeSpec(
             node_id=broker_id,
@@ -45,11 +51,13 @@ def cluster_spec(plan: Plan, callback_jar: Path | None) -> ClusterSpec:
         )
         for broker_id in BROKER_IDS
     )
-    fence = FENCE_PROPERTIES if callback_jar and plan.fence else {}
+    classes = classes_of(has_metrics=has_metrics)
+    fence = FENCE_PROPERTIES | {FENCE: classes[FENCE]} if callback_jar and plan.fence else {}
+    plug_in = loaded_plug_in(principals_of(BROKER_IDS), classes[CALLBACK]) if callback_jar else None
     return ClusterSpec(
         nodes=nodes,
         properties=plan.broker_properties | fence,
-        node_properties=loaded_plug_in(principals_of(BROKER_IDS)) if callback_jar else None,
+        node_properties=plug_in,
         class_path=(callback_jar,) if callback_jar else (),
     )
 
@@ -72,14 +80,22 @@ def agent_configuration(cluster: KafkaCluster, broker_id: int, limits: LimitPair
 
 def start_agent(cluster: KafkaCluster, broker_id: int, limits: LimitPair, **settings: object) -> ChildProcess:
     """Start a broker's agent; other settings than usual are named."""
-    directory = cluster.nodes[broker_id].layout.directory
-    (directory / "kquota-state").mkdir()
-    configuration = directory / "agent.yml"
+    (cluster.nodes[broker_id].layout.directory / "kquota-state").mkdir()
     document = agent_configuration(cluster, broker_id, limits) | settings
-    configuration.write_text(yaml.safe_dump(document, sort_keys=False))
+    agent_yml(cluster, broker_id).write_text(yaml.safe_dump(document, sort_keys=False))
+    return _run_agent(cluster, broker_id)
+
+
+def agent_yml(cluster: KafkaCluster, broker_id: int) -> Path:
+    """Where the configuration of a broker's agent is."""
+    return cluster.nodes[broker_id].layout.directory / "agent.yml"
+
+
+def _run_agent(cluster: KafkaCluster, broker_id: int) -> ChildProcess:
+    configuration = agent_yml(cluster, broker_id)
     return ChildProcess(
         [*_KQUOTA, "run", "--config", str(configuration)],
-        log_path=directory / "agent.log",
+        log_path=configuration.with_name("agent.log"),
         environment=cluster.environment(),
     )
 
@@ -97,7 +113,9 @@ class LoopbackStage:
     ) -> None:
         self.plan = plan
         self.protected = callback_jar is not None
-        self.cluster = KafkaCluster(cluster_spec(plan, callback_jar), runtime, report=report)
+        self.cluster = KafkaCluster(
+            cluster_spec(plan, callback_jar, has_metrics=runtime.has_plug_in_metrics), runtime, report=report
+        )
         self.agents: dict[int, ChildProcess] = {}
         self._report = report
         self._stack = ExitStack()
@@ -123,6 +141,10 @@ class LoopbackStage:
         if not self.protected:
             return {}
         return {node.node_id: broker_files(node.layout) for node in self.cluster.brokers}
+
+    def restart_agent(self, broker_id: int) -> None:
+        """Start one that has ended (terminate or kill it first); its state is kept."""
+        self.agents[broker_id] = _run_agent(self.cluster, broker_id)
 
     def check_agents(self) -> None:
         """See that no agent has ended.

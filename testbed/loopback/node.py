@@ -78,6 +78,7 @@ class KafkaNode:
         self._environment = dict(environment)
         self._jvm_options = (f"-Xmx{heap_mebibytes}m", "-Xms64m", *_JVM_OPTIONS, *jvm_options)
         self._process: ChildProcess | None = None
+        self._properties: dict[str, str] = {}
 
     @property
     def is_broker(self) -> bool:
@@ -115,13 +116,26 @@ class KafkaNode:
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Write server.properties; a running node reads it at its next start."""
-        write_properties(self.layout.server_properties, properties)
+        self._properties = dict(properties)
+        write_properties(self.layout.server_properties, self._properties)
 
-    def format_command(self, cluster_id: str) -> ChildProcess:
-        """Start formatting its log dirs (`kafka-storage format`); the caller waits for the end."""
+    def change(self, runtime: KafkaRuntime, properties: Mapping[str, str]) -> None:
+        """Have its next start use this Kafka, and these properties besides those it has."""
+        self._runtime = runtime
+        self.configure({**self._properties, **properties})
+
+    def format_command(self, cluster_id: str, *, ignore_formatted: bool = False) -> ChildProcess:
+        """Start formatting its log dirs (`kafka-storage format`); the caller waits for the end.
+
+        `ignore_formatted`: some are, and stay as they are.
+        """
         return self._java(
             "kafka.tools.StorageTool",
-            ["format", "-t", cluster_id, "-c", str(self.layout.server_properties)],
+            [
+                "format",
+                *("-t", cluster_id, "-c", str(self.layout.server_properties)),
+                *(["--ignore-formatted"] if ignore_formatted else []),
+            ],
         )
 
     def start(self) -> None:

@@ -10,10 +10,18 @@ from kquota.host.boot_clock import BootClock
 from testbed.loopback.certificates import principal_of
 from testbed.loopback.node import NodeLayout, node_name
 
-FENCE_PROPERTIES = {
-    "authorizer.class.name": "org.kquota.KquotaAuthorizer",
-    "kquota.fence.authorizer.class": "none",
-}
+CALLBACK, FENCE = "client.quota.callback.class", "authorizer.class.name"
+"""The broker properties that name the plug-in's classes."""
+
+
+def classes_of(*, has_metrics: bool = True) -> dict[str, str]:
+    """The plug-in's classes, for a Kafka that has a place for metrics of plug-ins (since 4.1) or none."""
+    if has_metrics:
+        return {CALLBACK: "org.kquota.KquotaCallback", FENCE: "org.kquota.KquotaAuthorizer"}
+    return {CALLBACK: "org.kquota.CallbackWithoutMetrics", FENCE: "org.kquota.AuthorizerWithoutMetrics"}
+
+
+FENCE_PROPERTIES = {FENCE: classes_of()[FENCE], "kquota.fence.authorizer.class": "none"}
 """The fence in a cluster without an authorizer; the plug-in has to be loaded, too."""
 
 
@@ -56,7 +64,9 @@ def principals_of(broker_ids: Iterable[int]) -> list[str]:
     return [principal_of(name) for name in (*names, OPERATOR)]
 
 
-def loaded_plug_in(exempt: Iterable[str]) -> Callable[[NodeLayout, int], dict[str, str]]:
+def loaded_plug_in(
+    exempt: Iterable[str], callback: str = classes_of()[CALLBACK]
+) -> Callable[[NodeLayout, int], dict[str, str]]:
     """Load the plug-in, in enforce mode: for `ClusterSpec.node_properties`.
 
     The returned function makes the directories of the files that its properties name.
@@ -68,7 +78,7 @@ def loaded_plug_in(exempt: Iterable[str]) -> Callable[[NodeLayout, int], dict[st
         for path in (files.decision, files.applied):
             path.parent.mkdir(mode=0o755)
         return {
-            "client.quota.callback.class": "org.kquota.KquotaCallback",
+            CALLBACK: callback,
             "kquota.mode": "enforce",
             "kquota.decision.file": str(files.decision),
             "kquota.applied.file": str(files.applied),

@@ -12,7 +12,7 @@ from kquota.write.decision_file import DecisionFile
 from testbed.loopback.certificates import principal_of
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import NodeLayout
-from testbed.loopback.plug_in import broker_files, loaded_plug_in
+from testbed.loopback.plug_in import FENCE, broker_files, classes_of, loaded_plug_in
 from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.waiting import eventually
 
@@ -96,10 +96,8 @@ def _plug_in(
     fenced: Collection[int], has_metrics: bool, layout: NodeLayout, node_id: int
 ) -> Mapping[str, str]:
     properties = loaded_plug_in([principal_of("kquota-agent")])(layout, node_id)
+    properties |= classes_of(has_metrics=has_metrics)
+    if node_id not in fenced:
+        del properties[FENCE]
     properties["kquota.topics.file"] = str(broker_files(layout).decision.with_name("topics.json"))
-    if not has_metrics:
-        properties["client.quota.callback.class"] = "org.kquota.CallbackWithoutMetrics"
-    if node_id in fenced:
-        fence = "KquotaAuthorizer" if has_metrics else "AuthorizerWithoutMetrics"
-        properties["authorizer.class.name"] = f"org.kquota.{fence}"
     return properties
