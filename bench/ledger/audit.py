@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from bench.ledger.book import Book
@@ -60,6 +60,10 @@ class Account:
     """Records of aborted transactions that a consumer of committed ones sees."""
     torn: int
     """Transactions of unknown end of which only a part is there."""
+
+    def __add__(self, other: Account) -> Account:
+        """The account of both producers together."""
+        return Account(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(Account)))
 
     def broken(self, promise: Promise, *, leaders_died: bool = False) -> Mapping[str, int]:
         """The counts that break the promise, by their names here; empty if it was kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bench.ledger.audit import audit
@@ -83,11 +83,11 @@ def keep_books(runtime: KafkaRuntime, run: Run, report: Callable[[str], None]) -
         java = compiled(runtime, stage.cluster.path)
         settings = run.client_settings
         producers = [LedgerProducer(kind, stage.cluster, java, _RATE_BYTES, settings) for kind in KINDS]
-        _await_records(producers)
+        await_records(producers)
         for number in range(run.cycles):
             report(f"cycle {number + 1} of {run.cycles}")
             _cycle(stage, states, run, number)
-        _await_records(producers)
+        await_records(producers)
         report("reading everything back")
         for producer in producers:
             producer.ask_to_stop()
@@ -111,13 +111,18 @@ def keep_books(runtime: KafkaRuntime, run: Run, report: Callable[[str], None]) -
         return audited
 
 
-def _await_records(producers: Sequence[LedgerProducer]) -> None:
-    """Wait until each has further records acknowledged."""
+def await_records(producers: Iterable[LedgerProducer]) -> None:
+    """Wait until each has further records acknowledged.
+
+    Raises:
+        TimeoutError: one has not, in time.
+        ProducerFailed: one has ended.
+    """
     before = {one: one.acknowledged() for one in producers}
     deadline = time.monotonic() + _PROOF_SECONDS
-    while waiting := [one for one in producers if one.acknowledged() < before[one] + PROOF_RECORDS]:
+    while waiting := [one for one in before if one.acknowledged() < before[one] + PROOF_RECORDS]:
         if time.monotonic() > deadline:
-            topics = ", ".join(one.kind.topic for one in waiting)
+            topics = ", ".join(one.topic for one in waiting)
             raise TimeoutError(f"{topics}: not {PROOF_RECORDS} records within {_PROOF_SECONDS:g} s")
         time.sleep(0.5)
 

@@ -27,6 +27,8 @@ class Trouble(StrEnum):
     NONE = "no trouble"
     BROKERS_KILLED = "brokers killed"
     """A broker in THROTTLE, and the next time another one in PAUSE (SIGKILL), started again at once."""
+    FAULTS_BY_LOT = "faults by lot"
+    """Those of `make soak`, of which a broker's death is one."""
 
 
 @dataclass(frozen=True, slots=True)

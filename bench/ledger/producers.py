@@ -136,6 +136,11 @@ class LedgerProducer:
             raise ProducerFailed(f"{self.topic} did not end its book:\n{self._process.log_tail()}")
         return book
 
+    def remove(self) -> None:
+        """Remove the files of a producer that has ended."""
+        self.path.unlink()
+        self._process.log_path.unlink()
+
 
 def compiled(runtime: KafkaRuntime, directory: Path) -> JavaLoadClass:
     """Java's producer."""

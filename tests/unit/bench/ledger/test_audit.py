@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.ledger.audit import Found, Promise, audit
+from bench.ledger.audit import Account, Found, Promise, audit
 from bench.ledger.book import Book, Receipt, UnreadableBook, read_book
 from bench.ledger.record import Entry, to_entry, to_value
 
@@ -194,3 +194,8 @@ def test_a_committed_transaction_without_one_of_its_records_has_lost_it() -> Non
     book, found = transactions()
 
     assert audit(ME, book, visible(found, 1, 4)[1:]).broken(Promise.TRANSACTIONS) == {"lost": 1}
+
+
+def test_accounts_of_several_producers_add_up() -> None:
+    one, other = Account(*range(14)), Account(*range(100, 114))
+    assert one + other == Account(*range(100, 128, 2))
