@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from statistics import median
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -29,6 +30,7 @@ def shown(value: float | Sequence[float] | None, form: str, unit: float = 1) -> 
 
 
 _TEMPLATES.filters["as"] = shown
+_TEMPLATES.filters["median"] = median
 
 
 def page(

@@ -1,0 +1,29 @@
+"""A process that goes on growing leaks; one that settles does not."""
+
+from __future__ import annotations
+
+from bench.soak.growth import Sample, growth
+
+STEADY = [30] * 9
+
+
+def leaks(memory_mib: list[int], descriptors: list[int], threads: list[int]) -> list[str]:
+    samples = [Sample(m * 2**20, d, t) for m, d, t in zip(memory_mib, descriptors, threads, strict=True)]
+    return growth("agent 1", samples).leaks
+
+
+def test_what_settles_is_no_leak() -> None:
+    assert leaks([60, 80, 95, 100, 101, 102, 101, 103, 102], STEADY, STEADY) == []
+
+
+def test_what_goes_on_growing_is_a_leak() -> None:
+    growing = [30, 40, 50, 60, 70, 80, 90, 100, 110]
+    assert leaks([100, 150, 200, 250, 300, 350, 400, 450, 500], STEADY, STEADY) == [
+        "memory went from 300 to 450 MiB"
+    ]
+    assert leaks([100] * 9, growing, STEADY) == ["descriptors went from 70 to 100"]
+    assert leaks([100] * 9, STEADY, growing) == ["threads went from 70 to 100"]
+
+
+def test_a_campaign_of_one_step_is_compared_with_itself() -> None:
+    assert growth("agent 1", [Sample(1, 2, 3)]).leaks == []
