@@ -32,7 +32,7 @@ for version in 3.8.7 3.9.9; do
   $plug_in -Pmutants -DskipPitest=true $unbuilt test-compile org.pitest:pitest-maven:mutationCoverage
   echo "With Maven $version: Kafka, the benchmarks, the pipeline's jars, the bills of materials"
   $runtime $copy -DincludeScope=runtime -DoutputDirectory="$work/kafka"
-  for former in 4.1.2 4.0.2 3.9.2; do $runtime $copy -DincludeScope=runtime -DoutputDirectory="$work/kafka" -Dkafka.version=$former; done
+  for former in 3.9.2 $(sed -n 's/^KAFKA_LINES := //p' tools/kafka-lines.mk); do $runtime $copy -DincludeScope=runtime -DoutputDirectory="$work/kafka" -Dkafka.version=$former; done
   maven -f bench/peer-pom.xml $copy -DincludeScope=runtime -DoutputDirectory="$work/peer"
   maven -f bench/request-path/pom.xml package $copy -DincludeScope=runtime
   maven -f spark/kquota_pipeline/jars/pom.xml $copy -DoutputDirectory="$work/pipeline"
