@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
+from tests.kafka_lines import KAFKA_LINES, listed
 from tests.unit.repository.tree import REPOSITORY
 
 POM = "{http://maven.apache.org/POM/4.0.0}"
@@ -15,12 +16,7 @@ def text(path: str) -> str:
     return (REPOSITORY / path).read_text("utf-8")
 
 
-def listed(name: str) -> list[str]:
-    (found,) = re.findall(rf"^{name} := (.*)$", text("tools/kafka-lines.mk"), re.MULTILINE)
-    return found.split()
-
-
-LINES = {version.rpartition(".")[0]: version for version in listed("KAFKA_LINES")}
+LINES = {version.rpartition(".")[0]: version for version in KAFKA_LINES}
 
 
 def test_the_profiles_of_the_plug_in_have_them() -> None:
