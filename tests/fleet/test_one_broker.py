@@ -39,6 +39,8 @@ VOLUMES = (
     VolumeSpec(path="/data/metadata", size_mebibytes=64),
 )
 
+JOURNAL = "systemd-journald.service"
+JOURNAL_SOCKETS = ("systemd-journald.socket", "systemd-journald-dev-log.socket")
 Measured = Callable[[str, object], None]
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -299,3 +301,31 @@ def test_what_an_interrupted_play_has_written_is_taken_up_by_the_next_one(
     assert agent_process(host) not in {before, "0"}
 
     assert "changed=0 " in roll_out_agents()
+
+
+def silence_journal(host: Host, dead: bool) -> None:
+    if dead:
+        host.run("systemctl", "stop", *JOURNAL_SOCKETS, JOURNAL, check=False)
+    else:
+        host.run("systemctl", "kill", "--signal=STOP", JOURNAL)
+
+
+@pytest.mark.accepts("F53")
+@pytest.mark.parametrize("dead", [False, True], ids=["stopped", "dead"])
+def test_without_a_journal_a_pause_begins_and_ends_as_ever(host: Host, dead: bool) -> None:
+    before = agent_process(host)
+    silence_journal(host, dead)
+    try:
+        for _ in range(3):
+            host.run("kquota", "hold", "pause", "--for", "10m", "--reason", "a test", *OPERATOR)
+            wait_for(lambda: applied(host), lambda seen: seen.get("state") == "PAUSE", timeout_seconds=60)
+            host.run("kquota", "hold", "release", *OPERATOR)
+            wait_for(lambda: applied(host), lambda seen: seen.get("state") == "OPEN", timeout_seconds=60)
+        assert applied(host)["lost"] is None
+    finally:
+        host.run("systemctl", "kill", "--signal=CONT", JOURNAL, check=False)
+        host.run("systemctl", "start", *JOURNAL_SOCKETS, JOURNAL, check=False)
+    assert agent_process(host) == before
+    host.run("kquota", "hold", "pause", "--for", "10m", "--reason", "a test", *OPERATOR)
+    host.run("kquota", "hold", "release", *OPERATOR)
+    wait_for(lambda: "PAUSE" in journal(host, "--since=-1min"), bool)
