@@ -11,7 +11,8 @@ from pyspark.testing import assertDataFrameEqual
 from kquota_pipeline import delta
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.maintain.days import digest, files_of_days, note
-from kquota_pipeline.maintain.hours import hour_rows, read_hours
+from kquota_pipeline.maintain.derived import read_hours
+from kquota_pipeline.maintain.hours import hour_rows
 from kquota_pipeline.tables import HOURS, MAINTAINED, USAGE
 from tests.spark.rows import rows
 

@@ -12,7 +12,7 @@ from kquota_pipeline import delta
 from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.tables import DECISIONS, HOURS, TICKS, USAGE
+from kquota_pipeline.tables import DECISIONS, HOLDINGS, HOURS, TICKS, USAGE
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -72,7 +72,8 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
 
     done = maintain(spark, tables, NOON, Upkeep(retention_days=10))
     assert (done.closed_days, done.duplicates) == (1, 5)
-    assert (done.tick_days, done.hour_days, done.compacted_days, done.dropped_days) == (2, 1, 1, 2)
+    assert done.derived_days == {"ticks": 2, "hours": 1, "holdings": 1, "writings": 0}
+    assert (done.compacted_days, done.dropped_days) == (1, 2)
     usage = delta.read(spark, tables, USAGE)
     days = {row["day"]: row["count"] for row in usage.groupBy("day").count().collect()}
     assert days == {yesterday.date(): 20, TODAY: 80}
@@ -83,6 +84,8 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
     }
 
     assert {row["day"] for row in delta.read(spark, tables, HOURS).collect()} == {yesterday.date()}
+    (held,) = delta.read(spark, tables, HOLDINGS).collect()
+    assert (held["topic"], held["byte_days"], held["hours"]) == (None, pytest.approx(40 / 24), 1)
 
     # Late records make the day due again; unchanged days are left alone.
     delta.append(rows(spark, USAGE, closed[:3]), tables, USAGE)
@@ -93,7 +96,8 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
         late = maintain(spark, tables, NOON, Upkeep(retention_days=10, vacuum_after=seconds(0)))
     finally:
         spark.conf.unset(check)
-    assert (late.closed_days, late.duplicates, late.hour_days, late.dropped_days) == (1, 3, 1, 0)
+    assert (late.closed_days, late.duplicates, late.dropped_days) == (1, 3, 0)
+    assert late.derived_days == {"ticks": 1, "hours": 1, "holdings": 1, "writings": 0}
     needed = {Path(name).name for names in files_of_days(spark, tables, USAGE).values() for name in names}
     assert {path.name for path in tmp_path.glob("tables/usage/day=*/*.parquet")} == needed
 

@@ -6,7 +6,6 @@ Each cluster is simulated twice under each policy, in closed loop: as it was, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BooleanType,
+    DataType,
     DoubleType,
     IntegerType,
     LongType,
@@ -37,66 +37,66 @@ from kquota_pipeline.backtest.job import for_parts, parts_of
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.scene import NONE, Floats, Outcome, Scene
 from kquota_pipeline.backtest.stage import happenings, samples, volume_key
+from kquota_pipeline.history import History
 
 CLUSTER, VOLUME, PRODUCER = "cluster", "volume", "producer"
 """Kinds of rows of the answer."""
 _ADDED_LOAD, _ADDED_BYTES = "added load", "added bytes"
 _HOUR_SECONDS = 3600
 
+_COMMON = {
+    "kind": StringType(),
+    "policy": StringType(),
+    "cluster_id": StringType(),
+    "is_changed": BooleanType(),
+}
+_OF: Mapping[str, Mapping[str, DataType]] = {
+    CLUSTER: {
+        "open_hours": DoubleType(),
+        "throttle_hours": DoubleType(),
+        "pause_hours": DoubleType(),
+        "held_bytes": DoubleType(),
+        "lost_bytes": DoubleType(),
+        "filled_volumes": IntegerType(),  # the most at the same time
+    },
+    VOLUME: {
+        "broker_id": IntegerType(),
+        "volume_name": StringType(),
+        "capacity_bytes": LongType(),
+        "crest_bytes": LongType(),
+        "crest_ratio": DoubleType(),
+        "soft_after_hours": DoubleType(),  # null: never
+        "hard_after_hours": DoubleType(),
+    },
+    # of one that is held
+    PRODUCER: {
+        "user": StringType(),
+        "client_id": StringType(),
+        "paused_hours": DoubleType(),
+        "slowed_hours": DoubleType(),
+    },
+}
 ANSWER = StructType(
-    [
-        StructField("kind", StringType()),
-        StructField("policy", StringType()),
-        StructField("cluster_id", StringType()),
-        StructField("is_changed", BooleanType()),
-        # of a cluster
-        StructField("open_hours", DoubleType()),
-        StructField("throttle_hours", DoubleType()),
-        StructField("pause_hours", DoubleType()),
-        StructField("held_bytes", DoubleType()),
-        StructField("lost_bytes", DoubleType()),
-        StructField("filled_volumes", IntegerType()),  # the most at the same time
-        # of a volume
-        StructField("broker_id", IntegerType()),
-        StructField("volume_name", StringType()),
-        StructField("capacity_bytes", LongType()),
-        StructField("crest_bytes", LongType()),
-        StructField("crest_ratio", DoubleType()),
-        StructField("soft_after_hours", DoubleType()),  # null: never
-        StructField("hard_after_hours", DoubleType()),
-        # of a producer that is held
-        StructField("user", StringType()),
-        StructField("client_id", StringType()),
-        StructField("paused_hours", DoubleType()),
-        StructField("slowed_hours", DoubleType()),
-    ]
+    [StructField(name, kind) for columns in (_COMMON, *_OF.values()) for name, kind in columns.items()]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """The tables that an answer needs; `topics` only if a retention changes."""
-
-    usage: DataFrame
-    decisions: DataFrame
-    clients: DataFrame
-    operators: DataFrame
-    topics: DataFrame | None = None
+COLUMNS = {kind: ("policy", "cluster_id", "is_changed", *columns) for kind, columns in _OF.items()}
+"""The columns of each kind of row."""
 
 
 def what_if(
-    tables: Tables,
+    history: History,
     policies: Sequence[Policy],
     change: Change,
     tick_seconds: int = 600,
     replication_factor: float = 3.0,
 ) -> DataFrame:
     """Return the outcome of policies, as it was and after a change (ANSWER): a row for each cluster, for each
-    of its volumes, and for each producer that is held. Hours count from the beginning of the history.
+    of its volumes, and for each producer that is held. Hours count from the beginning of the history, which
+    needs `topics` only if a retention changes.
     """
     by_topic = any(policy.scope is Scope.VOLUME for policy in policies)
     ceilings = any(policy.fallback_action is FallbackAction.BOUNDED for policy in policies)
-    usage = with_named_topics(tables.usage) if by_topic else tables.usage
+    usage = with_named_topics(history.usage) if by_topic else history.usage
     parts = parts_of(usage, policies)
 
     def run(key: tuple[pa.Scalar, ...], rows: pa.Table, events: pa.Table) -> pa.Table:
@@ -112,11 +112,11 @@ def what_if(
         )
 
     events = happenings(
-        usage, tables.decisions, tables.clients, tables.operators, tick_seconds, topics=by_topic
-    ).unionByName(_added_load(tables.clients, change, tick_seconds), allowMissingColumns=True)
-    if tables.topics is not None and change.retentions:
+        usage, history.decisions, history.clients, history.operators, tick_seconds, topics=by_topic
+    ).unionByName(_added_load(history.clients, change, tick_seconds), allowMissingColumns=True)
+    if history.topics is not None and change.retentions:
         events = events.unionByName(
-            _added_bytes(tables.topics, change, tick_seconds), allowMissingColumns=True
+            _added_bytes(history.topics, change, tick_seconds), allowMissingColumns=True
         )
     group = ("part", "cluster_id")
     rows = for_parts(parts, samples(usage, tick_seconds, ceilings=ceilings, topics=by_topic))

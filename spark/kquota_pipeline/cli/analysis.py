@@ -23,9 +23,10 @@ from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable, opened
 from kquota_pipeline.forecast.accuracy import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
-from kquota_pipeline.maintain.hours import read_hours
+from kquota_pipeline.history import History
+from kquota_pipeline.maintain.derived import read_hours
 from kquota_pipeline.recommend.write import write_limits
-from kquota_pipeline.report.model import Analysis, History, analyse
+from kquota_pipeline.report.model import Analysis, analyse
 from kquota_pipeline.report.page import page
 from kquota_pipeline.tables import (
     CLIENTS,
@@ -147,8 +148,8 @@ def accounting(
         return
     history = history_of(tables, spark, since, topics)
     clients = by_client(history.clients)
-    if history.topics is not None:
-        show(topic_thresholds(history.topics).orderBy("cluster_id", "broker_id", "topic"), "Topics", as_json)
+    if history.rates is not None:
+        show(topic_thresholds(history.rates).orderBy("cluster_id", "broker_id", "topic"), "Topics", as_json)
     elif groups is not None:
         show(by_group(clients, read_groups(groups)).orderBy("cluster_id", "group"), "Groups", as_json)
     else:
@@ -261,7 +262,7 @@ def history_of(tables: str, spark: list[str] | None, since: str | None, topics: 
     session, of, hours = _reader(tables, spark, since)
     rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
     looks = _looks(session, tables, since)
-    return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), rates, hours(), *looks)
+    return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), *looks, hours(), rates=rates)
 
 
 def _looks(

@@ -23,7 +23,7 @@ from kquota_pipeline.cli.analysis import (
 )
 from kquota_pipeline.cli.options import SparkOption, TablesOption, fail
 from kquota_pipeline.cli.results import JsonOption, rows_of, show, to_json
-from kquota_pipeline.report.model import History
+from kquota_pipeline.history import History
 
 AS_RECORDED_COLUMNS = (
     *("policy", "cluster_id", "reproduces", "sentence", "different_ratio", "held_ratio"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +17,19 @@ from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import append, create, read
 from kquota_pipeline.generator.fleet import FleetSize, InvalidFleet
 from kquota_pipeline.generator.history import generate
-from kquota_pipeline.report.model import History, analyse
+from kquota_pipeline.report.model import analyse
 from kquota_pipeline.report.page import page
-from kquota_pipeline.tables import CLIENTS, DECISIONS, GROUPS, OPERATORS, REFUSALS, USAGE, Tables
+from kquota_pipeline.tables import (
+    CLIENTS,
+    DECISIONS,
+    EXPIRY,
+    GROUPS,
+    OPERATORS,
+    REFUSALS,
+    TOPICS,
+    USAGE,
+    Tables,
+)
 
 _GROUPS = {"web": ["CN=web", "CN=app"], "observability": ["CN=telegraf", "CN=shipper", "CN=legacy"]}
 
@@ -50,17 +61,14 @@ def demo(
     made = generate(session, size)
     to.mkdir(parents=True)
     tables = Tables(f"file:{to.resolve()}/tables")
-    for frame, table in (
-        (made.usage, USAGE), (made.decisions, DECISIONS), (made.clients, CLIENTS), (made.operators, OPERATORS)
-    ):  # fmt: skip
+    stored = {}
+    for table in (USAGE, DECISIONS, CLIENTS, OPERATORS, TOPICS, EXPIRY):
         create(session, tables, table)
-        append(frame, tables, table)
+        append(getattr(made, table.name), tables, table)
+        stored[table.name] = read(session, tables, table)
     for table in (REFUSALS, GROUPS):  # no client is refused there, and there are no groups
         create(session, tables, table)
-    usage, decisions, clients, operators = (
-        read(session, tables, table) for table in (USAGE, DECISIONS, CLIENTS, OPERATORS)
-    )
-    history = History(usage, decisions, clients, operators, made.topics)
+    history = replace(made, **stored)
     analysis = analyse(history, example_policies(), _GROUPS, now=datetime.now(UTC), progress=progress)
     report = to / "report.html"
     report.write_text(page(analysis.document), "utf-8")

@@ -15,6 +15,7 @@ COMMANDS = LazyCommands(
             name: f"kquota_pipeline.cli.analysis:{name}"
             for name in ("forecast", "skew", "accounting", "report")
         },
+        "chargeback": "kquota_pipeline.cli.chargeback:chargeback",
         "tables": "kquota_pipeline.cli.tables:tables",
         "backtest": "kquota_pipeline.cli.backtest:backtest",
         "recommend": "kquota_pipeline.cli.recommend:recommend",

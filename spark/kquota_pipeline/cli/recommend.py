@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from kquota_pipeline.accounting.clients import by_client, quotas
 from kquota_pipeline.cli.analysis import ReplicationOption, SinceOption, TickOption, check_tick, history_of
 from kquota_pipeline.cli.options import SparkOption, TablesOption, say
 from kquota_pipeline.cli.results import to_json
-from kquota_pipeline.recommend.judge import Recommendation, Risk, recommend_limits
+from kquota_pipeline.recommend.judge import Recommendation, recommend_limits
 from kquota_pipeline.recommend.limits import Sizing
 from kquota_pipeline.recommend.write import quota_commands, write_limits
 
@@ -50,15 +49,7 @@ def recommend(
     history = history_of(tables, spark, since)
     check_tick(history, tick_seconds)
     sizing = Sizing(reaction_seconds, quota_window_seconds, request_bytes, replication_factor)
-    found = recommend_limits(
-        history.usage,
-        history.decisions,
-        history.clients,
-        history.operators,
-        tick_seconds,
-        sizing,
-        history.by_hour,
-    )
+    found = recommend_limits(history, tick_seconds, sizing)
     quota_rows = quotas(by_client(history.clients)).collect()
     for one in found:
         _write(one, to / one.cluster_id if len(found) > 1 else to)
@@ -79,39 +70,14 @@ def _write(one: Recommendation, folder: Path) -> None:
     for path in write_limits(one.policy.brokers, folder):
         say(f"{path} is written")
     assert one.risk is not None
-    say(f"cluster {one.cluster_id}: {one.policy.name}; {risk_sentence(one.risk)}")
-
-
-def risk_sentence(risk: Risk) -> str:
-    """Return the risk of limits in words."""
-    days = (
-        f"{risk.held_back_days:.0f} days held back"
-        if risk.held_back_days
-        else f"all {risk.tried_days:.0f} days"
-    )
-    hours = [
-        f"{hours:.1f} producer-hours {how}"
-        for hours, how in ((risk.paused_producer_hours, "paused"), (risk.slowed_producer_hours, "slowed"))
-        if hours is not None
-    ]
-    return (
-        f"in {days} the fullest volume, {risk.peak_volume} of broker {risk.peak_broker_id}, came to "
-        f"{risk.peak_ratio:.1%} and kept {risk.margin_ratio:.1%} free; {', '.join([*hours, ''])}"
-        f"confidence {risk.confidence}: {risk.reason}"
-    )
+    say(f"cluster {one.cluster_id}: {one.policy.name}; {one.risk.sentence()}")
 
 
 def _document(one: Recommendation, quota_rows: list[Row]) -> dict[str, Any]:
     own = [row for row in quota_rows if row.cluster_id == one.cluster_id]
-    brokers = {} if one.policy is None else one.policy.brokers
     return {
         "cluster_id": one.cluster_id,
-        "recommendation": {
-            "policy": None if one.policy is None else one.policy.name,
-            "problem": one.problem,
-            "limits": {str(broker_id): limits.to_document() for broker_id, limits in brokers.items()},
-            "risk": None if one.risk is None else asdict(one.risk),
-        },
+        "recommendation": one.document(),
         "quotas": [row.asDict(recursive=True) for row in own],
         "quota_commands": quota_commands(own),
     }

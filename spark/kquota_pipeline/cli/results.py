@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from types import NoneType
 from typing import Annotated, Any
@@ -37,9 +37,13 @@ def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def table_of(
-    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], title: str, console: Console
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    title: str,
+    console: Console,
+    figures: Collection[str] = (),
 ) -> Table:
-    """Return a table for people that is to be printed there.
+    """Return a table for people that is to be printed there; `figures` are columns of texts with figures.
 
     A cluster that is the same in all rows is in the title alone. If the table would be too wide, each word of
     a heading has a line of its own, so that no figure is broken.
@@ -53,7 +57,7 @@ def table_of(
             title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
         )
         for name in columns:
-            is_number = all(isinstance(row[name], (int, float, NoneType)) for row in rows)
+            is_number = name in figures or all(isinstance(row[name], (int, float, NoneType)) for row in rows)
             heading = name.replace("_", between_words)
             table.add_column(heading, overflow="fold", justify="right" if is_number else "left")
         for row in rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from pyspark.sql import functions as F
 
 from kquota_pipeline.backtest.changes import Change
 from kquota_pipeline.backtest.policy import Policy
-from kquota_pipeline.backtest.whatif import ANSWER, CLUSTER, PRODUCER, VOLUME, Tables, what_if
+from kquota_pipeline.backtest.whatif import CLUSTER, COLUMNS, PRODUCER, VOLUME, what_if
 from kquota_pipeline.cli.analysis import (
     PoliciesOption,
     ReplicationOption,
@@ -26,14 +27,6 @@ from kquota_pipeline.cli.options import SparkOption, TablesOption, fail
 from kquota_pipeline.cli.results import rows_of, show, to_json
 from kquota_pipeline.tables import TOPICS
 
-_COMMON = ("policy", "cluster_id", "is_changed")
-_NAMES = tuple(field.name for field in ANSWER)
-COLUMNS = {
-    CLUSTER: (*_COMMON, *_NAMES[4:10]),
-    VOLUME: (*_COMMON, *_NAMES[10:17]),
-    PRODUCER: (*_COMMON, *_NAMES[17:]),
-}
-"""The columns of each kind of row."""
 _TITLES = {CLUSTER: "Clusters", VOLUME: "Volumes", PRODUCER: "Producers that are held"}
 
 
@@ -81,7 +74,7 @@ def whatif(
     check_tick(history, tick_seconds)
     topics = table_since(TOPICS, tables, spark, since) if change.retentions else None
     _check_names(change, history.usage, history.clients, topics)
-    given = Tables(history.usage, history.decisions, history.clients, history.operators, topics)
+    given = replace(history, topics=topics)
     answer = what_if(given, wanted, change, tick_seconds, replication_factor).cache()
     frames = {
         kind: answer.where(F.col("kind") == kind).select(*columns).orderBy(*_order(kind))

@@ -35,8 +35,8 @@ def hourly(usage: DataFrame) -> DataFrame:
 
     Columns: cluster_id, broker_id, volume_name, hour (epoch hours), crest_bytes, lowest_bytes, mean_bytes,
     last_bytes, capacity_bytes, volume_id, mount_point, hard_bytes, soft_bytes, held (the share of their
-    rate that producers were denied), samples. `maintain.hours.read_hours` returns the same of all tables, and
-    reads no sample twice.
+    rate that producers were denied), samples. `maintain.derived.read_hours` returns the same of all
+    tables, and reads no sample twice.
     """
     read = usage.where((F.col("role") == "data") & (F.col("status") == "ok"))
     hour = F.floor(F.unix_timestamp("at") / 3600).cast("int")

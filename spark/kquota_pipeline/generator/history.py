@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -13,45 +13,34 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kquota_pipeline.accounting.topics import TOPIC_RATES
-from kquota_pipeline.generator.fleet import TOPICS, Fleet, FleetSize, make_fleet
+from kquota_pipeline.generator.fleet import HOUR_SECONDS, Fleet, FleetSize, make_fleet
+from kquota_pipeline.generator.fleet import TOPICS as NAMED
 from kquota_pipeline.generator.world import HARD_FREE_RATIO, SOFT_FREE_RATIO, World, live
-from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE
+from kquota_pipeline.history import History
+from kquota_pipeline.tables import CLIENTS, DECISIONS, EXPIRY, OPERATORS, TOPICS, USAGE
 
 # Decisions and clients are recorded less often than usage: their figures are means over this time.
 _SUMMARY_SECONDS = 600
 _REPLICAS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedHistory:
-    """The tables `usage`, `decisions`, `clients` and `operators`, and the bytes of topics (TOPIC_RATES)."""
-
-    usage: DataFrame
-    decisions: DataFrame
-    clients: DataFrame
-    operators: DataFrame
-    topics: DataFrame
-
-
-def generate(spark: SparkSession, size: FleetSize, clusters: int = 1) -> GeneratedHistory:
+def generate(spark: SparkSession, size: FleetSize, clusters: int = 1) -> History:
     """Return the history of generated clusters; the same size gives the same rows."""
-    parts: dict[str, list[pd.DataFrame]] = {
-        name: [] for name in ("usage", "decisions", "clients", "operators", "topics")
+    makers: dict[str, tuple[Callable[[Fleet, World], pd.DataFrame], StructType]] = {
+        "usage": (_usage, USAGE.schema),
+        "decisions": (_decisions, DECISIONS.schema),
+        "clients": (_clients, CLIENTS.schema),
+        "operators": (_operators, OPERATORS.schema),
+        "topics": (_topics, TOPICS.schema),
+        "expiry": (_expiry, EXPIRY.schema),
+        "rates": (_rates, TOPIC_RATES),
     }
-    for number in range(clusters):
-        fleet = make_fleet(size, number)
-        world = live(fleet)
-        parts["usage"].append(_usage(fleet, world))
-        parts["decisions"].append(_decisions(fleet, world))
-        parts["clients"].append(_clients(fleet, world))
-        parts["operators"].append(_operators(fleet))
-        parts["topics"].append(_topics(fleet, world))
-    whole = {name: pd.concat(frames, ignore_index=True) for name, frames in parts.items()}
-    schemas = {"usage": USAGE.schema, "decisions": DECISIONS.schema, "clients": CLIENTS.schema,
-               "operators": OPERATORS.schema, "topics": TOPIC_RATES}  # fmt: skip
-    return GeneratedHistory(
-        **{name: _spark_frame(spark, frame, schemas[name]) for name, frame in whole.items()}
-    )
+    worlds = [(fleet, live(fleet)) for fleet in (make_fleet(size, number) for number in range(clusters))]
+    frames = {
+        name: _spark_frame(spark, pd.concat([make(*world) for world in worlds], ignore_index=True), schema)
+        for name, (make, schema) in makers.items()
+    }
+    return History(**frames)
 
 
 def _spark_frame(spark: SparkSession, frame: pd.DataFrame, schema: StructType) -> DataFrame:
@@ -111,7 +100,7 @@ def _usage(fleet: Fleet, world: World) -> pd.DataFrame:
         generation[new.at :, new.volume] += 1
     frame = _envelope(fleet, volumes // each + 1, ticks)
     number = volumes % each
-    letters = np.array([f"/dev/sd{chr(ord('b') + i)}1" for i in range(each)])
+    letters = _volume_names(each)
     mounts = np.array([f"/data/{i + 1}" for i in range(each)])
     frame["volume_name"] = letters[number]
     frame["volume_id"] = [f"{v:04d}-{g}" for v, g in zip(volumes, generation[ticks, volumes], strict=True)]
@@ -193,7 +182,7 @@ def _by_summary(fleet: Fleet, values: NDArray[np.float64]) -> NDArray[np.float64
 
 def _leader_shares(fleet: Fleet) -> NDArray[np.float64]:
     """Return the share of each topic's production that a broker leads, [broker, topic]."""
-    per_broker = fleet.placement.reshape(fleet.size.brokers, fleet.size.volumes_per_broker, len(TOPICS))
+    per_broker = fleet.placement.reshape(fleet.size.brokers, fleet.size.volumes_per_broker, len(NAMED))
     return np.asarray(per_broker.sum(axis=1) / _REPLICAS)
 
 
@@ -209,7 +198,7 @@ def _clients(fleet: Fleet, world: World) -> pd.DataFrame:
     base = _envelope(fleet, brokers + 1, (rows + 1) * every - 1)
     observed = (accepted[rows] * shares[brokers]).sum(axis=1)
     baseline = (offered[rows] * shares[brokers]).sum(axis=1)
-    for number, topic in enumerate(TOPICS):
+    for number, topic in enumerate(NAMED):
         for user, client_id, share in topic.clients:
             rate = accepted[rows, number] * shares[brokers, number] * share
             frame = base.copy()
@@ -222,11 +211,64 @@ def _clients(fleet: Fleet, world: World) -> pd.DataFrame:
             frame["observed_bytes_per_second"] = observed
             frame["baseline_bytes_per_second"] = baseline
             frame["omitted_clients"] = np.int32(0)
+            # The fence notes topics while the state is not OPEN.
+            frame["topics"] = pd.Series([[topic.name] if seconds > 0 else None for seconds in held[rows]])
             frames.append(frame)
     return pd.concat(frames, ignore_index=True)
 
 
 def _topics(fleet: Fleet, world: World) -> pd.DataFrame:
+    """Return the topics on each volume, as each hour's look finds them; there are no others."""
+    volumes, looks = _looked_at(fleet)
+    frames = []
+    for number, topic in enumerate(NAMED):
+        bytes_ = world.topic_bytes[:, :, number]
+        grown = np.diff(bytes_, axis=0, prepend=np.nan)
+        frame = _look_rows(fleet, volumes, looks)
+        frame["span_seconds"] = np.where(looks > 0, float(HOUR_SECONDS), np.nan)
+        frame["topic"] = topic.name
+        frame["bytes"] = bytes_[looks, volumes].astype(np.int64)
+        frame["leaving_soon_bytes"] = world.leaving_bytes[looks, volumes, number, 1].astype(np.int64)
+        frame["grown_bytes"] = pd.Series(np.round(grown[looks, volumes])).astype("Int64")
+        frames.append(frame)
+    others = _look_rows(fleet, volumes, looks)
+    frames.append(others.assign(topic=None, other_topics=0, bytes=0, leaving_soon_bytes=0))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _expiry(fleet: Fleet, world: World) -> pd.DataFrame:
+    """Return when the bytes on each volume leave by themselves, at each hour."""
+    volumes, looks = _looked_at(fleet)
+    until = world.leaving_bytes.sum(axis=2)
+    leaving = np.diff(until, axis=2, prepend=0.0)
+    frame = _look_rows(fleet, volumes, looks)
+    for number, name in enumerate(("10m", "1h", "6h", "1d", "3d", "7d", "30d", "later")):
+        frame[f"leaving_{name}_bytes"] = leaving[looks, volumes, number].astype(np.int64)
+    frame["never_bytes"] = 0
+    return frame
+
+
+def _looked_at(fleet: Fleet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return volume and look of each look of an agent that was there."""
+    size = fleet.size
+    every = HOUR_SECONDS // size.interval_seconds
+    there = np.repeat(_reports(fleet)[::every], size.volumes_per_broker, axis=1)
+    volumes, looks = np.nonzero(there.T)
+    return volumes, looks
+
+
+def _look_rows(fleet: Fleet, volumes: NDArray[np.int64], looks: NDArray[np.int64]) -> pd.DataFrame:
+    each = fleet.size.volumes_per_broker
+    frame = _envelope(fleet, volumes // each + 1, looks * (HOUR_SECONDS // fleet.size.interval_seconds))
+    frame["volume_name"] = _volume_names(each)[volumes % each]
+    return frame
+
+
+def _volume_names(each: int) -> NDArray[np.str_]:
+    return np.array([f"/dev/sd{chr(ord('b') + number)}1" for number in range(each)])
+
+
+def _rates(fleet: Fleet, world: World) -> pd.DataFrame:
     """Return each broker's input by topic, as its own metrics would report it."""
     accepted = _by_summary(fleet, world.accepted_bytes) / _SUMMARY_SECONDS
     every = max(1, _SUMMARY_SECONDS // fleet.size.interval_seconds)
@@ -234,7 +276,7 @@ def _topics(fleet: Fleet, world: World) -> pd.DataFrame:
     brokers, rows = np.nonzero(_reports(fleet)[every - 1 :: every][: len(accepted)].T)
     base = _envelope(fleet, brokers + 1, (rows + 1) * every - 1)
     frames = []
-    for number, topic in enumerate(TOPICS):
+    for number, topic in enumerate(NAMED):
         frame = base.copy()
         frame["window_seconds"] = float(_SUMMARY_SECONDS)
         frame["topic"] = topic.name
@@ -243,7 +285,7 @@ def _topics(fleet: Fleet, world: World) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _operators(fleet: Fleet) -> pd.DataFrame:
+def _operators(fleet: Fleet, _world: World) -> pd.DataFrame:
     gone = list(fleet.decommissioned)
     ticks = np.array([at for _, at in gone], dtype=np.int64)
     frame = _envelope(fleet, np.ones(len(gone), dtype=np.int64), ticks)

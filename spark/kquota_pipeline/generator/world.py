@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kquota_pipeline.generator.fleet import DAY_SECONDS, TOPICS, Fleet
+from kquota_pipeline.generator.fleet import DAY_SECONDS, HOUR_SECONDS, TOPICS, Fleet
 
 Floats = NDArray[np.float64]
 
@@ -22,6 +22,8 @@ HARD_FREE_RATIO = 0.05
 RELEASE_MARGIN = 0.1
 # How much faster than usual producers send what they held back.
 _CATCH_UP_RATIO = 0.5
+BOUND_HOURS = (1 / 6, 1, 6, 24, 72, 168, 720)
+"""The times until which agents say what leaves by itself."""
 # Producers keep so much of a pause in their buffers and sources; the rest is never sent.
 _REGAINED_SHARE = 0.8
 
@@ -38,6 +40,10 @@ class World:
     factor: Floats
     fallback: NDArray[np.bool_]
     worst_volume: NDArray[np.int64]
+    topic_bytes: Floats
+    """What each topic has on each volume: [look, volume, topic], a look at each full hour."""
+    leaving_bytes: Floats
+    """Likewise what leaves by itself until each of BOUND_HOURS, and in all: [look, volume, topic, bound]."""
 
 
 def live(fleet: Fleet) -> World:
@@ -62,17 +68,27 @@ def live(fleet: Fleet) -> World:
     frozen = np.zeros(fleet.volumes)
     was_latched = np.zeros(fleet.volumes, dtype=bool)
     previous_factor = 1.0
+    ticks_of_look = HOUR_SECONDS // size.interval_seconds
+    looks = (-(-size.ticks // ticks_of_look), *fleet.placement.shape)
+    topic_bytes, leaving_bytes = np.zeros(looks), np.zeros((*looks, len(BOUND_HOURS) + 1))
 
     for tick in range(size.ticks):
         demand = offered[tick] + np.minimum(held_back, _CATCH_UP_RATIO * offered[tick])
         held = size.enforced and previous_factor < 1
         accepted[tick] = np.minimum(demand, previous_factor * offered[tick]) if held else demand
-        missed = offered[tick] - accepted[tick]
-        held_back = np.maximum(0.0, held_back + np.where(missed > 0, _REGAINED_SHARE * missed, missed))
+        held_back = _held_back(held_back, offered[tick] - accepted[tick])
         history.add(tick, accepted[tick])
-        placement = _placement(fleet, tick)
-        used = _retained(history, tick, retention[tick], placement, segment, phase).sum(axis=1)
-        used = _after_events(fleet, tick, used, frozen) + fleet.system_bytes
+        disks = _Disks(_placement(fleet, tick), segment, phase, history, tick)
+        by_topic = disks.retained(retention[tick])
+        planned = by_topic.sum(axis=1)
+        used = _after_events(fleet, tick, planned, frozen)
+        if tick % ticks_of_look == 0:
+            there = (used / np.maximum(planned, 1.0))[:, None]
+            topic_bytes[tick // ticks_of_look] = by_topic * there
+            leaving_bytes[tick // ticks_of_look] = (
+                disks.leaving(retention[tick], by_topic, ticks_of_look) * there[..., None]
+            )
+        used = used + fleet.system_bytes
         consumed[tick] = np.minimum(used, capacity[tick]).astype(np.int64)
         free_ratio = 1 - consumed[tick] / capacity[tick]
         headroom = np.clip((free_ratio - HARD_FREE_RATIO) / (SOFT_FREE_RATIO - HARD_FREE_RATIO), 0, 1)
@@ -86,7 +102,13 @@ def live(fleet: Fleet) -> World:
         worst[tick] = int(np.argmin(votes)) if votes.min() < 1 else -1
         fallback[tick] = undetermined[tick]
         previous_factor = factor[tick] = 0.0 if undetermined[tick] else float(votes.min())
-    return World(consumed, capacity, latched, accepted, offered, factor, fallback, worst)
+    return World(
+        consumed, capacity, latched, accepted, offered, factor, fallback, worst, topic_bytes, leaving_bytes
+    )
+
+
+def _held_back(before: Floats, missed: Floats) -> Floats:
+    return np.maximum(0.0, before + np.where(missed > 0, _REGAINED_SHARE * missed, missed))
 
 
 class _ProducedBytes:
@@ -178,19 +200,33 @@ def _gone(fleet: Fleet, tick: int) -> NDArray[np.bool_]:
     return np.isin(brokers, [broker for broker, at in fleet.decommissioned if tick >= at])
 
 
-def _retained(
-    history: _ProducedBytes,
-    tick: int,
-    retention: NDArray[np.int64],
-    placement: Floats,
-    segment: Floats,
-    phase: Floats,
-) -> Floats:
-    """Bytes on each volume by topic: all since the retention, and the rest of the oldest segment."""
-    produced = placement * history.total(tick)
-    expired = placement * history.total_before(tick, retention)
-    deleted = (np.floor(expired / segment + phase) - phase) * segment
-    return np.maximum(0.0, produced - np.minimum(deleted, produced))
+@dataclass(frozen=True, slots=True)
+class _Disks:
+    """The segments on the volumes at a tick."""
+
+    placement: Floats
+    segment: Floats
+    phase: Floats
+    history: _ProducedBytes
+    tick: int
+
+    def retained(self, retention: NDArray[np.int64]) -> Floats:
+        """Bytes on each volume by topic: all since the retention, and the rest of the oldest segment."""
+        produced = self.placement * self.history.total(self.tick)
+        return np.maximum(0.0, produced - np.minimum(self._deleted(retention), produced))
+
+    def leaving(self, retention: NDArray[np.int64], retained: Floats, ticks_of_hour: int) -> Floats:
+        """Bytes that leave until each of BOUND_HOURS, and in all; the active segment leaves last."""
+        until = []
+        for hours in BOUND_HOURS:
+            left = retention - int(hours * ticks_of_hour)
+            gone = self._deleted(np.maximum(left, 0)) - self._deleted(retention)
+            until.append(np.where(left < 0, retained, np.clip(gone, 0.0, retained)))
+        return np.stack([*until, retained], axis=-1)
+
+    def _deleted(self, retention: NDArray[np.int64]) -> Floats:
+        expired = self.placement * self.history.total_before(self.tick, retention)
+        return (np.floor(expired / self.segment + self.phase) - self.phase) * self.segment
 
 
 def _after_events(fleet: Fleet, tick: int, used: Floats, frozen: Floats) -> Floats:

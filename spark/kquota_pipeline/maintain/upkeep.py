@@ -7,21 +7,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
 from kquota_pipeline.maintain.closing import close_day
 from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
-from kquota_pipeline.maintain.hours import hour_rows
-from kquota_pipeline.maintain.ticks import tick_rows
+from kquota_pipeline.maintain.derived import ALL_DERIVED, derive
 from kquota_pipeline.tables import (
     ALL,
     BY_NAME,
-    DECISIONS,
-    HOURS,
     INGESTED,
     RECORDS,
-    TICKS,
     USAGE,
     Table,
     Tables,
@@ -55,8 +50,8 @@ class Done:
 
     closed_days: int = 0
     duplicates: int = 0
-    tick_days: int = 0
-    hour_days: int = 0
+    derived_days: dict[str, int] = field(default_factory=dict)
+    """By derived table."""
     compacted_days: int = 0
     dropped_days: int = 0
     rewritten: set[str] = field(default_factory=set)
@@ -64,9 +59,10 @@ class Done:
 
     def summary(self) -> str:
         """Return it as one sentence."""
+        derived = [f"{name} of {days}" for name, days in self.derived_days.items()]
         return (
             f"{self.closed_days} closed days put in order, {self.duplicates:,} duplicate rows removed, "
-            f"ticks of {self.tick_days} and hours of {self.hour_days} days derived, "
+            f"{', '.join(derived)} days derived, "
             f"{self.compacted_days} open days compacted, {self.dropped_days} days dropped"
         )
 
@@ -78,7 +74,7 @@ def maintain(
     settings: Upkeep | None = None,
     report: Callable[[str], None] = lambda _line: None,
 ) -> Done:
-    """Close finished days, derive ticks, compact open days, drop and delete expired days and files.
+    """Close finished days, compact open days, derive tables, drop and delete expired days and files.
 
     It leaves unchanged days alone: a second run right after the first does nothing. It
     may run at the same time as an ingest.
@@ -96,8 +92,12 @@ def maintain(
     before = last_digests(spark, tables)
     for table in INGESTED:
         _put_in_order(spark, tables, table, before[table.name], now, settings, done, report)
-    _derive_ticks(spark, tables, before[TICKS.name], now, done, report)
-    _derive_hours(spark, tables, before[HOURS.name], now, settings, done, report)
+    for derived in ALL_DERIVED:
+        name = derived.table.name
+        days = derive(spark, tables, derived, before[name], lambda day: settings.is_closed(day, now), now)
+        done.derived_days[name] = days
+        if days:
+            report(f"{name} of {days} days: derived")
     for name in sorted(done.rewritten):
         hours = int(settings.vacuum_after.total_seconds() // 3600)
         spark.sql(f"VACUUM delta.`{tables.location(BY_NAME[name])}` RETAIN {hours} HOURS")
@@ -130,56 +130,6 @@ def _put_in_order(
             done.compacted_days += 1
             done.rewritten.add(table.name)
             report(f"{table.name} {day}: {len(files)} files compacted")
-
-
-def _derive_ticks(
-    spark: SparkSession,
-    tables: Tables,
-    before: Mapping[date, str],
-    now: datetime,
-    done: Done,
-    report: Callable[[str], None],
-) -> None:
-    """Derive the ticks of each day whose usage or decisions have changed, open days included."""
-    usage, decisions = files_of_days(spark, tables, USAGE), files_of_days(spark, tables, DECISIONS)
-    for day, files in usage.items():
-        sources = digest([*files, *decisions.get(day, [])])
-        if sources == before.get(day):
-            continue
-        rows = tick_rows(
-            delta.of_days(delta.read(spark, tables, USAGE), day, day),
-            delta.of_days(delta.read(spark, tables, DECISIONS), day, day),
-        )
-        delta.replace_day(rows.coalesce(1).sortWithinPartitions(*TICKS.order), tables, TICKS, day)
-        note(spark, tables, TICKS, {day: sources}, now)
-        done.tick_days += 1
-        report(f"ticks {day}: derived")
-
-
-def _derive_hours(
-    spark: SparkSession,
-    tables: Tables,
-    before: Mapping[date, str],
-    now: datetime,
-    settings: Upkeep,
-    done: Done,
-    report: Callable[[str], None],
-) -> None:
-    """Derive the hours of closed days whose usage has changed, all at once: first it is every day."""
-    digests = {day: digest(names) for day, names in files_of_days(spark, tables, USAGE).items()}
-    due = {
-        day: found
-        for day, found in digests.items()
-        if settings.is_closed(day, now) and found != before.get(day)
-    }
-    if not due:
-        return
-    usage = delta.read(spark, tables, USAGE).where(F.col("day").isin(list(due)))
-    rows = hour_rows(usage).repartition("day").sortWithinPartitions("day", *HOURS.order)
-    delta.replace_each(rows, tables, HOURS, due)
-    note(spark, tables, HOURS, due, now)
-    done.hour_days += len(due)
-    report(f"hours of {len(due)} days: derived")
 
 
 def _drop_old_days(

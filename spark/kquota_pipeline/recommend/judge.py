@@ -7,7 +7,7 @@ chosen limits go on in the weeks held back, and what happens there is what they 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import Column, DataFrame, Row
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.policy import Policy
-from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.history import History
 from kquota_pipeline.recommend.limits import (
     Need,
     NoSafeLimits,
@@ -52,6 +52,24 @@ class Risk:
     confidence: str
     reason: str
 
+    def sentence(self) -> str:
+        """Return it in words."""
+        days = (
+            f"{self.held_back_days:.0f} days held back"
+            if self.held_back_days
+            else f"all {self.tried_days:.0f} days"
+        )
+        hours = [
+            f"{hours:.1f} producer-hours {how}"
+            for hours, how in ((self.paused_producer_hours, "paused"), (self.slowed_producer_hours, "slowed"))
+            if hours is not None
+        ]
+        return (
+            f"in {days} the fullest volume, {self.peak_volume} of broker {self.peak_broker_id}, came to "
+            f"{self.peak_ratio:.1%} and kept {self.margin_ratio:.1%} free; {', '.join([*hours, ''])}"
+            f"confidence {self.confidence}: {self.reason}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
@@ -63,6 +81,22 @@ class Recommendation:
     policy: Policy | None
     problem: str | None
     risk: Risk | None
+    tried: Sequence[str] = ()
+    """The names of the candidates."""
+    outcomes: Sequence[Row] = ()
+    """Of closed_loop_summary over the whole history, where other policies are asked for: theirs, and those
+    of the candidates.
+    """
+
+    def document(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        brokers = {} if self.policy is None else self.policy.brokers
+        return {
+            "policy": None if self.policy is None else self.policy.name,
+            "problem": self.problem,
+            "limits": {str(broker_id): limits.to_document() for broker_id, limits in brokers.items()},
+            "risk": None if self.risk is None else {**asdict(self.risk), "sentence": self.risk.sentence()},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +117,22 @@ def span_of(first: datetime, last: datetime, brokers: frozenset[int]) -> Span:
 
 
 def recommend_limits(
-    usage: DataFrame,
-    decisions: DataFrame,
-    clients: DataFrame,
-    operators: DataFrame,
-    tick_seconds: int,
-    sizing: Sizing,
-    hours: DataFrame | None = None,
+    history: History, tick_seconds: int, sizing: Sizing, policies: Sequence[Policy] = ()
 ) -> list[Recommendation]:
-    """Return a recommendation for each cluster; all clusters are simulated together.
-
-    `hours` are those of `hourly(usage)`, if they need not be made of all samples.
+    """Return a recommendation for each cluster, with the outcomes of other policies over the whole history;
+    all clusters and policies are simulated together.
     """
-    spans = _spans(usage)
-    found = _needs(hourly(usage) if hours is None else hours, usage, clients, spans, sizing)
+    spans = _spans(history.usage)
+    found = _needs(history.by_hour, history.usage, history.clients, spans, sizing)
     wanted = {cluster_id: candidates(own) for cluster_id, own in found.items()}
     course = closed_loop(
-        usage, decisions, clients, operators, wanted, tick_seconds, sizing.replication_factor
+        history.usage,
+        history.decisions,
+        history.clients,
+        history.operators,
+        {cluster_id: [*policies, *own] for cluster_id, own in wanted.items()},
+        tick_seconds,
+        sizing.replication_factor,
     )
     splits = {cluster_id: int(span.split.timestamp()) for cluster_id, span in spans.items()}
     marked = course.withColumn("is_held_back", F.col("tick") > _of_cluster(splits)).cache()
@@ -107,10 +140,15 @@ def recommend_limits(
         _by_cluster(closed_loop_summary(marked.where(F.col("is_held_back") == so), tick_seconds))
         for so in (False, True)
     )
+    whole = _by_cluster(closed_loop_summary(marked, tick_seconds)) if policies else {}
     marked.unpersist()
     return [
-        too_fast(name, found[name])
-        or judge(name, span, wanted[name], tried.get(name, []), held_back.get(name, []))
+        replace(
+            too_fast(name, found[name])
+            or judge(name, span, wanted[name], tried.get(name, []), held_back.get(name, [])),
+            tried=[policy.name for policy in wanted[name]],
+            outcomes=whole.get(name, []),
+        )
         for name, span in sorted(spans.items())
     ]
 

@@ -29,15 +29,23 @@ def chances(row: Row, limit: str) -> str:
     )
 
 
-def who(row: Row, clients: list[Row]) -> str:
-    """Return the topic that grows fastest on the volume, or else the client that writes most."""
-    if row["fastest_topic"] is not None:
-        rate = figures.size(row["fastest_topic_bytes_per_day"])
-        return f"topic {row['fastest_topic']}: {rate} more than a day before"
-    if clients:
-        name = clients[0]["user"] or clients[0]["client_id"] or "(no user)"
-        return f"{name} writes most to the cluster"
-    return figures.NONE
+def who(filled_by: Row | None) -> tuple[str, str | None]:
+    """Return who makes the volume grow and by how much, and the topics; as far as the history knows it.
+
+    Args:
+        filled_by: accounting.attribution.fillers of the volume.
+    """
+    parts = [] if filled_by is None else filled_by["parts"]
+    if filled_by is None or not parts or (len(parts) == 1 and parts[0]["topic"] is None):
+        return ("not known", "agents have not looked at its segments")
+    first, whole = parts[0], filled_by["bytes"]
+    if first["topic"] is None and len(parts) > 1:
+        first = parts[1]
+    name = f"topic {first['topic']}" if first["user"] is None else first["user"] or "ANONYMOUS"
+    share = figures.percent(first["bytes"] / whole, 0) if whole > 0 else figures.NONE
+    what = f"of {figures.size(whole)} {'more in a week' if filled_by['has_grown'] else 'on it'}"
+    unknown = "; its writers are not known" if first["user"] is None else f" (topic {first['topic']})"
+    return (f"{name}: {share}", f"{what}{unknown}")
 
 
 def advice(row: Row) -> str:

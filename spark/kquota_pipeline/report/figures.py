@@ -20,6 +20,12 @@ def size(count_bytes: float) -> str:
     return f"{number:.3g}{_GAP}{_SIZES[unit]}"
 
 
+def change(count_bytes: float) -> str:
+    """Return a change of bytes with its sign."""
+    sign = "+" if count_bytes > 0 else "\N{MINUS SIGN}" if count_bytes < 0 else ""
+    return f"{sign}{size(abs(count_bytes))}"
+
+
 def rate(bytes_per_second: float) -> str:
     """Return a rate."""
     return f"{size(bytes_per_second)}/s"

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kquota_pipeline.report import figures, plots
-from kquota_pipeline.report.chances import advice, chances, who
+from kquota_pipeline.report.forecasts import tiles, usage
 from kquota_pipeline.report.markup import Markup, element, joined
+from kquota_pipeline.report.parts import Cluster, table
 from kquota_pipeline.report.style import STYLE
+from kquota_pipeline.report.writers import clients, thresholds, writers
 
-_AHEAD_DAYS = 14
-_DAY_SECONDS = 86_400
 _STATE_KEYS = (("OPEN", "open"), ("THROTTLE", "throttle"), ("PAUSE", "pause"))
-_MAX_ROWS = 40
-Cluster = Mapping[str, Any]
 
 
 def page(document: Mapping[str, Any]) -> str:
@@ -45,119 +43,16 @@ def _cluster(cluster: Cluster, document: Mapping[str, Any]) -> Markup:
     return element(
         "section",
         element("h2", f"Cluster {cluster['cluster_id']}"),
-        _tiles(cluster),
-        _usage(cluster),
+        tiles(cluster),
+        usage(cluster),
+        writers(cluster),
+        _recommendation(cluster),
         _states(cluster),
         _backtest(cluster, document),
-        _recommendation(cluster),
-        _clients(cluster),
-        _topics(cluster),
+        clients(cluster),
+        thresholds(cluster),
         _skew(cluster),
     )
-
-
-def _tiles(cluster: Cluster) -> Markup:
-    rows = cluster["forecasts"]
-    seconds = {state: 0.0 for state, _ in _STATE_KEYS}
-    for begin, until, state in cluster["spans"]:
-        seconds[state] += until - begin
-    total = sum(seconds.values()) or 1.0
-    tiles = []
-    if rows:
-        first = rows[0]
-        tiles.append(_tile("First at its soft limit", f"{_volume(first)}: {chances(first, 'soft')}"))
-        tiles.append(_tile("Who fills it", who(first, cluster["clients"])))
-        tiles.append(_tile("What to do", advice(first)))
-        fullest = max(rows, key=lambda row: row["consumed_bytes"] / max(row["capacity_bytes"], 1))
-        ratio = fullest["consumed_bytes"] / max(fullest["capacity_bytes"], 1)
-        tiles.append(_tile("Fullest now", f"{_volume(fullest)}: {figures.percent(ratio)}"))
-    held = total - seconds["OPEN"]
-    tiles.append(
-        _tile("Producers slowed or paused", f"{figures.duration(held)} ({figures.percent(held / total)})")
-    )
-    chosen = cluster["recommendation"]["policy"]
-    tiles.append(_tile("Recommended limits", chosen if chosen is not None else "none is safe"))
-    return element("div", *tiles, class_="tiles")
-
-
-def _tile(name: str, figure: str) -> Markup:
-    return element("div", element("small", name), element("b", figure), class_="card tile")
-
-
-def _volume(row: Mapping[str, Any]) -> str:
-    return f"broker {row['broker_id']} {row['volume_name']}"
-
-
-def _usage(cluster: Cluster) -> Markup:
-    rows = {(row["broker_id"], row["volume_name"]): row for row in cluster["forecasts"]}
-    cards = []
-    for series in cluster["series"]:
-        row = rows[series["broker_id"], series["volume_name"]]
-        if len(series["points"]) < 2:
-            continue
-        capacity = row["capacity_bytes"]
-        plot = plots.UsagePlot(
-            title=f"Usage of {_volume(row)}",
-            points=[(at, ratio) for at, ratio in series["points"]],
-            soft_ratio=row["soft_bytes"] / capacity,
-            hard_ratio=row["hard_bytes"] / capacity,
-            band=_band(row),
-        )
-        text = f"soft limit: {chances(row, 'soft')}; hard limit: {chances(row, 'hard')}"
-        cards.append(
-            element(
-                "div", element("h3", _volume(row)), plots.usage(plot), element("small", text), class_="card"
-            )
-        )
-    text = (
-        "The volumes that most likely reach their soft limit: crests of four hours in percent of the "
-        f"capacity, and the crests of the next {_AHEAD_DAYS} days in four cases of five."
-    )
-    return element(
-        "div",
-        element("h2", "Which disk will be full, and when"),
-        element("p", text, class_="note"),
-        element("div", *cards, class_="plots"),
-        _forecast_table(cluster["forecasts"]),
-    )
-
-
-def _band(row: Mapping[str, Any]) -> list[tuple[float, float, float, float]]:
-    """Return (epoch seconds, low, middle, high) from now on, as shares of the capacity."""
-    if row["crest_bytes"] is None:
-        return []
-    capacity = row["capacity_bytes"]
-    now = row["consumed_bytes"] / capacity
-    band = [(row["hour"] * 3600.0, now, now, now)]
-    for day in range(_AHEAD_DAYS):
-        # A crest is anywhere in its day.
-        at = (row["hour"] + 24 * day + 12) * 3600.0
-        band.append((at, *(row[f"{name}_bytes"][day] / capacity for name in ("low", "crest", "high"))))
-    return band
-
-
-def _forecast_table(rows: Sequence[Mapping[str, Any]]) -> Markup:
-    lines = [
-        (
-            _volume(row),
-            figures.percent(row["consumed_bytes"] / max(row["capacity_bytes"], 1)),
-            figures.NONE
-            if row["crest_bytes"] is None
-            else figures.percent(row["crest_bytes"][6] / max(row["capacity_bytes"], 1)),
-            str(row["soft_outlook"]),
-            chances(row, "soft"),
-            chances(row, "hard"),
-            figures.NONE if row["basis"] is None else str(row["basis"]),
-        )
-        for row in rows[:_MAX_ROWS]
-    ]
-    note = (
-        []
-        if len(rows) <= _MAX_ROWS
-        else [element("p", f"{len(rows) - _MAX_ROWS} more are in the JSON.", class_="note")]
-    )
-    columns = ("volume", "used", "in 7 days", "outlook", "soft limit", "hard limit", "made of")
-    return joined([_table(columns, lines, numbers=(1, 2)), *note])
 
 
 def _states(cluster: Cluster) -> Markup:
@@ -206,7 +101,7 @@ def _backtest(cluster: Cluster, document: Mapping[str, Any]) -> Markup:
         element("h2", "The effect of other policies"),
         element("p", text, class_="note"),
         element("div", plots.shares(shares), class_="card one"),
-        _table(columns, rows, numbers=range(1, 9), chosen=chosen, bad=9),
+        table(columns, rows, numbers=range(1, 9), chosen=chosen, bad=9),
     )
 
 
@@ -231,12 +126,15 @@ def _wider(outcomes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _recommendation(cluster: Cluster) -> Markup:
-    advice = cluster["recommendation"]
+    found = cluster["recommendation"]
     parts: list[Markup] = [element("h2", "Which limits to set")]
-    if advice["policy"] is None:
-        parts.append(element("p", str(advice["problem"]), class_="bad"))
+    if found["policy"] is None:
+        parts.append(element("p", str(found["problem"]), class_="bad"))
+    else:
+        sentence = found["risk"]["sentence"]
+        parts.append(element("p", f"{found['policy'].capitalize()}: {sentence}.", class_="note"))
     rows = []
-    for broker, limits in advice["limits"].items():
+    for broker, limits in found["limits"].items():
         rows.append((f"broker {broker}", "", _limit(limits["hard"]), _limit(limits["soft"])))
         for mount_point, own in limits["volumes"].items():
             rows.append(
@@ -247,7 +145,7 @@ def _recommendation(cluster: Cluster) -> Markup:
                 )
             )
     if rows:
-        parts.append(_table(("broker", "volume", "hard", "soft"), rows))
+        parts.append(table(("broker", "volume", "hard", "soft"), rows))
     return element("div", *parts)
 
 
@@ -255,70 +153,6 @@ def _limit(limit: Mapping[str, Any]) -> str:
     if limit["type"] == "MinFreePercentage":
         return f"{limit['level']:g}\N{NO-BREAK SPACE}% free"
     return f"{figures.size(limit['level'])} {'free' if limit['type'] == 'MinFreeBytes' else 'consumed'}"
-
-
-def _clients(cluster: Cluster) -> Markup:
-    clients = cluster["clients"]
-    most = max((row["bytes"] for row in clients), default=1) or 1
-    bars = [
-        (
-            f"{row['user'] or '(no user)'} · {row['client_id'] or '(no client id)'}",
-            row["bytes"] / most,
-            f"{figures.size(row['bytes'])}, {figures.percent(row['share_ratio'], 0)}",
-        )
-        for row in clients
-    ]
-    waits = [
-        (
-            row["user"] or figures.NONE,
-            row["client_id"] or figures.NONE,
-            figures.rate(row["mean_bytes_per_second"]),
-            figures.rate(row["peak_bytes_per_second"]),
-            figures.duration(row["throttled_seconds"]),
-        )
-        for row in clients
-    ]
-    parts = [element("h2", "Clients that fill the disks")]
-    if bars:
-        parts.append(element("div", plots.bars(bars, "Bytes by client"), class_="card one"))
-        columns = ("user", "client id", "mean", "peak on a broker", "delays imposed")
-        parts.append(_table(columns, waits, numbers=(2, 3, 4)))
-    if cluster["quota_commands"]:
-        parts.append(element("p", "These stand out so far that a quota of their own is justified:"))
-        parts.append(element("pre", "\n".join(cluster["quota_commands"])))
-    else:
-        parts.append(
-            element("p", "No client stands out so far that it needs a quota of its own.", class_="note")
-        )
-    return element("div", *parts)
-
-
-def _topics(cluster: Cluster) -> Markup:
-    rows = [
-        (
-            str(row["broker_id"]),
-            row["topic"],
-            figures.rate(row["peak_bytes_per_second"]),
-            figures.NONE
-            if row["threshold_bytes_per_second"] is None
-            else figures.rate(row["threshold_bytes_per_second"]),
-            figures.rate(row["total_bytes_per_second"]),
-        )
-        for row in sorted(
-            cluster["topics"], key=lambda row: (row["broker_id"], -row["peak_bytes_per_second"])
-        )
-        if row["threshold_bytes_per_second"] is not None
-    ]
-    if not rows:
-        return Markup("")
-    text = "Topics that take more than an even share; the others share the rest of the total evenly."
-    columns = ("broker", "topic", "peak", "threshold", "broker's total")
-    return element(
-        "div",
-        element("h2", "Thresholds of topics"),
-        element("p", text, class_="note"),
-        _table(columns, rows[:_MAX_ROWS], numbers=(2, 3, 4)),
-    )
 
 
 def _skew(cluster: Cluster) -> Markup:
@@ -365,27 +199,5 @@ def _accuracy(rows: Sequence[Mapping[str, Any]]) -> Markup:
         "section",
         element("h2", "How good such forecasts were"),
         element("p", text, class_="note"),
-        _table(columns, lines, numbers=(1, 2, 3, 4)),
+        table(columns, lines, numbers=(1, 2, 3, 4)),
     )
-
-
-def _table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    numbers: Sequence[int] | range = (),
-    chosen: str | None = None,
-    bad: int | None = None,
-) -> Markup:
-    head = [
-        element("th", name, class_="n" if number in numbers else None) for number, name in enumerate(columns)
-    ]
-    body = []
-    for row in rows:
-        cells = []
-        for number, cell in enumerate(row):
-            kind = "n" if number in numbers else ("bad" if number == bad and cell != "no" else None)
-            cells.append(element("td", cell, class_=kind))
-        body.append(element("tr", *cells, class_="chosen" if row[0] == chosen else None))
-    table = element("table", element("thead", element("tr", *head)), element("tbody", *body))
-    return element("div", table, class_="scroll")

@@ -5,7 +5,7 @@ All are Delta tables below one root, which is a URI of any file system that Spar
 to 1.
 """
 
-from kquota_pipeline.tables.derived import HOURS, MAINTAINED, TICKS
+from kquota_pipeline.tables.derived import HOLDINGS, HOURS, MAINTAINED, TICKS, WRITINGS
 from kquota_pipeline.tables.history import (
     CLIENTS,
     DECISIONS,
@@ -25,7 +25,7 @@ from kquota_pipeline.tables.table import Table, Tables
 
 INGESTED = (RECORDS, *FROM_HISTORY)
 """All that `ingest` appends to, in its order."""
-ALL = (*INGESTED, TICKS, HOURS, MAINTAINED)
+ALL = (*INGESTED, TICKS, HOURS, HOLDINGS, WRITINGS, MAINTAINED)
 BY_NAME = {table.name: table for table in ALL}
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "FROM_HISTORY",
     "GROUPS",
     "HEADER",
+    "HOLDINGS",
     "HOURS",
     "INGESTED",
     "LIMIT_REASON",
@@ -49,6 +50,7 @@ __all__ = [
     "TOPICS",
     "UNDETERMINED",
     "USAGE",
+    "WRITINGS",
     "Table",
     "Tables",
 ]

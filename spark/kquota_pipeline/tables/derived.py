@@ -64,6 +64,38 @@ HOURS = Table(
     order=("cluster_id", "broker_id", "volume_name", "at"),
 )
 
+HOLDINGS = Table(
+    "holdings",
+    "one row per volume, day and topic: what the topic held on the volume; of closed days alone",
+    (
+        ("cluster_id", StringType(), "Kafka's cluster id"),
+        ("broker_id", IntegerType(), "the broker"),
+        ("volume_name", StringType(), "the volume's unique name within the broker"),
+        ("topic", StringType(), "null for what is in no topic that a look names"),
+        ("day", DateType(), "the UTC day"),
+        ("byte_days", DoubleType(), "bytes times the time for which they were held, in days"),
+        ("hours", IntegerType(), "of the day that have samples: others count for nothing"),
+        ("inflow_bytes", DoubleType(), "that came to the topic on the volume, as far as looks show"),
+    ),
+    identity=("cluster_id", "broker_id", "volume_name", "topic", "day"),
+    order=("cluster_id", "broker_id", "volume_name", "topic"),
+)
+
+WRITINGS = Table(
+    "writings",
+    "one row per client, day and topic: what the client wrote; of closed days alone",
+    (
+        ("cluster_id", StringType(), "Kafka's cluster id"),
+        ("user", StringType(), "the principal's user; null for all clients that records do not list"),
+        ("client_id", StringType(), "empty where absent; null for all that records do not list"),
+        ("topic", StringType(), "null where the topics of the window are not known"),
+        ("day", DateType(), "the UTC day"),
+        ("written_bytes", DoubleType(), "rate times window; of several topics each has the same part"),
+    ),
+    identity=("cluster_id", "user", "client_id", "topic", "day"),
+    order=("cluster_id", "user", "client_id", "topic"),
+)
+
 MAINTAINED = Table(
     "maintained",
     "one row each time that a day of a table was put in order",

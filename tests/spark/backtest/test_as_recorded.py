@@ -21,7 +21,7 @@ from kquota_pipeline.backtest.job import CLOSED_LOOP, closed_loop
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.stage import production
 from kquota_pipeline.cli.analysis import check_tick
-from kquota_pipeline.report.model import History
+from kquota_pipeline.history import History
 from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE, Table
 from tests.spark.backtest.recorded import recorded_history
 from tests.spark.rows import rows

@@ -35,12 +35,21 @@ def test_two_probabilities_say_when_it_is_possible_and_when_almost_sure() -> Non
     assert chances(row(1, 1, 1, 1, 1, 1, outlook="over the limit"), "soft") == "over the limit"
 
 
-def test_who_fills_it_is_the_topic_that_grows_or_else_the_largest_client() -> None:
-    client = {"user": "CN=web", "client_id": "a"}
-    grows = row(fastest_topic="clicks", fastest_topic_bytes_per_day=5e9)
-    assert words(who(grows, [client])) == "topic clicks: 5 GB more than a day before"
-    assert who(row(), [client]) == "CN=web writes most to the cluster"
-    assert who(row(), []) == "\N{EN DASH}"
+def filled(*parts: tuple[str | None, str | None, float], has_grown: bool = True) -> dict[str, Any]:
+    return {
+        "has_grown": has_grown,
+        "bytes": sum(size for _, _, size in parts),
+        "parts": [{"user": user, "topic": topic, "bytes": size} for user, topic, size in parts],
+    }
+
+
+def test_who_fills_it_is_the_principal_or_at_least_the_topic_of_the_largest_part() -> None:
+    found = who(filled(("CN=web", "clicks", 6e9), (None, "logs", 4e9)))
+    assert tuple(map(words, found)) == ("CN=web: 60 %", "of 10 GB more in a week (topic clicks)")
+    found = who(filled((None, "logs", 3e9), ("CN=web", "clicks", 1e9), has_grown=False))
+    assert tuple(map(words, found)) == ("topic logs: 75 %", "of 4 GB on it; its writers are not known")
+    assert who(filled((None, None, 3e9)))[0] == "not known"
+    assert who(None)[0] == "not known"
 
 
 def test_what_to_do_depends_on_how_soon_and_on_what_leaves_by_itself() -> None:

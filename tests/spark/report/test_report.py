@@ -16,7 +16,7 @@ from kquota_pipeline.backtest.policy import parse_policies
 from kquota_pipeline.cli.results import to_json
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
-from kquota_pipeline.report.model import Analysis, History, analyse
+from kquota_pipeline.report.model import Analysis, analyse
 from kquota_pipeline.report.page import page
 from tests.spark.report.browser import Browser, chromium
 
@@ -54,10 +54,9 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(spark: SparkSession) -> Made:
-    history = generate(spark, SIZE)
     progress: list[str] = []
     analysis = analyse(
-        History(history.usage, history.decisions, history.clients, history.operators, history.topics),
+        generate(spark, SIZE),
         POLICIES,
         {"web": ["CN=web", "CN=app"]},
         tick_seconds=1800,

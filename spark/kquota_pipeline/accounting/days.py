@@ -1,0 +1,140 @@
+"""What topics held, and clients wrote, on each day (docs/chargeback.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kquota_pipeline.forecast.series import VOLUME, hourly
+from kquota_pipeline.tables import HOLDINGS
+
+_HOUR_SECONDS = 3600
+_DAY_HOURS = 24
+# An hour without a look is divided as the nearest look before it says, or else as the one after it.
+_LOOK_HOURS = 6
+_PLACE = (*VOLUME, "day")
+_OF_TOPIC = ("topic", "byte_days", "hours", "inflow_bytes")
+
+
+def holding_rows(usage: DataFrame, topics: DataFrame) -> DataFrame:
+    """Return the rows of table `holdings` for whole days of the tables `usage` and `topics`."""
+    hour = F.col("hour").cast("long")
+    day = F.to_date(F.timestamp_seconds(hour * _HOUR_SECONDS))
+    hours = hourly(usage).select(*VOLUME, day.alias("day"), hour.alias("hour"), "mean_bytes")
+    # In a steady topic as much leaves in an hour as will leave in the next one.
+    left = F.col("leaving_soon_bytes") * F.col("span_seconds") / _HOUR_SECONDS
+    looks = topics.select(
+        *_PLACE,
+        F.unix_micros("at").alias("at"),
+        "topic",
+        F.col("bytes").cast("double").alias("bytes"),
+        F.greatest(F.lit(0.0), F.col("grown_bytes") + F.coalesce(left, F.lit(0.0))).alias("inflow_bytes"),
+    )
+    groups = hours.groupBy(*_PLACE).cogroup(looks.groupBy(*_PLACE))
+    return groups.applyInPandas(_of_volume, HOLDINGS.schema)
+
+
+def _of_volume(key: tuple[Any, ...], hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
+    found = held_by_topics(hours, looks)
+    for name, value in zip(_PLACE, key, strict=True):
+        found[name] = value
+    return found[HOLDINGS.schema.fieldNames()]
+
+
+def held_by_topics(hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
+    """Return what each topic held on a volume in a day, and None all that is in no topic that is named.
+
+    The bytes of the volume are those of its samples. Looks divide them among topics, and never add to them.
+
+    Args:
+        hours: hour (epoch hours), mean_bytes; of the volume's samples.
+        looks: at (epoch µs), topic (None: all others), bytes, inflow_bytes (since the look before).
+
+    Columns: topic, byte_days, hours (with samples), inflow_bytes.
+    """
+    if hours.empty:
+        return pd.DataFrame(columns=list(_OF_TOPIC))
+    at, of_look = np.unique(looks["at"].to_numpy(dtype=np.int64), return_inverse=True)
+    bytes_ = looks["bytes"].to_numpy(dtype=float)
+    whole = np.bincount(of_look, bytes_, minlength=len(at)).astype(float)
+    mean = hours["mean_bytes"].to_numpy(dtype=float)
+    look = _nearest(hours["hour"].to_numpy(dtype=np.int64), at // (_HOUR_SECONDS * 10**6))
+    seen = look >= 0
+    held = np.bincount(look[seen], np.minimum(mean[seen], whole[look[seen]]), minlength=len(at)).astype(float)
+    # What a byte of a look counts for, in byte-days.
+    weight = np.divide(held, whole * _DAY_HOURS, out=np.zeros_like(held), where=whole > 0)
+    rows = pd.DataFrame(
+        {
+            "topic": looks["topic"].astype(object),
+            "byte_days": bytes_ * weight[of_look],
+            "inflow_bytes": looks["inflow_bytes"].fillna(0.0).to_numpy(dtype=float),
+        }
+    )
+    found = rows.groupby("topic", as_index=False)[["byte_days", "inflow_bytes"]].sum()
+    unnamed = {
+        "topic": None,
+        "byte_days": max(0.0, mean.sum() / _DAY_HOURS - found["byte_days"].sum()),
+        "inflow_bytes": rows["inflow_bytes"][rows["topic"].isna()].sum(),
+    }
+    found = pd.DataFrame([*found.to_dict("records"), unnamed])
+    return found.assign(hours=np.int32(len(mean)))[list(_OF_TOPIC)]
+
+
+def _nearest(hours: np.ndarray, look_hours: np.ndarray) -> np.ndarray:
+    """Return for each hour its look: the last one up to its end, or else the first one after; -1 for none.
+
+    `look_hours` are sorted.
+    """
+    if not len(look_hours):
+        return np.full(len(hours), -1)
+    before = np.searchsorted(look_hours, hours, side="right") - 1
+    after = np.minimum(before + 1, len(look_hours) - 1)
+    found = np.where((before >= 0) & (hours - look_hours[before] <= _LOOK_HOURS), before, after)
+    return np.where(np.abs(look_hours[found] - hours) <= _LOOK_HOURS, found, -1)
+
+
+def writing_rows(clients: DataFrame) -> DataFrame:
+    """Return the rows of table `writings` for whole days of the table `clients`.
+
+    A window that names several topics counts for each of them evenly.
+    """
+    window = F.col("window_seconds")
+    sent = F.col("produce_bytes_per_second") * window
+    # Null and empty are the same here: not all topics are known.
+    topics = F.when(F.size("topics") > 0, F.col("topics")).otherwise(F.array(F.lit(None).cast("string")))
+    listed = clients.where(F.col("user").isNotNull() & F.col("client_id").isNotNull()).select(
+        "cluster_id",
+        "user",
+        "client_id",
+        "day",
+        F.explode(topics).alias("topic"),
+        (sent / F.size(topics)).alias("written_bytes"),
+    )
+    nobody = F.lit(None).cast("string")
+    unlisted = (
+        clients.where("omitted_clients > 0")
+        .groupBy("cluster_id", "broker_id", "instance_id", "sequence", "day")
+        .agg((F.max(F.col("observed_bytes_per_second") * window) - F.sum(sent)).alias("written_bytes"))
+        .where("written_bytes > 0")
+        .select("cluster_id", nobody.alias("user"), nobody.alias("client_id"), "day",
+                nobody.alias("topic"), "written_bytes")
+    )  # fmt: skip
+    sums = listed.unionByName(unlisted).groupBy("cluster_id", "user", "client_id", "topic", "day")
+    return sums.agg(F.sum("written_bytes").alias("written_bytes"))
+
+
+def by_topic(holdings: DataFrame) -> DataFrame:
+    """Return what each topic of a cluster held on each day, on all volumes together.
+
+    Columns: cluster_id, topic, day, byte_days, mean_bytes (while there were samples), inflow_bytes.
+    """
+    mean = F.col("byte_days") * _DAY_HOURS / F.col("hours")
+    return holdings.groupBy("cluster_id", "topic", "day").agg(
+        F.sum("byte_days").alias("byte_days"),
+        F.sum(mean).alias("mean_bytes"),
+        F.sum("inflow_bytes").alias("inflow_bytes"),
+    )

@@ -1,0 +1,57 @@
+"""The history that an analysis reads: the tables of it, and what they come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kquota_pipeline.accounting.days import holding_rows, writing_rows
+from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.tables import TOPICS
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Tables by their names. `topics` and `expiry` are None where agents have not looked at segments; `hours`
+    (forecast.series.hourly), `holdings` and `writings` where they have to be made of the others; `rates`
+    (accounting.topics.TOPIC_RATES) where no operator has them.
+    """
+
+    usage: DataFrame
+    decisions: DataFrame
+    clients: DataFrame
+    operators: DataFrame
+    topics: DataFrame | None = None
+    expiry: DataFrame | None = None
+    hours: DataFrame | None = None
+    holdings: DataFrame | None = None
+    writings: DataFrame | None = None
+    rates: DataFrame | None = None
+
+    @property
+    def by_hour(self) -> DataFrame:
+        """The hours of each volume."""
+        return hourly(self.usage) if self.hours is None else self.hours
+
+    @property
+    def held(self) -> DataFrame:
+        """What topics held on each day."""
+        if self.holdings is not None:
+            return self.holdings
+        nothing = self.usage.sparkSession.createDataFrame([], TOPICS.schema)
+        return holding_rows(self.usage, nothing if self.topics is None else self.topics)
+
+    @property
+    def written(self) -> DataFrame:
+        """What clients wrote on each day."""
+        return writing_rows(self.clients) if self.writings is None else self.writings
+
+    def of_cluster(self, cluster_id: str) -> History:
+        """Return the history of one cluster."""
+        own = F.col("cluster_id") == cluster_id
+        frames = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(
+            self, **{name: frame.where(own) for name, frame in frames.items() if frame is not None}
+        )

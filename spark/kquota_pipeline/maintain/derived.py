@@ -1,0 +1,122 @@
+"""Tables that are derived day by day from others: once for each day, again where its files have changed.
+
+Who reads such a table gets the days that have not changed since, and all others made of their sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kquota_pipeline import delta
+from kquota_pipeline.accounting.days import holding_rows, writing_rows
+from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.hours import as_hourly, hour_rows
+from kquota_pipeline.maintain.ticks import tick_rows
+from kquota_pipeline.tables import (
+    CLIENTS,
+    DECISIONS,
+    HOLDINGS,
+    HOURS,
+    TICKS,
+    TOPICS,
+    USAGE,
+    WRITINGS,
+    Table,
+    Tables,
+)
+
+# A transaction for each day would cost more than the work of most; one for a year would spill.
+_AT_ONCE_DAYS = 32
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A table whose `rows` are made of whole days of its sources; it has the days of the first of them."""
+
+    table: Table
+    sources: tuple[Table, ...]
+    rows: Callable[..., DataFrame]
+    of_open_days: bool = False
+
+
+TICK_DAYS = Derived(TICKS, (USAGE, DECISIONS), tick_rows, of_open_days=True)
+HOUR_DAYS = Derived(HOURS, (USAGE,), hour_rows)
+HOLDING_DAYS = Derived(HOLDINGS, (USAGE, TOPICS), holding_rows)
+WRITING_DAYS = Derived(WRITINGS, (CLIENTS,), writing_rows)
+ALL_DERIVED = (TICK_DAYS, HOUR_DAYS, HOLDING_DAYS, WRITING_DAYS)
+
+
+def derive(
+    spark: SparkSession,
+    tables: Tables,
+    derived: Derived,
+    before: Mapping[date, str],
+    is_closed: Callable[[date], bool],
+    now: datetime,
+) -> int:
+    """Derive the days that have changed since `before`, and return how many: first it is every day."""
+    due = {
+        day: found
+        for day, found in _digests(spark, tables, derived).items()
+        if found != before.get(day) and (derived.of_open_days or is_closed(day))
+    }
+    days = sorted(due)
+    for begin in range(0, len(days), _AT_ONCE_DAYS):
+        some = {day: due[day] for day in days[begin : begin + _AT_ONCE_DAYS]}
+        sources = [delta.read(spark, tables, table).where(_among(some)) for table in derived.sources]
+        rows = derived.rows(*sources).repartition("day")
+        in_order = rows.sortWithinPartitions("day", *derived.table.order)
+        delta.replace_each(in_order, tables, derived.table, some)
+        note(spark, tables, derived.table, some, now)
+    return len(days)
+
+
+def read_derived(
+    spark: SparkSession,
+    tables: Tables,
+    derived: Derived,
+    first: date | None = None,
+    last: date | None = None,
+) -> DataFrame:
+    """Return the rows of the days from `first` to `last`, with the columns of the table.
+
+    Raises:
+        NotATable: there are no tables at that place, or others.
+    """
+    sources = [delta.of_days(delta.opened(spark, tables, table), first, last) for table in derived.sources]
+    digests = _digests(spark, tables, derived)
+    ready = last_digests(spark, tables)[derived.table.name]
+    changed = [day for day, found in digests.items() if found != ready.get(day)]
+    columns = derived.table.schema.fieldNames()
+    if len(changed) == len(digests):
+        return derived.rows(*sources).select(*columns)
+    stored = delta.of_days(delta.opened(spark, tables, derived.table), first, last)
+    made = derived.rows(*(source.where(_among(changed)) for source in sources))
+    return made.select(*columns).unionByName(stored.where(~_among(changed)))
+
+
+def read_hours(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:
+    """Return the hours of each volume from the day `first` on, with the columns of `forecast.series.hourly`.
+
+    Raises:
+        NotATable: there are no tables at that place, or others.
+    """
+    return as_hourly(read_derived(spark, tables, HOUR_DAYS, first))
+
+
+def _digests(spark: SparkSession, tables: Tables, derived: Derived) -> dict[date, str]:
+    """Return the digest of the files that each day is made of."""
+    first, *others = (files_of_days(spark, tables, table) for table in derived.sources)
+    return {
+        day: digest([*files, *(name for other in others for name in other.get(day, []))])
+        for day, files in first.items()
+    }
+
+
+def _among(days: Collection[date]) -> Column:
+    return F.col("day").isin(list(days))

@@ -1,0 +1,174 @@
+"""The forecast in the report: the first tiles, the plots, and the table of volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kquota_pipeline.forecast.probabilities import Outlook
+from kquota_pipeline.report import figures, plots
+from kquota_pipeline.report.chances import advice, chances, who
+from kquota_pipeline.report.markup import Markup, element, joined
+from kquota_pipeline.report.parts import MAX_ROWS, Cluster, table, volume_name
+
+_AHEAD_DAYS = 14
+_DAY_SECONDS = 86_400
+
+
+def tiles(cluster: Cluster) -> Markup:
+    """Return what fills first and when, who fills it, and what to do; then the cluster as a whole."""
+    rows = cluster["forecasts"]
+    found = []
+    if rows:
+        first = rows[0]
+        fills = first["soft_outlook"] != Outlook.NOT_FILLING
+        filled_by = next(iter(cluster["holders"]["fillers"]), None)
+        found += [
+            _tile("Fills first" if fills else "Most likely to fill", volume_name(first), _used(first)),
+            _tile("At its soft limit", chances(first, "soft"), _day(first)),
+            _tile("Who fills it", *who(filled_by)),
+            _tile("What to do", advice(first)),
+        ]
+        fullest = max(rows, key=_ratio)
+        over = sum(row["soft_outlook"] == Outlook.OVER for row in rows)
+        dated = sum(row["soft_days"] is not None for row in rows) - over
+        found += [
+            _tile("Fullest now", volume_name(fullest), _used(fullest)),
+            _tile(
+                "Volumes",
+                f"{over} over, {max(dated, 0)} filling",
+                f"of {len(rows)}; over or within thirty days at the soft limit",
+            ),
+        ]
+    seconds = {"OPEN": 0.0, "THROTTLE": 0.0, "PAUSE": 0.0}
+    for begin, until, state in cluster["spans"]:
+        seconds[state] += until - begin
+    total = sum(seconds.values()) or 1.0
+    held = total - seconds["OPEN"]
+    found.append(
+        _tile(
+            "Producers slowed or paused",
+            figures.duration(held),
+            f"{figures.percent(held / total)} of the time",
+        )
+    )
+    advised = cluster["recommendation"]
+    found.append(
+        _tile(
+            "Recommended limits",
+            "none is safe" if advised["policy"] is None else advised["policy"],
+            None if advised["risk"] is None else f"confidence {advised['risk']['confidence']}",
+        )
+    )
+    return element("div", *found, class_="tiles")
+
+
+def _tile(name: str, figure: str, note: str | None = None) -> Markup:
+    parts = [element("small", name), element("b", figure)]
+    return element("div", *parts, *([] if note is None else [element("small", note)]), class_="card tile")
+
+
+def _ratio(row: Mapping[str, Any]) -> float:
+    return float(row["consumed_bytes"] / max(row["capacity_bytes"], 1))
+
+
+def _used(row: Mapping[str, Any]) -> str:
+    return (
+        f"{figures.percent(_ratio(row))} used, {figures.size(row['consumed_bytes'])} of "
+        f"{figures.size(row['capacity_bytes'])}"
+    )
+
+
+def _day(row: Mapping[str, Any]) -> str | None:
+    """Return the day on which the soft limit is reached with a probability of one half."""
+    if row["soft_days"] is None or row["soft_outlook"] == Outlook.OVER:
+        return None
+    return f"as likely as not by {figures.day_of(_soft_at(row))}"
+
+
+def _soft_at(row: Mapping[str, Any]) -> float:
+    return float(row["hour"] * 3600 + row["soft_days"] * _DAY_SECONDS)
+
+
+def usage(cluster: Cluster) -> Markup:
+    """Return the plots of the first volumes, and the table of all."""
+    rows = {(row["broker_id"], row["volume_name"]): row for row in cluster["forecasts"]}
+    cards = []
+    for series in cluster["series"]:
+        row = rows[series["broker_id"], series["volume_name"]]
+        if len(series["points"]) < 2:
+            continue
+        capacity = row["capacity_bytes"]
+        plot = plots.UsagePlot(
+            title=f"Usage of {volume_name(row)}",
+            points=[(at, ratio) for at, ratio in series["points"]],
+            soft_ratio=row["soft_bytes"] / capacity,
+            hard_ratio=row["hard_bytes"] / capacity,
+            band=_band(row),
+        )
+        text = f"soft limit: {chances(row, 'soft')}; hard limit: {chances(row, 'hard')}"
+        cards.append(
+            element(
+                "div",
+                element("h3", volume_name(row)),
+                plots.usage(plot),
+                element("small", text),
+                class_="card",
+            )
+        )
+    text = (
+        "The volumes that reach their soft limit first: crests of four hours in percent of the "
+        f"capacity, and the crests of the next {_AHEAD_DAYS} days in four cases of five."
+    )
+    return element(
+        "div",
+        element("h2", "Which disk will be full, and when"),
+        element("p", text, class_="note"),
+        element("div", *cards, class_="plots"),
+        _forecast_table(cluster["forecasts"]),
+    )
+
+
+def _band(row: Mapping[str, Any]) -> list[tuple[float, float, float, float]]:
+    """Return (epoch seconds, low, middle, high) from now on, as shares of the capacity."""
+    if row["crest_bytes"] is None:
+        return []
+    capacity = row["capacity_bytes"]
+    now = row["consumed_bytes"] / capacity
+    band = [(row["hour"] * 3600.0, now, now, now)]
+    for day in range(_AHEAD_DAYS):
+        # A crest is anywhere in its day.
+        at = (row["hour"] + 24 * day + 12) * 3600.0
+        band.append((at, *(row[f"{name}_bytes"][day] / capacity for name in ("low", "crest", "high"))))
+    return band
+
+
+def _forecast_table(rows: Sequence[Mapping[str, Any]]) -> Markup:
+    lines = [
+        (
+            volume_name(row),
+            figures.percent(_ratio(row)),
+            f"{figures.size(row['consumed_bytes'])} of {figures.size(row['capacity_bytes'])}",
+            figures.NONE
+            if row["crest_bytes"] is None
+            else figures.percent(row["crest_bytes"][6] / max(row["capacity_bytes"], 1)),
+            _date(row),
+            chances(row, "soft"),
+            chances(row, "hard"),
+            figures.NONE if row["basis"] is None else str(row["basis"]),
+        )
+        for row in rows[:MAX_ROWS]
+    ]
+    note = (
+        []
+        if len(rows) <= MAX_ROWS
+        else [element("p", f"{len(rows) - MAX_ROWS} more are in the JSON.", class_="note")]
+    )
+    columns = ("volume", "used", "bytes", "in 7 days", "soft limit on", "soft limit", "hard limit", "made of")
+    return joined([table(columns, lines, numbers=(1, 2, 3)), *note])
+
+
+def _date(row: Mapping[str, Any]) -> str:
+    if row["soft_outlook"] == Outlook.OVER:
+        return "over it"
+    return figures.NONE if row["soft_days"] is None else figures.day_of(_soft_at(row))

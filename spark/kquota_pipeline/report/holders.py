@@ -1,0 +1,94 @@
+"""Who fills the disks, in the report: by the account of the last week (docs/chargeback.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+
+import pandas as pd
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+
+from kquota_pipeline.accounting.attribution import (
+    BEFORE_DAYS,
+    FIGURES,
+    account,
+    fillers,
+    known_ratios,
+    owners,
+    with_groups,
+)
+from kquota_pipeline.accounting.days import by_topic
+from kquota_pipeline.history import History
+
+PLOTTED = 6
+"""How many volumes get a plot, and what fills them."""
+_DAYS = 7
+_LISTED = 12
+
+
+def holders_of(
+    history: History, last: date, forecasts: Sequence[Row], groups: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, object]]:
+    """Return for each cluster who held what in the seven days up to `last`, by principal and group, and who
+    fills the volumes that fill first (`forecasts` are in that order).
+    """
+    first = last - timedelta(days=_DAYS - 1)
+    days = F.col("day").between(F.lit(first - timedelta(days=BEFORE_DAYS)), F.lit(last))
+    held = history.held.where(days).cache()
+    found = account(by_topic(held).toPandas(), history.written.where(days).toPandas(), first, last)
+    wanted: dict[str, list[Row]] = {}
+    for row in forecasts:
+        wanted.setdefault(row.cluster_id, []).append(row)
+    shown = {row.broker_id for own in wanted.values() for row in own[:PLOTTED]}
+    brokers = F.col("broker_id").isin(sorted(shown))
+    ends = held.where(F.col("day").isin([first, last]) & brokers).toPandas()
+    held.unpersist()
+    rows = with_groups(found.rows, groups)
+    known = {name: ratios for name, *ratios in known_ratios(rows)}
+    answer: dict[str, dict[str, object]] = {}
+    for name, own in wanted.items():
+        of_cluster, shares = (
+            rows[rows["cluster_id"] == name],
+            found.shares[found.shares["cluster_id"] == name],
+        )
+        of_user, of_topic = known.get(name, (0.0, 0.0))
+        answer[name] = {
+            "from": first.isoformat(),
+            "to": last.isoformat(),
+            "known_principal_ratio": float(of_user),
+            "known_topic_ratio": float(of_topic),
+            "principals": _records(owners(of_cluster, ["user"])),
+            "groups": _records(owners(of_cluster, ["group"])) if groups else [],
+            "fillers": [
+                {
+                    "broker_id": row.broker_id,
+                    "volume_name": row.volume_name,
+                    **fillers(_of_volume(ends, row, first), _of_volume(ends, row, last), shares),
+                }
+                for row in own[:PLOTTED]
+            ],
+        }
+    return answer
+
+
+def _of_volume(ends: pd.DataFrame, row: Row, day: date) -> dict[str | None, float]:
+    """Return the mean bytes of each topic on a volume in a day."""
+    own = ends[
+        (ends["cluster_id"] == row.cluster_id)
+        & (ends["broker_id"] == row.broker_id)
+        & (ends["volume_name"] == row.volume_name)
+        & (ends["day"] == day)
+    ]
+    topics = [None if pd.isna(topic) else str(topic) for topic in own["topic"]]
+    return dict(zip(topics, own["byte_days"] * 24 / own["hours"], strict=True))
+
+
+def _records(rows: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the largest owners, and always what is not known, as plain values."""
+    name = next(column for column in rows.columns if column not in FIGURES)
+    kept = rows[(rows.index < _LISTED) | rows[name].isna()]
+    return [
+        {"owner": owner, **{figure: float(value) for figure, value in zip(FIGURES, values, strict=True)}}
+        for owner, *values in kept[[name, *FIGURES]].itertuples(index=False)
+    ]

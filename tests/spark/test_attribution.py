@@ -1,0 +1,248 @@
+"""Whose bytes the disks hold: figures add up, and known writers get what is theirs."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from kquota_pipeline.accounting.attribution import FIGURES, Account, Writers, account, divide, owners
+from kquota_pipeline.accounting.days import by_topic, held_by_topics, holding_rows, writing_rows
+from kquota_pipeline.tables import CLIENTS, TOPICS, USAGE
+from tests.spark.rows import rows
+
+FIRST = date(2026, 11, 2)
+DAYS = [FIRST + timedelta(days=number) for number in range(3)]
+WRITERS = [("CN=a", "x"), ("CN=a", "y"), ("CN=b", ""), ("", ""), (None, None)]
+NAMES = ["clicks", "logs", "orders", None]
+SIZES = st.integers(0, 10**13)
+
+
+def holding(topic: str | None, held: float, day: date = FIRST, inflow: float = 0.0, cluster: str = "C"):
+    return {
+        "cluster_id": cluster, "topic": topic, "day": day, "byte_days": held, "mean_bytes": held,
+        "inflow_bytes": inflow,
+    }  # fmt: skip
+
+
+def writing(
+    user: str | None, topic: str | None, written: float, day: date = FIRST, client_id: str | None = "x"
+):
+    return {
+        "cluster_id": "C", "user": user, "client_id": None if user is None else client_id, "topic": topic,
+        "day": day, "written_bytes": written,
+    }  # fmt: skip
+
+
+def accounted(holdings: list, writings: list, first: date = FIRST, last: date = FIRST) -> Account:
+    return account(
+        pd.DataFrame(holdings, columns=list(holding(None, 0))),
+        pd.DataFrame(writings, columns=list(writing(None, None, 0))),
+        first,
+        last,
+    )
+
+
+def figures(found: Account, column: str = "byte_days") -> dict[tuple[str | None, str | None], float]:
+    rows = owners(found.rows, ["user", "topic"])
+    keys = zip(rows["user"], rows["topic"], strict=True)
+    return {key: round(value, 3) for key, value in zip(keys, rows[column], strict=True) if value}
+
+
+def test_a_topic_belongs_to_those_who_wrote_to_it_in_proportion() -> None:
+    found = accounted(
+        [holding("orders", 900.0, inflow=90.0), holding("logs", 100.0, inflow=10.0)],
+        [writing("CN=a", "orders", 60.0), writing("CN=b", "orders", 30.0), writing("CN=b", "logs", 10.0)],
+    )
+    assert figures(found)[("CN=a", "orders")] == pytest.approx(600, rel=0.01)
+    assert figures(found)[("CN=b", "orders")] == pytest.approx(300, rel=0.02)
+    assert figures(found)[("CN=b", "logs")] == pytest.approx(100, rel=0.01)
+    assert (None, "orders") not in figures(found)
+    assert figures(found, "written_bytes")[("CN=a", "orders")] == 60
+
+
+def test_writers_whose_topics_are_not_known_leave_bytes_unattributed() -> None:
+    # Two thirds of what flowed in went to orders: 120 of 180 bytes, of which 100 are known to be of a.
+    found = accounted(
+        [holding("orders", 600.0, inflow=2.0), holding("logs", 50.0, inflow=1.0), holding(None, 7.0)],
+        [writing("CN=a", "orders", 100.0), writing("CN=b", None, 60.0), writing(None, None, 20.0)],
+    )
+    held = figures(found)
+    assert held[("CN=a", "orders")] == pytest.approx(500, rel=0.001)
+    assert held[(None, "orders")] == pytest.approx(100, rel=0.005)
+    assert held[(None, "logs")] == 50
+    assert held[(None, None)] == 7
+    assert figures(found, "written_bytes") == {("CN=a", "orders"): 100, ("CN=b", None): 60, (None, None): 20}
+
+
+def test_a_client_of_several_topics_fills_them_as_bytes_flow_in() -> None:
+    found = accounted(
+        [holding("orders", 1000.0, inflow=30.0), holding("logs", 1000.0, inflow=10.0)],
+        [writing("CN=a", "orders", 20.0), writing("CN=a", "logs", 20.0)],
+    )
+    assert figures(found, "written_bytes") == {("CN=a", "orders"): 30, ("CN=a", "logs"): 10}
+    assert figures(found) == {("CN=a", "orders"): 1000, ("CN=a", "logs"): 1000}
+
+
+def test_a_topic_that_is_only_kept_stays_with_those_who_wrote_it() -> None:
+    before = FIRST - timedelta(days=20)
+    found = accounted(
+        [holding("audit", 500.0), holding("logs", 80.0, inflow=5.0)],
+        [writing("CN=a", "audit", 10.0, day=before), writing("CN=b", "logs", 10.0)],
+    )
+    assert figures(found)[("CN=a", "audit")] == pytest.approx(500)
+
+
+def test_growth_is_that_of_what_each_holds() -> None:
+    holdings = [
+        holding(topic, held, day, inflow=held)
+        for day, sizes in zip(DAYS, ((100.0, 50.0), (200.0, 50.0), (400.0, 20.0)), strict=True)
+        for topic, held in zip(("orders", "logs"), sizes, strict=True)
+    ]
+    writings = [writing("CN=a", "orders", 10.0, day) for day in DAYS]
+    found = accounted([*holdings, holding(None, 3.0, DAYS[-1])], writings, last=DAYS[-1])
+    assert figures(found, "growth_bytes") == {
+        ("CN=a", "orders"): 300,
+        (None, "logs"): -30,
+        (None, None): 3,
+    }
+    assert figures(found, "held_bytes")[("CN=a", "orders")] == 400
+    assert figures(found)[("CN=a", "orders")] == 700
+
+
+def test_nothing_is_known_where_no_window_names_a_topic() -> None:
+    found = accounted([holding("orders", 10.0)], [writing("CN=a", None, 5.0)])
+    assert figures(found) == {(None, "orders"): 10}
+    assert accounted([], []).rows.empty
+
+
+holdings = st.lists(
+    st.builds(holding, st.sampled_from(NAMES), SIZES, st.sampled_from(DAYS), SIZES, st.sampled_from("CD")),
+    max_size=12,
+)
+writings = st.lists(
+    st.tuples(st.sampled_from(WRITERS), st.sampled_from(NAMES), SIZES, st.sampled_from(DAYS)).map(
+        lambda one: writing(one[0][0], None if one[0][0] is None else one[1], one[2], one[3], one[0][1])
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(holdings, writings)
+def test_figures_add_up_to_what_volumes_held_and_clients_wrote(held: list, wrote: list) -> None:
+    found = accounted(held, wrote, FIRST, DAYS[-1])
+    sums = found.rows[list(FIGURES)].sum()
+    on = {day: sum(one["mean_bytes"] for one in held if one["day"] == day) for day in DAYS}
+    assert sums["byte_days"] == pytest.approx(sum(one["byte_days"] for one in held), rel=1e-9)
+    assert sums["held_bytes"] == pytest.approx(on[DAYS[-1]], rel=1e-9)
+    assert sums["growth_bytes"] == pytest.approx(on[DAYS[-1]] - on[FIRST], rel=1e-9, abs=1)
+    assert sums["written_bytes"] == pytest.approx(sum(one["written_bytes"] for one in wrote), rel=1e-9)
+    for column in ("byte_days", "held_bytes", "written_bytes"):
+        assert (found.rows[column] >= -1).all()
+    # Nobody but those who are known to write to a topic holds any of it.
+    known = {(one["user"], one["topic"]) for one in wrote if one["written_bytes"]}
+    for user, topic in figures(found):
+        assert user is None or (user, topic) in known
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_shares_keep_the_sums_of_clients_and_topics_where_both_can_be_had(data: st.DataObject) -> None:
+    """A division that exists is found again by its sums, for a client that writes to all topics."""
+    count = data.draw(st.integers(1, 5))
+    sizes = st.lists(st.floats(1, 1e6), min_size=count, max_size=count)
+    truth = np.array(data.draw(st.lists(sizes, min_size=1, max_size=4)))
+    client, topic = (places.ravel() for places in np.indices(truth.shape))
+    rest = np.array(data.draw(sizes))
+    shares = divide(
+        Writers(client, topic, np.ones(truth.size)),
+        truth.sum(axis=1),
+        truth.sum(axis=0) + rest,
+        float(rest.sum()),
+    )
+    of_client = np.bincount(client, shares.of_client)
+    np.testing.assert_allclose(of_client, 1)
+    whole = truth.sum(axis=0) + rest
+    written = np.bincount(client, shares.of_topic * whole[topic])
+    np.testing.assert_allclose(written, truth.sum(axis=1), rtol=0.01)
+    assert (np.bincount(topic, shares.of_topic) <= 1 + 1e-9).all()
+
+
+@pytest.mark.parametrize("look_hours", [[0, 5], [3], [20], []])
+def test_a_volume_holds_what_its_samples_say_and_looks_divide_it(look_hours: list[int]) -> None:
+    hours = pd.DataFrame({"hour": [0, 1, 2, 10], "mean_bytes": [100.0, 120.0, 40.0, 90.0]})
+    looks = pd.DataFrame(
+        [
+            {"at": hour * 3_600_000_000 + 5, "topic": topic, "bytes": size, "inflow_bytes": inflow}
+            for hour in look_hours
+            for topic, size, inflow in (("clicks", 60, 6.0), ("logs", 20, np.nan), (None, 10, 1.0))
+        ],
+        columns=["at", "topic", "bytes", "inflow_bytes"],
+    )
+    found = held_by_topics(hours, looks)
+    assert found["byte_days"].sum() == pytest.approx(350 / 24)
+    assert set(found["hours"]) == {4}
+    held = {row.topic: row.byte_days * 24 for row in found.itertuples()}
+    # Of the third hour's 40 bytes two thirds are clicks; in the others they are as large as the look says.
+    whole = {(0, 5): [60, 60, 40 * 60 / 90, 60], (3,): [60, 60, 40 * 60 / 90, 0], (20,): [0], (): [0]}
+    assert held.get("clicks", 0) == pytest.approx(sum(whole[tuple(look_hours)]))
+    assert held[None] == pytest.approx(350 - held.get("clicks", 0) - held.get("logs", 0))
+    inflow = {row.topic: row.inflow_bytes for row in found.itertuples()}
+    assert inflow.get("clicks", 0) == 6 * len(look_hours)
+    assert inflow[None] == len(look_hours)
+
+
+def test_an_hour_has_the_last_look_of_its_own_hour_and_a_day_without_samples_nothing() -> None:
+    hours = pd.DataFrame({"hour": [7], "mean_bytes": [24.0]})
+    looks = pd.DataFrame(
+        {"at": [7 * 3_600_000_000, 7 * 3_600_000_000 + 1], "topic": ["a", "b"], "bytes": [24, 24]}
+    ).assign(inflow_bytes=0.0)
+    found = held_by_topics(hours, looks)
+    assert {row.topic: row.byte_days for row in found.itertuples()} == {"a": 0, "b": 1, None: 0}
+    assert held_by_topics(hours.iloc[:0], looks).empty
+
+
+def test_what_records_say_of_clients_and_looks_becomes_days(spark: SparkSession) -> None:
+    at = datetime(2026, 11, 2, 3, tzinfo=UTC)
+    place = {"cluster_id": "C", "broker_id": 1, "instance_id": "I", "sequence": 1, "at": at, "day": FIRST}
+    window = {"window_seconds": 30.0, "observed_bytes_per_second": 100.0, "omitted_clients": 0}
+    clients = rows(
+        spark,
+        CLIENTS,
+        [
+            {**place, **window, "user": "a", "client_id": "", "produce_bytes_per_second": 10.0,
+             "topics": ["x", "y"]},
+            {**place, **window, "user": "a", "client_id": "", "produce_bytes_per_second": 4.0, "sequence": 2,
+             "topics": ["x"]},
+            {**place, **window, "user": "b", "client_id": "i", "produce_bytes_per_second": 70.0,
+             "sequence": 3, "omitted_clients": 2},
+            {**place, **window, "sequence": 4},
+        ],
+    )  # fmt: skip
+    written = {(row.user, row.topic): row.written_bytes for row in writing_rows(clients).collect()}
+    assert written == {("a", "x"): 270, ("a", "y"): 150, ("b", None): 2100, (None, None): 900}
+    volume = {**place, "volume_name": "/dev/sda"}
+    usage = [{**volume, "status": "ok", "role": "data", "consumed_bytes": 240, "capacity_bytes": 1000}]
+    looks = [
+        {
+            **volume,
+            "topic": "x",
+            "bytes": 100,
+            "grown_bytes": -20,
+            "span_seconds": 600.0,
+            "leaving_soon_bytes": 300,
+        },
+        {**volume, "topic": None, "bytes": 40},
+    ]  # fmt: skip
+    held = by_topic(holding_rows(rows(spark, USAGE, usage), rows(spark, TOPICS, looks))).collect()
+    found = {row.topic: (row.byte_days, row.mean_bytes, row.inflow_bytes) for row in held}
+    assert found == {
+        "x": (pytest.approx(100 / 24), pytest.approx(100), pytest.approx(30)),
+        None: (pytest.approx(140 / 24), pytest.approx(140), 0),
+    }
