@@ -37,7 +37,7 @@ class History:
 
     @property
     def held(self) -> DataFrame:
-        """What topics held on each day."""
+        """The rows of table `holdings`."""
         if self.holdings is not None:
             return self.holdings
         nothing = self.usage.sparkSession.createDataFrame([], TOPICS.schema)
@@ -45,7 +45,7 @@ class History:
 
     @property
     def written(self) -> DataFrame:
-        """What clients wrote on each day."""
+        """The rows of table `writings`."""
         return writing_rows(self.clients) if self.writings is None else self.writings
 
     def of_cluster(self, cluster_id: str) -> History:

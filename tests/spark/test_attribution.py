@@ -145,7 +145,7 @@ def test_figures_add_up_to_what_volumes_held_and_clients_wrote(held: list, wrote
     assert sums["written_bytes"] == pytest.approx(sum(one["written_bytes"] for one in wrote), rel=1e-9)
     for column in ("byte_days", "held_bytes", "written_bytes"):
         assert (found.rows[column] >= -1).all()
-    # Nobody but those who are known to write to a topic holds any of it.
+    # Only known writers of a topic hold any of it.
     known = {(one["user"], one["topic"]) for one in wrote if one["written_bytes"]}
     for user, topic in figures(found):
         assert user is None or (user, topic) in known

@@ -8,10 +8,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import typer
 import yaml
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
@@ -19,7 +21,9 @@ from kquota_pipeline.cli.analysis import FORECAST_COLUMNS
 from kquota_pipeline.cli.main import COMMANDS
 from kquota_pipeline.cli.options import day_named
 from kquota_pipeline.cli.results import table_of
-from kquota_pipeline.delta import append, create
+from kquota_pipeline.delta import append, create, read
+from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.generator.fleet import TOPICS as GENERATED
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
 from kquota_pipeline.tables import (
@@ -50,10 +54,11 @@ def month(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tabl
         (made.decisions, DECISIONS),
         (made.clients, CLIENTS),
         (made.operators, OPERATORS),
+        (made.topics, TOPICS),
     ):
         create(spark, tables, table)
         append(frame, tables, table)
-    for table in (REFUSALS, GROUPS, TOPICS, EXPIRY):
+    for table in (REFUSALS, GROUPS, EXPIRY):
         create(spark, tables, table)
     return tables
 
@@ -132,6 +137,25 @@ def test_recommended_limits_are_the_same_in_files_and_in_json(month: Tables, tmp
     assert set(cluster["recommendation"]["limits"]) == {str(n) for n in range(1, SIZE.brokers)}
     assert len(list((tmp_path / "limits").iterdir())) == SIZE.brokers - 1
     assert len(cluster["quota_commands"]) == len(cluster["quotas"])
+
+
+def test_a_charge_is_the_same_on_paper_and_adds_up_to_the_bytes_of_the_volumes(
+    spark: SparkSession, month: Tables, tmp_path: Path
+) -> None:
+    csv, parquet = tmp_path / "days.csv", tmp_path / "days.parquet"
+    days = ("--from=2026-10-06", "--to=2026-10-12")
+    found = rows(month, "chargeback", *days, f"--csv={csv}", f"--parquet={parquet}")
+    hours = hourly(read(spark, month, USAGE).where("day between '2026-10-06' and '2026-10-12'"))
+    (whole,) = hours.agg((F.sum("mean_bytes") / 24).alias("byte_days")).collect()
+    assert sum(row["byte_days"] for row in found) == pytest.approx(whole.byte_days, rel=1e-9)
+    held = {row["user"]: row["byte_days"] for row in found}
+    assert None in held
+    assert held["CN=web"] > 0
+    written = pd.read_parquet(parquet)
+    assert written.groupby("user")["byte_days"].sum()["CN=web"] == pytest.approx(held["CN=web"])
+    named = pd.read_csv(csv).groupby("user")["byte_days"].sum()
+    assert named["unattributed"] == pytest.approx(held[None])
+    assert set(written["topic"].dropna()) == {topic.name for topic in GENERATED}
 
 
 def test_the_tables_are_described_for_programs() -> None:

@@ -21,7 +21,7 @@ BEFORE_DAYS = 30
 # Kafka's default retention: bytes that were written a week ago count half as much as those of today.
 _DAILY = 0.5 ** (1 / 7)
 _ROUNDS = 30
-# No topic that somebody is known to write to is without any inflow, however rare the looks are.
+# A topic with a known writer always has some inflow, however rare the looks are.
 _LEAST = 1e-6
 FIGURES = ("byte_days", "held_bytes", "growth_bytes", "written_bytes")
 """The columns of an account that add up."""
@@ -31,7 +31,7 @@ _OF_TOPICS = ("byte_days", "mean_bytes", "inflow_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """Who is known to write where: cell `n` is the client `client[n]` in the topic `topic[n]`, with the bytes
+    """Known writers of topics: cell `n` is the client `client[n]` in the topic `topic[n]`, with the bytes
     of the windows that name it, divided evenly among their topics.
     """
 

@@ -1,4 +1,4 @@
-"""What topics held, and clients wrote, on each day (docs/chargeback.md)."""
+"""The bytes that topics held and clients wrote on each day (docs/chargeback.md)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def held_by_topics(hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
     look = _nearest(hours["hour"].to_numpy(dtype=np.int64), at // (_HOUR_SECONDS * 10**6))
     seen = look >= 0
     held = np.bincount(look[seen], np.minimum(mean[seen], whole[look[seen]]), minlength=len(at)).astype(float)
-    # What a byte of a look counts for, in byte-days.
+    # The byte-days of one byte of a look.
     weight = np.divide(held, whole * _DAY_HOURS, out=np.zeros_like(held), where=whole > 0)
     rows = pd.DataFrame(
         {

@@ -36,7 +36,7 @@ _ANY_WIDTH = 10_000
 
 
 class By(StrEnum):
-    """What the printed table has a row for."""
+    """The kind of rows of the printed table."""
 
     PRINCIPAL = "principal"
     CLIENT = "client"
@@ -58,7 +58,7 @@ def chargeback(
         str, typer.Option("--from", metavar="DAY", help="The first UTC day: YYYY-MM-DD, or 30d ago.")
     ] = "30d",
     last: Annotated[str, typer.Option("--to", metavar="DAY", help="The last one; 0d is today.")] = "1d",
-    by: Annotated[By, typer.Option("--by", help="What the table has a row for.")] = By.PRINCIPAL,
+    by: Annotated[By, typer.Option("--by", help="The kind of rows of the table.")] = By.PRINCIPAL,
     groups: GroupsOption = None,
     csv: Annotated[
         Path | None,
@@ -70,8 +70,8 @@ def chargeback(
     spark: SparkOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who held and wrote how many bytes in these days: by principal, client, group or topic. What is not
-    known is a row of its own.
+    """Show who held and wrote how many bytes in these days: by principal, client, group or topic. Bytes of
+    unknown owners are a row of their own.
     """
     today = datetime.now(UTC).date()
     begin, end = day_named(first, today, "--from"), day_named(last, today, "--to")

@@ -41,9 +41,9 @@ class World:
     fallback: NDArray[np.bool_]
     worst_volume: NDArray[np.int64]
     topic_bytes: Floats
-    """What each topic has on each volume: [look, volume, topic], a look at each full hour."""
+    """The bytes of each topic on each volume: [look, volume, topic], a look at each full hour."""
     leaving_bytes: Floats
-    """Likewise what leaves by itself until each of BOUND_HOURS, and in all: [look, volume, topic, bound]."""
+    """Likewise those that leave until each of BOUND_HOURS, and in all: [look, volume, topic, bound]."""
 
 
 def live(fleet: Fleet) -> World:

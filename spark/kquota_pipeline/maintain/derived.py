@@ -1,6 +1,6 @@
 """Tables that are derived day by day from others: once for each day, again where its files have changed.
 
-Who reads such a table gets the days that have not changed since, and all others made of their sources.
+A reader gets the days that have not changed since, and all others made of their sources.
 """
 
 from __future__ import annotations

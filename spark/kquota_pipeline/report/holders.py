@@ -1,4 +1,4 @@
-"""Who fills the disks, in the report: by the account of the last week (docs/chargeback.md)."""
+"""The owners of the bytes in the report: the account of the last week (docs/chargeback.md)."""
 
 from __future__ import annotations
 

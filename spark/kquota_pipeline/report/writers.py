@@ -1,4 +1,4 @@
-"""Who fills the disks, in the report."""
+"""The section of the report on the writers that fill the disks, and on their rates."""
 
 from __future__ import annotations
 
