@@ -31,6 +31,8 @@ from kquota_pipeline.tables import (
     Tables,
 )
 
+# A month is written at once, a file for each day: their buffers have to fit into the heap together.
+_SMALL_FILES = "spark.hadoop.parquet.block.size=8388608"
 _GROUPS = {"web": ["CN=web", "CN=app"], "observability": ["CN=telegraf", "CN=shipper", "CN=legacy"]}
 
 
@@ -56,7 +58,7 @@ def demo(
     except InvalidFleet as error:
         fail(str(error))
     progress("starting Spark")
-    session = command_session("demo", spark)
+    session = command_session("demo", [_SMALL_FILES, *(spark or [])])
     progress(f"making {days} days of {brokers} brokers: {size.samples:,} samples of volumes")
     made = generate(session, size)
     to.mkdir(parents=True)
@@ -68,7 +70,10 @@ def demo(
         stored[table.name] = read(session, tables, table)
     for table in (REFUSALS, GROUPS):  # no client is refused there, and there are no groups
         create(session, tables, table)
-    history = replace(made, **stored)
+    assert made.rates is not None
+    made.rates.write.parquet(f"{to.resolve()}/topic-rates")
+    rates = session.read.parquet(f"{to.resolve()}/topic-rates")
+    history = replace(made, **stored, rates=rates)
     analysis = analyse(history, example_policies(), _GROUPS, now=datetime.now(UTC), progress=progress)
     report = to / "report.html"
     report.write_text(page(analysis.document), "utf-8")

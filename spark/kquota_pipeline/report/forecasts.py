@@ -30,16 +30,17 @@ def tiles(cluster: Cluster) -> Markup:
             _tile("What to do", advice(first)),
         ]
         fullest = max(rows, key=_ratio)
+        if fullest is not first:
+            found.append(_tile("Fullest now", volume_name(fullest), _used(fullest)))
         over = sum(row["soft_outlook"] == Outlook.OVER for row in rows)
         dated = sum(row["soft_days"] is not None for row in rows) - over
-        found += [
-            _tile("Fullest now", volume_name(fullest), _used(fullest)),
+        found.append(
             _tile(
                 "Volumes",
                 f"{over} over, {max(dated, 0)} filling",
-                f"of {len(rows)}; over or within thirty days at the soft limit",
-            ),
-        ]
+                f"of {len(rows)}; at the soft limit now, or likely within thirty days",
+            )
+        )
     seconds = {"OPEN": 0.0, "THROTTLE": 0.0, "PAUSE": 0.0}
     for begin, until, state in cluster["spans"]:
         seconds[state] += until - begin
@@ -53,11 +54,14 @@ def tiles(cluster: Cluster) -> Markup:
         )
     )
     advised = cluster["recommendation"]
+    risk = advised["risk"]
     found.append(
-        _tile(
+        _tile("Recommended limits", "none is safe")
+        if risk is None
+        else _tile(
             "Recommended limits",
-            "none is safe" if advised["policy"] is None else advised["policy"],
-            None if advised["risk"] is None else f"confidence {advised['risk']['confidence']}",
+            f"for {len(advised['limits'])} brokers",
+            f"{advised['policy']}; confidence {risk['confidence']}",
         )
     )
     return element("div", *found, class_="tiles")
@@ -79,11 +83,12 @@ def _used(row: Mapping[str, Any]) -> str:
     )
 
 
-def _day(row: Mapping[str, Any]) -> str | None:
-    """Return the day on which the soft limit is reached with a probability of one half."""
+def _day(row: Mapping[str, Any]) -> str:
+    """Return the day on which the soft limit is reached with a probability of one half, and the hard one."""
+    hard = f"hard limit: {chances(row, 'hard')}"
     if row["soft_days"] is None or row["soft_outlook"] == Outlook.OVER:
-        return None
-    return f"as likely as not by {figures.day_of(_soft_at(row))}"
+        return hard
+    return f"as likely as not by {figures.day_of(_soft_at(row))}; {hard}"
 
 
 def _soft_at(row: Mapping[str, Any]) -> float:

@@ -135,7 +135,8 @@ def _recommendation(cluster: Cluster) -> Markup:
         parts.append(element("p", f"{found['policy'].capitalize()}: {sentence}.", class_="note"))
     rows = []
     for broker, limits in found["limits"].items():
-        rows.append((f"broker {broker}", "", _limit(limits["hard"]), _limit(limits["soft"])))
+        others = "all others" if limits["volumes"] else "all"
+        rows.append((f"broker {broker}", others, _limit(limits["hard"]), _limit(limits["soft"])))
         for mount_point, own in limits["volumes"].items():
             rows.append(
                 (

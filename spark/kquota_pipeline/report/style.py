@@ -6,7 +6,7 @@ STYLE = """
 @media (prefers-color-scheme:dark){:root{--ink:#e8ecf1;--soft:#9aa6b5;--paper:#12161c;
 --card:#1b212a;--line:#2f3844;--blue:#6ea8f0;--band:#6ea8f044;--open:#3fbf92;--throttle:#f0b93a;--pause:#ef6274;--track:#2a323d}}
 *{box-sizing:border-box}
-body{margin:0 auto;max-width:1200px;padding:16px;background:var(--paper);color:var(--ink);
+body{margin:0 auto;max-width:1340px;padding:16px;background:var(--paper);color:var(--ink);
 font:15px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
 h1{font-size:1.5rem;margin:.2em 0}h2{font-size:1.15rem;margin:1.8em 0 .5em}h3{font-size:.95rem;margin:0 0
 .3em}
@@ -15,7 +15,7 @@ p,ul{margin:.4em 0}small,.note{color:var(--soft);font-size:.85rem}
 .plots{grid-template-columns:repeat(auto-fill,minmax(min(100%,340px),1fr))}
 .one{max-width:590px}
 .card{background:var(--card);border-radius:8px;padding:12px;min-width:0}
-.tile b{display:block;font-size:1.35rem;line-height:1.2}
+.tile b{display:block;font-size:1.25rem;line-height:1.2;margin:.1em 0}
 svg{display:block;width:100%;height:auto;max-width:560px;font-size:11px}
 svg text{fill:var(--ink)}svg .axis,svg .label{fill:var(--soft);font-size:10px}svg .figure{fill:var(--soft)}
 .grid{stroke:var(--line);stroke-width:.6}.usage{fill:none;stroke:var(--blue);stroke-width:1.6}
@@ -28,7 +28,7 @@ rect.open{fill:var(--open)}rect.throttle{fill:var(--throttle)}rect.pause{fill:va
 .dot{fill:var(--blue);stroke:var(--card);stroke-width:1}.even{stroke:var(--soft);stroke-dasharray:4 3}
 .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin:0 .3em 0 .9em;vertical-align:-1px}
 .key.open{background:var(--open)}.key.throttle{background:var(--throttle)}.key.pause{background:var(--pause)}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.88rem}
+.scroll{overflow-x:auto;margin-top:14px}table{border-collapse:collapse;width:100%;font-size:.88rem}
 th{text-align:left;color:var(--soft);font-weight:600}th,td{padding:4px 10px 4px 0;border-bottom:1px solid
 var(--line);
 white-space:nowrap}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}

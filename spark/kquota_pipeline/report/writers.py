@@ -42,7 +42,7 @@ def writers(cluster: Cluster) -> Markup:
         (volume_name(one), _grown(one), *_parts(one["parts"])) for one in holders["fillers"] if one["parts"]
     ]
     if lines:
-        columns = ("volume", "in these days", *("who, topic" for _ in range(_LISTED_PARTS)))
+        columns = ("volume", "in these days", "largest part: principal, topic", "second", "third")
         parts.append(table(columns, lines, numbers=(1,)))
     columns = ("principal", "held now", "change", "byte-days", "written")
     parts.append(table(columns, [_figures(row) for row in holders["principals"]], numbers=(1, 2, 3, 4)))
