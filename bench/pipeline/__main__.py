@@ -19,7 +19,7 @@ from bench.pipeline.fleets import unseen
 from bench.pipeline.foretold import measure, together
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
-from bench.pipeline.work import PARTS, REGRESSION, REPLAY, WORKS
+from bench.pipeline.work import PARTS, REGRESSION, REPLAY, UPKEEP, WORKS
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
 _SAMPLES = REPOSITORY / "build" / "bench-spark"
@@ -42,6 +42,10 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     yield _lane(fleet, "duckdb", days, WORKS)
     yield _lane(fleet, "spark", days, (REPLAY, REGRESSION), cores=1)
     yield _lane(fleet, "spark", 2 * days, (REPLAY, REGRESSION))
+    part = Fleet(brokers=20) if small else Fleet(brokers=100)
+    yield Measurement(
+        "upkeep", "upkeep", lambda samples: _engine(samples, part, "spark", 1, UPKEEP, cores=_CORES)
+    )
     if profile is Profile.FULL:
         yield _lane(fleet, "spark", _LONG_DAYS, WORKS)
         yield _lane(fleet, "duckdb", _LONG_DAYS, WORKS)
@@ -50,12 +54,19 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
 def _lane(
     fleet: Fleet, engine: str, days: int, works: tuple[str, ...], *, cores: int = _CORES
 ) -> Measurement[Path]:
-    def run(all_samples: Path) -> list[Cost]:
-        samples = all_samples / f"{fleet.brokers}-brokers"
-        make(samples, fleet, days)
-        return measure_engine(engine, cores, samples, fleet, days, works)
+    return Measurement(
+        f"{engine}-{cores}-cores-{days}-days",
+        "engines",
+        lambda samples: _engine(samples, fleet, engine, days, works, cores=cores),
+    )
 
-    return Measurement(f"{engine}-{cores}-cores-{days}-days", "engines", run)
+
+def _engine(
+    all_samples: Path, fleet: Fleet, engine: str, days: int, works: tuple[str, ...], *, cores: int
+) -> list[Cost]:
+    samples = all_samples / f"{fleet.brokers}-brokers"
+    make(samples, fleet, days)
+    return measure_engine(engine, cores, samples, fleet, days, works)
 
 
 def _foresight(volumes_per_family: int) -> list[Foresight]:

@@ -25,7 +25,15 @@ SELECT 'bench-cluster-00000001' AS cluster_id, b::INTEGER AS broker_id,
     CASE WHEN v = 0 AND b % {apart} = 0 THEN 0.70 + 0.28 * ((t + h) % period) / period
          ELSE 0.30 + 0.35 * (h % 100) / 100.0 + 0.12 * ((t + h) % period) / period END
     + 0.01 * (hash(t, h) % 1000) / 1000.0)))::BIGINT AS consumed_bytes,
-  'ok' AS status, 'data' AS role
+  'ok' AS status, 'data' AS role, 'instance-' || b AS instance_id, t::BIGINT AS sequence,
+  make_timestamptz(({start} + t * {tick}) * 1000000)::DATE AS "day",
+  'a1b2c3d4-0000-4000-8000-' || (b * 64 + v) AS volume_id,
+  ['/data/' || v || '/kafka'] AS log_dirs, '/data/' || v AS mount_point, false AS latched,
+  'MinFreePercentage' AS hard_limit_type, 5.0::DOUBLE AS hard_limit_level,
+  'MinFreePercentage' AS soft_limit_type, 15.0::DOUBLE AS soft_limit_level,
+  'OPEN' AS applied_state, 1.0::DOUBLE AS applied_factor, 'none' AS applied_mechanism,
+  NULL::BIGINT AS fill_ceiling_bytes_per_second, NULL::VARCHAR[] AS topics, NULL::BIGINT AS topics_sequence,
+  0::INTEGER AS kafka_partition, t::BIGINT AS kafka_offset
 FROM (SELECT b, v, hash(b, v) % 1000003 AS h, 2000000000000 * (1 + hash(b, v) % 2)::BIGINT AS capacity,
         240 + (hash(v, b) % 5000) AS period
       FROM range({first}, {last}) brokers(b), range({volumes}) volumes(v)) disks,

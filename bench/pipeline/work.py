@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +18,9 @@ from bench.pipeline.data import TICK_SECONDS, day_folder
 from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.statistics import decide_all, statistics, voting
-from kquota_pipeline.forecast.series import straight_line
+from kquota_pipeline.forecast.series import hourly, straight_line
+from kquota_pipeline.maintain.closing import in_order
+from kquota_pipeline.tables import USAGE
 
 Answer = dict[str, float]
 REPLAY, MANY_POLICIES, REGRESSION = "tick replay", "32 policies", "regression"
@@ -25,6 +28,9 @@ WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
 # The parts of the replay's cost: these are measured in Spark alone.
 READING, CHOOSING, ONE_CLUSTER = "its columns read", "its samples chosen", "replay of one cluster"
 PARTS = (READING, CHOOSING, ONE_CLUSTER)
+# What `maintain` does with the samples of a day; also measured in Spark alone.
+HOURS, CLOSING = "hours", "a day put in order"
+UPKEEP = (HOURS, CLOSING)
 MANY = 32
 
 
@@ -103,6 +109,22 @@ def _replay_one_in_spark(usage: DataFrame) -> Answer:
     return {"ticks": found.ticks, "least": found.least}
 
 
+def _hours_in_spark(usage: DataFrame) -> Answer:
+    row = hourly(usage).agg(
+        F.count("*").alias("hours"), F.sum("samples").alias("samples"), F.max("crest_bytes").alias("crest")
+    )
+    found = row.collect()[0]
+    return {"hours": found.hours, "samples": found.samples, "crest": found.crest}
+
+
+def _close_in_spark(usage: DataFrame) -> Answer:
+    """Put the samples in order and write them, as the upkeep closes a day, but for Delta's log."""
+    with TemporaryDirectory(prefix="kquota-bench-") as folder:
+        rows = usage.select(*USAGE.schema.fieldNames())
+        in_order(rows, USAGE, 2).write.parquet(f"{folder}/day")
+        return {"rows": usage.sparkSession.read.parquet(f"{folder}/day").count()}
+
+
 SPARK: dict[str, Callable[[DataFrame], Answer]] = {
     REPLAY: lambda usage: _replay_in_spark(usage, 1),
     MANY_POLICIES: lambda usage: _replay_in_spark(usage, MANY),
@@ -110,6 +132,8 @@ SPARK: dict[str, Callable[[DataFrame], Answer]] = {
     READING: _read_in_spark,
     CHOOSING: lambda usage: _read_in_spark(voting(usage)),
     ONE_CLUSTER: _replay_one_in_spark,
+    HOURS: _hours_in_spark,
+    CLOSING: _close_in_spark,
 }
 DUCKDB: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Answer]] = {
     REPLAY: lambda connection, files: _replay_in_duckdb(connection, files, 1),

@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
+from kquota_pipeline.maintain.closing import in_order
 from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.tables import DECISIONS, HOLDINGS, HOURS, TICKS, USAGE
+from kquota_pipeline.tables import DECISIONS, HOLDINGS, HOURS, TICKS, TOPICS, USAGE
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -100,6 +101,25 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
     assert late.derived_days == {"ticks": 1, "hours": 1, "holdings": 1, "writings": 0}
     needed = {Path(name).name for names in files_of_days(spark, tables, USAGE).values() for name in names}
     assert {path.name for path in tmp_path.glob("tables/usage/day=*/*.parquet")} == needed
+
+
+def test_a_day_in_order_has_each_identity_once_also_where_parts_of_it_are_null(spark):
+    def look(sequence: int, topic: str | None, bytes_: int = 1, broker: int = 1, instance: str = "I"):
+        at = NOON + seconds(sequence // 2)
+        place = {"cluster_id": "C", "broker_id": broker, "instance_id": instance, "sequence": sequence}
+        return {**place, "at": at, "volume_name": "/dev/sda", "topic": topic, "bytes": bytes_}
+
+    once = [look(n, topic, broker=b) for n in range(6) for topic in (None, "a", "b") for b in (1, 2)]
+    once += [look(3, None, instance="J"), look(3, "a", instance="J")]
+    given = rows(spark, TOPICS, [*once, *once[3:9], *once[3:5], once[0]])
+    found = [
+        (row.broker_id, row.topic or "", row.sequence, row.instance_id)
+        for row in in_order(given, TOPICS, 1).collect()
+    ]
+    assert sorted(found) == sorted(
+        (one["broker_id"], one["topic"] or "", one["sequence"], one["instance_id"]) for one in once
+    )
+    assert [one[:3] for one in found] == sorted(one[:3] for one in found), "in the table's own order"
 
 
 def test_tables_that_are_not_there_are_named(spark, tables):

@@ -64,6 +64,8 @@ def demo(
     to.mkdir(parents=True)
     tables = Tables(f"file:{to.resolve()}/tables")
     stored = {}
+    # Tasks carry the rows that were made, and Spark warns of their size.
+    session.sparkContext.setLogLevel("ERROR")
     for table in (USAGE, DECISIONS, CLIENTS, OPERATORS, TOPICS, EXPIRY):
         create(session, tables, table)
         append(getattr(made, table.name), tables, table)
@@ -73,6 +75,7 @@ def demo(
     assert made.rates is not None
     made.rates.write.parquet(f"{to.resolve()}/topic-rates")
     rates = session.read.parquet(f"{to.resolve()}/topic-rates")
+    session.sparkContext.setLogLevel("WARN")
     history = replace(made, **stored, rates=rates)
     analysis = analyse(history, example_policies(), _GROUPS, now=datetime.now(UTC), progress=progress)
     report = to / "report.html"

@@ -39,19 +39,36 @@ def hourly(usage: DataFrame) -> DataFrame:
     tables, and reads no sample twice.
     """
     read = usage.where((F.col("role") == "data") & (F.col("status") == "ok"))
-    hour = F.floor(F.unix_timestamp("at") / 3600).cast("int")
-    return read.groupBy(*VOLUME, hour.alias("hour")).agg(
+    # A text that is aggregated would sort all samples. As a key it is hashed, and few rows are left to sort.
+    texts = ("volume_id", "mount_point")
+    hour = F.expr(f"unix_micros(at) div {3600 * 10**6}").cast("int")
+    parts = read.groupBy(*VOLUME, *texts, hour.alias("hour")).agg(
         F.max("consumed_bytes").alias("crest_bytes"),
         F.min("consumed_bytes").alias("lowest_bytes"),
-        F.avg("consumed_bytes").alias("mean_bytes"),
-        *[F.max_by(column, "at").alias(name) for column, name in (
-            ("consumed_bytes", "last_bytes"), ("capacity_bytes", "capacity_bytes"),
-            ("volume_id", "volume_id"), ("mount_point", "mount_point"),
-        )],
+        F.sum("consumed_bytes").alias("sum_bytes"),
+        F.max("at").alias("at"),
+        F.max_by("consumed_bytes", "at").alias("last_bytes"),
+        F.max_by("capacity_bytes", "at").alias("capacity_bytes"),
         F.max_by(limit_bytes("hard"), "at").alias("hard_bytes"),
         F.max_by(limit_bytes("soft"), "at").alias("soft_bytes"),
-        (1 - F.avg(F.coalesce("applied_factor", F.lit(1.0)))).alias("held"),
+        F.sum(1 - F.coalesce("applied_factor", F.lit(1.0))).alias("held"),
         F.count("*").alias("samples"),
+    )
+    last = ("last_bytes", "capacity_bytes", *texts, "hard_bytes", "soft_bytes")
+    return (
+        parts.groupBy(*VOLUME, "hour")
+        .agg(
+            F.max("crest_bytes").alias("crest_bytes"),
+            F.min("lowest_bytes").alias("lowest_bytes"),
+            (F.sum("sum_bytes") / F.sum("samples")).alias("mean_bytes"),
+            F.max_by(F.struct(*last), "at").alias("last"),
+            (F.sum("held") / F.sum("samples")).alias("held"),
+            F.sum("samples").alias("samples"),
+        )
+        .select(
+            *VOLUME, "hour", "crest_bytes", "lowest_bytes", "mean_bytes",
+            *(f"last.{name}" for name in last), "held", "samples",
+        )
     )  # fmt: skip
 
 

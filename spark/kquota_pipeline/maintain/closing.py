@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from datetime import date
+from functools import reduce
+from operator import and_
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
 from kquota_pipeline.tables import Table, Tables
@@ -20,9 +23,16 @@ def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
     """
     # One shuffle for both: all rows of an identity are of one broker, or of one partition of the topic.
     key = table.identity[:2]
-    return (
-        rows.repartition(files, *key).dropDuplicates(list(table.identity)).sortWithinPartitions(*table.order)
-    )
+    parts = rows.repartition(files, *key)
+    if not set(table.order) <= {*table.identity, "at"}:
+        return parts.dropDuplicates(list(table.identity)).sortWithinPartitions(*table.order)
+    # Rows of one identity have one time, so in order they are neighbours: one sort serves both. The first row
+    # of a partition has none before it, and of each identity a column that is never null.
+    rest = [name for name in table.identity if name not in table.order]
+    in_turn = Window.partitionBy(*key).orderBy(*table.order, *rest)
+    same = [F.col(name).eqNullSafe(F.lag(name).over(in_turn)) for name in table.identity[2:]]
+    marked = parts.withColumn("_again", reduce(and_, same))
+    return marked.where(~F.col("_again")).drop("_again").sortWithinPartitions(*table.order)
 
 
 def close_day(spark: SparkSession, tables: Tables, table: Table, day: date) -> tuple[int, int]:
