@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -19,7 +20,7 @@ from bench.pipeline.fleets import unseen
 from bench.pipeline.foretold import measure, together
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
-from bench.pipeline.work import PARTS, REGRESSION, REPLAY, UPKEEP, WORKS
+from bench.pipeline.work import CLOSING, HOURS, PARTS, REGRESSION, REPLAY, WORKS
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
 _SAMPLES = REPOSITORY / "build" / "bench-spark"
@@ -42,10 +43,9 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     yield _lane(fleet, "duckdb", days, WORKS)
     yield _lane(fleet, "spark", days, (REPLAY, REGRESSION), cores=1)
     yield _lane(fleet, "spark", 2 * days, (REPLAY, REGRESSION))
-    part = Fleet(brokers=20) if small else Fleet(brokers=100)
-    yield Measurement(
-        "upkeep", "upkeep", lambda samples: _engine(samples, part, "spark", 1, UPKEEP, cores=_CORES)
-    )
+    for name, brokers, some_days, work in (("hours", 300, 3, HOURS), ("closing", 100, 1, CLOSING)):
+        part = Fleet(brokers=20 if small else brokers)
+        yield Measurement(name, "upkeep", partial(_engine, part, "spark", some_days, (work,), _CORES))
     if profile is Profile.FULL:
         yield _lane(fleet, "spark", _LONG_DAYS, WORKS)
         yield _lane(fleet, "duckdb", _LONG_DAYS, WORKS)
@@ -57,12 +57,12 @@ def _lane(
     return Measurement(
         f"{engine}-{cores}-cores-{days}-days",
         "engines",
-        lambda samples: _engine(samples, fleet, engine, days, works, cores=cores),
+        partial(_engine, fleet, engine, days, works, cores),
     )
 
 
 def _engine(
-    all_samples: Path, fleet: Fleet, engine: str, days: int, works: tuple[str, ...], *, cores: int
+    fleet: Fleet, engine: str, days: int, works: tuple[str, ...], cores: int, all_samples: Path
 ) -> list[Cost]:
     samples = all_samples / f"{fleet.brokers}-brokers"
     make(samples, fleet, days)

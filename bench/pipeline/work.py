@@ -28,7 +28,7 @@ WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
 # The parts of the replay's cost: these are measured in Spark alone.
 READING, CHOOSING, ONE_CLUSTER = "its columns read", "its samples chosen", "replay of one cluster"
 PARTS = (READING, CHOOSING, ONE_CLUSTER)
-# What `maintain` does with the samples of a day; also measured in Spark alone.
+# Steps of `maintain` on the samples of days; also measured in Spark alone.
 HOURS, CLOSING = "hours", "a day put in order"
 UPKEEP = (HOURS, CLOSING)
 MANY = 32
