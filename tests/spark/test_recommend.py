@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from pyspark.sql import Row, SparkSession
 
 from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.cli.recommend import risk_sentence
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
@@ -153,7 +152,7 @@ def test_limits_are_judged_by_the_weeks_that_were_held_back() -> None:
     assert good.risk is not None
     assert set(good.policy.brokers) == {1}, "the other has not been heard of for a day"
     assert (good.risk.confidence, good.risk.held_back_days, good.risk.tried_days) == ("high", 14, 28)
-    assert risk_sentence(good.risk) == (
+    assert good.risk.sentence() == (
         "in 14 days held back the fullest volume, /dev/sdb1 of broker 1, came to 90.0% and kept 10.0% free; "
         "0.0 producer-hours paused, 2.0 producer-hours slowed, confidence high: volumes came over these "
         "limits in the days held back, and none filled"
@@ -191,7 +190,7 @@ def test_the_reserve_is_that_of_the_sizing_guide(spark: SparkSession) -> None:
 @pytest.mark.long
 def test_clusters_with_the_same_broker_ids_get_limits_of_their_own(spark: SparkSession) -> None:
     made = generate(spark, FleetSize(brokers=5, volumes_per_broker=2, days=16, interval_seconds=1800), 2)
-    found = recommend_limits(made.usage, made.decisions, made.clients, made.operators, 1800, Sizing())
+    found = recommend_limits(made, 1800, Sizing())
     assert len({one.cluster_id for one in found}) == 2
     for one in found:
         assert one.policy is not None, one.problem
