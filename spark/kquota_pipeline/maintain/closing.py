@@ -27,11 +27,11 @@ def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
     if not set(table.order) <= {*table.identity, "at"}:
         return parts.dropDuplicates(list(table.identity)).sortWithinPartitions(*table.order)
     # Rows of one identity have one time, so in order they are neighbours: one sort serves both. The first row
-    # of a partition has none before it, and of each identity a column that is never null.
+    # of a partition has none before it.
     rest = [name for name in table.identity if name not in table.order]
     in_turn = Window.partitionBy(*key).orderBy(*table.order, *rest)
     same = [F.col(name).eqNullSafe(F.lag(name).over(in_turn)) for name in table.identity[2:]]
-    marked = parts.withColumn("_again", reduce(and_, same))
+    marked = parts.withColumn("_again", reduce(and_, same, F.row_number().over(in_turn) > 1))
     return marked.where(~F.col("_again")).drop("_again").sortWithinPartitions(*table.order)
 
 
