@@ -8,8 +8,8 @@ from statistics import median
 
 import psutil
 
-# Memory of a JVM and of an interpreter settles slowly. A broker that takes over another one's leaders gets more
-# connections; other descriptors and threads do not grow.
+# Memory of a JVM and of an interpreter settles slowly. A broker that takes over leaders gets connections.
+# Other descriptors and threads do not grow.
 _MEMORY_GROWTH_RATIO, _MEMORY_SLACK_BYTES = 1.25, 32 * 2**20
 _COUNT_GROWTH_RATIO, _COUNT_SLACK = 1.1, 8
 
