@@ -98,13 +98,12 @@ def decide(
         _add_own(ranking, situation.self_id)
         if own.failed_volumes and all(entry.broker_id != situation.self_id for entry in undetermined):
             undetermined.append(Undetermined(situation.self_id, UndeterminedCause.FAILED))
-
-    self_id = situation.self_id
-    if self_id is not None and all(entry.broker_id != self_id for entry in undetermined):
-        behind = own_clock_behind(view, (situation.active_brokers or frozenset()) - {self_id}, now)
-        if behind is not None:
-            seconds = round(behind.total_seconds())
-            undetermined.append(Undetermined(self_id, UndeterminedCause.CLOCK, seconds))
+        if all(entry.broker_id != situation.self_id for entry in undetermined):
+            others = (situation.active_brokers or frozenset()) - {situation.self_id}
+            behind = own_clock_behind(view, others, now)
+            if behind is not None:
+                seconds = round(behind.total_seconds())
+                undetermined.append(Undetermined(situation.self_id, UndeterminedCause.CLOCK, seconds))
 
     hold, fallback, overridden = view.hold_in_force(now), False, tuple[Reason, ...]()
     undetermined.sort(key=lambda entry: (entry.broker_id is not None, entry.broker_id or 0, entry.cause))

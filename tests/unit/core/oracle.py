@@ -59,7 +59,7 @@ def expected(case: Case) -> Expected:
         breaches += [(case.self_id, vote) for vote in _votes(case.own)]
         if _failed(case.own) and all(broker != case.self_id for broker, _ in undetermined):
             undetermined.add((case.self_id, "failed"))
-    if case.self_id is not None and all(broker != case.self_id for broker, _ in undetermined):
+    if case.own is not None and all(broker != case.self_id for broker, _ in undetermined):
         others = [broker for broker in case.active if broker != case.self_id]
         ahead = sum(_reports_from_the_future(case, broker) for broker in others)
         if ahead >= 2 and ahead > len(others) / 2:

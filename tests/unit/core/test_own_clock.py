@@ -14,7 +14,7 @@ from kquota.core.own_clock import own_clock_behind
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.replays import read_events
 from kquota.core.view import ClusterView
-from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, causes, free, usage
+from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, causes, free, own_look, usage
 
 LEADS = st.floats(-100, 200)
 
@@ -33,7 +33,8 @@ def view_of(leads: dict[int, list[float]], stored_seconds_before: float = 0) -> 
 
 
 def decided(view: ClusterView, self_id: int | None = 1) -> Decision:
-    situation = Situation(frozenset(view.brokers) | {1}, self_id=self_id)
+    own = None if self_id is None else own_look(free(50))
+    situation = Situation(frozenset(view.brokers) | {1}, self_id=self_id, own=own)
     return decide(view, situation, PolicySettings(staleness=STALENESS), NOW)
 
 

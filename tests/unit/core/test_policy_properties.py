@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kquota.core.decision import State, decision_document
+from kquota.core.decision import State, UndeterminedCause, decision_document
 from kquota.core.reading import read_backlog
 from kquota.core.records import RawRecord, read_event
 from kquota.core.usage import UsageRecord
@@ -111,6 +111,8 @@ def test_one_more_broker_never_raises_the_factor(
         active=case.active | ({9} if active else set()),
         joining=case.joining | ({9} if active and joining else set()),
     )
+    # The others are asked whose clock is wrong: one more may be right.
+    assume(all(entry.cause is not UndeterminedCause.CLOCK for entry in decide_case(case).undetermined))
     assert decide_case(larger).headroom <= decide_case(case).headroom
 
 
