@@ -71,7 +71,7 @@ class LiveMixedRatesTest {
             load.start();
             double best = 0;
             long landed = 0;
-            // What the machine does for others in one of both periods is no property of the fence: it may try again.
+            // Other work of the machine in one of both periods is no property of the fence: it may try again.
             for (int tries = 0; tries < 3 && best < least; tries++) {
                 broker.decide("OPEN", 1, "enforce", 600_000);
                 Thread.sleep(6_000);
