@@ -35,15 +35,22 @@ def leak_bound_bytes(arrival_bytes: float, pause_seconds: float, mute_max_second
     return arrival_bytes * (15 + 2 * pause_seconds / mute_max_seconds)
 
 
+def held_bound_bytes(
+    fill_rate: float, reaction_seconds: float, window_seconds: float, requests_bytes: float
+) -> float:
+    """How far past its hard limit a volume may go where nothing leaks: r · (τ + W/2) + requests."""
+    return fill_rate * (reaction_seconds + window_seconds / 2) + requests_bytes
+
+
 def overshoot_bound_bytes(seen: Overshoot) -> float:
     """How far past its hard limit a volume may go: r · (τ + W/2) + a · C · s + a · B · leak(t).
 
     With the fence nothing leaks.
     """
     requests_bytes = seen.share * seen.connections * seen.request_bytes
-    at_full_speed_bytes = seen.fill_rate * (seen.reaction_seconds + seen.window_seconds / 2)
+    held_bytes = held_bound_bytes(seen.fill_rate, seen.reaction_seconds, seen.window_seconds, requests_bytes)
     if seen.fence:
-        return at_full_speed_bytes + requests_bytes
+        return held_bytes
     arrival_bytes = max(seen.arrival_min_bytes, seen.connections / seen.leaders * seen.request_bytes)
     leak_bytes = leak_bound_bytes(arrival_bytes, seen.pause_seconds, seen.mute_max_seconds)
-    return at_full_speed_bytes + requests_bytes + seen.share * seen.leaders * leak_bytes
+    return held_bytes + seen.share * seen.leaders * leak_bytes

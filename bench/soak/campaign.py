@@ -13,8 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.bounds import overshoot_bound_bytes
-from bench.figures import Overshoot
+from bench.bounds import held_bound_bytes
 from bench.ledger.producers import RECORD_BYTES
 from bench.overshoot import VolumeWatch, fastest_fill
 from bench.reaction import AppliedStates
@@ -197,25 +196,8 @@ class Campaign:
         self._connections.append(connections)
 
     def _bound(self, fill_rate: float, reaction_seconds: float) -> float:
-        return overshoot_bound_bytes(
-            Overshoot(
-                zone_bytes=0,
-                window_seconds=_WINDOW_SECONDS,
-                fence=True,
-                reached=True,
-                fill_rate=fill_rate,
-                reaction_seconds=reaction_seconds,
-                past_hard_bytes=0,
-                pause_seconds=0,
-                connections=max(self._connections, default=0),
-                request_bytes=_REQUEST_BYTES,
-                leaders=len(BROKER_IDS),
-                share=1.0,
-                mute_max_seconds=1,
-                arrival_min_bytes=0,
-                curve=(),
-            )
-        )
+        requests_bytes = max(self._connections, default=0) * _REQUEST_BYTES
+        return held_bound_bytes(fill_rate, reaction_seconds, _WINDOW_SECONDS, requests_bytes)
 
     def _figures(self) -> list[Growth | Crossed | Injected]:
         crossed = []
