@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.ledger.audit import audit
+from bench.ledger.audit import Account, audit
+from bench.ledger.book import Book
 from bench.ledger.figures import Audited, Trouble
 from bench.ledger.producers import KINDS, PARTITIONS, LedgerProducer, compiled
 from bench.ledger.reader import read_all
@@ -27,6 +28,7 @@ _LIMITS = LimitPair(
 _FREE_RATIOS = {State.THROTTLE: 0.3, State.PAUSE: 0.18}
 _FULL_BROKER = 3
 _RATE_BYTES = 100_000.0
+TOPIC_SETTINGS = {"min.insync.replicas": "2"}
 PROOF_RECORDS = 50
 """The acknowledged records of each producer that a run waits for, at its beginning and at its end."""
 _PROOF_SECONDS = 90.0
@@ -77,9 +79,8 @@ def keep_books(runtime: KafkaRuntime, run: Run, report: Callable[[str], None]) -
         states.wait_for(State.OPEN)
         configuration = stage.cluster.client_configuration()
         admin = admin_client(configuration)
-        replicas = [[*BROKER_IDS[i:], *BROKER_IDS[:i]] for i in range(PARTITIONS)]
         for kind in KINDS:
-            create_topic(admin, kind.topic, replicas, {"min.insync.replicas": "2"})
+            create_topic(admin, kind.topic, replicas(), TOPIC_SETTINGS)
         java = compiled(runtime, stage.cluster.path)
         settings = run.client_settings
         producers = [LedgerProducer(kind, stage.cluster, java, _RATE_BYTES, settings) for kind in KINDS]
@@ -89,26 +90,36 @@ def keep_books(runtime: KafkaRuntime, run: Run, report: Callable[[str], None]) -
             _cycle(stage, states, run, number)
         await_records(producers)
         report("reading everything back")
-        for producer in producers:
-            producer.ask_to_stop()
-        audited = []
-        for producer in producers:
-            book = producer.stopped()
-            kind = producer.kind
-            account = audit(kind.topic, book, read_all(configuration, kind.topic, PARTITIONS))
-            audited.append(
-                Audited(
-                    kind.client,
-                    kind.delivery,
-                    run.fence,
-                    run.scope.value,
-                    run.trouble,
-                    run.patience_seconds,
-                    account,
-                    dict(book.errors),
-                )
+        return [
+            Audited(
+                producer.kind.client,
+                producer.kind.delivery,
+                run.fence,
+                run.scope.value,
+                run.trouble,
+                run.patience_seconds,
+                account,
+                dict(book.errors),
             )
-        return audited
+            for producer, book, account in settled(producers, configuration)
+        ]
+
+
+def replicas(partitions: int = PARTITIONS, first: int = 0) -> list[list[int]]:
+    """On every broker; leaders in turn, from a place in the list of brokers on."""
+    turns = ((first + number) % len(BROKER_IDS) for number in range(partitions))
+    return [[*BROKER_IDS[turn:], *BROKER_IDS[:turn]] for turn in turns]
+
+
+def settled(
+    producers: Sequence[LedgerProducer], configuration: Mapping[str, str]
+) -> Iterator[tuple[LedgerProducer, Book, Account]]:
+    """Stop the producers together, then compare the book of each with its topic."""
+    for producer in producers:
+        producer.ask_to_stop()
+    for producer in producers:
+        book = producer.stopped()
+        yield producer, book, audit(producer.topic, book, read_all(configuration, producer.topic, PARTITIONS))
 
 
 def await_records(producers: Iterable[LedgerProducer]) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Self
 
-from bench.ledger.audit import Account, audit
-from bench.ledger.campaign import await_records
+from bench.ledger.audit import Account
+from bench.ledger.campaign import TOPIC_SETTINGS, await_records, replicas, settled
 from bench.ledger.figures import Audited, Trouble
-from bench.ledger.producers import KINDS, PARTITIONS, Kind, LedgerProducer, compiled
-from bench.ledger.reader import read_all
+from bench.ledger.producers import KINDS, Kind, LedgerProducer, compiled
 from bench.loads import RECORD_BYTES, Client, Delivery, JavaLoadClass, Load, topics
 from kquota.core.decision import Scope
-from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
+from testbed.demo.loopback_stage import LoopbackStage
 from testbed.loopback.clients import admin_client, create_topic, delete_topic
 from testbed.loopback.volumes import MIB
 
@@ -21,7 +20,6 @@ LEDGERS_OF_A_KIND = 1
 FLOODS = 70
 LEDGER_RATE_BYTES, FLOOD_RATE_BYTES = 100_000.0, 2e6
 _KEPT_BYTES = 8 * MIB
-_SETTINGS = {"min.insync.replicas": "2"}
 
 
 class Ledgers:
@@ -45,7 +43,7 @@ class Ledgers:
         for kind in KINDS:
             for place in range(LEDGERS_OF_A_KIND):
                 topic = f"{kind.topic}-{LEDGERS_OF_A_KIND * number + place + 1}"
-                create_topic(self._admin, topic, replicas(PARTITIONS, place), _SETTINGS)
+                create_topic(self._admin, topic, replicas(first=place), TOPIC_SETTINGS)
                 producer = LedgerProducer(
                     kind, self._stage.cluster, self._java, LEDGER_RATE_BYTES, {}, topic=topic
                 )
@@ -55,15 +53,12 @@ class Ledgers:
     def end(self) -> None:
         """Stop them, compare books and records, and delete the topics."""
         await_records(self._running)
-        for producer in self._running:
-            producer.ask_to_stop()
-        for done, producer in enumerate(self._running, start=1):
-            book, topic, kind = producer.stopped(), producer.topic, producer.kind
-            found = read_all(self._stage.cluster.client_configuration(), topic, PARTITIONS)
-            account = audit(topic, book, found)
+        configuration = self._stage.cluster.client_configuration()
+        for done, (producer, book, account) in enumerate(settled(self._running, configuration), start=1):
+            kind = producer.kind
             self._accounts[kind] = self._accounts[kind] + account if kind in self._accounts else account
             self._errors[kind] += book.errors
-            delete_topic(self._admin, topic)
+            delete_topic(self._admin, producer.topic)
             producer.remove()
             if done % 10 == 0:
                 self._report(f"{done} of {len(self._running)} books compared")
@@ -118,10 +113,3 @@ class Flood:
             results.acknowledged_records * RECORD_BYTES,
             results.failed_records,
         )
-
-
-def replicas(partitions: int, first: int) -> Sequence[Sequence[int]]:
-    """On every broker; leaders in turn, from a place in the list of brokers on."""
-    ids = BROKER_IDS
-    turns = ((first + number) % len(ids) for number in range(partitions))
-    return [[*ids[turn:], *ids[:turn]] for turn in turns]

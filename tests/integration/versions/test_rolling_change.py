@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.ledger.audit import audit
-from bench.ledger.campaign import await_records
+from bench.ledger.campaign import TOPIC_SETTINGS, await_records, replicas, settled
 from bench.ledger.figures import PROMISES
-from bench.ledger.producers import KINDS, PARTITIONS, LedgerProducer, compiled
-from bench.ledger.reader import read_all
+from bench.ledger.producers import KINDS, LedgerProducer, compiled
 from bench.reaction import AppliedStates
 from kquota.core.decision import State
 from kquota.core.limits import Limit, LimitPair, LimitType
@@ -48,8 +46,7 @@ def test_each_line_of_kafka_follows_the_other_under_load_and_back(
         states.wait_for(State.OPEN)
         admin = admin_client(stage.cluster.client_configuration())
         for kind in KINDS:
-            replicas = [[*BROKER_IDS[i:], *BROKER_IDS[:i]] for i in range(PARTITIONS)]
-            create_topic(admin, kind.topic, replicas, {"min.insync.replicas": "2"})
+            create_topic(admin, kind.topic, replicas(), TOPIC_SETTINGS)
         java = compiled(kafka_runtime, stage.cluster.path)
         producers = [LedgerProducer(kind, stage.cluster, java, 50_000.0, {}) for kind in KINDS]
         await_records(producers)
@@ -67,12 +64,9 @@ def test_each_line_of_kafka_follows_the_other_under_load_and_back(
             await_records(producers)
             _pause_holds(stage, states)
             await_records(producers)
-        for producer in producers:
-            producer.ask_to_stop()
         broken = {}
-        for producer in producers:
-            book, topic = producer.stopped(), producer.kind.topic
-            account = audit(topic, book, read_all(stage.cluster.client_configuration(), topic, PARTITIONS))
+        for producer, _book, account in settled(producers, stage.cluster.client_configuration()):
+            topic = producer.topic
             print(topic, account)
             # A leader that moves loses records for which acks=1 does not wait, as one that dies.
             broken[topic] = account.broken(PROMISES[producer.kind.delivery], leaders_died=True)
