@@ -196,7 +196,7 @@ class ClusterLook:
         return Situation(
             active_brokers=active,
             known_brokers=known,
-            joining_brokers=self.membership.joining(now, self.view.joined(now)),
+            joining_brokers=self.membership.joining(now, self.view.joined(now), self.view.removals(now)),
             cluster_causes=tuple(self._causes()),
         )
 

@@ -6,7 +6,7 @@ whenever they started. Source: docs/adr/0126-agents-take-the-join-grace-from-the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -58,12 +58,23 @@ class Membership:
         kept = [(at, i) for i, at in self.sightings.items() if now - at < self.grace and i in maybe_active]
         self.sightings = {i: at for at, i in sorted(kept)[-MAX_JOINED:]}
 
-    def joining(self, now: datetime, recorded: Mapping[int, Sequence[datetime]]) -> frozenset[int]:
-        """Return the active brokers within the join grace."""
-        believed = {
-            broker
-            for broker, seen in self._seen_since.items()
-            if any(at <= seen + SAME_JOIN and now - at < self.grace for at in recorded.get(broker, ()))
-        }
-        own = {broker for broker, at in self.sightings.items() if now - at < self.grace}
-        return frozenset(believed | own) & (self.active or frozenset())
+    def joining(
+        self,
+        now: datetime,
+        recorded: Mapping[int, Sequence[datetime]],
+        removed_at: Callable[[int], datetime | None],
+    ) -> frozenset[int]:
+        """Return the active brokers within the join grace.
+
+        One whose report was removed since it joined (``removed_at``) is not among them: that it has not
+        reported yet is no excuse for it, and a removal must not open what its report has paused.
+        """
+        joining = set[int]()
+        for broker in self.active or ():
+            seen = self._seen_since[broker]
+            joins = [at for at in recorded.get(broker, ()) if at <= seen + SAME_JOIN]
+            joins += [self.sightings[broker]] if broker in self.sightings else []
+            joins = [at for at in joins if now - at < self.grace]
+            if joins and ((removed := removed_at(broker)) is None or removed < min(joins) - SAME_JOIN):
+                joining.add(broker)
+        return frozenset(joining)

@@ -52,11 +52,12 @@ class PolicySettings:
 class Situation:
     """The active brokers, in addition to the records.
 
-    ``active_brokers`` is None while no list of them was ever got. ``joining_brokers`` became active
-    within the join grace; they count as active but need no fresh record yet. ``self_id`` is the broker
-    that decides, ``own`` its fresh look at its own disks (which may only tighten). ``cluster_causes``
-    give the reasons why the records may be incomplete. ``known_brokers`` are those that the cluster has
-    listed; None if that can't be said of all, and then every report counts (:mod:`kquota.core.vouching`).
+    ``active_brokers`` is None while no list of them was ever got. ``joining_brokers`` became active within
+    the join grace (`Membership.joining`); they count as active but need no fresh record yet. ``self_id`` is
+    the broker that decides, ``own`` its fresh look at its own disks (which may only tighten).
+    ``cluster_causes`` give the reasons why the records may be incomplete. ``known_brokers`` are those that
+    the cluster has listed; None if that can't be said of all, and then every report counts
+    (:mod:`kquota.core.vouching`).
     """
 
     active_brokers: frozenset[int] | None

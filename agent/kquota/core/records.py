@@ -125,10 +125,14 @@ class UsageEvent:
 
 @dataclass(frozen=True, slots=True)
 class TombstoneEvent:
-    """A broker's record was removed: it is decommissioned, or a client pretends so."""
+    """A broker's record was removed: it is decommissioned, or a client pretends so.
+
+    ``appended_at`` is when the topic took that in, by its leader's clock; None in a replay.
+    """
 
     broker_id: int
     signer: str | None = None
+    appended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +319,7 @@ def _broker_id(text: str) -> int | None:
 
 def _usage_event(broker_id: int, value: RawValue | None, writing: _Writing) -> Event:
     if value is None:
-        return TombstoneEvent(broker_id, writing.signer)
+        return TombstoneEvent(broker_id, writing.signer, writing.appended_at)
     record = replace(
         parse_usage(value),
         appended_at=writing.appended_at,

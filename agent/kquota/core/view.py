@@ -95,13 +95,14 @@ class BrokerHistory:
 
     Only records newer (by offset) than the last one that is not from the future can ever count again,
     so everything before it is dropped. Of other instances that report for the same broker, the last record
-    that is not from the future is in ``rivals``.
+    that is not from the future is in ``rivals``. ``removed_at`` is when the last tombstone was appended.
     """
 
     records: list[UsageRecord] = field(default_factory=list)
     # the last observation of a broker that has no record
     last_event: NoRecord = NoRecord.MISSING
     rivals: dict[str, UsageRecord] = field(default_factory=dict)
+    removed_at: datetime | None = None
 
     def add(self, record: UsageRecord, now: datetime, tolerance: timedelta) -> bool:
         """Append a record; return whether it is from the future."""
@@ -202,7 +203,9 @@ class ClusterView:
                 is_future = history.add(record, now, self.future_tolerance)
                 return FoldResult.FUTURE if is_future else FoldResult.USAGE
             case TombstoneEvent(broker_id):
-                self.brokers[broker_id] = BrokerHistory(last_event=NoRecord.TOMBSTONE)
+                self.brokers[broker_id] = BrokerHistory(
+                    last_event=NoRecord.TOMBSTONE, removed_at=event.appended_at
+                )
                 return FoldResult.TOMBSTONE
             case MalformedEvent(broker_id):
                 if broker_id is not None:
@@ -317,6 +320,22 @@ class ClusterView:
             return NoRecord.FUTURE if history.records else history.last_event
 
         return record_of
+
+    def removals(self, now: datetime) -> Callable[[int], datetime | None]:
+        """Return a function that says when the report that counted for a broker was removed, or None.
+
+        It says None of a broker that has a report again.
+        """
+
+        def removed_at(broker_id: int) -> datetime | None:
+            history = self.brokers.get(broker_id)
+            if history is None or not isinstance(self.record_of(broker_id, now), NoRecord):
+                return None
+            if history.current(now + self.future_tolerance) is None:
+                return history.removed_at
+            return self.orders_topic.decommissions[broker_id].at
+
+        return removed_at
 
     def joined(self, now: datetime, self_id: int | None = None) -> dict[int, list[datetime]]:
         """Return when brokers became active according to each of the records.

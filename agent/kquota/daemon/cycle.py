@@ -296,7 +296,7 @@ class Cycle:
             self._schedule.interval_seconds = regular_interval_seconds(
                 len(active), settings.interval_seconds, settings.staleness_seconds
             )
-        self._joining = self._membership.joining(moment.wall, joined)
+        self._joining = self._membership.joining(moment.wall, joined, view.removals(moment.wall))
 
     def _read_again(self, *, forget: bool = False) -> None:
         """Read the topic from its beginning; our own last record may be gone, so another follows at once."""

@@ -165,6 +165,40 @@ def test_a_restart_of_the_whole_cluster_loses_nothing(mortal: Fleet) -> None:
     mortal.await_enforced("OPEN")
 
 
+@pytest.mark.long
+@pytest.mark.accepts("F11", "A31")
+def test_to_remove_the_report_of_a_broker_that_has_just_come_back_opens_nothing(mortal: Fleet) -> None:
+    """Its agent stays down, so that the state without a report lasts."""
+    others = mortal.of([1, 2])
+    for agent in others:
+        agent.reload(join_grace_seconds=600)
+    mortal.fill(3, headroom=-0.2)
+    mortal.await_enforced("PAUSE")
+    mortal.agents[3].kill()
+    mortal.cluster.nodes[3].kill()
+    marks = mortal.marks()
+
+    def is_active() -> bool:
+        status = json.loads(mortal.agents[1].cli("status", "--json").stdout)
+        return bool(status["brokers"][2]["active"])
+
+    eventually(lambda: not is_active(), "the cluster misses the broker")
+    mortal.cluster.nodes[3].start()
+    mortal.cluster.wait_until_serving([3])
+    eventually(
+        lambda: any("3" in mortal.usage_of(agent.broker_id)[-1][1].get("Joined", {}) for agent in others),
+        "its return is on the topic",
+    )
+    mortal.put("3", None)
+    unknown = [{"broker_id": 3, "cause": "tombstone"}]
+    eventually(lambda: [agent.decision["undetermined"] for agent in others] == [unknown] * 2, "it is missed")
+    for agent in others:
+        assert set(agent.states_told(marks[agent.broker_id])) <= {"PAUSE"}
+    mortal.clear()
+    mortal.agents[3].start()
+    mortal.await_enforced("OPEN")
+
+
 @pytest.mark.accepts("A28", "F17")
 def test_a_log_dir_that_the_broker_has_taken_offline_has_no_vote(mortal: Fleet) -> None:
     agent = mortal.agents[3]

@@ -152,7 +152,7 @@ def test_a_broker_joined_at_the_horizon_itself_and_at_each_of_two_times() -> Non
 def test_a_first_list_of_brokers_shows_nobody_who_joins() -> None:
     membership = Membership(timedelta(seconds=60))
     assert not membership.update(frozenset({1, 2}), NOW, {})
-    assert membership.joining(NOW, {}) == frozenset()
+    assert membership.joining(NOW, {}, lambda _: None) == frozenset()
     assert membership.update(frozenset({1, 2, 3}), NOW, {})
 
 

@@ -31,9 +31,12 @@ def followed(*lists: tuple[float, set[int]], grace_seconds: float = GRACE_SECOND
 
 
 def joining(
-    membership: Membership, seconds: float, recorded: Mapping[int, Sequence[datetime]] = NOBODY
+    membership: Membership,
+    seconds: float,
+    recorded: Mapping[int, Sequence[datetime]] = NOBODY,
+    removed: Mapping[int, datetime] | None = None,
 ) -> set[int]:
-    return set(membership.joining(at(seconds), recorded))
+    return set(membership.joining(at(seconds), recorded, (removed or {}).get))
 
 
 @pytest.mark.accepts("A31")
@@ -62,6 +65,20 @@ def test_seeing_a_newcomer_again_does_not_prolong_its_grace() -> None:
     membership = followed((0, {1}), (10, {1, 3}), (40, {1, 3}), (69, {1, 3}))
     assert joining(membership, 69) == {3}
     assert joining(membership, 70) == set()
+
+
+@pytest.mark.accepts("A31", "F11")
+@pytest.mark.parametrize(("removed_seconds", "expected"), [(89.999, {3}), (90, set()), (110, set())])
+@pytest.mark.parametrize("is_own_sight", [True, False])
+def test_a_report_removed_since_the_join_is_no_report_that_never_came(
+    removed_seconds: float, expected: set[int], is_own_sight: bool
+) -> None:
+    """Clocks may differ by as much as sights of one join; one that was decommissioned before may return."""
+    removed = {3: at(removed_seconds)}
+    if is_own_sight:
+        assert joining(followed((0, {1}), (100, {1, 3})), 120, removed=removed) == expected
+    else:
+        assert joining(followed((95, {1, 3})), 120, {3: [at(100), at(103)]}, removed) == expected
 
 
 @pytest.mark.accepts("A31")
@@ -164,7 +181,7 @@ def test_agents_that_started_at_different_times_grant_the_same_grace_from_the_sa
                 active = frozenset({1, 2}) | lists[second // 10]
                 membership.update(active, at(second), view.joined(at(second)))
     recorded = _view_of(agents).joined(at(until))
-    verdicts = {membership.joining(at(until), recorded) for _, membership in agents.values()}
+    verdicts = {membership.joining(at(until), recorded, lambda _: None) for _, membership in agents.values()}
     assert len(verdicts) == 1
     eldest = min(starts)
     became = [i for i in (7, 8, 9) if i in lists[until // 10] and _became_active(lists, i, until) > eldest]

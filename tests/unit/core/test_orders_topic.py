@@ -28,6 +28,7 @@ from kquota.core.records import (
     MalformedEvent,
     Note,
     RawRecord,
+    TombstoneEvent,
     TopicKind,
     read_record,
 )
@@ -205,6 +206,22 @@ def test_a_decommission_also_forgets_the_other_instance_and_what_it_knew_of_join
     assert view.joined(NOW) == {}
     view.orders_topic.fold(DecommissionEvent(3, None), NOW)
     assert len(view.others_of(3, NOW)) == 1, "a withdrawn decommission forgets nothing"
+
+
+@pytest.mark.accepts("F11")
+def test_when_a_report_was_removed_is_known_until_another_one_comes() -> None:
+    view, decommissioned_at = ClusterView(TOLERANCE), NOW - timedelta(seconds=1)
+    assert view.removals(NOW)(3) is None, "it has never reported"
+    view.fold(read_record(reported(-9)), NOW)
+    assert view.removals(NOW)(3) is None
+    view.fold(TombstoneEvent(3, appended_at=NOW - timedelta(seconds=5)), NOW)
+    assert view.removals(NOW)(3) == NOW - timedelta(seconds=5)
+    view.fold(MalformedEvent(3, "3", "not JSON"), NOW)
+    assert view.removals(NOW)(3) == NOW - timedelta(seconds=5), "rubbish is no report"
+    view.fold(read_record(reported(-3)), NOW)
+    assert view.removals(NOW)(3) is None
+    view.orders_topic.fold(DecommissionEvent(3, Decommission(decommissioned_at, "sold", "alice")), NOW)
+    assert view.removals(NOW)(3) == decommissioned_at
 
 
 def test_decommissions_are_bounded_and_the_lowest_ids_stay() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -79,6 +79,9 @@ def test_keys_that_are_neither_a_broker_id_nor_ours_are_ignored(
 @pytest.mark.accepts("A31", "F11")
 def test_only_an_absent_value_is_a_tombstone() -> None:
     assert read_event(b"1", None) == TombstoneEvent(1)
+    removed_at = datetime(2026, 11, 20, 10, 0, 0, 500_000, tzinfo=UTC)
+    appended_ms = round(removed_at.timestamp() * 1000)
+    assert read_event(b"1", None, appended_ms) == TombstoneEvent(1, appended_at=removed_at)
     for value in (b"", b"null", "null", ParsedJson(None), b" "):
         event = read_event(b"1", value)
         assert isinstance(event, MalformedEvent)

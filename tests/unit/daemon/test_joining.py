@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from kquota.core.timestamps import format_utc
+from kquota.daemon.inputs import Arrival
 from tests.unit.daemon.cycles import NEWS, START, Bench, arrival, moment, state
+
+
+def removal(seconds: float) -> Arrival:
+    """The tombstone of broker 2, as appended this long after the start."""
+    return replace(arrival(2, None), timestamp_ms=round(moment(seconds).wall.timestamp() * 1000))
 
 
 @pytest.mark.accepts("A31", "F31")
@@ -47,3 +53,27 @@ def test_what_a_record_says_already_calls_for_no_report_of_our_own() -> None:
     bench.run(arrival(2, bench.usage(50, Joined={"2": format_utc(moment(bench.seconds).wall)})))
     assert not bench.cycle.publishes_next
     assert "Joined" not in bench.ports.published[-1]
+
+
+@pytest.mark.accepts("A31", "F11", "F13")
+def test_to_remove_the_report_of_a_full_broker_that_has_just_come_back_opens_nothing() -> None:
+    bench = Bench()
+    bench.run(arrival(2, bench.usage(5)))
+    assert state(bench.settle()) == "PAUSE"
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    assert state(bench.run()) == "PAUSE"
+    report = bench.run(removal(bench.seconds))
+    assert state(report) == "PAUSE"
+    assert report.decision is not None
+    assert [(one.broker_id, one.cause) for one in report.decision.undetermined] == [(2, "tombstone")]
+    assert state(bench.run(arrival(2, bench.usage(50)))) == "OPEN", "its agent has reported again"
+
+
+@pytest.mark.accepts("A31", "F12")
+def test_a_broker_that_returns_after_its_decommission_has_its_grace() -> None:
+    bench = Bench()
+    bench.run(arrival(2, bench.usage(5)), removal(-30))
+    assert state(bench.settle()) == "OPEN"
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    assert state(bench.run()) == "OPEN"
+    assert state(bench.run(after=61)) == "PAUSE", "it has never reported"
