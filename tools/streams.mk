@@ -2,7 +2,7 @@
 # its targets of the Makefile in order, or its Python tests: each belongs to the stream that names the nearest folder.
 # Streams begin in the order of ALL, at most JOBS at once.
 ifeq ($(PLAN),test)
-ALL := build lint hosts spine roles kafka unit spark java load
+ALL := build lint hosts spine roles spark kafka unit java load
 MARKS := not long
 build-makes := callback kafka-jars
 lint-makes := lint-python lint-prose docs
