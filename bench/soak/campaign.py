@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import psutil
 
@@ -111,6 +112,7 @@ class Campaign:
             (_processor_seconds() - used_before) / passed_seconds / (os.cpu_count() or 1),
             tuple(self._not_kept),
             flood.failed_records,
+            round(median(self._connections)),
         )
         return [soaked, *self._figures(), *audited]
 

@@ -12,14 +12,14 @@ from bench.ledger.figures import Audited, Trouble
 from bench.ledger.producers import KINDS, Kind, LedgerProducer, compiled
 from bench.loads import RECORD_BYTES, Client, Delivery, JavaLoadClass, Load, topics
 from kquota.core.decision import Scope
-from testbed.demo.loopback_stage import LoopbackStage
+from testbed.demo.loopback_stage import BROKER_IDS, LoopbackStage
 from testbed.loopback.clients import admin_client, create_topic, delete_topic
 from testbed.loopback.volumes import MIB
 
 LEDGERS_OF_A_KIND = 1
 FLOODS = 70
 LEDGER_RATE_BYTES, FLOOD_RATE_BYTES = 100_000.0, 2e6
-_KEPT_BYTES = 8 * MIB
+_KEPT_BYTES = 4 * MIB
 
 
 class Ledgers:
@@ -95,7 +95,8 @@ class Flood:
         admin = admin_client(cluster.client_configuration())
         settings = {"retention.bytes": str(_KEPT_BYTES), "segment.bytes": str(_KEPT_BYTES // 2)}
         for place, topic in enumerate(topics(FLOODS)):
-            create_topic(admin, topic, replicas(1, place), settings)
+            # A partition on each broker: clients end connections that they have not used for nine minutes.
+            create_topic(admin, topic, replicas(len(BROKER_IDS), place), settings)
         self._load = Load(
             cluster,
             Client.JAVA,
