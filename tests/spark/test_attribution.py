@@ -31,11 +31,16 @@ def holding(topic: str | None, held: float, day: date = FIRST, inflow: float = 0
 
 
 def writing(
-    user: str | None, topic: str | None, written: float, day: date = FIRST, client_id: str | None = "x"
+    user: str | None,
+    topic: str | None,
+    written: float,
+    day: date = FIRST,
+    client_id: str | None = "x",
+    read: float | None = None,
 ):
     return {
         "cluster_id": "C", "user": user, "client_id": None if user is None else client_id, "topic": topic,
-        "day": day, "written_bytes": written,
+        "day": day, "written_bytes": written, "read_bytes": read,
     }  # fmt: skip
 
 
@@ -78,6 +83,21 @@ def test_writers_whose_topics_are_not_known_leave_bytes_unattributed() -> None:
     assert held[(None, "logs")] == 50
     assert held[(None, None)] == 7
     assert figures(found, "written_bytes") == {("CN=a", "orders"): 100, ("CN=b", None): 60, (None, None): 20}
+
+
+def test_what_a_client_reads_is_its_own_and_has_no_topic() -> None:
+    found = accounted(
+        [holding("orders", 600.0, inflow=2.0)],
+        [
+            writing("CN=a", "orders", 100.0),
+            writing("CN=a", None, 0.0, read=40.0),
+            writing("CN=r", None, 0.0, read=7.0),
+            writing("CN=r", None, 0.0, FIRST - timedelta(days=1), read=9.0),
+        ],
+    )
+    assert figures(found, "read_bytes") == {("CN=a", None): 40, ("CN=r", None): 7}
+    assert figures(found, "written_bytes") == {("CN=a", "orders"): 100}
+    assert figures(found) == {("CN=a", "orders"): 600}, "who reads holds nothing"
 
 
 def test_a_client_of_several_topics_fills_them_as_bytes_flow_in() -> None:
@@ -126,8 +146,12 @@ holdings = st.lists(
     max_size=12,
 )
 writings = st.lists(
-    st.tuples(st.sampled_from(WRITERS), st.sampled_from(NAMES), SIZES, st.sampled_from(DAYS)).map(
-        lambda one: writing(one[0][0], None if one[0][0] is None else one[1], one[2], one[3], one[0][1])
+    st.tuples(
+        st.sampled_from(WRITERS), st.sampled_from(NAMES), SIZES, st.sampled_from(DAYS), st.none() | SIZES
+    ).map(
+        lambda one: writing(
+            one[0][0], None if one[0][0] is None else one[1], one[2], one[3], one[0][1], one[4]
+        )
     ),
     max_size=12,
 )
@@ -143,7 +167,8 @@ def test_figures_add_up_to_what_volumes_held_and_clients_wrote(held: list, wrote
     assert sums["held_bytes"] == pytest.approx(on[DAYS[-1]], rel=1e-9)
     assert sums["growth_bytes"] == pytest.approx(on[DAYS[-1]] - on[FIRST], rel=1e-9, abs=1)
     assert sums["written_bytes"] == pytest.approx(sum(one["written_bytes"] for one in wrote), rel=1e-9)
-    for column in ("byte_days", "held_bytes", "written_bytes"):
+    assert sums["read_bytes"] == pytest.approx(sum(one["read_bytes"] or 0 for one in wrote), rel=1e-9)
+    for column in ("byte_days", "held_bytes", "written_bytes", "read_bytes"):
         assert (found.rows[column] >= -1).all()
     # Only known writers of a topic hold any of it.
     known = {(one["user"], one["topic"]) for one in wrote if one["written_bytes"]}
@@ -221,12 +246,23 @@ def test_what_records_say_of_clients_and_looks_becomes_days(spark: SparkSession)
             {**place, **window, "user": "a", "client_id": "", "produce_bytes_per_second": 4.0, "sequence": 2,
              "topics": ["x"]},
             {**place, **window, "user": "b", "client_id": "i", "produce_bytes_per_second": 70.0,
-             "sequence": 3, "omitted_clients": 2},
+             "fetch_bytes_per_second": 2.0, "sequence": 3, "omitted_clients": 2},
+            {**place, **window, "user": "c", "client_id": "", "produce_bytes_per_second": 0.0,
+             "fetch_bytes_per_second": 5.0, "topics": ["x"], "sequence": 5},
             {**place, **window, "sequence": 4},
         ],
     )  # fmt: skip
-    written = {(row.user, row.topic): row.written_bytes for row in writing_rows(clients).collect()}
-    assert written == {("a", "x"): 270, ("a", "y"): 150, ("b", None): 2100, (None, None): 900}
+    days = {
+        (row.user, row.topic): (row.written_bytes, row.read_bytes) for row in writing_rows(clients).collect()
+    }
+    assert days == {
+        ("a", "x"): (270, None),
+        ("a", "y"): (150, None),
+        ("b", None): (2100, 60),
+        ("c", "x"): (0, None),
+        ("c", None): (0, 150),
+        (None, None): (900, None),
+    }
     volume = {**place, "volume_name": "/dev/sda"}
     usage = [{**volume, "status": "ok", "role": "data", "consumed_bytes": 240, "capacity_bytes": 1000}]
     looks = [

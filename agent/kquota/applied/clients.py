@@ -17,10 +17,12 @@ _TOPICS_SECONDS = 60.0
 class Use:
     """A client's usage of this broker, and its limit; None without a limit.
 
-    ``produced_bytes`` and ``held_seconds`` (above the limit) count since the plug-in knows them.
+    ``produced_bytes``, ``fetched_bytes`` (None: a plug-in that does not count them) and ``held_seconds``
+    (above the limit) count since the plug-in knows them.
     """
 
     produced_bytes: Count
+    fetched_bytes: Count | None = None
     held_seconds: Number
     produce_bytes_per_second: Annotated[Number, Field(validation_alias="produce_byte_rate")]
     produce_throttle_ms: Number
@@ -129,13 +131,20 @@ def _use_in_window(before: Use | None, now: Use, window_seconds: float) -> dict[
     else:
         rate = (now.produced_bytes - known.produced_bytes) / window_seconds
         held_seconds = now.held_seconds - known.held_seconds
-    entry: dict[str, object] = {
-        "ProduceBytesPerSecond": round(rate, 3),
-        "ThrottledSeconds": round(min(max(held_seconds, 0.0), window_seconds), 3),
-    }
+    entry: dict[str, object] = {"ProduceBytesPerSecond": round(rate, 3)}
+    if now.fetched_bytes is not None:
+        entry["FetchBytesPerSecond"] = round(_fetched(known, now, now.fetched_bytes, window_seconds), 3)
+    entry["ThrottledSeconds"] = round(min(max(held_seconds, 0.0), window_seconds), 3)
     if now.produce_limit_bytes_per_second is not None:
         entry["LimitBytesPerSecond"] = now.produce_limit_bytes_per_second
     return entry
+
+
+def _fetched(known: Use | None, now: Use, bytes_: int, window_seconds: float) -> float:
+    """The bytes per second read between two reports."""
+    if known is None or known.fetched_bytes is None or known.fetched_bytes > bytes_:
+        return now.fetch_bytes_per_second
+    return (bytes_ - known.fetched_bytes) / window_seconds
 
 
 def _group_in_window(before: GroupUse | None, now: GroupUse, window_seconds: float) -> dict[str, object]:

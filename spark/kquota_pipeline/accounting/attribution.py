@@ -23,7 +23,7 @@ _DAILY = 0.5 ** (1 / 7)
 _ROUNDS = 30
 # A topic with a known writer always has some inflow, however rare the looks are.
 _LEAST = 1e-6
-FIGURES = ("byte_days", "held_bytes", "growth_bytes", "written_bytes")
+FIGURES = ("byte_days", "held_bytes", "growth_bytes", "written_bytes", "read_bytes")
 """The columns of an account that add up."""
 _CELL = ("cluster_id", "user", "client_id", "topic")
 _OF_TOPICS = ("byte_days", "mean_bytes", "inflow_bytes")
@@ -91,15 +91,15 @@ class Account:
 
 
 def account(holdings: pd.DataFrame, writings: pd.DataFrame, first: date, last: date) -> Account:
-    """Return who held and wrote how much from `first` to `last`.
+    """Return who held, wrote and read how much from `first` to `last`.
 
     Args:
         holdings: cluster_id, topic (None: not named), day, byte_days, mean_bytes, inflow_bytes; one row for
             each topic and day, from BEFORE_DAYS before `first` on.
         writings: cluster_id, user (None: not listed), client_id, topic (None: not known), day,
-            written_bytes; likewise.
+            written_bytes, read_bytes (with no topic; NaN: none); likewise.
     """
-    holdings, writings = _without_gaps(holdings), _without_gaps(writings)
+    holdings, writings = _without_gaps(holdings), _without_gaps(writings.fillna({"read_bytes": 0.0}))
     clusters = sorted({*holdings["cluster_id"], *writings["cluster_id"]})
     parts = [
         _of_cluster(
@@ -183,9 +183,13 @@ def _of_cluster(
     known = writings[writings["topic"].notna() & writings["user"].notna()]
     clients = sorted(set(zip(known["user"], known["client_id"], strict=True)))
     strangers = sorted(set(_writers_of(writings)) - set(clients), key=repr)
+    everybody = [*clients, *strangers]
     topics = sorted({*holdings["topic"].dropna(), *writings["topic"].dropna()})
     writers = _known_writers(known, clients, topics)
-    wrote = _grid(writings, _writers_of(writings), [*clients, *strangers], days, "written_bytes")
+    wrote, read = (
+        _grid(writings, _writers_of(writings), everybody, days, figure)
+        for figure in ("written_bytes", "read_bytes")
+    )
     # The last column has what is in no topic that is named.
     byte_days, mean_bytes, inflow_bytes = (
         _grid(holdings, list(holdings["topic"]), [*topics, None], days, figure) for figure in _OF_TOPICS
@@ -208,21 +212,23 @@ def _of_cluster(
         [byte_days[inside].sum(axis=0), mean_bytes[-1], mean_bytes[-1] - mean_bytes[BEFORE_DAYS]]
     )
     rest = whole - np.array([_sums(writers.topic, own, len(topics) + 1) for own in held])
-    nobody, nothing = [(None, None)] * (len(topics) + 1), np.zeros(len(topics) + 1)
+    nobody, nothing = [(None, None)] * (len(topics) + 1), np.zeros((2, len(topics) + 1))
+    elsewhere = wrote[inside].sum(axis=0)
+    elsewhere[: len(clients)] = 0.0  # theirs has topics
     cells = _rows(
         name,
         [clients[place] for place in writers.client],
         [topics[place] for place in writers.topic],
-        [*held, written],
+        [*held, written, np.zeros_like(written)],
     )
     parts = [
         cells,
-        _rows(name, nobody, [*topics, None], [*rest, nothing]),
+        _rows(name, nobody, [*topics, None], [*rest, *nothing]),
         _rows(
             name,
-            strangers,
-            [None] * len(strangers),
-            [*np.zeros((3, len(strangers))), wrote[inside, len(clients) :].sum(axis=0)],
+            everybody,
+            [None] * len(everybody),
+            [*np.zeros((3, len(everybody))), elsewhere, read[inside].sum(axis=0)],
         ),
     ]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True)

@@ -100,13 +100,15 @@ def _nearest(hours: np.ndarray, look_hours: np.ndarray) -> np.ndarray:
 def writing_rows(clients: DataFrame) -> DataFrame:
     """Return the rows of table `writings` for whole days of the table `clients`.
 
-    A window that names several topics counts for each of them evenly.
+    A window that names several topics counts for each of them evenly. The topics that a client reads are not
+    known.
     """
-    window = F.col("window_seconds")
+    window, nobody = F.col("window_seconds"), F.lit(None).cast("string")
     sent = F.col("produce_bytes_per_second") * window
     # Null and empty are the same here: not all topics are known.
     topics = F.when(F.size("topics") > 0, F.col("topics")).otherwise(F.array(F.lit(None).cast("string")))
-    listed = clients.where(F.col("user").isNotNull() & F.col("client_id").isNotNull()).select(
+    known = clients.where(F.col("user").isNotNull() & F.col("client_id").isNotNull())
+    wrote = known.select(
         "cluster_id",
         "user",
         "client_id",
@@ -114,7 +116,15 @@ def writing_rows(clients: DataFrame) -> DataFrame:
         F.explode(topics).alias("topic"),
         (sent / F.size(topics)).alias("written_bytes"),
     )
-    nobody = F.lit(None).cast("string")
+    read = known.where("fetch_bytes_per_second > 0").select(
+        "cluster_id",
+        "user",
+        "client_id",
+        "day",
+        nobody.alias("topic"),
+        F.lit(0.0).alias("written_bytes"),
+        (F.col("fetch_bytes_per_second") * window).alias("read_bytes"),
+    )
     unlisted = (
         clients.where("omitted_clients > 0")
         .groupBy("cluster_id", "broker_id", "instance_id", "sequence", "day")
@@ -123,8 +133,9 @@ def writing_rows(clients: DataFrame) -> DataFrame:
         .select("cluster_id", nobody.alias("user"), nobody.alias("client_id"), "day",
                 nobody.alias("topic"), "written_bytes")
     )  # fmt: skip
-    sums = listed.unionByName(unlisted).groupBy("cluster_id", "user", "client_id", "topic", "day")
-    return sums.agg(F.sum("written_bytes").alias("written_bytes"))
+    every = wrote.unionByName(unlisted).unionByName(read, allowMissingColumns=True)
+    sums = every.groupBy("cluster_id", "user", "client_id", "topic", "day")
+    return sums.agg(F.sum("written_bytes").alias("written_bytes"), F.sum("read_bytes").alias("read_bytes"))
 
 
 def by_topic(holdings: DataFrame) -> DataFrame:

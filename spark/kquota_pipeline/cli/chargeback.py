@@ -1,4 +1,4 @@
-"""`chargeback`: bytes held and written by principal, group and topic, over days."""
+"""`chargeback`: bytes held, written and read by principal, group and topic, over days."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def chargeback(
     spark: SparkOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who held and wrote how many bytes in these days: by principal, client, group or topic. Bytes of
-    unknown owners are a row of their own.
+    """Show who held, wrote and read how many bytes in these days: by principal, client, group or topic. Bytes
+    of unknown owners are a row of their own.
     """
     today = datetime.now(UTC).date()
     begin, end = day_named(first, today, "--from"), day_named(last, today, "--to")

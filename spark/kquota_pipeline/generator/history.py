@@ -206,6 +206,7 @@ def _clients(fleet: Fleet, world: World) -> pd.DataFrame:
             frame["user"] = user
             frame["client_id"] = client_id
             frame["produce_bytes_per_second"] = rate
+            frame["fetch_bytes_per_second"] = rate  # each reads its own topic again
             frame["throttled_seconds"] = held[rows]
             frame["limit_bytes_per_second"] = np.nan
             frame["observed_bytes_per_second"] = observed

@@ -188,6 +188,7 @@ def _bad_client(client: Column) -> Column:
         client["User"].isNotNull()
         & client["ClientId"].isNotNull()
         & _at_least(client["ProduceBytesPerSecond"], 0)
+        & ~_below_zero(client["FetchBytesPerSecond"])
         & _at_least(client["ThrottledSeconds"], 0)
         & ~_below_zero(client["LimitBytesPerSecond"])
     )
@@ -203,6 +204,7 @@ def _bad_group(group: Column) -> Column:
     return ~(
         _text(group["Name"])
         & _at_least(group["ProduceBytesPerSecond"], 0)
+        & ~_below_zero(group["FetchBytesPerSecond"])
         & _at_least(group["ThrottledSeconds"], 0)
         & _at_least(group["RefusedRequests"], 0)
         & ~_below_zero(group["LimitBytesPerSecond"])

@@ -84,6 +84,7 @@ _BODY = _struct(
             User=_TEXT,
             ClientId=_TEXT,
             ProduceBytesPerSecond=_NUMBER,
+            FetchBytesPerSecond=_NUMBER,
             ThrottledSeconds=_NUMBER,
             LimitBytesPerSecond=_NUMBER,
             Topics=ArrayType(_TEXT),
@@ -97,6 +98,7 @@ _BODY = _struct(
         _struct(
             Name=_TEXT,
             ProduceBytesPerSecond=_NUMBER,
+            FetchBytesPerSecond=_NUMBER,
             ThrottledSeconds=_NUMBER,
             LimitBytesPerSecond=_NUMBER,
             RefusedRequests=_LONG,

@@ -112,6 +112,7 @@ def client_rows(records: DataFrame) -> DataFrame:
         F.col("record.Body.BaselineBytesPerSecond").alias("baseline_bytes_per_second"),
         F.col("record.Body.OmittedClients").alias("omitted_clients"),
         client["Topics"].alias("topics"),
+        client["FetchBytesPerSecond"].alias("fetch_bytes_per_second"),
     )
 
 
@@ -138,6 +139,7 @@ def group_rows(records: DataFrame) -> DataFrame:
         group["ThrottledSeconds"].alias("throttled_seconds"),
         group["LimitBytesPerSecond"].alias("limit_bytes_per_second"),
         group["RefusedRequests"].alias("refused_requests"),
+        group["FetchBytesPerSecond"].alias("fetch_bytes_per_second"),
     )
 
 

@@ -83,17 +83,20 @@ HOLDINGS = Table(
 
 WRITINGS = Table(
     "writings",
-    "one row per client, day and topic: what the client wrote; of closed days alone",
+    "one row per client, day and topic: what the client wrote and read; of closed days alone",
     (
         ("cluster_id", StringType(), "Kafka's cluster id"),
         ("user", StringType(), "the principal's user; null for all clients that records do not list"),
         ("client_id", StringType(), "empty where absent; null for all that records do not list"),
-        ("topic", StringType(), "null where the topics of the window are not known"),
+        ("topic", StringType(), "null where the topics of the window are not known, and for bytes read"),
         ("day", DateType(), "the UTC day"),
         ("written_bytes", DoubleType(), "rate times window; of several topics each has the same part"),
+        ("read_bytes", DoubleType(), "rate times window; null where nothing was read, or it was not counted"),
     ),
     identity=("cluster_id", "user", "client_id", "topic", "day"),
     order=("cluster_id", "user", "client_id", "topic"),
+    later=("read_bytes",),
+    changes=("`read_bytes` is new; the days of before keep null.",),
 )
 
 MAINTAINED = Table(

@@ -116,12 +116,13 @@ CLIENTS = Table(
         ),
         ("omitted_clients", IntegerType(), "how many smaller clients the record does not list"),
         ("topics", ArrayType(StringType()), "all that it wrote to; null where not all are known"),
+        ("fetch_bytes_per_second", DoubleType(), "what it read on this broker; null where not counted"),
         *PLACE,
     ),
     identity=(*RECORD_IDENTITY, "user", "client_id"),
     order=("cluster_id", "broker_id", "user", "client_id", "at", "sequence"),
-    later=("topics",),
-    changes=("`topics` is new.",),
+    later=("topics", "fetch_bytes_per_second"),
+    changes=("`topics` is new.", "`fetch_bytes_per_second` is new."),
 )
 REFUSALS = Table(
     "refusals",
@@ -148,10 +149,13 @@ GROUPS = Table(
         ("throttled_seconds", DoubleType(), "how much of the window it was above its limit"),
         ("limit_bytes_per_second", DoubleType(), "its limit at the end of the window; null without one"),
         ("refused_requests", LongType(), "of its members in the window"),
+        ("fetch_bytes_per_second", DoubleType(), "what its members read on this broker; null likewise"),
         *PLACE,
     ),
     identity=(*RECORD_IDENTITY, "group"),
     order=("cluster_id", "broker_id", "group", "at", "sequence"),
+    later=("fetch_bytes_per_second",),
+    changes=("`fetch_bytes_per_second` is new.",),
 )
 OPERATORS = Table(
     "operators",

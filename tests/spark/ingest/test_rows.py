@@ -142,6 +142,7 @@ def test_a_clients_record_gives_a_row_per_client_or_one_without(rows_of):
         4_200_000,
     )
     assert (second["user"], second["client_id"], second["limit_bytes_per_second"]) == ("", "", None)
+    assert (first["fetch_bytes_per_second"], second["fetch_bytes_per_second"]) == (0, 250_000)
     assert {row["observed_bytes_per_second"] for row in (first, second)} == {5_500_000}
     assert (none["user"], none["produce_bytes_per_second"]) == (None, None)
 
@@ -149,6 +150,7 @@ def test_a_clients_record_gives_a_row_per_client_or_one_without(rows_of):
 def test_the_topics_of_a_client_are_those_that_its_record_names(rows_of):
     first, second = rows_of(CLIENTS, sample("clients-topics"))
     assert (first["topics"], second["topics"]) == (["orders", "payments.eu"], None)
+    assert first["fetch_bytes_per_second"] is None, "of an agent that does not report it"
 
 
 def test_a_clients_record_gives_a_row_per_refused_client_and_per_group(rows_of):
@@ -157,6 +159,7 @@ def test_a_clients_record_gives_a_row_per_refused_client_and_per_group(rows_of):
     assert (once["principal"], once["client_id"], once["window_seconds"]) == ("User:ANONYMOUS", "", 30)
     etl, web = rows_of(GROUPS, sample("clients"), sample("clients-none"))
     assert (etl["group"], etl["throttled_seconds"], etl["limit_bytes_per_second"]) == ("etl", 0.5, 1e6)
+    assert (etl["fetch_bytes_per_second"], web["fetch_bytes_per_second"]) == (300_000, None)
     assert (web["group"], web["refused_requests"], web["limit_bytes_per_second"]) == ("web", 0, None)
 
 

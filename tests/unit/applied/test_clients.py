@@ -81,9 +81,26 @@ def test_who_is_new_or_was_forgotten_meanwhile_is_told_by_its_rate() -> None:
     assert "LimitBytesPerSecond" not in clients[1]
 
 
+def test_what_was_read_is_told_for_the_window_where_the_plug_in_counts_it() -> None:
+    def read(before: int | None, now: int | None) -> object:
+        later = replace(APP, fetched_bytes=now, fetch_bytes_per_second=8.0)
+        body = clients_body(figures(replace(APP, fetched_bytes=before)), figures(later), window_seconds=30.0)
+        clients = body["Clients"]
+        assert isinstance(clients, list)
+        return clients[0].get("FetchBytesPerSecond")
+
+    assert read(1_000, 7_000) == 200.0
+    assert read(None, 7_000) == 8.0, "the plug-in has just been upgraded"
+    assert read(7_000, 1_000) == 8.0, "it was forgotten meanwhile"
+    assert read(7_000, 7_000) == 0.0
+    assert read(1_000, None) is None
+
+
 def test_groups_and_refusals_are_told_for_the_window_too() -> None:
     group, other = SAMPLE.groups
-    later = replace(group, produced_bytes=8_000_000, held_seconds=20.0, refused_requests=12)
+    later = replace(
+        group, produced_bytes=8_000_000, fetched_bytes=160_000, held_seconds=20.0, refused_requests=12
+    )
     refused = (RefusedClient("User:alice", "loader", 11), RefusedClient("User:bob", "", 3))
     now = replace(SAMPLE, groups=(later, other), refused=refused)
     body = clients_body(SAMPLE, now, window_seconds=30.0)
@@ -91,6 +108,7 @@ def test_groups_and_refusals_are_told_for_the_window_too() -> None:
         {
             "Name": "ingest",
             "ProduceBytesPerSecond": 100_000.0,
+            "FetchBytesPerSecond": 2_000.0,
             "ThrottledSeconds": 7.5,
             "LimitBytesPerSecond": 900_000.0,
             "RefusedRequests": 5,

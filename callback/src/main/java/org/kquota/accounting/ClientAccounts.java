@@ -35,10 +35,11 @@ public final class ClientAccounts {
      * The use by one set of tags; rates and limits in bytes per second, null where there is no limit.
      *
      * @param producedBytes bytes produced since it has an account here, by the rates seen
+     * @param fetchedBytes  bytes read by consumers since then, likewise
      * @param heldSeconds   for how long its rate was above its limit, so that its produce requests were delayed
      */
-    public record Account(String user, String clientId, double producedBytes, double heldSeconds, double produceRate, double produceThrottleMs,
-                          Double produceLimit, double fetchRate, double fetchThrottleMs, Double fetchLimit) {
+    public record Account(String user, String clientId, double producedBytes, double fetchedBytes, double heldSeconds, double produceRate,
+                          double produceThrottleMs, Double produceLimit, double fetchRate, double fetchThrottleMs, Double fetchLimit) {
     }
 
     /**
@@ -80,6 +81,7 @@ public final class ClientAccounts {
         boolean held = limit != null && produced.bytesPerSecond() > limit;
         return new Account(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID),
             (before == null ? 0 : before.producedBytes()) + produced.bytesPerSecond() * sinceLookSeconds,
+            (before == null ? 0 : before.fetchedBytes()) + fetched.bytesPerSecond() * sinceLookSeconds,
             (before == null ? 0 : before.heldSeconds()) + (held ? sinceLookSeconds : 0),
             produced.bytesPerSecond(), produced.throttleMs(), limit, fetched.bytesPerSecond(), fetched.throttleMs(), fetchLimit.apply(tags));
     }
@@ -97,16 +99,17 @@ public final class ClientAccounts {
     /** The account of these tags, or one of nothing where there is none. */
     public Account of(Map<String, String> tags) {
         Account account = accounts.get(tags);
-        return account != null ? account : new Account(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID), 0, 0, 0, 0, null, 0, 0, null);
+        return account != null ? account : new Account(tags.get(Tags.USER), tags.get(Tags.CLIENT_ID), 0, 0, 0, 0, 0, null, 0, 0, null);
     }
 
-    /** The accounts that matter: the largest by produce rate, by bytes produced, by time held and by fetch rate; at most this many of each. */
+    /** The accounts that matter: the largest by rate and by bytes, of both directions, and by time held; at most this many of each. */
     public List<Account> top(int most) {
         Set<Account> top = new LinkedHashSet<>();
         for (Comparator<Account> order : List.of(
                 Comparator.comparingDouble(Account::produceRate), Comparator.comparingDouble(Account::producedBytes),
-                Comparator.comparingDouble(Account::heldSeconds), Comparator.comparingDouble(Account::fetchRate))) {
-            accounts.values().stream().filter(account -> account.producedBytes() > 0 || account.fetchRate() > 0).sorted(order.reversed())
+                Comparator.comparingDouble(Account::heldSeconds), Comparator.comparingDouble(Account::fetchRate),
+                Comparator.comparingDouble(Account::fetchedBytes))) {
+            accounts.values().stream().filter(account -> account.producedBytes() > 0 || account.fetchedBytes() > 0).sorted(order.reversed())
                 .limit(most).forEach(top::add);
         }
         List<Account> sorted = new ArrayList<>(top);

@@ -46,8 +46,8 @@ final class ClientReport {
 
     private ClientFigures.Client client(ClientAccounts.Account account) {
         TagSet tagSet = source.quotas().tagSets(ClientQuotaType.PRODUCE).find(account.user(), account.clientId());
-        return new ClientFigures.Client(cut(account.user()), cut(account.clientId()), Math.round(account.producedBytes()), account.heldSeconds(),
-            account.produceRate(), account.produceThrottleMs(), account.produceLimit(), account.fetchRate(), account.fetchThrottleMs(),
+        return new ClientFigures.Client(cut(account.user()), cut(account.clientId()), Math.round(account.producedBytes()), Math.round(account.fetchedBytes()),
+            account.heldSeconds(), account.produceRate(), account.produceThrottleMs(), account.produceLimit(), account.fetchRate(), account.fetchThrottleMs(),
             account.fetchLimit(), factor(tagSet), notedTopics.of(tagSet));
     }
 
@@ -61,8 +61,8 @@ final class ClientReport {
         ClientAccounts.Account account = accounts.of(Tags.of(group.meteredAs().user(), group.meteredAs().clientId()));
         return new ClientFigures.Group(group.name(), group.limit(ClientQuotaType.PRODUCE), group.limit(ClientQuotaType.FETCH),
             group.limit(ClientQuotaType.REQUEST), partitions == null ? null : (Integer) partitions.all(),
-            partitions == null ? null : (Integer) partitions.led(), Math.round(account.producedBytes()), account.heldSeconds(), account.produceRate(),
-            account.produceThrottleMs(), account.fetchRate(), account.fetchThrottleMs(), group.refusals());
+            partitions == null ? null : (Integer) partitions.led(), Math.round(account.producedBytes()), Math.round(account.fetchedBytes()),
+            account.heldSeconds(), account.produceRate(), account.produceThrottleMs(), account.fetchRate(), account.fetchThrottleMs(), group.refusals());
     }
 
     private static String cut(String text) {
