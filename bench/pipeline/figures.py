@@ -78,8 +78,9 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """`seconds` is the stream's own time; the command's, with the start of Python, JVM and Spark, is
-    `command_seconds`. CPU seconds are the command's and its JVM's.
+    """`seconds` is the stream's own time, of which `raw_seconds` were for the table of raw records; the
+    command's, with the start of Python, JVM and Spark, is `command_seconds`. CPU seconds are those of the
+    command and its JVM.
     """
 
     records: int
@@ -88,6 +89,7 @@ class Ingest:
     exact: bool
     """Whether the tables have every record once, and every malformed one in quarantine."""
     seconds: float
+    raw_seconds: float
     command_seconds: float
     cpu_seconds: float
     load: float
@@ -185,7 +187,7 @@ def claims(figures: Figures) -> Iterator[Claim]:
         ours = {work: costs.get(("spark", work, 2, days)) for work in WORKS}
         for work in WORKS:
             yield from _against_duckdb(ours[work], costs.get(("duckdb", work, 2, days)), causes.get(work, ""))
-        for work, least in ((REPLAY, 12.0), (REGRESSION, 8.0)):
+        for work, least in ((REPLAY, 13.0), (REGRESSION, 14.0)):
             if cost := ours[work]:
                 name = f"{cost}: ≥ {least:g} M samples per CPU second"
                 yield Claim(name, cost.speed, ">=", least, f"{cost.speed:.1f} M", cause=causes[work])
@@ -199,9 +201,17 @@ def claims(figures: Figures) -> Iterator[Claim]:
             yield Claim(f"{work}: two cores ≥ 1.7 x one", gain, ">=", 1.7, f"{gain:.2f} x", _TWO_CORES)
     yield from _upkeep(upkeep)
     for ingest in of(Ingest, figures):
-        speed = ingest.records / ingest.seconds
+        raw, speed = ingest.records / ingest.raw_seconds, ingest.records / ingest.seconds
         yield Claim(
-            "ingest: ≥ 12,000 records per second", speed, ">=", 12_000, f"{speed:,.0f}",
+            "ingest, raw records alone: ≥ 60,000 per second",
+            raw,
+            ">=",
+            60_000,
+            f"{raw:,.0f}",
+            "the processor limits it: Spark decrypts and compresses next to the broker of the test",
+        )
+        yield Claim(
+            "ingest, raw and parsed: ≥ 15,000 records per second", speed, ">=", 15_000, f"{speed:,.0f}",
             f"the processor limits it: {ingest.cpu_seconds:.0f} CPU seconds on cores that it shares with the "
             "Kafka broker of the test. Most of that is for parsing JSON, once for all tables",
         )  # fmt: skip
@@ -229,7 +239,7 @@ def _against_duckdb(ours: Cost | None, theirs: Cost | None, cause: str) -> Itera
         not math.isclose(value, theirs.answer[name], rel_tol=1e-6, abs_tol=1e-9)
         for name, value in ours.answer.items()
     )
-    yield from _ratio(ours, theirs, f"{ours}: CPU compared with DuckDB's", 2.5, cause)
+    yield from _ratio(ours, theirs, f"{ours}: CPU compared with DuckDB's", 1.5, cause)
     shown = "another" if different else "the same"
     yield Claim(f"{ours}: the same answer as DuckDB", different, "==", 0, shown, asserted=True)
     if "paused" in ours.answer:

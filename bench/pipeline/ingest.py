@@ -68,10 +68,11 @@ def measure_ingest(records: int, cores: int) -> Ingest:
         said, cpu_seconds = _run(command, folder / "log")
         wall = time.monotonic() - started
         rows, different, quarantined = _count(Tables(f"file:{folder}/tables"))
-    summary = re.search(r"([\d,]+) records in \d+ batches and (\d+(?:\.\d+)?) s", said)
+    summary = re.search(r"([\d,]+) records in \d+ batches and (\d+) s \(.*\), ([\d.]+) s for the raw", said)
     assert summary is not None, said[-2000:]
     exact = (rows, different, quarantined) == (sent * _VOLUMES, records * _VOLUMES, malformed)
-    return Ingest(sent + malformed, size, rows, exact, float(summary[2]), wall, cpu_seconds, load)
+    seconds, raw_seconds = float(summary[2]), float(summary[3])
+    return Ingest(sent + malformed, size, rows, exact, seconds, raw_seconds, wall, cpu_seconds, load)
 
 
 def _send(cluster: KafkaCluster, topic: str, records: int) -> tuple[int, int, int]:

@@ -14,6 +14,8 @@ class Progress:
 
     report: Callable[[str], None]
     batches: int = 0
+    raw_seconds: float = 0.0
+    """Of the time of the batches, for the raw records."""
     counts: Counter[str | None] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
 
@@ -22,14 +24,17 @@ class Progress:
         """How many records were read, malformed ones included."""
         return self.counts.total()
 
-    def appended(self, batch: int, counts: Mapping[str | None, int], seconds: float) -> None:
-        """Count a batch that is in the tables, and report it."""
+    def appended(
+        self, batch: int, counts: Mapping[str | None, int], seconds: float, raw_seconds: float
+    ) -> None:
+        """Count a batch that is in the tables, and report it; `raw_seconds` were for the raw records."""
         self.batches += 1
+        self.raw_seconds += raw_seconds
         self.counts.update(counts)
         size = sum(counts.values())
         self.report(
-            f"batch {batch}: {size:,} records in {seconds:.1f} s ({size / max(seconds, 0.001):,.0f}/s): "
-            f"{in_words(counts)}"
+            f"batch {batch}: {size:,} records in {seconds:.1f} s ({size / max(seconds, 0.001):,.0f}/s), "
+            f"{raw_seconds:.1f} s for the raw ones: {in_words(counts)}"
         )
 
     def summary(self) -> str:
@@ -39,7 +44,8 @@ class Progress:
             return "nothing new in the topic"
         return (
             f"{self.records:,} records in {self.batches} batches and {seconds:.0f} s "
-            f"({self.records / max(seconds, 0.001):,.0f}/s): {in_words(self.counts)}"
+            f"({self.records / max(seconds, 0.001):,.0f}/s), {self.raw_seconds:.1f} s for the raw ones: "
+            f"{in_words(self.counts)}"
         )
 
 

@@ -118,6 +118,7 @@ def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Pr
     started = time.monotonic()
     transaction, note = (batch.query, batch.number), batch.to_json()
     delta.append(record_rows(messages), tables, RECORDS, transaction, note)
+    raw_seconds = time.monotonic() - started
     records = read_records(messages).persist()
     try:
         kind = F.when(F.col("problem").isNull(), F.col("record.Kind"))
@@ -132,7 +133,7 @@ def append_batch(messages: DataFrame, tables: Tables, batch: Batch, progress: Pr
                 delta.append(rows(records), tables, table, transaction, note)
     finally:
         records.unpersist()
-    progress.appended(batch.number, counts, time.monotonic() - started)
+    progress.appended(batch.number, counts, time.monotonic() - started, raw_seconds)
 
 
 def _cause(error: BaseException) -> str:
