@@ -44,8 +44,8 @@ def writers(cluster: Cluster) -> Markup:
     if lines:
         columns = ("volume", "in these days", "largest part: principal, topic", "second", "third")
         parts.append(table(columns, lines, numbers=(1,)))
-    columns = ("principal", "held now", "change", "byte-days", "written")
-    parts.append(table(columns, [_figures(row) for row in holders["principals"]], numbers=(1, 2, 3, 4)))
+    columns = ("principal", "held now", "change", "byte-days", "written", "read")
+    parts.append(table(columns, [_figures(row) for row in holders["principals"]], numbers=range(1, 6)))
     return element("div", *parts)
 
 
@@ -76,6 +76,7 @@ def _figures(row: Mapping[str, Any]) -> tuple[str, ...]:
         figures.change(row["growth_bytes"]),
         f"{figures.size(row['byte_days'])}\N{NO-BREAK SPACE}d",
         figures.size(row["written_bytes"]),
+        figures.size(row["read_bytes"]),
     )
 
 
