@@ -187,7 +187,8 @@ public record AppliedState(
         JsonNode tree = MAPPER.readTree(json);
         nullWhereAbsent(tree, "scope", "cluster_topics", "kept", "leaders", "fence", "clients");
         nullWhereAbsent(tree.path("leaders"), "seen_uptime_ms");
-        tree.path("clients").path("top").forEach(client -> nullWhereAbsent(client, "factor", "topics"));
+        tree.path("clients").path("top").forEach(client -> nullWhereAbsent(client, "fetched_bytes", "factor", "topics"));
+        tree.path("clients").path("groups").forEach(group -> nullWhereAbsent(group, "fetched_bytes"));
         AppliedState state = READER.readValue(tree);
         if (state == null) {
             throw new IOException("an applied state is a JSON object, not null");

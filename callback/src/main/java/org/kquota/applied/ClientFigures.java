@@ -25,12 +25,14 @@ public record ClientFigures(int known, List<Client> top, List<Refused> refused, 
     /**
      * Clients with one set of metric tags.
      *
-     * @param factor the worst of the topics at stake that they wrote to lately, or null where they wrote to none
-     * @param topics those that they wrote to in the last minute, or null where not all of them are known
+     * @param fetchedBytes read as consumers; null in a file of a version that does not count it
+     * @param factor       the worst of the topics at stake that they wrote to lately, or null where they wrote to none
+     * @param topics       those that they wrote to in the last minute, or null where not all of them are known
      */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
-    public record Client(String user, String clientId, long producedBytes, long fetchedBytes, double heldSeconds, double produceByteRate,
-                         double produceThrottleMs, Double produceLimitByteRate, double fetchByteRate, double fetchThrottleMs, Double fetchLimitByteRate,
+    public record Client(String user, String clientId, long producedBytes, @JsonInclude(JsonInclude.Include.NON_NULL) Long fetchedBytes,
+                         double heldSeconds, double produceByteRate, double produceThrottleMs, Double produceLimitByteRate,
+                         double fetchByteRate, double fetchThrottleMs, Double fetchLimitByteRate,
                          @JsonInclude(JsonInclude.Include.NON_NULL) Double factor, @JsonInclude(JsonInclude.Include.NON_NULL) List<String> topics) {
     }
 
@@ -42,7 +44,8 @@ public record ClientFigures(int known, List<Client> top, List<Refused> refused, 
     /** A group and what its members used together; the partitions are those that its totals are shared by, null where it has none. */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record Group(String name, Double produceLimitByteRate, Double fetchLimitByteRate, Double requestLimitPercentage,
-                        Integer partitions, Integer partitionsLed, long producedBytes, long fetchedBytes, double heldSeconds,
-                        double produceByteRate, double produceThrottleMs, double fetchByteRate, double fetchThrottleMs, long refusedRequests) {
+                        Integer partitions, Integer partitionsLed, long producedBytes,
+                        @JsonInclude(JsonInclude.Include.NON_NULL) Long fetchedBytes, double heldSeconds, double produceByteRate,
+                        double produceThrottleMs, double fetchByteRate, double fetchThrottleMs, long refusedRequests) {
     }
 }

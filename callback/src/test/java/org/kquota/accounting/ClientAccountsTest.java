@@ -39,8 +39,8 @@ class ClientAccountsTest {
     @TempDir
     private Path directory;
     private final ManualTime time = new ManualTime();
-    private final Metrics metrics = new Metrics(time);
-    private final KquotaCallback callback = new KquotaCallback();
+    private Metrics metrics;
+    private KquotaCallback callback;
     private BrokerQuotas broker;
     private final TagSets produce = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 100);
     private final TagSets fetch = new TagSets(new StockQuotas(StockQuotas.LevelMemory.COUNTED), 100);
@@ -49,11 +49,17 @@ class ClientAccountsTest {
 
     @BeforeEach
     void start() {
+        start(QuotaType.PRODUCE);
+    }
+
+    private void start(QuotaType type) {
+        metrics = new Metrics(time);
+        callback = new KquotaCallback();
         JmxReporter jmx = new JmxReporter();
         jmx.contextChange(new KafkaMetricsContext("kafka.server"));
         metrics.addReporter(jmx);
         callback.configure(TestProperties.broker(directory));
-        broker = new BrokerQuotasOfThisKafka(QuotaType.PRODUCE, metrics, time, 11, callback);
+        broker = new BrokerQuotasOfThisKafka(type, metrics, time, 11, callback);
     }
 
     @AfterEach
@@ -104,24 +110,24 @@ class ClientAccountsTest {
 
     @Test
     void whoReadIsKnownWithItsBytesAlsoWhenItReadsNoMore() {
-        try (BrokerQuotas reads = new BrokerQuotasOfThisKafka(QuotaType.FETCH, metrics, time, 11, callback)) {
-            fetch.of("", "reader");
-            reads.tags("alice", "reader");
-            for (int second = 0; second < 30; second++) {
-                reads.record("alice", "reader", 2 * MB);
-                time.advance(1000);
-                accounts.look(1);
-            }
-            assertEquals(2 * MB, byClient(10).get("reader").fetchRate(), 0.2 * MB);
-            for (int second = 0; second < 12; second++) {
-                time.advance(1000);
-                accounts.look(1);
-            }
-            Account idle = byClient(10).get("reader");
-            assertEquals(60 * MB, idle.fetchedBytes(), 6 * MB);
-            assertEquals(0, idle.fetchRate());
-            assertEquals(0, idle.producedBytes());
+        stop();
+        start(QuotaType.FETCH);
+        fetch.of("", "reader");
+        broker.tags("alice", "reader");
+        for (int second = 0; second < 30; second++) {
+            broker.record("alice", "reader", 2 * MB);
+            time.advance(1000);
+            accounts.look(1);
         }
+        assertEquals(2 * MB, byClient(10).get("reader").fetchRate(), 0.2 * MB);
+        for (int second = 0; second < 12; second++) {
+            time.advance(1000);
+            accounts.look(1);
+        }
+        Account idle = byClient(10).get("reader");
+        assertEquals(60 * MB, idle.fetchedBytes(), 6 * MB);
+        assertEquals(0, idle.fetchRate());
+        assertEquals(0, idle.producedBytes());
     }
 
     @Test
