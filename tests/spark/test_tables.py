@@ -52,10 +52,10 @@ def test_a_table_of_a_later_version_is_refused_and_one_of_an_earlier_version_not
     delta.create(spark, tables, replace(CLIENTS, changes=()))
     assert noted(CLIENTS) == "1"
     delta.create(spark, tables, CLIENTS)
-    assert noted(CLIENTS) == str(CLIENTS.version) == "2"
+    assert noted(CLIENTS) == str(CLIENTS.version) == "3"
     delta.create(spark, tables, replace(CLIENTS, changes=(*CLIENTS.changes, "`colour` is new.")))
     for use in (delta.create, delta.opened):
-        with pytest.raises(delta.NotATable, match=r"clients is of version 3, .* this one knows version 2"):
+        with pytest.raises(delta.NotATable, match=r"clients is of version 4, .* this one knows version 3"):
             use(spark, tables, CLIENTS)
 
 

@@ -99,7 +99,8 @@ def account(holdings: pd.DataFrame, writings: pd.DataFrame, first: date, last: d
         writings: cluster_id, user (None: not listed), client_id, topic (None: not known), day,
             written_bytes, read_bytes (with no topic; NaN: none); likewise.
     """
-    holdings, writings = _without_gaps(holdings), _without_gaps(writings.fillna({"read_bytes": 0.0}))
+    read = pd.to_numeric(writings["read_bytes"]).fillna(0.0)
+    holdings, writings = _without_gaps(holdings), _without_gaps(writings.assign(read_bytes=read))
     clusters = sorted({*holdings["cluster_id"], *writings["cluster_id"]})
     parts = [
         _of_cluster(
