@@ -293,6 +293,12 @@ CASES = (
         "kquota_decision_write_errors_total",
         "The agent on kafka1:9464 cannot write its decision",
     ),
+    counter(
+        "KquotaStateNotWritten",
+        'kquota_file_write_errors_total{file="state.json"}',
+        "The agent on kafka1:9464 cannot write state.json",
+        {"file": "state.json"},
+    ),
     flag("KquotaRivalAgent", "kquota_rival_agent", "Another agent claims the broker of kafka1:9464"),
     Case(
         "KquotaClockBehind",

@@ -100,8 +100,8 @@ class Agent:
             )
         kafka, local = self._kafka, self._local
         watches = self._leaders, self._contents, self._cordon
-        # `kquota volumes --accept` has changed the file; where it is broken or gone, or its disk does not
-        # answer, what we have in mind counts.
+        # `kquota volumes --accept` has changed the file; where it is broken or gone, or could not be written,
+        # what we have in mind counts.
         state = local.state
         if self._states.settle(_GOODBYE_SECONDS) and self._state_file.path.exists():
             loaded, self._state_problem = self._state_file.load()
@@ -266,6 +266,7 @@ class Agent:
         self._metrics.present.certificate_revoked = is_revoked(self._seal, admission)
         if admission is not None:
             self._metrics.present.revoked_certificates = len(admission.authorities.revoked())
+        self._metrics.file_write_errors.labels(FILE_NAME).inc(self._states.drain_failures())
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():
             yield Entry.of(MessageId.KAFKA_TROUBLE, reason)

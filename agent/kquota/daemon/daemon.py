@@ -16,6 +16,7 @@ from types import FrameType
 
 import kquota
 from kquota.daemon.agent import Agent
+from kquota.daemon.good_configuration import GoodConfiguration
 from kquota.daemon.journal import Entry, Journal, MessageId
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.metrics_server import MetricsServer
@@ -76,6 +77,7 @@ class _Daemon:
         self._configuration, self._journal = configuration, journal
         self._notifier = Notifier(environ)
         self._metrics = AgentMetrics(kquota.__version__)
+        self._good = GoodConfiguration(configuration.remember, self._metrics)
         self._server: MetricsServer | None = None
         self._listening: object = None
         self._stop = self._reload = False
@@ -92,6 +94,7 @@ class _Daemon:
             finally:
                 self._notifier.stopping("the agent stops; its last decision holds until the lease ends")
                 agent.close()
+                self._good.close()
                 self._stop_serving()
                 self._log(MessageId.STOPPING, "stopped; the last decision holds until its lease ends")
 
@@ -114,7 +117,7 @@ class _Daemon:
                 time.sleep(_FAILED_CYCLE_PAUSE_SECONDS)
                 continue
             failed_cycles = 0
-            self._journal.write(entries)
+            self._journal.write([*entries, *self._good.entries()])
             if report.decision is not None and not self._ready:
                 self._ready = True
                 self._notifier.ready(report.sentence)
@@ -141,8 +144,8 @@ class _Daemon:
             self._in_force(last_good, agent)
             self._refuse(error, "the configuration is bad, the last good one is used")
         else:
-            self._configuration.remember()
             self._in_force(settings, agent)
+            self._good.remember()
         return agent
 
     def _agent(self, settings: Settings) -> Agent:
@@ -173,7 +176,7 @@ class _Daemon:
             outcome = "the configuration is bad, the one in force stays"
             self._refuse(error, outcome)
         else:
-            self._configuration.remember()
+            self._good.remember()
             self._serve(settings)
             self._in_force(settings, agent)
             self._metrics.present.last_good = False

@@ -16,7 +16,10 @@ from kquota.core.view import FoldResult
 from kquota.daemon.present_metrics import PRESENT_NAMES, Present
 from kquota.daemon.report import CycleReport
 from kquota.kafka.errors import Kind, Operation
+from kquota.settings import last_good
+from kquota.write import agent_state
 
+STATE_FILES = agent_state.FILE_NAME, last_good.FILE_NAME
 # A cycle is some milliseconds; beyond the interval it is late, beyond the lease it is too late.
 _CYCLE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -56,6 +59,9 @@ class AgentMetrics:
         self.read_errors = self._counter("read_errors", "Failures to read the usage topic.")
         self._write_errors = self._counter(
             "decision_write_errors", "Decisions that could not be written to the decision file."
+        )
+        self.file_write_errors = self._counter(
+            "file_write_errors", "Files of state_dir that could not be written.", "file", STATE_FILES
         )
         self.clock_jumps = self._counter("clock_jumps", "Jumps of the wall clock.")
         self.reload_failures = self._counter(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -43,7 +42,28 @@ class _Memory:
 
 
 _MEMORY = TypeAdapter(_Memory)
-_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Unremembered:
+    """A good configuration that is not in its file yet, and the reason."""
+
+    file: Path
+    data: bytes
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """The failure in words."""
+        return f"the good configuration can't be remembered in {self.file}: {self.reason}"
+
+    def write(self) -> None:
+        """Try again.
+
+        Raises:
+            OSError: the former one is still there.
+        """
+        replace_file(self.file, self.data, _MODE)
 
 
 class ConfigurationFile:
@@ -66,10 +86,10 @@ class ConfigurationFile:
         self._settings = load_text(self._text, self._path, self._environ)
         return self._settings
 
-    def remember(self) -> None:
-        """Store the last configuration read as good, in its ``state_dir``; a failure is only logged."""
+    def remember(self) -> Unremembered | None:
+        """Store the last configuration read as good, in its ``state_dir``; return it if that fails."""
         if self._settings is None:
-            return
+            return None
         variables = {
             name: value
             for name, value in self._environ.items()
@@ -84,7 +104,8 @@ class ConfigurationFile:
             if not file.is_file() or file.read_bytes() != data:
                 replace_file(file, data, _MODE)
         except OSError as error:
-            _log.warning("the good configuration can't be remembered in %s: %s", file, error.strerror)
+            return Unremembered(file, data, error.strerror or str(error))
+        return None
 
     def last_good(self) -> Settings | None:
         """Return the configuration that was remembered last, or None at a first start.

@@ -12,6 +12,7 @@ import pytest
 from kquota.daemon import state_writer
 from kquota.daemon.state_writer import StateWriter
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
+from tests.integration.waiting import eventually
 from tests.unit.daemon.cycles import START
 
 
@@ -89,16 +90,58 @@ def test_a_disk_that_does_not_answer_is_told(file: StallingFile, monkeypatch: py
     writer.close(60)
 
 
-def test_a_state_that_can_not_be_written_is_told_until_one_is(file: StallingFile) -> None:
+@pytest.fixture
+def unwritable(file: StallingFile) -> Iterator[Path]:
+    """Where the directory of the state file is meanwhile; `repair` brings it back."""
     file.released.set()
     gone = file.path.parent.with_name("gone")
     file.path.parent.rename(gone)
+    yield gone
+    if gone.exists():
+        gone.rename(file.path.parent)
+
+
+def repair(file: StallingFile, gone: Path) -> None:
+    gone.rename(file.path.parent)
+
+
+@pytest.mark.accepts("F57")
+def test_a_state_that_can_not_be_written_is_told_until_one_is(file: StallingFile, unwritable: Path) -> None:
     writer = StateWriter(file)
     writer.save(state(1))
-    assert writer.settle(60)
+    assert not writer.settle(60), "it is not in the file"
     assert f"the state file {file.path} can't be written: " in str(writer.problem)
-    gone.rename(file.path.parent)
+    assert (writer.drain_failures(), writer.drain_failures()) == (1, 0)
+    repair(file, unwritable)
     writer.save(state(2))
     assert writer.settle(60)
     assert writer.problem is None
     writer.close(60)
+
+
+@pytest.mark.accepts("F57")
+def test_a_state_that_could_not_be_written_is_tried_again_until_it_is(
+    file: StallingFile, unwritable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_writer, "RETRY_SECONDS", 0.01)
+    writer = StateWriter(file)
+    writer.save(state(1))
+    writer.save(state(1, 2))
+    eventually(lambda: file.saved.count(state(1, 2)) > 2, "it goes on trying")
+    repair(file, unwritable)
+    eventually(lambda: writer.settle(0), "the newest one is written, though no other one comes")
+    assert file.load() == (state(1, 2), None)
+    assert writer.problem is None
+    tries = len(file.saved)
+    writer.close(60)
+    assert len(file.saved) == tries, "once is enough"
+
+
+@pytest.mark.accepts("F57")
+def test_the_end_tries_once_more_what_could_not_be_written(file: StallingFile, unwritable: Path) -> None:
+    writer = StateWriter(file)
+    writer.save(state(1))
+    assert not writer.settle(60)
+    repair(file, unwritable)
+    writer.close(60)
+    assert file.load() == (state(1), None)

@@ -140,12 +140,26 @@ def test_a_damaged_memory_is_no_memory(place: Place) -> None:
             load_or_last_good(place.file, {})
 
 
-def test_that_nothing_can_be_remembered_is_logged(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_can_not_be_remembered_is_returned_and_can_be_tried_again(place: Place) -> None:
     place.state.rmdir()
     place.configure()
-    _, error = load_or_last_good(place.file, {})
-    assert error is None
-    assert "can't be remembered" in caplog.text
+    configuration = ConfigurationFile(place.file, {})
+    good = configuration.load()
+    unremembered = configuration.remember()
+    assert unremembered is not None
+    file = place.state / FILE_NAME
+    assert unremembered.sentence == (
+        f"the good configuration can't be remembered in {file}: No such file or directory"
+    )
+    with pytest.raises(OSError, match="No such file"):
+        unremembered.write()
+    place.state.mkdir()
+    place.configure("mode: maybe\n")  # what is written is what was good
+    with pytest.raises(SettingsError):
+        configuration.load()
+    unremembered.write()
+    assert configuration.last_good() == good
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_memory_that_can_not_be_used_shows_that_there_was_a_good_start(place: Place) -> None:
