@@ -13,6 +13,7 @@ from pathlib import Path
 MIB = 2**20
 SMALLEST_VOLUME_BYTES = 16 * MIB
 _LOOP_MAJOR = 7
+_REPAIRED = 1  # e2fsck: errors were corrected
 _LOOP_DEVICES_LOCK = Path("/run/lock/kquota-loop-devices.lock")
 
 
@@ -61,6 +62,27 @@ class LoopVolume:
         """Capacity less what an ordinary user may still write."""
         status = os.statvfs(self.mount_point)
         return (status.f_blocks - status.f_bavail) * status.f_frsize
+
+    def unmount(self) -> None:
+        """Take it away, as a broken disk; what was written stays in the image.
+
+        Raises:
+            VolumeUnavailable: a process still uses it.
+        """
+        _run("umount", str(self.mount_point))
+
+    def repair(self) -> None:
+        """Check the unmounted file system, repair what is wrong with it, and mount it again.
+
+        Raises:
+            VolumeUnavailable: it can't be repaired.
+        """
+        checked = subprocess.run(
+            ["e2fsck", "-p", str(self.image)], check=False, capture_output=True, text=True
+        )
+        if checked.returncode & ~_REPAIRED:
+            raise VolumeUnavailable(f"e2fsck -p {self.image}: {checked.stdout}{checked.stderr}")
+        _mount(self.image, self.mount_point)
 
     def fill(self, leave_bytes: int, name: str = "ballast") -> Path:
         """Allocate a file near the log dir so that `leave_bytes` stay free; returns it (unlink to undo)."""

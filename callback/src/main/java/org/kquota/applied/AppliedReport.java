@@ -73,13 +73,18 @@ public final class AppliedReport {
     }
 
     /**
-     * The total rate of all producers, in bytes per second, in the last report before the broker's restart; 0 without one. To be called before the first
-     * report is written. After a restart all producers are newcomers; this rate keeps them from starting at next to nothing.
+     * Takes over from the last report before the broker's restart which log dirs were offline, and returns the total rate of all producers then, in bytes
+     * per second; 0 without a report. To be called before the first report is written. After a restart all producers are newcomers; this rate keeps them
+     * from starting at next to nothing.
      */
-    public double baselineBefore() {
+    public double recall() {
         try {
             AppliedState before = AppliedState.fromJson(Files.readAllBytes(file.path()));
-            return before.brokerId() == source.config().nodeId() ? before.governor().baselineByteRate() : 0;
+            if (before.brokerId() != source.config().nodeId()) {
+                return 0;
+            }
+            offlineLogDirs.remember(before.offlineLogDirs());
+            return before.governor().baselineByteRate();
         } catch (NoSuchFileException e) {
             return 0;
         } catch (IOException | RuntimeException e) {

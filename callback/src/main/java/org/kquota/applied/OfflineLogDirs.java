@@ -22,11 +22,19 @@ public final class OfflineLogDirs {
 
     private final MBeanServer server = ManagementFactory.getPlatformMBeanServer();
     private final ObjectName pattern = name("*");
+    private final List<String> configured;
     private final List<ObjectName> known;
+    private List<String> last = List.of();
 
     /** @param logDirs those of the broker, as they are configured */
     public OfflineLogDirs(List<String> logDirs) {
-        known = logDirs.stream().map(dir -> name(KafkaNames.inMBean(new File(dir).getAbsolutePath()))).toList();
+        configured = logDirs.stream().map(dir -> new File(dir).getAbsolutePath()).toList();
+        known = configured.stream().map(dir -> name(KafkaNames.inMBean(dir))).toList();
+    }
+
+    /** Takes over those that were offline before the broker's restart: they are until the broker has looked at them. */
+    public void remember(List<String> before) {
+        last = before.stream().filter(configured::contains).toList();
     }
 
     private static ObjectName name(String directory) {
@@ -38,19 +46,22 @@ public final class OfflineLogDirs {
     }
 
     /**
-     * The log dirs, sorted.
+     * The log dirs, sorted. One without a metric, while the broker starts or stops, is as it was last.
      *
      * @throws IllegalStateException if the broker's metrics cannot be read
      */
     public List<String> list() {
         // While the broker starts they are not there yet, and few others are.
         boolean allThere = !known.isEmpty() && known.stream().allMatch(server::isRegistered);
-        TreeSet<String> offline = new TreeSet<>();
+        TreeSet<String> offline = new TreeSet<>(last);
         for (ObjectName name : allThere ? known : server.queryNames(pattern, null)) {
             try {
+                String key = name.getKeyProperty(DIRECTORY_KEY);
+                String directory = key.startsWith("\"") ? ObjectName.unquote(key) : key;
                 if (server.getAttribute(name, "Value") instanceof Number value && value.intValue() == 1) {
-                    String directory = name.getKeyProperty(DIRECTORY_KEY);
-                    offline.add(directory.startsWith("\"") ? ObjectName.unquote(directory) : directory);
+                    offline.add(directory);
+                } else {
+                    offline.remove(directory);
                 }
             } catch (InstanceNotFoundException e) {
                 // Removed between the two calls: the broker is shutting down.
@@ -58,6 +69,7 @@ public final class OfflineLogDirs {
                 throw new IllegalStateException(name + " cannot be read: " + e, e);
             }
         }
-        return List.copyOf(offline);
+        last = List.copyOf(offline);
+        return last;
     }
 }

@@ -107,7 +107,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         checks.begin(config);
         clusterId(MetaProperties.clusterId(config.formattedDirs()));
         leaders.read(clusterId);
-        governor.remember(report.baselineBefore());
+        governor.remember(report.recall());
         lastStepNanos = nanoTime.getAsLong();
         step();
         LOG.info("kquota is in force on broker {}: mode {}, {}; exempt are {}", config.nodeId(), now().mode().text(), now().sentence(), config.exemptPrincipals());

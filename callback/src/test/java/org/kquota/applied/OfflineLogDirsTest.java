@@ -47,6 +47,28 @@ class OfflineLogDirsTest {
     }
 
     @Test
+    void aLogDirStaysAsItWasWhileTheBrokerStartsAndStops() throws Exception {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        OfflineLogDirs logDirs = new OfflineLogDirs(List.of("/data/1", "/data/2/", "/data/3"));
+        logDirs.remember(List.of("/data/1", "/data/2", "/data/gone"));
+        assertEquals(List.of("/data/1", "/data/2"), logDirs.list(), "the broker starts: it has looked at none");
+        server.registerMBean(new Gauge(0), name("\"/data/1\""));
+        try {
+            assertEquals(List.of("/data/2"), logDirs.list(), "the first one is repaired");
+            server.registerMBean(new Gauge(1), name("\"/data/2\""));
+            server.registerMBean(new Gauge(0), name("\"/data/3\""));
+            assertEquals(List.of("/data/2"), logDirs.list());
+        } finally {
+            for (String key : List.of("\"/data/1\"", "\"/data/2\"", "\"/data/3\"")) {
+                if (server.isRegistered(name(key))) {
+                    server.unregisterMBean(name(key));
+                }
+            }
+        }
+        assertEquals(List.of("/data/2"), logDirs.list(), "the broker stops");
+    }
+
+    @Test
     void aLookCostsNoMoreOnABrokerWithManyPartitions() throws Exception {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         List<ObjectName> partitions = new ArrayList<>();
