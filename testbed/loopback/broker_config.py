@@ -24,11 +24,16 @@ class NodePorts:
 
 
 @dataclass(frozen=True)
-class Voter:
-    """A controller of the quorum."""
+class Controller:
+    """A node with the controller's role, now or later."""
 
     node_id: int
-    controller_port: int
+    port: int
+
+    @property
+    def address(self) -> str:
+        """host:port of its listener."""
+        return f"{LOOPBACK}:{self.port}"
 
 
 # Small buffers, few threads, quick elections: many brokers share a small machine.
@@ -52,12 +57,28 @@ _SMALL_AND_QUICK = {
 }
 
 
+def role_properties(roles: Iterable[str], ports: NodePorts) -> dict[str, str]:
+    """The properties that a node's roles decide: the roles themselves and their listeners."""
+    roles = tuple(roles)
+    listeners: dict[str, int] = {}
+    if "broker" in roles:
+        listeners |= {CLIENTS: ports.clients, INTERNAL: ports.internal}
+    if "controller" in roles:
+        listeners |= {CONTROLLER: ports.controller}
+    properties = {
+        "process.roles": ",".join(roles),
+        "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items()),
+    }
+    return properties | ({"inter.broker.listener.name": INTERNAL} if "broker" in roles else {})
+
+
 def server_properties(
     *,
     node_id: int,
     roles: Iterable[str],
     ports: NodePorts,
-    voters: Sequence[Voter],
+    controllers: Sequence[Controller],
+    dynamic_quorum: bool,
     log_dirs: Sequence[Path],
     metadata_log_dir: Path | None,
     replication: int,
@@ -68,24 +89,15 @@ def server_properties(
     """The properties of one node.
 
     Listeners: CLIENTS (plain text, for applications), INTERNAL (between brokers and for agents; mutual TLS
-    with `tls`), CONTROLLER (the same). `super_users` None means no authorizer. `extra` wins over everything
-    else.
+    with `tls`), CONTROLLER (the same). The `controllers` are the voters, or, with `dynamic_quorum`, where to
+    ask for these. `super_users` None means no authorizer. `extra` wins over everything else.
     """
-    roles = tuple(roles)
     secure = "SSL" if tls else "PLAINTEXT"
-    listeners: dict[str, int] = {}
-    if "broker" in roles:
-        listeners |= {CLIENTS: ports.clients, INTERNAL: ports.internal}
-    if "controller" in roles:
-        listeners |= {CONTROLLER: ports.controller}
+    addresses = [one.address for one in controllers]
+    voters = [f"{one.node_id}@{one.address}" for one in controllers]
     properties = _SMALL_AND_QUICK | {
-        "process.roles": ",".join(roles),
         "node.id": str(node_id),
-        "controller.quorum.voters": ",".join(
-            f"{voter.node_id}@{LOOPBACK}:{voter.controller_port}" for voter in voters
-        ),
         "controller.listener.names": CONTROLLER,
-        "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items()),
         "listener.security.protocol.map": f"{CLIENTS}:PLAINTEXT,{INTERNAL}:{secure},{CONTROLLER}:{secure}",
         "log.dirs": ",".join(str(path) for path in log_dirs),
         "default.replication.factor": str(replication),
@@ -95,8 +107,11 @@ def server_properties(
         "share.coordinator.state.topic.replication.factor": str(replication),
         "share.coordinator.state.topic.min.isr": "1",
     }
-    if "broker" in roles:
-        properties["inter.broker.listener.name"] = INTERNAL
+    properties |= role_properties(roles, ports)
+    if dynamic_quorum:
+        properties["controller.quorum.bootstrap.servers"] = ",".join(addresses)
+    else:
+        properties["controller.quorum.voters"] = ",".join(voters)
     if metadata_log_dir is not None:
         properties["metadata.log.dir"] = str(metadata_log_dir)
     if tls is not None:

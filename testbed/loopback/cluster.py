@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from testbed.loopback.broker_config import NodePorts, Voter, server_properties
+from testbed.loopback.broker_config import Controller, NodePorts, server_properties
 from testbed.loopback.certificates import CertificateAuthority, Identity, principal_of
 from testbed.loopback.clients import visible_brokers
 from testbed.loopback.node import KafkaNode, NodeFailed, NodeLayout, node_name
@@ -41,6 +41,8 @@ class NodeSpec:
     log_dir_count: int = 1
     separate_metadata_dir: bool = False
     """`metadata.log.dir` apart from the log dirs, so that the node outlives its first one."""
+    metadata_volume: VolumeSpec | None = None
+    """The same, on a loop-mounted ext4 of its own."""
     properties: Mapping[str, str] = field(default_factory=dict)
     class_path: tuple[Path, ...] = ()
     jvm_options: tuple[str, ...] = ()
@@ -62,6 +64,8 @@ class ClusterSpec:
     """Given the bootstrap servers for applications, for properties that hold addresses."""
     class_path: tuple[Path, ...] = ()
     heap_mebibytes: int = 256
+    dynamic_quorum: bool = False
+    """Voters come and go at run time, see `quorum`. The first controller begins as the only one."""
 
     def __post_init__(self) -> None:
         ids = [node.node_id for node in self.nodes]
@@ -225,10 +229,10 @@ class KafkaCluster:
             self._authority = CertificateAuthority(self.path / "certificates")
             identities = {node.node_id: self._authority.issue(node_name(node.node_id)) for node in spec.nodes}
         ports = {node.node_id: NodePorts(*(self._ports.reserve() for _ in range(3))) for node in spec.nodes}
-        voters = [
-            Voter(node.node_id, ports[node.node_id].controller)
+        controllers = [
+            Controller(node.node_id, ports[node.node_id].controller)
             for node in spec.nodes
-            if "controller" in node.roles
+            if "controller" in node.roles or spec.dynamic_quorum
         ]
         super_users = [*(principal_of(node_name(node.node_id)) for node in spec.nodes), *spec.super_users]
         brokers = [node.node_id for node in spec.nodes if "broker" in node.roles]
@@ -253,7 +257,8 @@ class KafkaCluster:
                     node_id=node.node_id,
                     roles=node.roles,
                     ports=ports[node.node_id],
-                    voters=voters,
+                    controllers=controllers,
+                    dynamic_quorum=spec.dynamic_quorum,
                     log_dirs=layout.log_dirs,
                     metadata_log_dir=layout.metadata_log_dir,
                     replication=min(3, len(brokers)),
@@ -286,12 +291,29 @@ class KafkaCluster:
         else:
             log_dirs = tuple(directory / f"log-{number}" for number in range(1, node.log_dir_count + 1))
         metadata_log_dir = directory / "metadata" if node.separate_metadata_dir else None
+        metadata_volume = None
+        if node.metadata_volume is not None:
+            mount_point = directory / "disk-metadata"
+            metadata_volume = make_loop_volume(
+                node.metadata_volume, mount_point.with_suffix(".img"), mount_point
+            )
+            metadata_log_dir = mount_point / "kraft"
         for path in (*log_dirs, *([metadata_log_dir] if metadata_log_dir else [])):
             path.mkdir()
-        return NodeLayout(directory, log_dirs, metadata_log_dir, volumes)
+        return NodeLayout(directory, log_dirs, metadata_log_dir, volumes, metadata_volume)
 
     def _format(self) -> None:
-        formatting = {node_id: node.format_command(self.cluster_id) for node_id, node in self.nodes.items()}
+        formatting = {
+            node_id: node.format_command(self.cluster_id, quorum=self._quorum_options(node_id))
+            for node_id, node in self.nodes.items()
+        }
         for node_id, process in formatting.items():
             if (code := process.popen.wait()) != 0:
                 raise NodeFailed(f"formatting node {node_id} ended with {code}:\n{process.log_tail()}")
+
+    def _quorum_options(self, node_id: int) -> tuple[str, ...]:
+        """How to format a node of a dynamic quorum."""
+        if not self.spec.dynamic_quorum:
+            return ()
+        first = next(node.node_id for node in self.spec.nodes if "controller" in node.roles)
+        return ("--standalone",) if node_id == first else ("--no-initial-controllers",)

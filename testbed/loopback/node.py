@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.loopback.broker_config import NodePorts, write_properties
+from testbed.loopback.broker_config import NodePorts, role_properties, write_properties
 from testbed.loopback.ports import LOOPBACK, accepts_connections
 from testbed.loopback.processes import ChildProcess
 from testbed.loopback.runtime import KafkaRuntime
@@ -39,6 +39,8 @@ class NodeLayout:
     log_dirs: tuple[Path, ...]
     metadata_log_dir: Path | None
     volumes: tuple[LoopVolume, ...]
+    metadata_volume: LoopVolume | None = None
+    """That of the metadata log dir, if it has one of its own."""
 
     @property
     def server_properties(self) -> Path:
@@ -124,10 +126,17 @@ class KafkaNode:
         self._runtime = runtime
         self.configure({**self._properties, **properties})
 
-    def format_command(self, cluster_id: str, *, ignore_formatted: bool = False) -> ChildProcess:
+    def take_roles(self, roles: Sequence[str]) -> None:
+        """Have its next start have these roles."""
+        self.roles = tuple(roles)
+        self.configure({**self._properties, **role_properties(roles, self.ports)})
+
+    def format_command(
+        self, cluster_id: str, *, ignore_formatted: bool = False, quorum: Sequence[str] = ()
+    ) -> ChildProcess:
         """Start formatting its log dirs (`kafka-storage format`); the caller waits for the end.
 
-        `ignore_formatted`: some are, and stay as they are.
+        `ignore_formatted`: some are, and stay as they are. `quorum` are options of a dynamic one.
         """
         return self._java(
             "kafka.tools.StorageTool",
@@ -135,6 +144,7 @@ class KafkaNode:
                 "format",
                 *("-t", cluster_id, "-c", str(self.layout.server_properties)),
                 *(["--ignore-formatted"] if ignore_formatted else []),
+                *quorum,
             ],
         )
 

@@ -73,6 +73,8 @@ class Fleet:
         super_users: Sequence[str] | None = None,
         partitions: int = 1,
         controllers: Sequence[int] | None = None,
+        dynamic_quorum: bool = False,
+        metadata_disk: VolumeSpec | None = None,
     ) -> None:
         ids = sorted(volumes)
         if exempt is None:
@@ -84,6 +86,7 @@ class Fleet:
                     roles=BOTH_ROLES if controllers is None or i in controllers else ("broker",),
                     volumes=(DISK,) * volumes[i],
                     separate_metadata_dir=True,
+                    metadata_volume=metadata_disk,
                 )
                 for i in ids
             ),
@@ -92,6 +95,7 @@ class Fleet:
             authorizer=super_users is not None,
             super_users=tuple(super_users or ()),
             properties={"file.delete.delay.ms": "0", **(properties or {})},
+            dynamic_quorum=dynamic_quorum,
         )
         self.cluster = KafkaCluster(spec, runtime)
         self.agents: dict[int, AgentProcess] = {}
