@@ -15,11 +15,11 @@ import pytest
 
 from kquota.kafka.topics import usage_topic
 from testbed.loopback.clients import admin_client, create_topic, visible_brokers
+from testbed.loopback.island import Fault, Island, island
 from testbed.loopback.node import KafkaNode
 from testbed.loopback.plug_in import agent_name
 from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.fleet import QUICK, Fleet
-from tests.integration.spine.island import Fault, Island, island
 from tests.integration.waiting import eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(420)]

@@ -23,12 +23,12 @@ from confluent_kafka.admin import (
 
 from kquota.kafka.topics import usage_topic
 from testbed.loopback.clients import admin_client, create_topic, visible_brokers
+from testbed.loopback.island import Island, island
 from testbed.loopback.node import KafkaNode
 from testbed.loopback.plug_in import agent_name
 from testbed.loopback.processes import ChildProcess
 from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC, Fleet
-from tests.integration.spine.island import Island, island
 from tests.integration.waiting import eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(420)]

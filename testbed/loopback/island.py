@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,11 +14,17 @@ from pathlib import Path
 from testbed.loopback import relay as relay_program
 from testbed.loopback.cluster import KafkaCluster
 from testbed.loopback.processes import ChildProcess
-from tests.integration.waiting import eventually
 
 Route = tuple[str, str]
 Fault = Mapping[str, float | bool]
 """Fields of `testbed.loopback.relay.Fault`."""
+_BEGIN_SECONDS = 20.0
+_ORDER_SECONDS = 60.0
+_LOOK_SECONDS = 0.05
+
+
+class RelayFailed(Exception):
+    """A relay did not begin, or did not obey; the message has the end of its log."""
 
 
 class Relay:
@@ -36,17 +43,25 @@ class Relay:
             log_path=directory / f"{name}.log",
             environment=cluster.environment(),
         )
-        process = self.process
-        eventually(lambda: "relaying" in process.log_tail() or not process.running(), f"{name} begins", 20)
-        assert process.running(), process.log_tail()
+        deadline = time.monotonic() + _BEGIN_SECONDS
+        while "relaying" not in self.process.log_tail():
+            if not self.process.running() or time.monotonic() > deadline:
+                raise RelayFailed(f"{name} does not relay:\n{self.process.log_tail()}")
+            time.sleep(_LOOK_SECONDS)
 
     def order(self, **order: object) -> None:
-        """Have it obey; returns when it does."""
+        """Have it obey; returns when it does.
+
+        Raises:
+            RelayFailed: it has ended.
+            OSError: it does not answer.
+        """
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as one:
-            one.settimeout(60)
+            one.settimeout(_ORDER_SECONDS)
             one.connect(str(self._control))
             one.sendall(json.dumps(order).encode() + b"\n")
-            assert one.recv(100) == b"done\n", self.process.log_tail()
+            if one.recv(100) != b"done\n":
+                raise RelayFailed(f"not done: {order}\n{self.process.log_tail()}")
 
 
 class Island:
