@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import re
 import shutil
 import time
 import uuid
@@ -29,6 +30,7 @@ from testbed.loopback.workspace import Workspace
 
 BOTH_ROLES = ("broker", "controller")
 _POLL_SECONDS = 0.1
+_CLAIM = re.compile(r"Becoming the active controller at epoch (\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +159,21 @@ class KafkaCluster:
         if self._authority is None:
             raise ValueError("this cluster has no tls")
         return self._authority
+
+    def active_controller(self) -> int:
+        """The id of the node that claims it for the highest epoch, by the nodes' logs.
+
+        Raises:
+            NodeFailed: none has claimed it yet.
+        """
+        claims = {
+            int(epoch): node.node_id
+            for node in self.nodes.values()
+            for epoch in _CLAIM.findall(node.layout.log.read_text("utf-8", "replace"))
+        }
+        if not claims:
+            raise NodeFailed("no node has become the active controller")
+        return claims[max(claims)]
 
     def environment(self) -> dict[str, str]:
         """Environment for further processes (agents, producers): it makes them end with the cluster."""

@@ -23,7 +23,7 @@ from testbed.loopback.clients import admin_client, partition_health
 from testbed.loopback.plug_in import FENCE_PROPERTIES
 from testbed.loopback.runtime import KafkaRuntime
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC, Fleet
-from tests.integration.spine.test_outages import ALL, alter, controller
+from tests.integration.spine.test_outages import ALL, alter
 from tests.integration.waiting import at_rest, eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -104,7 +104,7 @@ def test_a_broker_comes_back_with_an_empty_disk_and_its_old_id(fragile: Fleet) -
 @pytest.mark.accepts("F47")
 def test_the_controller_dies_at_each_change_of_state(fragile: Fleet) -> None:
     for state, headroom in (("THROTTLE", 0.5), ("PAUSE", _BREACH), ("OPEN", None)):
-        dead = controller(fragile)
+        dead = fragile.cluster.active_controller()
         filled = next(i for i in ALL if i != dead)
         fragile.cluster.nodes[dead].kill()
         fragile.clear()

@@ -60,7 +60,7 @@ def shared(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
     volumes = {1: 1, 2: 1, 3: 1}
     with Fleet(kafka_runtime, callback_jar, volumes, settings=settings, properties=properties) as fleet:
         topic = usage_topic()
-        create_topic(admin_of(fleet), topic.name, [[controller(fleet)]], topic.settings)
+        create_topic(admin_of(fleet), topic.name, [[fleet.cluster.active_controller()]], topic.settings)
         for agent in fleet.of():
             agent.start()
         fleet.await_enforced("OPEN", timeout_seconds=120)
@@ -69,17 +69,6 @@ def shared(kafka_runtime: KafkaRuntime, callback_jar: Path) -> Iterator[Fleet]:
 
 def admin_of(fleet: Fleet) -> AdminClient:
     return admin_client(fleet.cluster.client_configuration(agent_name(1)))
-
-
-def controller(fleet: Fleet) -> int:
-    """The active controller: the one that claims it for the highest epoch."""
-    epochs = {}
-    for node in fleet.cluster.brokers:
-        lines = node.layout.log.read_text("utf-8", "replace").splitlines()
-        said = [line for line in lines if "Becoming the active controller at epoch" in line]
-        if said:
-            epochs[int(said[-1].split("at epoch ")[1].split()[0].rstrip(",."))] = node.node_id
-    return epochs[max(epochs)]
 
 
 def alter(fleet: Fleet, kind: ResourceType, name: str, **changes: str) -> None:
@@ -114,13 +103,13 @@ def leases_hold(fleet: Fleet, ids: list[int]) -> Iterator[Callable[[], None]]:
 def test_a_topic_without_a_leader_after_a_failover_leaves_the_view_until_it_is_stale(
     fragile: Fleet, record_property: Measured
 ) -> None:
-    dead = controller(fragile)
+    dead = fragile.cluster.active_controller()
     others = [i for i in ALL if i != dead]
     marks = fragile.marks()
     with leases_hold(fragile, others) as look:
         fragile.cluster.nodes[dead].kill()
         begun = time.monotonic()
-        eventually(lambda: controller(fragile) != dead, "another controller has taken over")
+        eventually(lambda: fragile.cluster.active_controller() != dead, "another controller has taken over")
         while time.monotonic() - begun < 0.7 * STALENESS_SECONDS:
             look()
             assert all(agent.state == "OPEN" for agent in fragile.of(others)), "the view stands"
