@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ MIB = 2**20
 SMALLEST_VOLUME_BYTES = 16 * MIB
 _LOOP_MAJOR = 7
 _REPAIRED = 1  # e2fsck: errors were corrected
+_BUSY_SECONDS = 30.0
 _LOOP_DEVICES_LOCK = Path("/run/lock/kquota-loop-devices.lock")
 
 
@@ -96,6 +98,39 @@ class LoopVolume:
         with ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, size_bytes)
         return ballast
+
+    def hang(self, seconds: float) -> None:
+        """Have each write wait for this long, as on a disk that does not answer; reading goes on.
+
+        Raises:
+            VolumeUnavailable: the file system can't be frozen.
+        """
+        # A process that waits can't even be killed: another one ends it, whatever becomes of this one.
+        freeze = 'fsfreeze --freeze "$1" && sleep "$2"; fsfreeze --unfreeze "$1"'
+        command = ["sh", "-c", freeze, "sh", str(self.mount_point), str(seconds)]
+        if code := subprocess.Popen(command, start_new_session=True).wait():
+            raise VolumeUnavailable(f"fsfreeze {self.mount_point}: exit {code}")
+
+    def shut_down(self) -> None:
+        """Let each access fail with EIO from now on, without what was not yet synced; see `mount_again`."""
+        _run("xfs_io", "-x", "-c", "shutdown", str(self.mount_point))
+
+    def mount_again(self) -> None:
+        """Mount it with what the disk kept.
+
+        Raises:
+            VolumeUnavailable: a process goes on using it.
+        """
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self.unmount()
+                break
+            except VolumeUnavailable:  # an agent looks at it
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        _mount(self.image, self.mount_point)
 
 
 def require_loop_volumes() -> None:
