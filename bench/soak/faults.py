@@ -9,13 +9,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import confluent_kafka
-
 from kquota.core.decision import State
 from testbed.demo.loopback_stage import LoopbackStage, agent_yml
-from testbed.loopback.plug_in import OPERATOR, agent_name, write_operator_properties
+from testbed.loopback.plug_in import OPERATOR, write_operator_properties
 
-USAGE_TOPIC = "__kquota_volume_usage"
 VICTIM = 3
 """The only broker whose processes are killed: a new one would hide what the old one leaked."""
 _STOPPED_SECONDS = 4.0
@@ -75,11 +72,11 @@ def _restart_broker(stage: LoopbackStage, _broker: int) -> None:
 
 
 def _garble(stage: LoopbackStage, broker: int) -> None:
-    _put(stage, broker, _GARBLED)
+    stage.write_report(broker, _GARBLED)
 
 
 def _delete_report(stage: LoopbackStage, broker: int) -> None:
-    _put(stage, broker, None)
+    stage.write_report(broker, None)
 
 
 def _hold(stage: LoopbackStage, broker: int) -> None:
@@ -101,15 +98,6 @@ FAULTS = (
     Fault("a report is deleted", _delete_report, may_pause=True),
     Fault("an operator holds the cluster", _hold, may_pause=True, leads_to=State.PAUSE, undo=_release),
 )
-
-
-def _put(stage: LoopbackStage, broker: int, value: bytes | None) -> None:
-    producer = confluent_kafka.Producer(
-        {**stage.cluster.client_configuration(agent_name(broker)), "log_level": 0}
-    )
-    producer.produce(USAGE_TOPIC, key=str(broker), value=value)
-    if producer.flush(_ORDER_SECONDS):
-        raise TimeoutError(f"{USAGE_TOPIC} could not be written within {_ORDER_SECONDS:g} s")
 
 
 def _order(stage: LoopbackStage, broker: int, *arguments: str) -> None:

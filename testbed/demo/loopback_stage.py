@@ -8,9 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
+import confluent_kafka
 import yaml
 
 from kquota.core.limits import LimitPair
+from kquota.kafka.topics import usage_topic
 from testbed.demo.plan import Plan
 from testbed.loopback.cluster import ClusterSpec, KafkaCluster, NodeSpec
 from testbed.loopback.node import ALL_COMPILERS
@@ -29,6 +31,7 @@ from testbed.loopback.processes import ChildProcess
 from testbed.loopback.runtime import KafkaRuntime
 
 BROKER_IDS = (1, 2, 3)
+_WRITE_SECONDS = 60.0
 # The command of this very installation, wherever PATH leads.
 _KQUOTA = (sys.executable, "-c", "from kquota.cli.main import main; main()")
 
@@ -92,9 +95,10 @@ def agent_yml(cluster: KafkaCluster, broker_id: int) -> Path:
 
 
 def _run_agent(cluster: KafkaCluster, broker_id: int) -> ChildProcess:
+    """Where the broker runs."""
     configuration = agent_yml(cluster, broker_id)
     return ChildProcess(
-        [*_KQUOTA, "run", "--config", str(configuration)],
+        [*cluster.nodes[broker_id].launcher, *_KQUOTA, "run", "--config", str(configuration)],
         log_path=configuration.with_name("agent.log"),
         environment=cluster.environment(),
     )
@@ -127,7 +131,11 @@ class LoopbackStage:
                 self._report("starting an agent for each broker, connected by mutual TLS")
                 for broker_id in BROKER_IDS:
                     self.agents[broker_id] = start_agent(
-                        self.cluster, broker_id, self.plan.limits, scope=self.plan.scope.value
+                        self.cluster,
+                        broker_id,
+                        self.plan.limits,
+                        scope=self.plan.scope.value,
+                        **self.plan.agent_settings,
                     )
             self._stack = stack.pop_all()
         return self
@@ -145,6 +153,19 @@ class LoopbackStage:
     def restart_agent(self, broker_id: int) -> None:
         """Start one that has ended (terminate or kill it first); its state is kept."""
         self.agents[broker_id] = _run_agent(self.cluster, broker_id)
+
+    def write_report(self, broker_id: int, value: bytes | None) -> None:
+        """Write to the usage topic in the name of a broker; None removes its report.
+
+        Raises:
+            TimeoutError: it could not be written.
+        """
+        configuration = self.cluster.client_configuration(agent_name(broker_id))
+        producer = confluent_kafka.Producer({**configuration, "log_level": 0})
+        topic = usage_topic().name
+        producer.produce(topic, key=str(broker_id), value=value)
+        if producer.flush(_WRITE_SECONDS):
+            raise TimeoutError(f"{topic} could not be written within {_WRITE_SECONDS:g} s")
 
     def check_agents(self) -> None:
         """See that no agent has ended.

@@ -66,6 +66,8 @@ class Plan:
     """Whether brokers have the fence, as the roles install it; for clusters on loopback."""
     scope: Scope = Scope.VOLUME
     """Whom a full volume holds."""
+    agent_settings: Mapping[str, object] = field(default_factory=dict)
+    """Of agent.yml, other than usual; for clusters on loopback."""
     applications: tuple[Application, Application] = (
         Application(),
         # It must not bring the leaders' own disks to their soft limit, however long the demonstration takes.

@@ -95,7 +95,7 @@ class Island:
         ``ports`` are those of the connections concerned, of both directions; all by default.
         """
         chosen = set(self._outward | self._inward if ports is None else ports)
-        faults = {}
+        faults: dict[str, Fault | None] = {}
         for known, out, back in ((self._outward, "forth", "back"), (self._inward, "back", "forth")):
             for port in known & chosen:
                 faults |= {f"{port}/{out}": leaving, f"{port}/{back}": entering}
