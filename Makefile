@@ -204,7 +204,7 @@ bench: deps callback ## Measure how producers are held, compared with a peer and
 	$(AS_ROOT) $(PY) -m bench $(BENCH_ARGS)
 
 .PHONY: ledger
-ledger: deps callback ## Account for every record of producers of each kind, through THROTTLE, PAUSE and killed brokers (LEDGER_ARGS="--only fence")
+ledger: deps callback ## Account for every record of producers of each kind, through THROTTLE, PAUSE and faults (LEDGER_ARGS="--only fence-disk")
 	$(AS_ROOT) $(PY) -m bench.ledger $(LEDGER_ARGS)
 
 .PHONY: conformance

@@ -12,6 +12,7 @@ from bench.ledger.campaign import Run, keep_books
 from bench.ledger.figures import KINDS, Trouble, claims
 from kquota.core.decision import Scope
 
+FAULTS = (Trouble.NETWORK, Trouble.PARTITION, Trouble.DISK, Trouble.AGENTS)
 RUNS = (
     Run(fence=True),
     Run(fence=False),
@@ -19,6 +20,8 @@ RUNS = (
     Run(fence=False, trouble=Trouble.BROKERS_KILLED),
     Run(fence=True, scope=Scope.CLUSTER),
     Run(fence=True, patience_seconds=4.0),
+    # Their faults take most of the time.
+    *(Run(fence=True, trouble=trouble, state_seconds=4.0) for trouble in FAULTS),
 )
 
 

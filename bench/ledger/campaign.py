@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bench.ledger.audit import Account, audit
 from bench.ledger.book import Book
+from bench.ledger.faults import FULL_BROKER, PLANS, Cycle, FaultPlan, Place, Scene, all_of, bridged
 from bench.ledger.figures import Audited, Trouble
 from bench.ledger.producers import KINDS, PARTITIONS, LedgerProducer, compiled
 from bench.ledger.reader import read_all
@@ -26,13 +27,18 @@ _LIMITS = LimitPair(
     soft=Limit.of(LimitType.MIN_FREE_PERCENTAGE, 40), hard=Limit.of(LimitType.MIN_FREE_PERCENTAGE, 20)
 )
 _FREE_RATIOS = {State.THROTTLE: 0.3, State.PAUSE: 0.18}
-_FULL_BROKER = 3
 _RATE_BYTES = 100_000.0
 TOPIC_SETTINGS = {"min.insync.replicas": "2"}
 PROOF_RECORDS = 50
 """The acknowledged records of each producer that a run waits for, at its beginning and at its end."""
 _PROOF_SECONDS = 90.0
-_STOPPED_SECONDS = 3.0
+_WORDS = {
+    Trouble.BROKERS_KILLED: "killed",
+    Trouble.NETWORK: "network",
+    Trouble.PARTITION: "partition",
+    Trouble.DISK: "disk",
+    Trouble.AGENTS: "agents",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +58,44 @@ class Run:
         """A short one, for `--only`."""
         parts = ["fence" if self.fence else "governor"]
         parts += [self.scope.value] if self.scope is not Scope.VOLUME else []
-        parts += ["killed"] if self.trouble is Trouble.BROKERS_KILLED else []
+        parts += [_WORDS[self.trouble]] if self.trouble in _WORDS else []
         parts += ["impatient"] if self.patience_seconds is not None else []
         return "-".join(parts)
 
     @property
+    def faults(self) -> FaultPlan:
+        """Those besides the states."""
+        return PLANS[self.trouble]
+
+    @property
     def client_settings(self) -> dict[str, str]:
         """Of all producers; the names are those of both clients."""
+        settings = dict(self.faults.client_settings)
         if self.patience_seconds is None:
-            return {}
+            return settings
         # A request may not take longer than a delivery.
         seconds = {
+            "linger.ms": 0.005,
             "delivery.timeout.ms": self.patience_seconds,
             "request.timeout.ms": self.patience_seconds / 2,
         }
-        return {name: f"{1000 * value:.0f}" for name, value in seconds.items()} | {"linger.ms": "5"}
+        return settings | {name: f"{1000 * value:.0f}" for name, value in seconds.items()}
 
 
 def keep_books(runtime: KafkaRuntime, run: Run, report: Callable[[str], None]) -> list[Audited]:
     """Take the producers through the states, and compare their books with the log."""
+    faults = run.faults
     plan = Plan(
-        volumes=dict.fromkeys(BROKER_IDS, (_VOLUME,)), limits=_LIMITS, fence=run.fence, scope=run.scope
+        volumes=dict.fromkeys(BROKER_IDS, (_VOLUME,) * faults.volumes),
+        limits=_LIMITS,
+        fence=run.fence,
+        scope=run.scope,
+        agent_settings=faults.agent_settings,
     )
-    with LoopbackStage(plan, runtime, callback_jar=find_callback_jar(), report=report) as stage:
+    with (
+        LoopbackStage(plan, runtime, callback_jar=find_callback_jar(), report=report) as stage,
+        bridged(stage, faults.place) as bridge,
+    ):
         states = AppliedStates(stage.files)
         states.wait_for(State.OPEN)
         configuration = stage.cluster.client_configuration()
@@ -83,11 +104,17 @@ def keep_books(runtime: KafkaRuntime, run: Run, report: Callable[[str], None]) -
             create_topic(admin, kind.topic, replicas(), TOPIC_SETTINGS)
         java = compiled(runtime, stage.cluster.path)
         settings = run.client_settings
-        producers = [LedgerProducer(kind, stage.cluster, java, _RATE_BYTES, settings) for kind in KINDS]
+        launcher = bridge.launcher if bridge is not None and faults.place is Place.PRODUCERS else ()
+        producers = [
+            LedgerProducer(kind, stage.cluster, java, _RATE_BYTES, settings, launcher=launcher)
+            for kind in KINDS
+        ]
         await_records(producers)
         for number in range(run.cycles):
             report(f"cycle {number + 1} of {run.cycles}")
-            _cycle(stage, states, run, number)
+            # The one whose volume fills has no turn.
+            turns = [broker for broker in BROKER_IDS if broker != FULL_BROKER]
+            _cycle(Scene(stage, bridge, turns[number % len(turns)]), states, run, faults.cycle(number))
         await_records(producers)
         report("reading everything back")
         return [
@@ -138,26 +165,23 @@ def await_records(producers: Iterable[LedgerProducer]) -> None:
         time.sleep(0.5)
 
 
-def _cycle(stage: LoopbackStage, states: AppliedStates, run: Run, number: int) -> None:
-    volume = stage.cluster.nodes[_FULL_BROKER].volumes[0]
-    killed_in = (State.THROTTLE, State.PAUSE)[number % 2]
+def _cycle(scene: Scene, states: AppliedStates, run: Run, faults: Cycle) -> None:
+    volume = scene.stage.cluster.nodes[FULL_BROKER].volumes[0]
+    ballast = volume.mount_point / "ballast"
     time.sleep(run.state_seconds / 2)
     for state, free_ratio in _FREE_RATIOS.items():
-        (volume.mount_point / "ballast").unlink(missing_ok=True)
-        volume.fill(int(free_ratio * volume.capacity_bytes()))
+        with all_of(faults.at_changes, scene):
+            ballast.unlink(missing_ok=True)
+            volume.fill(int(free_ratio * volume.capacity_bytes()))
         states.wait_for(state)
         time.sleep(run.state_seconds / 2)
-        if run.trouble is Trouble.BROKERS_KILLED and state is killed_in:
-            _kill(stage, BROKER_IDS[number % len(BROKER_IDS)])
+        for fault in faults.within.get(state, ()):
+            with fault(scene):
+                pass
             states.wait_for(state)
         time.sleep(run.state_seconds / 2)
-    (volume.mount_point / "ballast").unlink()
+    with all_of(faults.at_changes, scene):
+        ballast.unlink()
     states.wait_for(State.OPEN)
     time.sleep(run.state_seconds / 2)
-    stage.check_agents()
-
-
-def _kill(stage: LoopbackStage, broker_id: int) -> None:
-    stage.cluster.nodes[broker_id].kill()
-    time.sleep(_STOPPED_SECONDS)
-    stage.cluster.restart(broker_id)
+    scene.stage.check_agents()

@@ -29,6 +29,15 @@ class Trouble(StrEnum):
     """A broker in THROTTLE, and the next time another one in PAUSE (SIGKILL), started again at once."""
     FAULTS_BY_LOT = "faults by lot"
     """Those of `make soak`, of which a broker's death is one."""
+    NETWORK = "producers on bad networks"
+    PARTITION = "controllers killed, a broker cut off"
+    DISK = "disks that hang and fail"
+    AGENTS = "agents stopped and killed"
+
+    @property
+    def deposes_leaders(self) -> bool:
+        """Whether a leader ends, loses its disk, or is replaced while it still takes itself for one."""
+        return self not in {Trouble.NONE, Trouble.NETWORK, Trouble.AGENTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Audited:
     @property
     def broken(self) -> Mapping[str, int]:
         """The counts that must be 0 and are not."""
-        return self.account.broken(self.promise, leaders_died=self.trouble is not Trouble.NONE)
+        return self.account.broken(self.promise, leaders_died=self.trouble.deposes_leaders)
 
     @property
     def run(self) -> str:

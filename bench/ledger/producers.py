@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -59,7 +59,10 @@ class Surroundings(Protocol):
 
 
 class LedgerProducer:
-    """One running producer with its book; its topic is named after its kind unless it is given."""
+    """One running producer with its book; its topic is named after its kind unless it is given.
+
+    `launcher` is the command that starts it, if it has to run elsewhere (a network of its own).
+    """
 
     def __init__(
         self,
@@ -72,6 +75,7 @@ class LedgerProducer:
         topic: str | None = None,
         partitions: int = PARTITIONS,
         record_bytes: int = RECORD_BYTES,
+        launcher: Sequence[str] = (),
     ) -> None:
         self.kind = kind
         self.topic = topic or kind.topic
@@ -84,6 +88,7 @@ class LedgerProducer:
         buffers = ["buffer.memory=1000000"] if of_java else ["queue.buffering.max.kbytes=1000"]
         self._process = ChildProcess(
             [
+                *launcher,
                 *command,
                 cluster.bootstrap_servers,
                 self.topic,
