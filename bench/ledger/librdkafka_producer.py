@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -72,9 +73,14 @@ class LedgerProducer:
 
     def _serve_until(self, due: float) -> None:
         """Take answers until the next record is due; each answer ends a poll, and is no reason to send."""
-        self._producer.poll(0)
+        self._poll(0)
         while not self.stopped and (left_seconds := due - time.monotonic()) > 0:
-            self._producer.poll(left_seconds)
+            self._poll(left_seconds)
+
+    def _poll(self, seconds: float) -> None:
+        # A fatal error is raised here, too, and the next record or the end of the transaction meets it.
+        with suppress(KafkaException):
+            self._producer.poll(seconds)
 
     def _open(self) -> None:
         self._producer = Producer(self._settings)
@@ -83,7 +89,11 @@ class LedgerProducer:
 
     def _begin_transaction(self) -> None:
         self._transaction += 1
-        self._producer.begin_transaction()
+        try:
+            self._producer.begin_transaction()
+        except KafkaException as failed:
+            self._open_again(failed)
+            self._producer.begin_transaction()
 
     def _send(self) -> None:
         number, transaction = self._sequence, self._transaction
@@ -101,7 +111,7 @@ class LedgerProducer:
                 self._topic, value, partition=number % self._partitions, on_delivery=delivered
             )
         except BufferError:  # its queue is full: it is held
-            self._producer.poll(_FULL_SECONDS)
+            self._poll(_FULL_SECONDS)
             return
         except KafkaException as failed:  # of a failed transaction the end says so
             self._write("f", number, transaction, failed.args[0].name())
@@ -130,7 +140,7 @@ class LedgerProducer:
         """A new producer of the same id ends the old one's transaction, one way or the other."""
         self._write("u", self._transaction, cause.args[0].name())
         self._producer.purge()
-        self._producer.poll(0)
+        self._poll(0)
         self._open()
 
     @staticmethod
