@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,8 @@ class MadeVolume:
     """One volume from its first hour to weeks after `cut`, the epoch hour of the forecast.
 
     `looks` is None where agents have not looked at segments. Methods may use `known` and `known_looks` alone.
+    `calm` is the same volume if nothing began after the cut that had not been before; None where that is not
+    known.
     """
 
     family: str
@@ -23,6 +25,7 @@ class MadeVolume:
     cut: int
     soft_bytes: float
     hard_bytes: float
+    calm: Series | None = None
 
     @property
     def known(self) -> Series:
@@ -36,15 +39,22 @@ class MadeVolume:
 
     def crests_to_come(self, days: int) -> Floats:
         """Return the crest of each day after the cut, in bytes; NaN where the volume has no sample."""
-        day = (self.series.hours - self.cut - 1) // DAY_HOURS
-        found = np.full(days, np.nan)
-        for ahead in range(days):
-            if (inside := self.series.crest_bytes[day == ahead]).size:
-                found[ahead] = inside.max()
-        return found
+        return _crests(self.series, self.cut, days)
+
+    def is_foreseeable(self, days: int) -> bool:
+        """Whether the soft limit is reached within these days by what had begun before the cut."""
+        calm = self.series if self.calm is None else self.calm
+        return bool(np.nanmax(_crests(calm, self.cut, days)) >= self.soft_bytes)
 
     def without_looks(self) -> MadeVolume:
         """Return the same volume of agents that do not look at segments."""
-        return MadeVolume(
-            self.family, self.name, self.series, None, self.cut, self.soft_bytes, self.hard_bytes
-        )
+        return replace(self, looks=None)
+
+
+def _crests(series: Series, cut: int, days: int) -> Floats:
+    day = (series.hours - cut - 1) // DAY_HOURS
+    found = np.full(days, np.nan)
+    for ahead in range(days):
+        if (inside := series.crest_bytes[day == ahead]).size:
+            found[ahead] = inside.max()
+    return found

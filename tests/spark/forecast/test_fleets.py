@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 
-from bench.pipeline.fleets import segments, unseen
+from bench.pipeline.fleets import changes, segments, unseen
+from bench.pipeline.fleets.blocks import Topic
 from kquota.core.expiry import DAY_MS, expiry_of
+from kquota_pipeline.forecast.history import BOUND_HOURS
 
 TICKS = 30 * segments.DAY
 
@@ -29,9 +33,47 @@ def test_looks_at_made_up_partitions_are_those_of_the_agents(
         assert size[0] == pytest.approx(found.total_bytes, abs=1000)
 
 
-def test_a_seed_gives_the_same_volumes_and_what_comes_is_not_known() -> None:
-    one, same = (unseen.fleet(5, 1) for _ in range(2))
-    assert [volume.family for volume in one] == list(unseen.FAMILIES)
+HOURS = 30 * 24
+
+
+def blocks(keep_hours: np.ndarray, late_hours: float = 0.0) -> Topic:
+    rate = np.random.default_rng(4).gamma(2, 1, HOURS)
+    late = np.full(HOURS, late_hours)
+    return Topic(rate, keep_hours, late, np.ones(HOURS), roll_bytes=30.0, roll_hours=24.0)
+
+
+@pytest.mark.parametrize("late_hours", [0.0, 12.0])
+def test_bytes_of_made_up_blocks_are_gone_when_their_looks_say(late_hours: float) -> None:
+    topic = blocks(np.full(HOURS, 100.0), late_hours)
+    sizes, leaving = topic.contents()
+    came = np.concatenate([[0.0], np.cumsum(topic.rate)])
+    within = np.cumsum(leaving, axis=1)
+    assert within[:, -1] == pytest.approx(sizes)
+    for number, bound in enumerate(BOUND_HOURS[1:5].astype(int), start=1):
+        later = np.arange(200, HOURS - bound)
+        left = sizes[later] - within[later, number]
+        flowed = came[later + bound + 1] - came[later + 1]
+        assert (sizes[later + bound] <= left + flowed + 1e-9).all()
+        assert (sizes[later + bound] >= left - 1e-9).all()
+
+
+def test_a_retention_that_is_halved_frees_half_of_a_made_up_topic_at_once() -> None:
+    clock = np.arange(HOURS)
+    sizes, _ = blocks(np.where(clock < 400, 200.0, 100.0)).contents()
+    assert sizes[400] == pytest.approx(sizes[399] / 2, rel=0.15)
+
+
+def test_changes_after_the_forecast_are_no_part_of_what_can_be_foreseen() -> None:
+    for volume in changes.fleet(5, 1):
+        assert volume.calm is not None
+        until = volume.series.hours <= volume.cut
+        assert volume.calm.crest_bytes[until] == pytest.approx(volume.known.crest_bytes)
+
+
+@pytest.mark.parametrize("made", [unseen, changes])
+def test_a_seed_gives_the_same_volumes_and_what_comes_is_not_known(made: ModuleType) -> None:
+    one, same = (made.fleet(5, 1) for _ in range(2))
+    assert [volume.family for volume in one] == list(made.FAMILIES)
     for left, right in zip(one, same, strict=True):
         assert (left.series.crest_bytes == right.series.crest_bytes).all()
         assert left.known.hours[-1] == left.cut
