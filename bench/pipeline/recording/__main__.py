@@ -1,0 +1,138 @@
+"""`make record-history`: an hour of a real broker whose weeks pass in minutes, kept as a sample."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+from bench.pipeline.recording.broker import (
+    Traffic,
+    cluster_of,
+    cpu_seconds,
+    days_since,
+    hours_since,
+    read_history,
+    start_agent,
+)
+from bench.pipeline.recording.pace import SCALE
+from bench.pipeline.recording.plan import Change, changes, new_days
+from bench.pipeline.recording.sample import (
+    KINDS,
+    SAMPLE,
+    RecordedTopic,
+    RecordedVolume,
+    Recording,
+    write_sample,
+)
+from testbed.loopback.cluster import KafkaCluster
+from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION, ensure_kafka_runtime
+from testbed.loopback.volumes import require_loop_volumes
+
+_TICK_SECONDS = 0.25
+_REPORT_SECONDS = 60.0
+_LAST_RECORDS_SECONDS = 5.0
+
+
+def main() -> None:
+    """Record for some minutes, or until SIGTERM or Ctrl-C, and write the sample."""
+    parser = argparse.ArgumentParser(prog="python -m bench.pipeline.recording", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0, help="how long to record (default: 60)")
+    parser.add_argument("--to", type=Path, default=SAMPLE, help="the file to write")
+    options = parser.parse_args()
+    require_loop_volumes()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with cluster_of(ensure_kafka_runtime(report=_say), _say) as cluster:
+        recording, records = _record(cluster, 60 * options.minutes)
+    size = write_sample(options.to, recording, records)
+    _say(f"{len(records):,} records, {size:,} bytes in {options.to}")
+
+
+def _record(cluster: KafkaCluster, seconds: float) -> tuple[Recording, list[bytes]]:
+    traffic = Traffic(cluster)
+    traffic.make_all()
+    planned = {topic: load.settings for topic, load in traffic.places.loads.items()}
+    agent = start_agent(cluster)
+    began, began_at = time.monotonic(), time.time()
+    kafka = [node.pid for node in cluster.brokers]
+    others = [agent.pid, os.getpid()]
+    before = cpu_seconds(kafka), cpu_seconds(others)
+    try:
+        _run(traffic, began, seconds)
+    except KeyboardInterrupt:
+        _say("interrupted: keeping what there is")
+    passed = time.monotonic() - began
+    used = cpu_seconds(kafka) - before[0], cpu_seconds(others) - before[1]
+    traffic.end()
+    if agent.exit_code() is not None:
+        raise RuntimeError(f"the agent ended:\n{agent.log_tail()}")
+    time.sleep(_LAST_RECORDS_SECONDS)
+    records = [record for record in read_history(cluster) if _kind(record) in KINDS]
+    cores = f"cores: Kafka {used[0] / passed:.2f}, rest {used[1] / passed:.2f}"
+    _say(f"{traffic.bytes / passed / 1e6:.1f} MB/s; {cores}")
+    root = str(cluster.path)
+    places = traffic.places
+    planned |= {topic: load.settings for topic, load in places.loads.items()}
+    later = list(changes(places.loads))
+    recording = Recording(
+        DEFAULT_KAFKA_VERSION,
+        SCALE,
+        began_at,
+        passed,
+        used[0] / passed,
+        used[1] / passed,
+        tuple(
+            RecordedVolume(volume.family, log_dir.removeprefix(root), volume.surprises)
+            for log_dir, volume in places.by_log_dir.items()
+        ),
+        tuple(
+            RecordedTopic(topic, places.log_dirs[topic].removeprefix(root), settings, _changed(topic, later))
+            for topic, settings in planned.items()
+        ),
+    )
+    # Where the test bed had its directory says nothing.
+    return recording, [record.replace(root.encode(), b"") for record in records]
+
+
+def _run(traffic: Traffic, began: float, seconds: float) -> None:
+    waiting = sorted(changes(traffic.places.loads))
+    new = new_days()
+    at, said_at = 0.0, began
+    while time.monotonic() < began + seconds:
+        now = hours_since(began)
+        traffic.write(at, now)
+        at = now
+        while new and new[0] <= days_since(began):
+            new.pop(0)
+            _say(f"day {days_since(began):.1f}: {traffic.make_new()} is new")
+        while waiting and waiting[0].day <= days_since(began):
+            _change(traffic, waiting.pop(0))
+        if time.monotonic() >= said_at + _REPORT_SECONDS:
+            said_at += _REPORT_SECONDS
+            _say(f"day {days_since(began):.1f}, {traffic.bytes / 1e6:,.0f} MB written")
+        time.sleep(_TICK_SECONDS)
+
+
+def _change(traffic: Traffic, change: Change) -> None:
+    what = "deleted" if change.keep_hours is None else f"kept for {change.keep_hours:g} hours"
+    _say(f"day {change.day:.1f}: {change.topic} is {what}")
+    traffic.keep(change.topic, change.keep_hours)
+
+
+def _changed(topic: str, later: list[Change]) -> tuple[tuple[float, str | None], ...]:
+    return tuple((one.day, one.retention_ms) for one in later if one.topic == topic)
+
+
+def _kind(record: bytes) -> str:
+    return str(json.loads(record)["Kind"])
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
