@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
@@ -15,9 +17,8 @@ from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
 from bench.harness.command import main
 from bench.pipeline import closed
 from bench.pipeline.data import Fleet, make
-from bench.pipeline.figures import KINDS, Cost, Foresight, claims
-from bench.pipeline.fleets import unseen
-from bench.pipeline.foretold import measure, together
+from bench.pipeline.figures import HELD_OUT, KINDS, Cost, Foresight, claims
+from bench.pipeline.foretold import TUNING, fleet_of, measure
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
 from bench.pipeline.work import CLOSING, HOURS, PARTS, REGRESSION, REPLAY, WORKS
@@ -30,9 +31,9 @@ _CORES, _LONG_DAYS = 2, 30
 def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     """Yield them; engines that are compared are measured one right after the other."""
     small = profile is Profile.SMALL  # to try the command; its figures have little meaning
-    records, volumes = (20_000, 2) if small else (500_000, 40)
+    records, share = (20_000, 0.1) if small else (500_000, 1.0)
     yield Measurement("ingest", "ingest", lambda _: [measure_ingest(records, _CORES)])
-    yield Measurement("forecast", "forecast", lambda _: _foresight(volumes))
+    yield Measurement("forecast", "forecast", lambda _: _foresight(share))
     cluster = closed.Fleet(brokers=10, days=4, policies=8) if small else closed.Fleet()
     yield Measurement(
         "closed-loop", "closed-loop", lambda folder: [closed.measure_job(folder / "closed", cluster, _CORES)]
@@ -69,9 +70,14 @@ def _engine(
     return measure_engine(engine, cores, samples, fleet, days, works)
 
 
-def _foresight(volumes_per_family: int) -> list[Foresight]:
-    found = measure(unseen.fleet(1, volumes_per_family))
-    return [*found, *together(found)]
+def _foresight(share: float) -> list[Foresight]:
+    # Spark ends with its process: the next measurement starts its own.
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(_judge_fleets, share).result()
+
+
+def _judge_fleets(share: float) -> list[Foresight]:
+    return [one for fleet in (*HELD_OUT, *TUNING) for one in measure(fleet, fleet_of(fleet, share))]
 
 
 @contextmanager

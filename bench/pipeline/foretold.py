@@ -1,8 +1,7 @@
-"""How right forecasts are: fleets that the method was not tuned on, forecast at their cut.
+"""How right forecasts are: fleets of volumes, each forecast at its cut.
 
-`python -m bench.pipeline.foretold` prints the table for the held-out fleets; `--tuning` for those that the
-method was tuned on. AutoETS takes part where `statsforecast` can be imported: it is no requirement of the
-pipeline.
+`python -m bench.pipeline.foretold` prints the table for the held-out fleets; with names of fleets, for these.
+AutoETS takes part where `statsforecast` can be imported: it is no requirement of the pipeline.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.pipeline.figures import Foresight
-from bench.pipeline.fleets import segments, shapes, unseen
+from bench.pipeline.figures import FORECAST, HELD_OUT, Foresight
+from bench.pipeline.fleets import changes, rates, recorded, segments, shapes
 from bench.pipeline.fleets.made import MadeVolume
 from kquota_pipeline.forecast.conformal import Spread, interval, spread_of, thinned
 from kquota_pipeline.forecast.days import days_of
@@ -24,10 +23,13 @@ from kquota_pipeline.forecast.history import DAY_HOURS, Floats
 from kquota_pipeline.forecast.probabilities import POSSIBLE, reached_by_day
 from kquota_pipeline.forecast.trials import without_gaps
 from kquota_pipeline.forecast.volume import Basis, VolumeForecast, volume_forecast
+from kquota_pipeline.session import start_session
 
-OURS, BY_USAGE, NAIVE, LINE, ETS = "forecast", "forecast by usage alone", "naive", "predict_linear", "AutoETS"
+OURS, BY_USAGE, NAIVE, LINE, ETS = FORECAST, "forecast by usage alone", "naive", "predict_linear", "AutoETS"
+TUNING = ("segments", "shapes", "rates")
 ERROR_DAYS, CROSSING_DAYS = 7, 14
 _SPREAD = 0.8
+_NEAR = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +48,24 @@ Method = Callable[[Sequence[MadeVolume]], list[Answer | None]]
 
 
 def foresight(
-    volumes: Sequence[MadeVolume], method: str, answers: Iterable[Answer | None]
+    fleet: str, volumes: Sequence[MadeVolume], method: str, answers: Iterable[Answer | None]
 ) -> list[Foresight]:
     """Return how right the answers of a method are, by family of volumes."""
     by_family: dict[str, list[tuple[MadeVolume, Answer]]] = {}
     for volume, answer in zip(volumes, answers, strict=True):
         if answer is not None:
             by_family.setdefault(volume.family, []).append((volume, answer))
-    return [_judged(family, method, pairs) for family, pairs in by_family.items()]
+    return [_judged(fleet, family, method, pairs) for family, pairs in by_family.items()]
 
 
-def _judged(family: str, method: str, pairs: Sequence[tuple[MadeVolume, Answer]]) -> Foresight:
-    errors, inside = [], []
-    counts = {"crossed": 0, "found": 0, "not_crossed": 0, "false": 0}
+def _judged(fleet: str, family: str, method: str, pairs: Sequence[tuple[MadeVolume, Answer]]) -> Foresight:
+    errors, highest, inside = [], [], []
+    counts = dict.fromkeys(("crossed", "found", "foreseeable", "foreseen", "not_crossed", "false"), 0)
     for volume, answer in pairs:
         came = volume.crests_to_come(CROSSING_DAYS)
         days = slice(0, ERROR_DAYS)
         errors.append(float(np.abs(answer.crests[days] - came[days]).mean()) / volume.series.capacity_bytes)
+        highest.append(abs(float(answer.crests.max()) / float(came.max()) - 1))
         if answer.low is not None and answer.high is not None:
             inside.append(float(((answer.low <= came) & (came <= answer.high))[days].mean()))
         if volume.known.crest_bytes[-DAY_HOURS:].max() >= volume.soft_bytes:
@@ -71,13 +74,19 @@ def _judged(family: str, method: str, pairs: Sequence[tuple[MadeVolume, Answer]]
         counts["crossed" if crossed else "not_crossed"] += 1
         if answer.crosses:
             counts["found" if crossed else "false"] += 1
+        if crossed and volume.is_foreseeable(CROSSING_DAYS):
+            counts["foreseeable"] += 1
+            counts["foreseen"] += answer.crosses
     return Foresight(
+        fleet,
         family,
         method,
         len(pairs),
         float(np.mean(errors)),
         float(np.mean(inside)) if inside else None,
         **counts,
+        highest_error_ratio=float(np.mean(highest)),
+        highest_near=sum(error <= _NEAR for error in highest),
     )
 
 
@@ -160,18 +169,18 @@ def _by_crest(volume: MadeVolume, crest: float) -> Answer:
     return Answer(level, level, level, bool(crest >= volume.soft_bytes))
 
 
-def measure(volumes: Sequence[MadeVolume]) -> list[Foresight]:
+def measure(fleet: str, volumes: Sequence[MadeVolume]) -> list[Foresight]:
     """Return how right each method is, by family, and of ours also without looks at segments."""
     blind = [volume.without_looks() for volume in volumes]
-    found = foresight(volumes, OURS, ours(volumes))
-    found += foresight(blind, BY_USAGE, ours(blind))
-    found += foresight(volumes, NAIVE, naive(volumes))
-    found += foresight(volumes, LINE, predict_linear(volumes))
+    found = foresight(fleet, volumes, OURS, ours(volumes))
+    found += foresight(fleet, blind, BY_USAGE, ours(blind))
+    found += foresight(fleet, volumes, NAIVE, naive(volumes))
+    found += foresight(fleet, volumes, LINE, predict_linear(volumes))
     try:
-        found += foresight(volumes, ETS, auto_ets(volumes))
+        found += foresight(fleet, volumes, ETS, auto_ets(volumes))
     except ImportError:
         print("without AutoETS: statsforecast is not installed", file=sys.stderr)
-    return found
+    return [*found, *together(found)]
 
 
 def together(found: Sequence[Foresight]) -> list[Foresight]:
@@ -191,29 +200,58 @@ def _sum(family: str, parts: Sequence[Foresight]) -> Foresight:
         covered_ratio=sum(covered) / volumes if covered else None,
         crossed=sum(one.crossed for one in parts),
         found=sum(one.found for one in parts),
+        foreseeable=sum(one.foreseeable for one in parts),
+        foreseen=sum(one.foreseen for one in parts),
         not_crossed=sum(one.not_crossed for one in parts),
         false=sum(one.false for one in parts),
+        highest_error_ratio=sum(one.highest_error_ratio * one.volumes for one in parts) / volumes,
+        highest_near=sum(one.highest_near for one in parts),
     )
+
+
+def fleet_of(name: str, share: float = 1.0) -> list[MadeVolume]:
+    """Return a fleet by its name, or about this share of its volumes; `recorded` needs Spark for a while.
+
+    Raises:
+        ValueError: there is no such fleet.
+    """
+    match name:
+        case "segments":
+            return segments.fleet(1, max(round(16 * share), 1))
+        case "shapes":
+            return shapes.fleet(1, max(round(16 * share), 1))
+        case "rates":
+            return rates.fleet(1, max(round(40 * share), 1))
+        case "changes":
+            return changes.fleet(1, max(round(30 * share), 1))
+        case "recorded":
+            session = start_session("kquota bench", {"spark.sql.shuffle.partitions": "2"}, print)
+            try:
+                return recorded.fleet(session)
+            finally:
+                session.stop()
+    raise ValueError(f"there is no fleet {name}; there are {', '.join((*TUNING, *HELD_OUT))}")
 
 
 def _row(one: Foresight) -> str:
     covered = "" if one.covered_ratio is None else f"{100 * one.covered_ratio:.0f} %"
     return (
-        f"{one.family:15} {one.method:24} {one.volumes:4} {100 * one.mean_error_ratio:7.2f} {covered:>5} "
-        f"{one.found:4} of {one.crossed:3} {one.false:4} of {one.not_crossed:3}"
+        f"{one.family:18} {one.method:24} {one.volumes:4} {100 * one.mean_error_ratio:7.2f} {covered:>5} "
+        f"{one.found:4} of {one.crossed:3} {one.foreseen:4} of {one.foreseeable:3} "
+        f"{one.false:4} of {one.not_crossed:3} {100 * one.highest_error_ratio:6.1f}"
     )
 
 
 def main() -> None:
-    """Print the table of the held-out fleets, or of those that the method was tuned on."""
-    tuning = "--tuning" in sys.argv[1:]
-    volumes = [*segments.fleet(1, 16), *shapes.fleet(1, 16)] if tuning else unseen.fleet(1)
-    found = measure(volumes)
-    print(f"{'family':15} {'method':24}    n  error %   80 %       found       false")
-    for one in sorted(found, key=lambda one: one.family):
-        print(_row(one))
-    for one in together(found):
-        print(_row(one))
+    """Print the table of each fleet."""
+    for name in sys.argv[1:] or HELD_OUT:
+        print(f"\n{name}")
+        print(
+            f"{'family':18} {'method':24}    n  error %   80 %       found   foreseeable       false"
+            "  highest, error %"
+        )
+        for one in sorted(measure(name, fleet_of(name)), key=lambda one: (one.family == "all", one.family)):
+            print(_row(one))
 
 
 if __name__ == "__main__":

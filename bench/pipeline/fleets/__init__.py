@@ -1,1 +1,3 @@
-"""Made-up fleets that forecasts are tuned on, and others that they are judged on."""
+"""Fleets that forecasts are tuned on (segments, shapes, rates), and others that they are judged on (changes,
+recorded).
+"""

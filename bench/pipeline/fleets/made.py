@@ -44,7 +44,7 @@ class MadeVolume:
     def is_foreseeable(self, days: int) -> bool:
         """Whether the soft limit is reached within these days by what had begun before the cut."""
         calm = self.series if self.calm is None else self.calm
-        return bool(np.nanmax(_crests(calm, self.cut, days)) >= self.soft_bytes)
+        return bool((_crests(calm, self.cut, days) >= self.soft_bytes).any())
 
     def without_looks(self) -> MadeVolume:
         """Return the same volume of agents that do not look at segments."""

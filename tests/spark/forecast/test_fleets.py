@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from bench.pipeline.fleets import changes, segments, unseen
+from bench.pipeline.fleets import changes, rates, segments
 from bench.pipeline.fleets.blocks import Topic
 from kquota.core.expiry import DAY_MS, expiry_of
 from kquota_pipeline.forecast.history import BOUND_HOURS
@@ -70,7 +70,7 @@ def test_changes_after_the_forecast_are_no_part_of_what_can_be_foreseen() -> Non
         assert volume.calm.crest_bytes[until] == pytest.approx(volume.known.crest_bytes)
 
 
-@pytest.mark.parametrize("made", [unseen, changes])
+@pytest.mark.parametrize("made", [rates, changes])
 def test_a_seed_gives_the_same_volumes_and_what_comes_is_not_known(made: ModuleType) -> None:
     one, same = (made.fleet(5, 1) for _ in range(2))
     assert [volume.family for volume in one] == list(made.FAMILIES)

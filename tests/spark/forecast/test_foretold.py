@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.pipeline.figures import Foresight
-from bench.pipeline.fleets import unseen
+from bench.pipeline.fleets import changes
 from bench.pipeline.foretold import (
     BY_USAGE,
     LINE,
@@ -18,18 +18,18 @@ from bench.pipeline.foretold import (
     together,
 )
 
-VOLUMES_PER_FAMILY = 8
+VOLUMES_PER_FAMILY = 6
 
 
 @pytest.fixture(scope="module")
 def by_method() -> dict[str, Foresight]:
     """The figures of each method over all families; AutoETS takes part in the bench alone."""
-    volumes = unseen.fleet(1, VOLUMES_PER_FAMILY)
+    volumes = changes.fleet(1, VOLUMES_PER_FAMILY)
     blind = [volume.without_looks() for volume in volumes]
-    found = foresight(volumes, OURS, ours(volumes))
-    found += foresight(blind, BY_USAGE, ours(blind))
-    found += foresight(volumes, NAIVE, naive(volumes))
-    found += foresight(volumes, LINE, predict_linear(volumes))
+    found = foresight("changes", volumes, OURS, ours(volumes))
+    found += foresight("changes", blind, BY_USAGE, ours(blind))
+    found += foresight("changes", volumes, NAIVE, naive(volumes))
+    found += foresight("changes", volumes, LINE, predict_linear(volumes))
     return {one.method: one for one in together(found)}
 
 

@@ -1,0 +1,113 @@
+"""Held-out fleet: the history of a real broker. Forecasts are judged on it, and not tuned.
+
+The pipeline itself reads the records of the sample. Only their times are moved: a second of the recording
+stands for half an hour. Each volume is forecast at some days, so the same bytes are judged more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from bench.pipeline.fleets.made import MadeVolume
+from bench.pipeline.recording.pace import DAY_HOURS
+from bench.pipeline.recording.plan import FULL_DAYS
+from bench.pipeline.recording.sample import SAMPLE, RecordedVolume, Recording, read_sample
+from kquota_pipeline.forecast.history import Looks, Series
+from kquota_pipeline.forecast.looks import hourly_looks, looks_of, series_of
+from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.ingest.records import read_records
+from kquota_pipeline.ingest.rows import expiry_rows, topic_rows, usage_rows
+
+_FIRST_HOUR = 499_000
+FIRST_CUT_DAY, STEP_DAYS, AFTER_DAYS = 18, 2, 14
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def fleet(spark: SparkSession, sample: Path = SAMPLE) -> list[MadeVolume]:
+    """Return each recorded volume at each day that it is forecast at."""
+    recording, records = read_sample(sample)
+    return [
+        one for volume in recorded_volumes(spark, recording, records) for one in _cuts(recording, *volume)
+    ]
+
+
+def recorded_volumes(
+    spark: SparkSession, recording: Recording, records: list[bytes]
+) -> Iterator[tuple[RecordedVolume, Series, Looks | None, float, float]]:
+    """Yield each volume with its hours, its looks, and both limits in bytes, as the pipeline reads them."""
+    read = read_records(_messages(spark, records)).cache()
+    usage = _moved(usage_rows(read), recording)
+    hours = hourly(usage).toPandas()
+    looks = hourly_looks(_moved(expiry_rows(read), recording), _moved(topic_rows(read), recording)).toPandas()
+    places = usage.select("volume_name", F.col("log_dirs")[0].alias("log_dir")).distinct().toPandas()
+    read.unpersist()
+    names = dict(zip(places["log_dir"], places["volume_name"], strict=True))
+    for volume in recording.volumes:
+        name = names[volume.log_dir]
+        own = hours[hours["volume_name"] == name].sort_values("hour")
+        seen = looks[looks["volume_name"] == name]
+        last = own.iloc[-1]
+        yield volume, series_of(own), looks_of(seen), float(last["soft_bytes"]), float(last["hard_bytes"])
+
+
+def _messages(spark: SparkSession, records: list[bytes]) -> DataFrame:
+    """Return the records as Spark's Kafka source does."""
+    count = len(records)
+    now = datetime.now(UTC)
+    table = pa.table(
+        {
+            "key": pa.array([b""] * count, pa.binary()),
+            "value": pa.array(records, pa.binary()),
+            "topic": ["history"] * count,
+            "partition": pa.array([0] * count, pa.int32()),
+            "offset": pa.array(range(count), pa.int64()),
+            "headers": pa.array([None] * count, _HEADERS),
+            "timestamp": pa.array([now] * count, pa.timestamp("us", tz="UTC")),
+        }
+    )
+    return spark.createDataFrame(table)
+
+
+def _moved(rows: DataFrame, recording: Recording) -> DataFrame:
+    """Return rows with the times of the history that they stand for."""
+    passed = F.unix_micros("at") - F.lit(round(recording.began * 1e6))
+    micros = F.lit(_FIRST_HOUR * 3_600_000_000) + (passed * F.lit(round(recording.scale)))
+    return rows.withColumn("at", F.timestamp_micros(micros.cast("long")))
+
+
+def _cuts(
+    recording: Recording,
+    volume: RecordedVolume,
+    series: Series,
+    looks: Looks | None,
+    soft_bytes: float,
+    hard_bytes: float,
+) -> Iterator[MadeVolume]:
+    days = recording.seconds * recording.scale / 3600 / DAY_HOURS
+    begin = _FIRST_HOUR + FULL_DAYS * DAY_HOURS
+    known = _since(series, begin)
+    seen = None if looks is None else looks.since(begin)
+    for day in np.arange(FIRST_CUT_DAY, days - AFTER_DAYS, STEP_DAYS):
+        cut = _FIRST_HOUR + int(day) * DAY_HOURS - 1
+        name = f"{volume.log_dir} at day {day:g}"
+        sudden = [_FIRST_HOUR + int(at * DAY_HOURS) for at in volume.surprises if at >= day]
+        calm = known.until(min(sudden) - 1) if sudden else None
+        yield MadeVolume(volume.family, name, known, seen, cut, soft_bytes, hard_bytes, calm)
+
+
+def _since(series: Series, hour: int) -> Series:
+    rows = slice(int(np.searchsorted(series.hours, hour)), None)
+    return Series(
+        series.hours[rows],
+        series.crest_bytes[rows],
+        series.held[rows],
+        series.capacity_bytes,
+        series.volume_ids[rows],
+    )
