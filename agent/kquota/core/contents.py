@@ -36,13 +36,15 @@ IN_WORDS: Mapping[str, str] = {
 class TopicOnDisk:
     """The bytes of a topic on a volume, and of them those that leave within the hour.
 
-    ``grown_bytes`` is the change since the look before, None where that is not known.
+    ``grown_bytes`` is the change since the look before, None where that is not known. ``retention_ms`` is the
+    time after which its records leave this disk, None where no time ends them or it is not known.
     """
 
     name: str
     size_bytes: int
     soon_bytes: int
     grown_bytes: int | None
+    retention_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,15 @@ class ContentsCount:
 
     broker_rules: BrokerRules
     _by_log_dir: dict[str, dict[str, Expiry]] = field(default_factory=dict)
+    _retention_ms: dict[str, int] = field(default_factory=dict)
 
     def add(self, partition: PartitionOnDisk, rules: TopicRules | None, now_ms: int) -> None:
         """Take in a partition as it is now; without rules, its bytes count as unknown."""
         topics = self._by_log_dir.setdefault(partition.log_dir, {})
         found = expiry_of(partition, rules, self.broker_rules, now_ms)
         topics[partition.topic] = topics.get(partition.topic, Expiry()) + found
+        if rules is not None and rules.cleanup_delete and rules.on_disk_ms is not None:
+            self._retention_ms[partition.topic] = rules.on_disk_ms
 
     def volume(
         self, name: str, volume_id: str, log_dirs: Iterable[str], before: Mapping[str, int] | None
@@ -95,6 +100,7 @@ class ContentsCount:
                 expiry.total_bytes,
                 expiry.leaving_within(SOON),
                 None if before is None else expiry.total_bytes - before.get(topic, 0),
+                self._retention_ms.get(topic),
             )
             for topic, expiry in topics.items()
         ]
@@ -119,12 +125,18 @@ def topics_body(contents: Contents, most: int = HISTORY_TOPICS) -> dict[str, Any
             {
                 "VolumeName": volume.name,
                 "VolumeId": volume.volume_id,
-                "Topics": [{"Topic": one.name, **_sizes([one])} for one in volume.topics[:most]],
+                "Topics": [_topic(one) for one in volume.topics[:most]],
                 "Others": {"Count": len(volume.topics[most:]), **_sizes(volume.topics[most:])},
             }
             for volume in contents.volumes
         ],
     }
+
+
+def _topic(topic: TopicOnDisk) -> dict[str, Any]:
+    retention_ms = topic.retention_ms
+    kept = {} if retention_ms is None else {"RetentionSeconds": retention_ms / 1000}
+    return {"Topic": topic.name, **_sizes([topic]), **kept}
 
 
 def _sizes(topics: Sequence[TopicOnDisk]) -> dict[str, Any]:

@@ -231,6 +231,7 @@ def _topics(fleet: Fleet, world: World) -> pd.DataFrame:
         frame["bytes"] = bytes_[looks, volumes].astype(np.int64)
         frame["leaving_soon_bytes"] = world.leaving_bytes[looks, volumes, number, 1].astype(np.int64)
         frame["grown_bytes"] = pd.Series(np.round(grown[looks, volumes])).astype("Int64")
+        frame["retention_seconds"] = topic.retention_hours * HOUR_SECONDS
         frames.append(frame)
     others = _look_rows(fleet, volumes, looks)
     frames.append(others.assign(topic=None, other_topics=0, bytes=0, leaving_soon_bytes=0))

@@ -220,7 +220,7 @@ def _topics(contents: Column) -> Column:
         (
             _list_of(volumes, 4096, _bad_contents),
             "Body.Volumes: at most 4096 of {VolumeName, Topics, Others}, each with at most 200 topics of "
-            "{Topic, Bytes, LeavingSoonBytes}, figures from 0 on",
+            "{Topic, Bytes, LeavingSoonBytes, RetentionSeconds}, figures from 0 on",
         ),
         (_twice(volumes, "VolumeName"), "Body.Volumes: a VolumeName stands twice"),
         (
@@ -234,10 +234,15 @@ def _bad_contents(volume: Column) -> Column:
     others = volume["Others"]
     return (
         ~_text(volume["VolumeName"])
-        | _list_of(volume["Topics"], 200, lambda one: ~_text(one["Topic"], _MAX_TOPIC_NAME) | _bad_sizes(one))
+        | _list_of(volume["Topics"], 200, _bad_topic)
         | ~_at_least(others["Count"], 0)
         | _bad_sizes(others)
     )
+
+
+def _bad_topic(topic: Column) -> Column:
+    kept = topic["RetentionSeconds"]
+    return ~_text(topic["Topic"], _MAX_TOPIC_NAME) | _bad_sizes(topic) | F.coalesce(kept < 0, F.lit(False))
 
 
 def _bad_sizes(sizes: Column) -> Column:

@@ -129,7 +129,7 @@ TOPICS_VALUE = _struct(
             _struct(
                 VolumeName=_TEXT,
                 VolumeId=_TEXT,
-                Topics=ArrayType(_struct(Topic=_TEXT, **_SIZES)),
+                Topics=ArrayType(_struct(Topic=_TEXT, RetentionSeconds=_NUMBER, **_SIZES)),
                 Others=_struct(Count=_LONG, **_SIZES),
             )
         ),

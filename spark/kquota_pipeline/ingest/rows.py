@@ -28,7 +28,7 @@ from kquota_pipeline.tables import (
 
 _ONE = (
     "array<struct<topic: string, other_topics: bigint, bytes: bigint, leaving_soon_bytes: bigint, "
-    "grown_bytes: bigint>>"
+    "grown_bytes: bigint, retention_seconds: double>>"
 )
 
 
@@ -166,10 +166,14 @@ def topic_rows(records: DataFrame) -> DataFrame:
     """Return the rows of table `topics`: one per record, volume and topic, and one for the other topics."""
     volume = F.col("volume")
     named = F.transform(
-        volume["Topics"], lambda topic: F.struct(topic["Topic"], F.lit(None).cast("bigint"), *_sizes(topic))
+        volume["Topics"],
+        lambda topic: F.struct(
+            topic["Topic"], F.lit(None).cast("bigint"), *_sizes(topic), topic["RetentionSeconds"]
+        ),
     )
     others = volume["Others"]
-    rest = F.struct(F.lit(None).cast("string"), others["Count"], *_sizes(others))
+    nothing = F.lit(None).cast("double")
+    rest = F.struct(F.lit(None).cast("string"), others["Count"], *_sizes(others), nothing)
     return (
         _of_kind(records, "topics")
         .withColumn("volume", F.explode("contents.Body.Volumes"))

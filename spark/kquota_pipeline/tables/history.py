@@ -191,10 +191,13 @@ TOPICS = Table(
         ("bytes", LongType(), "on the volume, indexes included"),
         ("leaving_soon_bytes", LongType(), "of these, the bytes that leave by themselves within an hour"),
         ("grown_bytes", LongType(), "the change in the span, negative where it shrank; null where not known"),
+        ("retention_seconds", DoubleType(), "after which its records leave; null where none, or not known"),
         *PLACE,
     ),
     identity=(*RECORD_IDENTITY, "volume_name", "topic"),
     order=("cluster_id", "broker_id", "volume_name", "topic", "at", "sequence"),
+    later=("retention_seconds",),
+    changes=("`retention_seconds` is new.",),
 )
 EXPIRY = Table(
     "expiry",

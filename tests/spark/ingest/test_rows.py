@@ -205,11 +205,13 @@ def test_a_topics_record_gives_a_row_per_topic_and_one_for_the_others(rows_of):
         "bytes": 24_000_000_000,
         "leaving_soon_bytes": 9_000_000_000,
         "grown_bytes": -120_000_000,
+        "retention_seconds": 259_200.0,
         "kafka_partition": 3,
         "kafka_offset": 0,
     }
     assert (payments["topic"], payments["bytes"], payments["grown_bytes"]) == ("payments", 8_000_000_000, 0)
     assert (others["topic"], others["other_topics"], others["bytes"]) == (None, 41, 1_200_000)
+    assert payments["retention_seconds"] is others["retention_seconds"] is None
     assert {(row["span_seconds"], row["grown_bytes"]) for row in first_look} == {(None, None)}
     assert [row["topic"] for row in first_look] == ["orders", "payments", None]
 

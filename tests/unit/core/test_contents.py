@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,32 @@ def test_a_volume_has_the_partitions_of_its_log_dirs_the_largest_topic_first() -
     assert [one.soon_bytes for one in volume.topics] == [8000, 5000]
     assert volume.expiry.total_bytes == 13030
     assert volume.expiry.never_bytes == 30
+
+
+@pytest.mark.parametrize(
+    ("rules", "seconds"),
+    [
+        ({"retention_ms": 86_400_000}, 86_400.0),
+        ({"retention_ms": 500, "cleanup_compact": True}, 0.5),
+        ({"retention_ms": 86_400_000, "remote_storage": True, "local_retention_ms": 60_000}, 60.0),
+        ({"retention_ms": None}, None),
+        ({"retention_ms": 86_400_000, "cleanup_delete": False, "cleanup_compact": True}, None),
+    ],
+)
+def test_a_topic_has_the_retention_after_which_its_records_leave_this_disk(
+    rules: dict[str, Any], seconds: float | None
+) -> None:
+    count = ContentsCount(BrokerRules(MINUTE_MS))
+    count.add(partition((500, 0)), replace(RULES, **rules), NOW)
+    body = topics_body(Contents(AT, None, (count.volume("/dev/sda", "id", ["/data/1"], None),)))
+    (topic,) = body["Volumes"][0]["Topics"]
+    assert topic.get("RetentionSeconds") == seconds
+    assert complaints("history", body, "topics") == []
+
+
+def test_the_retention_of_a_topic_with_unknown_settings_is_not_known() -> None:
+    (topic,) = counted(("a", 1000, "/data/1"), known=False).volume("/dev/sda", "id", ["/data/1"], None).topics
+    assert topic.retention_ms is None
 
 
 def test_growth_is_known_of_a_volume_that_was_looked_at_before() -> None:
