@@ -350,4 +350,7 @@ def _looks(
         leaving += own[seen][looked] * to_bytes
     names = tuple(f"topic-{number:02d}" for number in range(sizes.shape[1]))
     never = sizes.sum(axis=1) - leaving.sum(axis=1)
-    return Looks(hours[looked], leaving, never, names, sizes, soon)
+    kept = np.zeros_like(sizes)
+    for number, topic in enumerate(scene.topics):
+        kept[:, number] = np.where(sizes[:, number] > 0, topic.keep_hours[seen][looked], 0.0)
+    return Looks(hours[looked], leaving, never, names, sizes, soon, kept)

@@ -139,7 +139,8 @@ def _volume(
         names = tuple(f"topic-{number}" for number in range(len(parts)))
         leaves = leaving[seen][keep] * to_bytes
         never = sizes.sum(axis=1) - leaves.sum(axis=1)
-        found = Looks(hours[keep], leaves, never, names, sizes, soon)
+        kept = [topic.keep_hours if np.isfinite(topic.keep_hours) else 0.0 for topic in topics]
+        found = Looks(hours[keep], leaves, never, names, sizes, soon, np.where(sizes > 0, kept, 0.0))
     soft = draw.uniform(0.7, 0.9)
     return MadeVolume(
         family,

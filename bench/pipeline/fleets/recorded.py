@@ -1,7 +1,8 @@
 """Held-out fleet: the history of a real broker. Forecasts are judged on it, and not tuned.
 
-The pipeline itself reads the records of the sample. Only their times are moved: a second of the recording
-stands for half an hour. Each volume is forecast at some days, so the same bytes are judged more than once.
+The pipeline itself reads the records of the sample. Only their times and retentions are made longer: a second
+of the recording stands for half an hour. Each volume is forecast at some days, so the same bytes are judged
+more than once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def recorded_volumes(
     read = read_records(_messages(spark, records)).cache()
     usage = _moved(usage_rows(read), recording)
     hours = hourly(usage).toPandas()
-    looks = hourly_looks(_moved(expiry_rows(read), recording), _moved(topic_rows(read), recording)).toPandas()
+    kept = F.col("retention_seconds") * F.lit(recording.scale)
+    topics = _moved(topic_rows(read), recording).withColumn("retention_seconds", kept)
+    looks = hourly_looks(_moved(expiry_rows(read), recording), topics).toPandas()
     places = usage.select("volume_name", F.col("log_dirs")[0].alias("log_dir")).distinct().toPandas()
     read.unpersist()
     names = dict(zip(places["log_dir"], places["volume_name"], strict=True))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.pipeline.fleets.made import MadeVolume
-from kquota.core.expiry import DAY_MS, MINUTE_MS
+from kquota.core.expiry import DAY_MS, HOUR_MS, MINUTE_MS
 from kquota.core.segments import BrokerRules, PartitionOnDisk, PartitionState, Segment, TopicRules
 from kquota_pipeline.forecast.history import BOUND_HOURS, Floats, Ints, Looks, Series
 
@@ -273,24 +273,25 @@ def _volume(family: str, number: int, draw: np.random.Generator) -> MadeVolume:
     looks_at = every[HOUR - 1 :: HOUR]
     leaving = np.zeros((len(looks_at), len(_BOUNDS) + 1))
     topics = np.zeros((len(looks_at), len(names)))
-    soon = np.zeros_like(topics)
+    soon, kept = np.zeros_like(topics), np.zeros_like(topics)
     for one in partitions:
         used += one.size(every)
         own, size = one.leaving(looks_at)
         leaving += own
         topics[:, names.index(one.topic)] += size
         soon[:, names.index(one.topic)] += own[:, :2].sum(axis=1)
+        kept[size > 0, names.index(one.topic)] = (one.rules.retention_ms or 0) / HOUR_MS
     if family == "compaction":
         table = compacted(draw, make.ticks, draw.uniform(0.1, 0.4) * 1e12, draw.uniform(0.02, 0.1) * 1e12)
         used += table
         names, topics = (*names, "table"), np.column_stack([topics, table[looks_at]])
-        soon = np.column_stack([soon, np.zeros(len(looks_at))])
+        soon, kept = (np.column_stack([of_topics, np.zeros(len(looks_at))]) for of_topics in (soon, kept))
     return _seen(
         family,
         f"{family}-{number}",
         make,
         used,
-        Looks(looks_at, leaving, topics.sum(axis=1) - leaving.sum(axis=1), names, topics, soon),
+        Looks(looks_at, leaving, topics.sum(axis=1) - leaving.sum(axis=1), names, topics, soon, kept),
     )
 
 
@@ -319,6 +320,7 @@ def _seen(family: str, name: str, make: _Make, used: Floats, looks: Looks) -> Ma
         looks.topics,
         looks.topic_bytes[rows],
         looks.topic_soon_bytes[rows],
+        None if looks.topic_keep_hours is None else looks.topic_keep_hours[rows],
     )
     cut = _FIRST_HOUR + make.days * 24 - 1
     return MadeVolume(

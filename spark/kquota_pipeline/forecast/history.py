@@ -45,7 +45,8 @@ class Looks:
 
     `leaving_bytes` is [look, bucket]: the bytes that leave by themselves, by the time until then (the buckets
     of BOUND_HOURS, and one for later). `topic_bytes` is [look, topic], and `topic_soon_bytes` the part of it
-    that leaves within an hour; 0 where a topic is not among those that the record names.
+    that leaves within an hour; 0 where a topic is not among those that the record names. `topic_keep_hours`,
+    likewise, are the hours after which its records leave; 0 where none do, or that is not known.
     """
 
     hours: Ints
@@ -54,6 +55,7 @@ class Looks:
     topics: tuple[str, ...]
     topic_bytes: Floats
     topic_soon_bytes: Floats
+    topic_keep_hours: Floats | None = None
 
     def until(self, hour: float) -> Looks:
         """Return what was known at the end of an epoch hour."""
@@ -71,4 +73,5 @@ class Looks:
             never_bytes=self.never_bytes[rows],
             topic_bytes=self.topic_bytes[rows],
             topic_soon_bytes=self.topic_soon_bytes[rows],
+            topic_keep_hours=None if self.topic_keep_hours is None else self.topic_keep_hours[rows],
         )

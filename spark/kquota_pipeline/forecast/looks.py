@@ -21,7 +21,7 @@ def hourly_looks(expiry: DataFrame, topics: DataFrame) -> DataFrame:
     The topics that a record does not name have no row.
 
     Columns: cluster_id, broker_id, volume_name, hour (epoch hours), topic (null for the volume), the
-    leaving bytes by bucket, staying_bytes, and of a topic bytes and soon_bytes.
+    leaving bytes by bucket, staying_bytes, and of a topic bytes, soon_bytes and keep_hours (0: unknown).
     """
     hour = F.floor(F.unix_timestamp("at") / 3600).cast("long").alias("hour")
     parts = [F.coalesce(name, F.lit(0)).cast("double") for name in _LEAVING]
@@ -41,11 +41,13 @@ def hourly_looks(expiry: DataFrame, topics: DataFrame) -> DataFrame:
             "look.*",
             nothing.alias("bytes"),
             nothing.alias("soon_bytes"),
+            nothing.alias("keep_hours"),
         )
     )
     own = F.struct(
         F.col("bytes").cast("double").alias("bytes"),
         F.col("leaving_soon_bytes").cast("double").alias("soon_bytes"),
+        F.coalesce(F.col("retention_seconds") / 3600, F.lit(0.0)).alias("keep_hours"),
     )
     of_topics = (
         topics.where(F.col("topic").isNotNull())
@@ -89,6 +91,7 @@ def looks_of(rows: pd.DataFrame) -> Looks | None:
         topics=tuple(names),
         topic_bytes=_placed(of_topics["bytes"], row, column, (len(hours), len(names))),
         topic_soon_bytes=_placed(of_topics["soon_bytes"], row, column, (len(hours), len(names))),
+        topic_keep_hours=_placed(of_topics["keep_hours"], row, column, (len(hours), len(names))),
     )
 
 

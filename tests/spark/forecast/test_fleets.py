@@ -81,3 +81,7 @@ def test_a_seed_gives_the_same_volumes_and_what_comes_is_not_known(made: ModuleT
         if left.known_looks is not None:
             total = left.known_looks.leaving_bytes.sum(axis=1) + left.known_looks.never_bytes
             assert total == pytest.approx(left.known_looks.topic_bytes.sum(axis=1), rel=1e-6)
+            kept = left.known_looks.topic_keep_hours
+            assert kept is not None
+            assert kept.shape == left.known_looks.topic_bytes.shape
+            assert np.isfinite(kept).all()

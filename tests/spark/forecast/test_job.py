@@ -59,11 +59,18 @@ def topic_rows(name: str, looks: Looks) -> list[dict[str, object]]:
     found = []
     for number, hour in enumerate(looks.hours):
         of_look = envelope(name, int(hour), number) | {"span_seconds": 600.0}
-        for topic, size, soon in zip(
-            looks.topics, looks.topic_bytes[number], looks.topic_soon_bytes[number], strict=True
+        assert looks.topic_keep_hours is not None
+        for topic, size, soon, kept in zip(
+            looks.topics,
+            looks.topic_bytes[number],
+            looks.topic_soon_bytes[number],
+            looks.topic_keep_hours[number],
+            strict=True,
         ):
             if size > 0:
-                found.append(of_look | {"topic": topic, "bytes": int(size), "leaving_soon_bytes": int(soon)})
+                sizes = {"bytes": int(size), "leaving_soon_bytes": int(soon)}
+                retention = {"retention_seconds": float(kept) * 3600} if kept else {}
+                found.append(of_look | {"topic": topic, **sizes, **retention})
         found.append(of_look | {"topic": None, "other_topics": 3, "bytes": 5, "leaving_soon_bytes": 0})
     return found
 
