@@ -31,7 +31,7 @@ class Flow:
     The first class are all topics but those that still fill up: nothing of them has left yet. Of these,
     `filled_hours` is how long they had flowed in before the first look; it is infinite of the first class.
     `began` is the hour, an index, at which a class did. `is_new` is whether one began, or became much larger,
-    within this history.
+    within this history. `topics` are the topics of the looks that classes are, None of all others together.
     """
 
     first_hour: int
@@ -39,6 +39,7 @@ class Flow:
     filled_hours: tuple[float, ...]
     began: tuple[int, ...]
     is_new: tuple[bool, ...]
+    topics: tuple[int | None, ...]
 
 
 def flow_of(looks: Looks) -> Flow:
@@ -49,7 +50,9 @@ def flow_of(looks: Looks) -> Flow:
     # Bytes that went before their time were deleted by people.
     inflow = np.where(inflow < -3 * np.median(np.abs(inflow)), 0.0, inflow)
     classes, filled, began, is_new = [], [float("inf")], [0], [False]
-    for topic in _filling_topics(looks, steps):
+    filling = _filling_topics(looks, steps)
+    topics: list[int | None] = [None, *filling]
+    for topic in filling:
         sizes = looks.topic_bytes[:, topic]
         first = int(np.argmax(sizes > 0))
         own = np.diff(sizes) + looks.topic_soon_bytes[:-1, topic] * np.maximum(steps, 1)
@@ -74,7 +77,10 @@ def flow_of(looks: Looks) -> Flow:
         own[-since:] = np.maximum(per_hour[0][-since:] - usual, 0.0)
         per_hour = [per_hour[0] - own, own]
         filled, began, is_new = [*filled, 0.0], [*began, len(hours) - since - 1], [*is_new, True]
-    return Flow(int(looks.hours[0]), np.array(per_hour), tuple(filled), tuple(began), tuple(is_new))
+        topics.append(None)
+    return Flow(
+        int(looks.hours[0]), np.array(per_hour), tuple(filled), tuple(began), tuple(is_new), tuple(topics)
+    )
 
 
 def _excess_since(inflow: Floats) -> int | None:

@@ -6,7 +6,7 @@ share w of the inflow for each lifetime, all buckets of all looks are sums of kn
     leaving within B at t = sum over L of w(L) * (inflow until t - max(0, L - B)  -  inflow until t - L)
 
 The shares are those that fit best, none of them negative. Lifetimes that the looks cannot distinguish yet get
-shares by how common such a retention is.
+shares by the retention of the topics, where looks have it, and otherwise by how common such a retention is.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ LIFETIME_HOURS = np.concatenate(
 ).astype(float)
 # Usual retentions, in hours, and how much more common than others they are. Kafka's own default is a week.
 _COMMON = {1: 3, 6: 3, 12: 4, 24: 10, 48: 8, 72: 10, 96: 2, 120: 3, 168: 30, 240: 2, 336: 6, 720: 4}
+# A record leaves with its segment: some hours after its retention, the fewer the likelier.
+_LATER_HOURS, _LATER_RATIO = 3.0, 0.03
+# Retentions do not say it all: a bound in bytes ends the lives of some topics sooner.
+_NOT_BY_RETENTION, _NEW_NOT_BY_RETENTION = 0.2, 1e-4
 _PASSES = 300
 # Longer steps than those of plain multiplicative ones come to the same end sooner.
 _STRIDE = 1.6
@@ -67,7 +71,12 @@ def shares_of(looks: Looks, flow: Flow, sums: Floats) -> Floats:
     matrix = features.transpose(1, 2, 0, 3).reshape(looked * bound, classes * lifetimes)
     wanted = np.cumsum(looks.leaving_bytes[chosen], axis=1)[:, 1:].reshape(-1)
     scale = max(float(wanted.max()), 1.0)
-    return _fitted(matrix / scale, wanted / scale, _common(looks, flow)).reshape(classes, lifetimes)
+    found = _fitted(matrix / scale, wanted / scale, _common(looks, flow)).reshape(classes, lifetimes)
+    for row, topic in enumerate(flow.topics):
+        if topic is not None and _keep_hours(looks)[topic] > 0:
+            # Each byte of a topic stays for one lifetime. Few looks may say otherwise.
+            found[row] /= found[row].sum()
+    return found
 
 
 def _moments(count: int) -> np.ndarray:
@@ -78,7 +87,8 @@ def _moments(count: int) -> np.ndarray:
 
 
 def _common(looks: Looks, flow: Flow) -> Floats:
-    """Return how common each lifetime is, [class, lifetime], less those that the looks rule out.
+    """Return how likely each lifetime is, [class, lifetime], before buckets are looked at, less those that
+    the looks rule out.
 
     Bytes with a retention of a bucket's bound are in the next bucket until the first check after they have
     come. So if that one is always empty, the retention is a shorter one; and if it is empty until a class
@@ -87,7 +97,7 @@ def _common(looks: Looks, flow: Flow) -> Floats:
     common = np.full(len(LIFETIME_HOURS), 1.0)
     for hours, times in _COMMON.items():
         common[np.argmin(np.abs(LIFETIME_HOURS - hours))] = times
-    found = np.tile(common / common.sum(), (len(flow.began), 1))
+    found = _by_retention(looks, flow, common / common.sum())
     within = np.cumsum(looks.leaving_bytes, axis=1)
     since = looks.hours - flow.first_hour
     for number, bound in enumerate(BOUND_HOURS):
@@ -99,6 +109,39 @@ def _common(looks: Looks, flow: Flow) -> Floats:
             elif row and len(before) > DAY_HOURS and not before.any() and after.mean() > 0.5:
                 found[row, bound > LIFETIME_HOURS] *= _RULED_OUT
     return found
+
+
+def _by_retention(looks: Looks, flow: Flow, common: Floats) -> Floats:
+    """Return how likely each lifetime is by the retention of topics, [class, lifetime].
+
+    All other topics take in their size over their retention.
+    """
+    kept, sizes = _keep_hours(looks), looks.topic_bytes[-1:].sum(axis=0)
+    found = np.tile(common, (len(flow.topics), 1))
+    own = [topic for topic in flow.topics if topic is not None]
+    for row, topic in enumerate(flow.topics):
+        if topic is not None and kept[topic] > 0:
+            found[row] = _about(float(kept[topic])) + _NEW_NOT_BY_RETENTION * common
+    others = (kept > 0) & (sizes > 0)
+    others[own] = False
+    if others.any():
+        inflow = sizes[others] / kept[others]
+        mixed = inflow @ np.array([_about(float(hours)) for hours in kept[others]]) / inflow.sum()
+        found[0] = (1 - _NOT_BY_RETENTION) * mixed + _NOT_BY_RETENTION * common
+    return found
+
+
+def _keep_hours(looks: Looks) -> Floats:
+    """Return the retention of each topic at the last look, 0 where it is not known."""
+    return np.zeros(len(looks.topics)) if looks.topic_keep_hours is None else looks.topic_keep_hours[-1]
+
+
+def _about(hours: float) -> Floats:
+    """Return how likely each lifetime is with this retention; the longest one stands for all beyond."""
+    later = LIFETIME_HOURS - min(hours, float(LIFETIME_HOURS[-1]))
+    found = np.exp(-np.maximum(later, 0.0) / (_LATER_HOURS + _LATER_RATIO * hours))
+    found = np.where(later >= -_LATER_RATIO * hours, found, 0.0)
+    return np.asarray(found / found.sum())
 
 
 def _fitted(matrix: Floats, wanted: Floats, common: Floats) -> Floats:

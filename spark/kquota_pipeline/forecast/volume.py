@@ -26,6 +26,9 @@ from kquota_pipeline.forecast.trials import (
 )
 
 _LEAST_ERROR_RATIO = 0.0015
+# With few days, back-tests are too few to show how wrong a forecast may be.
+# It is more than twice as wrong with two days, and a third more with five.
+_FEW_DAYS, _FEW_DAYS_POWER = 4.0, -1.6
 _YOUNG_DAYS = 8
 # Looks that are older than this say nothing about now.
 _STALE_HOURS = 6
@@ -94,6 +97,7 @@ def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | Non
     if trusted:
         rise = np.abs(best.foretold[0] - crests[-1])
         best.usual_error[0] = np.maximum(best.usual_error[0], _NEW_ERROR_RATIO[basis] * rise)
+    best.usual_error[0] *= 1 + _FEW_DAYS * len(crests) ** _FEW_DAYS_POWER
     highest = np.maximum.accumulate(came, axis=1) - np.maximum.accumulate(best.foretold, axis=1)
     return VolumeForecast(
         basis,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kquota_pipeline.forecast.history import BOUND_HOURS, DAY_HOURS, Floats, Looks
 from kquota_pipeline.forecast.inflow import flow_of, gone_within
-from kquota_pipeline.forecast.lifetimes import LIFETIME_HOURS, summed
+from kquota_pipeline.forecast.lifetimes import LIFETIME_HOURS, _about, summed
 from kquota_pipeline.forecast.physics import _kept, learned, leaving_to_come
 from tests.spark.forecast.made_series import looks, retained
 
@@ -34,7 +34,9 @@ def foretold(whole: Looks) -> tuple[Floats, Floats]:
     part = known(whole)
     learnt = learned(part)
     assert learnt is not None
-    return leaving_to_come(learnt, part, CUT - 1, 10), whole.leaving_bytes.sum(axis=1)[CUT:]
+    came = whole.leaving_bytes.sum(axis=1)[CUT:]
+    # Over a month, as forecasts are: the end of the last bucket is part of it.
+    return leaving_to_come(learnt, part, CUT - 1, 30)[: len(came)], came
 
 
 PAST = [summed(flow_of(known(looks({"a": retained(rate(seed), 72)})))) for seed in range(2)]
@@ -55,6 +57,41 @@ def test_the_ramp_of_a_new_topic_ends_where_its_retention_begins(keep_days: int,
     crest = came.reshape(10, 24).max(axis=1)
     assert crest[-1] > 1.2 * crest[0] or keep_days - age_days <= 1
     assert said.reshape(10, 24).max(axis=1) == pytest.approx(crest, rel=0.1)
+
+
+@pytest.mark.parametrize("keep_hours", [100, 130, 240, 400])
+@pytest.mark.parametrize("age_hours", [24, 54])
+def test_a_known_retention_ends_the_ramp_of_a_new_topic_from_its_second_day_on(
+    keep_hours: int, age_hours: int
+) -> None:
+    """Also one that is not common, and that no bucket has shown yet."""
+    new = rate(2, 3.0)
+    new[: CUT - age_hours] = 0
+    whole = looks({"old": retained(rate(1), 72), "new": retained(new, keep_hours)})
+    kept = np.where(whole.topic_bytes > 0, [72.0, float(keep_hours)], 0.0)
+    said, came = foretold(replace(whole, topic_keep_hours=kept))
+    assert said.reshape(10, 24).max(axis=1) == pytest.approx(came.reshape(10, 24).max(axis=1), rel=0.1)
+
+
+def test_each_byte_of_a_topic_with_a_known_retention_has_one_lifetime() -> None:
+    new = rate(2, 3.0)
+    new[: CUT - 30] = 0
+    whole = known(looks({"old": retained(rate(1), 72), "new": retained(new, 168)}))
+    learnt = learned(replace(whole, topic_keep_hours=np.full(whole.topic_bytes.shape, [72.0, 168.0])))
+    assert learnt is not None
+    assert learnt.flow.topics == (None, 1)
+    assert learnt.shares[1].sum() == pytest.approx(1)
+    assert LIFETIME_HOURS[np.argmax(learnt.shares, axis=1)].tolist() == [72.0, 168.0]
+
+
+@pytest.mark.parametrize("hours", [0.2, 1, 5, 100, 168, 5000])
+def test_lifetimes_are_at_or_soon_after_the_retention(hours: float) -> None:
+    found = _about(hours)
+    assert found.sum() == pytest.approx(1)
+    assert (found >= 0).all()
+    likeliest = LIFETIME_HOURS[np.argmax(found)]
+    assert likeliest >= 0.97 * min(hours, LIFETIME_HOURS[-1])
+    assert found @ LIFETIME_HOURS <= max(1.2 * hours + 10, 1.5)
 
 
 def test_where_looks_name_no_topics_what_flows_in_beyond_the_usual_is_a_new_one() -> None:

@@ -40,6 +40,13 @@ def test_steady_growth_goes_on_and_its_crest_lies_in_the_interval() -> None:
     assert forecast.basis is Basis.USAGE
 
 
+def test_with_few_days_a_forecast_may_be_more_wrong() -> None:
+    crest = growth(20, 10.0)
+    errors = [found(series(crest[-days * DAY_HOURS :])).usual_error_bytes[0] for days in (2, 4, 20)]
+    assert errors[0] > 2.4 * errors[1]
+    assert errors[1] > 2.4 * errors[2]
+
+
 @pytest.mark.parametrize("period_hours", [8, 24, 60, 168])
 @pytest.mark.parametrize("days", [11, 28])
 def test_a_saw_tooth_that_always_comes_back_is_not_filling(period_hours: int, days: int) -> None:
