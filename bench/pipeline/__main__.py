@@ -33,7 +33,8 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     small = profile is Profile.SMALL  # to try the command; its figures have little meaning
     records, share = (20_000, 0.1) if small else (500_000, 1.0)
     yield Measurement("ingest", "ingest", lambda _: [measure_ingest(records, _CORES)])
-    yield Measurement("forecast", "forecast", lambda _: _foresight(share))
+    for name in (*HELD_OUT, *TUNING):
+        yield Measurement(f"forecast-{name}", "forecast", partial(_foresight, name, share))
     cluster = closed.Fleet(brokers=10, days=4, policies=8) if small else closed.Fleet()
     yield Measurement(
         "closed-loop", "closed-loop", lambda folder: [closed.measure_job(folder / "closed", cluster, _CORES)]
@@ -70,14 +71,14 @@ def _engine(
     return measure_engine(engine, cores, samples, fleet, days, works)
 
 
-def _foresight(share: float) -> list[Foresight]:
+def _foresight(fleet: str, share: float, _samples: Path) -> list[Foresight]:
     # Spark ends with its process: the next measurement starts its own.
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(_judge_fleets, share).result()
+        return process.submit(_judge_fleet, fleet, share).result()
 
 
-def _judge_fleets(share: float) -> list[Foresight]:
-    return [one for fleet in (*HELD_OUT, *TUNING) for one in measure(fleet, fleet_of(fleet, share))]
+def _judge_fleet(fleet: str, share: float) -> list[Foresight]:
+    return measure(fleet, fleet_of(fleet, share))
 
 
 @contextmanager

@@ -217,13 +217,13 @@ def fleet_of(name: str, share: float = 1.0) -> list[MadeVolume]:
     """
     match name:
         case "segments":
-            return segments.fleet(1, max(round(16 * share), 1))
+            return segments.fleet(1, max(round(10 * share), 1))
         case "shapes":
-            return shapes.fleet(1, max(round(16 * share), 1))
+            return shapes.fleet(1, max(round(10 * share), 1))
         case "rates":
-            return rates.fleet(1, max(round(40 * share), 1))
+            return rates.fleet(1, max(round(20 * share), 1))
         case "changes":
-            return changes.fleet(1, max(round(30 * share), 1))
+            return changes.fleet(1, max(round(25 * share), 1))
         case "recorded":
             session = start_session("kquota bench", {"spark.sql.shuffle.partitions": "2"}, print)
             try:

@@ -18,7 +18,7 @@ from bench.pipeline.recording.broker import (
     read_history,
     start_agent,
 )
-from bench.pipeline.recording.pace import SCALE
+from bench.pipeline.recording.pace import DAY_HOURS, HOUR_SECONDS, SCALE
 from bench.pipeline.recording.plan import Change, changes, new_days
 from bench.pipeline.recording.sample import (
     KINDS,
@@ -54,7 +54,6 @@ def main() -> None:
 def _record(cluster: KafkaCluster, seconds: float) -> tuple[Recording, list[bytes]]:
     traffic = Traffic(cluster)
     traffic.make_all()
-    planned = {topic: load.settings for topic, load in traffic.places.loads.items()}
     agent = start_agent(cluster)
     began, began_at = time.monotonic(), time.time()
     kafka = [node.pid for node in cluster.brokers]
@@ -75,8 +74,7 @@ def _record(cluster: KafkaCluster, seconds: float) -> tuple[Recording, list[byte
     _say(f"{traffic.bytes / passed / 1e6:.1f} MB/s; {cores}")
     root = str(cluster.path)
     places = traffic.places
-    planned |= {topic: load.settings for topic, load in places.loads.items()}
-    later = list(changes(places.loads))
+    later = [one for one in changes(places.loads) if one.day * DAY_HOURS * HOUR_SECONDS <= passed]
     recording = Recording(
         DEFAULT_KAFKA_VERSION,
         SCALE,
@@ -89,8 +87,10 @@ def _record(cluster: KafkaCluster, seconds: float) -> tuple[Recording, list[byte
             for log_dir, volume in places.by_log_dir.items()
         ),
         tuple(
-            RecordedTopic(topic, places.log_dirs[topic].removeprefix(root), settings, _changed(topic, later))
-            for topic, settings in planned.items()
+            RecordedTopic(
+                topic, places.log_dirs[topic].removeprefix(root), load.settings, _changed(topic, later)
+            )
+            for topic, load in places.loads.items()
         ),
     )
     # Where the test bed had its directory says nothing.

@@ -18,7 +18,7 @@ from bench.pipeline.foretold import (
     together,
 )
 
-VOLUMES_PER_FAMILY = 6
+VOLUMES_PER_FAMILY = 5
 
 
 @pytest.fixture(scope="module")
