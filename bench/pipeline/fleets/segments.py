@@ -28,7 +28,8 @@ _BOUNDS = np.round(BOUND_HOURS * 3_600_000).astype(np.int64)
 @dataclass(frozen=True, slots=True)
 class Partition:
     """One partition: its settings, and of each segment the ticks at which it began, was rolled and was
-    deleted. `written` are the bytes of all times until the end of each tick.
+    deleted. `written` are the bytes of all times until the end of each tick. `later_keep` is a tick and
+    another retention, in ms, from then on.
     """
 
     topic: str
@@ -37,6 +38,18 @@ class Partition:
     begun: Ints
     rolled: Ints
     deleted: Ints
+    later_keep: tuple[int, int] | None = None
+
+    def keep_ms(self, ticks: Ints) -> Ints | None:
+        """Return the retention in force at each tick; None without one."""
+        if self.rules.retention_ms is None:
+            return None
+        found = np.full(len(ticks), self.rules.retention_ms)
+        return (
+            found
+            if self.later_keep is None
+            else np.where(ticks >= self.later_keep[0], self.later_keep[1], found)
+        )
 
     def first(self, ticks: Ints) -> Ints:
         """Return the number of the oldest segment that is there at each tick."""
@@ -51,7 +64,7 @@ class Partition:
         total = self.size(ticks)
         behind = self.written[self.begun[self.first(ticks)]]
         within = np.zeros((len(ticks), len(_BOUNDS) + 1))
-        keep_ms, most = self.rules.retention_ms, self.rules.retention_bytes
+        keep_ms, most = self.keep_ms(ticks), self.rules.retention_bytes
         later_ms = BROKER.retention_check_interval_ms + self.rules.file_delete_delay_ms
         if keep_ms is not None:
             for number, bound_ms in enumerate(_BOUNDS):
@@ -85,6 +98,7 @@ def partition(
     keep_bytes: float | None = None,
     roll_ms: int = 7 * DAY_MS,
     roll_bytes: float = 1e9,
+    later_keep: tuple[int, int] | None = None,
 ) -> Partition:
     """Return a partition that takes in this many bytes in each tick."""
     written = np.cumsum(rate)
@@ -101,14 +115,18 @@ def partition(
     rolled[-1] = last
     deleted = np.full(len(begun), len(rate) + 1)
     if keep_ms is not None:
-        deleted = np.minimum(deleted, np.array(rolled) + keep_ms // TICK_MS + 1)
+        by_time = np.array(rolled) + keep_ms // TICK_MS + 1
+        if later_keep is not None:
+            changed = np.maximum(later_keep[0] + 1, np.array(rolled) + later_keep[1] // TICK_MS + 1)
+            by_time = np.where(by_time <= later_keep[0], by_time, changed)
+        deleted = np.minimum(deleted, by_time)
     if keep_bytes is not None:
         full_at = np.searchsorted(written, written[np.array(rolled)] + keep_bytes) + 1
         deleted = np.minimum(deleted, full_at)
     deleted[-1] = len(rate) + 1
     most = None if keep_bytes is None else int(keep_bytes)
     rules = TopicRules(True, False, keep_ms, most, roll_ms, int(roll_bytes), MINUTE_MS)
-    return Partition(topic, rules, written, np.array(begun), np.array(rolled), deleted)
+    return Partition(topic, rules, written, np.array(begun), np.array(rolled), deleted, later_keep)
 
 
 def compacted(draw: np.random.Generator, ticks: int, keys_bytes: float, per_day: float) -> Floats:
@@ -137,6 +155,7 @@ def _topic(
     share: float,
     keep_days: float,
     shape: Floats,
+    later_keep: tuple[int, int] | None = None,
     **more: float,
 ) -> list[Partition]:
     """Return the partitions of a topic that holds about this share of the disk (1e12 bytes)."""
@@ -152,6 +171,7 @@ def _topic(
             keep_bytes=share * 1e12 / count * draw.uniform(0.6, 1) if more.get("by_size") else None,
             roll_ms=int(more.get("roll_days", 7) * DAY_MS),
             roll_bytes=roll_bytes,
+            later_keep=later_keep,
         )
         for _ in range(count)
     ]
@@ -234,6 +254,20 @@ def _by_size(make: _Make) -> list[Partition]:
     return make.base(2) + bound
 
 
+def _retention_changed(make: _Make) -> list[Partition]:
+    keep, factor = float(make.draw.choice([1, 2, 3, 5, 7])), float(make.draw.choice([0.3, 0.5, 0.7, 2, 3]))
+    at = make.cut - int(make.draw.uniform(-2, 5) * DAY)
+    changed = _topic(
+        make.draw,
+        "changed",
+        make.draw.uniform(0.15, 0.5),
+        keep,
+        make.rate(),
+        (at, int(keep * factor * DAY_MS)),
+    )
+    return make.base(3) + changed
+
+
 def _mixed(make: _Make) -> list[Partition]:
     kinds = make.draw.choice(np.array([_weekly, _growing, _burst, _by_size]), 2, replace=False)
     return [one for kind in kinds for one in kind(make)]
@@ -248,6 +282,7 @@ FAMILIES: Mapping[str, Callable[[_Make], list[Partition]]] = {
     "bursts": _burst,
     "by size": _by_size,
     "mixed": _mixed,
+    "retention changed": _retention_changed,
 }
 
 
@@ -280,7 +315,9 @@ def _volume(family: str, number: int, draw: np.random.Generator) -> MadeVolume:
         leaving += own
         topics[:, names.index(one.topic)] += size
         soon[:, names.index(one.topic)] += own[:, :2].sum(axis=1)
-        kept[size > 0, names.index(one.topic)] = (one.rules.retention_ms or 0) / HOUR_MS
+        keep_ms = one.keep_ms(looks_at)
+        if keep_ms is not None:
+            kept[size > 0, names.index(one.topic)] = keep_ms[size > 0] / HOUR_MS
     if family == "compaction":
         table = compacted(draw, make.ticks, draw.uniform(0.1, 0.4) * 1e12, draw.uniform(0.02, 0.1) * 1e12)
         used += table

@@ -57,6 +57,20 @@ class Looks:
     topic_soon_bytes: Floats
     topic_keep_hours: Floats | None = None
 
+    @property
+    def keep_hours(self) -> Floats:
+        """The retention of each topic at the last look, in hours; 0 where it is not known."""
+        return np.zeros(len(self.topics)) if self.topic_keep_hours is None else self.topic_keep_hours[-1]
+
+    def kept_longer(self) -> Floats:
+        """Return by how many hours longer each topic is kept at the last look than at each, [look, topic]; 0
+        where one of the two is not known.
+        """
+        if self.topic_keep_hours is None:
+            return np.zeros(self.topic_bytes.shape)
+        then, now = self.topic_keep_hours, self.keep_hours
+        return np.where((then > 0) & (now > 0), now - then, 0.0)
+
     def until(self, hour: float) -> Looks:
         """Return what was known at the end of an epoch hour."""
         return self._part(slice(0, int(np.searchsorted(self.hours, hour, "right"))))

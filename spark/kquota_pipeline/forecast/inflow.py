@@ -83,6 +83,14 @@ def flow_of(looks: Looks) -> Flow:
     )
 
 
+def usual_inflow(looks: Looks) -> Floats:
+    """Return what flowed into each topic in an hour of the last week, [topic], in the mean."""
+    last = looks.since(int(looks.hours[-1]) - _WEEK_HOURS)
+    steps = np.diff(last.hours).astype(float)
+    own = np.diff(last.topic_bytes, axis=0) + last.topic_soon_bytes[:-1] * np.maximum(steps, 1)[:, None]
+    return np.asarray(np.maximum(own, 0.0).sum(axis=0) / max(float(steps.sum()), 1.0))
+
+
 def _excess_since(inflow: Floats) -> int | None:
     """Return for how many hours more has flowed in than on all days before, None where it has not.
 

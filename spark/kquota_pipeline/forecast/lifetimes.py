@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from kquota_pipeline.forecast.history import BOUND_HOURS, DAY_HOURS, Floats, Looks
-from kquota_pipeline.forecast.inflow import Flow
+from kquota_pipeline.forecast.inflow import Flow, usual_inflow
 
 LIFETIME_HOURS = np.concatenate(
     [
@@ -62,6 +62,14 @@ def at(sums: Floats, hours: Floats) -> Floats:
 def shares_of(looks: Looks, flow: Flow, sums: Floats) -> Floats:
     """Return the share of each class's inflow that has each lifetime, [class, lifetime]."""
     chosen = _moments(len(looks.hours))
+    longer = looks.kept_longer()[chosen]
+    if (longer > 0).any():
+        # Bytes that the shorter retention has deleted are missing in each bucket since then.
+        known = _by_retention(looks, flow, _usual(), 0.0)
+        return np.asarray(known / known.sum(axis=1, keepdims=True))
+    # Looks of a longer retention say how long bytes stayed then.
+    chosen = chosen[~(longer < 0).any(axis=1)]
+    common = _common(looks, flow)
     now = (looks.hours[chosen] - flow.first_hour).astype(float)
     bounds = np.concatenate([BOUND_HOURS[1:], [np.inf]])
     born = now[:, None, None] - np.maximum(LIFETIME_HOURS[None, None] - bounds[None, :, None], 0.0)
@@ -71,9 +79,9 @@ def shares_of(looks: Looks, flow: Flow, sums: Floats) -> Floats:
     matrix = features.transpose(1, 2, 0, 3).reshape(looked * bound, classes * lifetimes)
     wanted = np.cumsum(looks.leaving_bytes[chosen], axis=1)[:, 1:].reshape(-1)
     scale = max(float(wanted.max()), 1.0)
-    found = _fitted(matrix / scale, wanted / scale, _common(looks, flow)).reshape(classes, lifetimes)
+    found = _fitted(matrix / scale, wanted / scale, common).reshape(classes, lifetimes)
     for row, topic in enumerate(flow.topics):
-        if topic is not None and _keep_hours(looks)[topic] > 0:
+        if topic is not None and looks.keep_hours[topic] > 0:
             # Each byte of a topic stays for one lifetime. Few looks may say otherwise.
             found[row] /= found[row].sum()
     return found
@@ -94,10 +102,7 @@ def _common(looks: Looks, flow: Flow) -> Floats:
     come. So if that one is always empty, the retention is a shorter one; and if it is empty until a class
     begins, and not from then on, it is no shorter one.
     """
-    common = np.full(len(LIFETIME_HOURS), 1.0)
-    for hours, times in _COMMON.items():
-        common[np.argmin(np.abs(LIFETIME_HOURS - hours))] = times
-    found = _by_retention(looks, flow, common / common.sum())
+    found = _by_retention(looks, flow, _usual(), _NOT_BY_RETENTION)
     within = np.cumsum(looks.leaving_bytes, axis=1)
     since = looks.hours - flow.first_hour
     for number, bound in enumerate(BOUND_HOURS):
@@ -111,29 +116,32 @@ def _common(looks: Looks, flow: Flow) -> Floats:
     return found
 
 
-def _by_retention(looks: Looks, flow: Flow, common: Floats) -> Floats:
+def _usual() -> Floats:
+    """Return how common each lifetime is."""
+    common = np.full(len(LIFETIME_HOURS), 1.0)
+    for hours, times in _COMMON.items():
+        common[np.argmin(np.abs(LIFETIME_HOURS - hours))] = times
+    return np.asarray(common / common.sum())
+
+
+def _by_retention(looks: Looks, flow: Flow, common: Floats, other: float) -> Floats:
     """Return how likely each lifetime is by the retention of topics, [class, lifetime].
 
-    All other topics take in their size over their retention.
+    That of all other topics is a mixture by what flowed into each; the share `other` of it is what is common.
     """
-    kept, sizes = _keep_hours(looks), looks.topic_bytes[-1:].sum(axis=0)
+    kept, inflow = looks.keep_hours, usual_inflow(looks)
     found = np.tile(common, (len(flow.topics), 1))
     own = [topic for topic in flow.topics if topic is not None]
     for row, topic in enumerate(flow.topics):
         if topic is not None and kept[topic] > 0:
             found[row] = _about(float(kept[topic])) + _NEW_NOT_BY_RETENTION * common
-    others = (kept > 0) & (sizes > 0)
+    others = (kept > 0) & (inflow > 0)
     others[own] = False
     if others.any():
-        inflow = sizes[others] / kept[others]
-        mixed = inflow @ np.array([_about(float(hours)) for hours in kept[others]]) / inflow.sum()
-        found[0] = (1 - _NOT_BY_RETENTION) * mixed + _NOT_BY_RETENTION * common
+        mixed = inflow[others] @ np.array([_about(float(hours)) for hours in kept[others]])
+        mixed = mixed / inflow[others].sum()
+        found[0] = (1 - other) * mixed + other * common
     return found
-
-
-def _keep_hours(looks: Looks) -> Floats:
-    """Return the retention of each topic at the last look, 0 where it is not known."""
-    return np.zeros(len(looks.topics)) if looks.topic_keep_hours is None else looks.topic_keep_hours[-1]
 
 
 def _about(hours: float) -> Floats:

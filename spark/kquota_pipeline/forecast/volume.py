@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from kquota_pipeline.forecast.days import Days, days_of
@@ -29,12 +30,15 @@ _LEAST_ERROR_RATIO = 0.0015
 # With few days, back-tests are too few to show how wrong a forecast may be.
 # It is more than twice as wrong with two days, and a third more with five.
 _FEW_DAYS, _FEW_DAYS_POWER = 4.0, -1.6
+_SPIKE_RATIO = 0.03
 _YOUNG_DAYS = 8
 # Looks that are older than this say nothing about now.
 _STALE_HOURS = 6
 # Topics that will take this share of the disk within a week are new: usage has nothing to foresee them by.
 _NEW_RATIO = 0.02
 _NEW_TRUST = 1000.0
+# Back-tests of days with another retention say nothing about the days to come.
+_LATELY_DAYS, _CHANGED_TRUST = 14, 1e9
 # And nothing in the past is like them: by this share of the rise, at least, the forecast may be wrong.
 _NEW_ERROR_RATIO = {"expiry": 0.15, "usage": 0.4, "short history": 0.4}
 
@@ -65,8 +69,11 @@ class VolumeForecast:
 
 
 class _ByExpiry(NamedTuple):
+    """`changed_bytes` are those of topics whose retention has been changed lately."""
+
     methods: Methods
     new_bytes: float
+    changed_bytes: float
 
 
 def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | None:
@@ -82,17 +89,20 @@ def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | Non
     methods = usage_methods(crests, days.crest_bytes)
     basis = Basis.USAGE if len(crests) >= _YOUNG_DAYS else Basis.YOUNG
     trusted: Methods = {}
+    most_trust = _NEW_TRUST
     found = None if looks is None else _by_expiry(series, looks, days, least)
     if found is not None:
         basis = Basis.EXPIRY
         methods |= found.methods
         if found.new_bytes > _NEW_RATIO * series.capacity_bytes:
             trusted = found.methods
+        if found.changed_bytes > _NEW_RATIO * series.capacity_bytes:
+            trusted, most_trust = {"expiry": found.methods["expiry"]}, _CHANGED_TRUST
     # Looks that name topics show all that is new.
     if not trusted and (found is None or looks is None or not looks.topics):
         trusted = _newcomer(days, crests, methods, came, series.capacity_bytes, least)
         methods |= trusted
-    trust = np.array([_NEW_TRUST if name in trusted else 1.0 for name in methods])
+    trust = np.array([most_trust if name in trusted else 1.0 for name in methods])
     best = chosen(methods, came, crests, least, trust)
     if trusted:
         rise = np.abs(best.foretold[0] - crests[-1])
@@ -158,14 +168,22 @@ def _by_expiry(series: Series, looks: Looks, days: Days, least: float) -> _ByExp
     if not np.isfinite(found[0]).all():
         return None
     methods = {"expiry": found, "expiry corrected": corrected(found, came_after(days))}
-    return _ByExpiry(methods, newcomers_bytes(learnt, 7 * DAY_HOURS))
+    lately = own.since(int(own.hours[-1]) - _LATELY_DAYS * DAY_HOURS)
+    changed = lately.topic_bytes[-1][(lately.kept_longer() != 0).any(axis=0)]
+    return _ByExpiry(methods, newcomers_bytes(learnt, 7 * DAY_HOURS), float(changed.sum()))
+
+
+def _calmed(rest: Floats, capacity_bytes: float) -> Floats:
+    """Return the rest without single hours in which much left: crests came before it, looks later."""
+    usual = np.median(sliding_window_view(np.pad(rest, 2, mode="edge"), 5), axis=1)
+    return np.where(rest - usual > _SPIKE_RATIO * capacity_bytes, usual, rest)
 
 
 def _staying(series: Series, seen: NDArray[np.bool_], leaving: Floats, least: float) -> Floats | None:
     """Return the forecast of what does not leave by itself, [moment, day ahead]."""
     rest = Series(
         series.hours[seen],
-        series.crest_bytes[seen] - leaving,
+        _calmed(series.crest_bytes[seen] - leaving, series.capacity_bytes),
         series.held[seen],
         series.capacity_bytes,
         series.volume_ids[seen],

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.pipeline.fleets.blocks import Topic
 from kquota_pipeline.forecast.conformal import USUAL, interval
 from kquota_pipeline.forecast.history import DAY_HOURS, Looks, Series
 from kquota_pipeline.forecast.newcomer import newcomer_of
@@ -157,3 +158,24 @@ def test_gaps_replacements_and_missing_looks_always_leave_a_forecast(
         assert np.isfinite(forecast.crest_bytes).all()
         assert (forecast.crest_bytes >= 0).all()
         assert (forecast.usual_error_bytes > 0).all()
+
+
+@pytest.mark.parametrize("age_hours", [4, 40])
+@pytest.mark.parametrize(("before", "after"), [(72, 144), (48, 168), (168, 60), (96, 24)])
+def test_a_retention_that_was_changed_lately_is_followed_to_its_end(
+    before: int, after: int, age_hours: int
+) -> None:
+    """Levels and errors of the days before say nothing about the days to come."""
+    hours = np.arange(50 * DAY_HOURS)
+    cut = 40 * DAY_HOURS
+    kept = np.where(hours < cut - age_hours, before, after).astype(float)
+    rate = 1 + 0.4 * np.sin(hours / 24 * 2 * np.pi) + np.random.default_rng(3).normal(0, 0.05, len(hours))
+    topic = Topic(rate, kept, np.zeros(len(hours)), np.ones(len(hours)), roll_bytes=4.0, roll_hours=24.0)
+    sizes, leaving = topic.contents()
+    seen = slice(10 * DAY_HOURS, cut)
+    days = looks({"a": (sizes[seen], leaving[seen])})
+    crest = np.maximum(sizes, np.concatenate([sizes[:1], sizes[:-1]])) + 100
+    forecast = found(series(crest[seen]), replace(days, topic_keep_hours=kept[seen, None]))
+    came = crest[cut:].reshape(10, DAY_HOURS).max(axis=1)
+    assert forecast.crest_bytes[1:10] == pytest.approx(came[1:], rel=0.08)
+    assert max(forecast.weights, key=lambda name: forecast.weights[name]) == "expiry"
