@@ -18,7 +18,7 @@ from bench.harness.command import main
 from bench.pipeline import closed
 from bench.pipeline.data import Fleet, make
 from bench.pipeline.figures import HELD_OUT, KINDS, Cost, Foresight, claims
-from bench.pipeline.foretold import TUNING, fleet_of, measure
+from bench.pipeline.foretold import TUNING, judge
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
 from bench.pipeline.work import CLOSING, HOURS, PARTS, REGRESSION, REPLAY, WORKS
@@ -74,11 +74,7 @@ def _engine(
 def _foresight(fleet: str, share: float, _samples: Path) -> list[Foresight]:
     # Spark ends with its process: the next measurement starts its own.
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(_judge_fleet, fleet, share).result()
-
-
-def _judge_fleet(fleet: str, share: float) -> list[Foresight]:
-    return measure(fleet, fleet_of(fleet, share))
+        return process.submit(judge, fleet, share).result()
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.rows import expiry_rows, topic_rows, usage_rows
 
 _FIRST_HOUR = 499_000
-FIRST_CUT_DAY, STEP_DAYS, AFTER_DAYS = 18, 2, 14
+FIRST_CUT_DAY, STEP_DAYS, AFTER_DAYS = 16, 1, 14
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
