@@ -1,7 +1,7 @@
 """Held-out fleet: the history of a real broker. Forecasts are judged on it, and not tuned.
 
 The pipeline itself reads the records of the sample. Only their times and retentions are made longer: a second
-of the recording stands for half an hour. Each volume is forecast at some days, so the same bytes are judged
+of the recording stands for an hour. Each volume is forecast at some days, so the same bytes are judged
 more than once.
 """
 

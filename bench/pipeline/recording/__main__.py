@@ -9,6 +9,8 @@ import signal
 import time
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+
 from bench.pipeline.recording.broker import (
     Traffic,
     cluster_of,
@@ -61,8 +63,8 @@ def _record(cluster: KafkaCluster, seconds: float) -> tuple[Recording, list[byte
     before = cpu_seconds(kafka), cpu_seconds(others)
     try:
         _run(traffic, began, seconds)
-    except KeyboardInterrupt:
-        _say("interrupted: keeping what there is")
+    except (KeyboardInterrupt, KafkaException) as error:
+        _say(f"ended early, and keeps what there is: {error!r}")
     passed = time.monotonic() - began
     used = cpu_seconds(kafka) - before[0], cpu_seconds(others) - before[1]
     traffic.end()
@@ -106,8 +108,8 @@ def _run(traffic: Traffic, began: float, seconds: float) -> None:
         traffic.write(at, now)
         at = now
         while new and new[0] <= days_since(began):
-            new.pop(0)
-            _say(f"day {days_since(began):.1f}: {traffic.make_new()} is new")
+            day = new.pop(0)
+            _say(f"day {day:.1f}: {traffic.begin_new(day)} is new")
         while waiting and waiting[0].day <= days_since(began):
             _change(traffic, waiting.pop(0))
         if time.monotonic() >= said_at + _REPORT_SECONDS:

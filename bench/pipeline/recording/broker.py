@@ -93,36 +93,26 @@ class Traffic:
         self._written: dict[str, int] = {}
         self._content = os.urandom(2**20)
         self._lots = random.Random(1)
-        self._count = 0
         self.bytes = 0
 
     def make_all(self) -> None:
-        """Make the topics that there are from the first hour on."""
-        made = [self._made() for _ in range(topics_at_start())]
-        spare = [topic for topic in made if self._take(topic) is None]
-        for topic in spare:
-            delete_topic(self._admin, topic)
+        """Make the topics where Kafka puts them, and give each the settings of its volume's next load."""
+        made = [f"topic-{number:02d}" for number in range(1, topics_at_start() + 1)]
+        for topic in made:
+            create_topic(self._admin, topic, [[RECORDED]])
+            load = self.places.take(topic, str(self._log_dir(topic)))
+            if load is not None:
+                self._begin(topic, load)
 
-    def make_new(self) -> str:
-        """Make a topic that is new now."""
-        topic = self._made()
-        if self._take(topic, new=True) is None:
-            raise RuntimeError(f"{topic}: Kafka has put it on a volume that waits for none")
+    def begin_new(self, day: float) -> str:
+        """Begin to write to the topic that is new on a day."""
+        topic, load = self.places.begin_new(day)
+        self._begin(topic, load)
         return topic
 
-    def _made(self) -> str:
-        self._count += 1
-        topic = f"topic-{self._count:02d}"
-        create_topic(self._admin, topic, [[RECORDED]])
-        return topic
-
-    def _take(self, topic: str, *, new: bool = False) -> Load | None:
-        """Give a topic the settings of the next load of its volume, and return that."""
-        load = self.places.take(topic, str(self._log_dir(topic)), new=new)
-        if load is not None:
-            self._set(topic, load.settings)
-            self._owed[topic], self._written[topic] = 0.0, 0
-        return load
+    def _begin(self, topic: str, load: Load) -> None:
+        self._set(topic, load.settings)
+        self._owed[topic], self._written[topic] = 0.0, 0
 
     def keep(self, topic: str, hours: float | None) -> None:
         """Change the retention of a topic; without one, delete the topic."""

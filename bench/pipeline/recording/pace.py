@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-HOUR_SECONDS = 2.0
-"""An hour of the history takes this long: a week takes 336 s, fifty days take 40 minutes."""
+HOUR_SECONDS = 1.0
+"""An hour of the history takes this long: a week takes 168 s, fifty days take 20 minutes."""
 SCALE = 3600 / HOUR_SECONDS
 """A second of the recording stands for this many of the history."""
 DAY_HOURS = 24
@@ -19,7 +19,7 @@ BROKER_PROPERTIES = {
     "log.retention.check.interval.ms": milliseconds(5 / 60),
     "log.segment.delete.delay.ms": milliseconds(1 / 60),
     "log.initial.task.delay.ms": "100",
-    # At the true pace, 8 ms and 3 ms, the broker would do little else.
+    # At the true pace, 4 ms and 1 ms, the broker would do little else.
     "log.cleaner.backoff.ms": "100",
     "replica.high.watermark.checkpoint.interval.ms": "1000",
     "num.partitions": "1",

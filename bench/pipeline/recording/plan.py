@@ -14,8 +14,8 @@ from functools import lru_cache
 from bench.pipeline.recording.pace import DAY_HOURS, TOPIC_SETTINGS, milliseconds
 
 MEBI = 2**20
-VOLUME_BYTES = 128 * MEBI
-DISK_BYTES = 1e8
+VOLUME_BYTES = 80 * MEBI
+DISK_BYTES = 6e7
 """Shares are parts of this: somewhat less than the volume has room for."""
 WEEK_HOURS = 7 * DAY_HOURS
 FULL_DAYS = 8
@@ -138,8 +138,8 @@ VOLUMES: tuple[Volume, ...] = (
     Volume(
         family="compacted",
         loads=(
-            Load(share=0.2, keys=5000, fill_days=4, roll_hours=12),
-            _steady(0.1, 72, keys=2000, roll_hours=6),
+            Load(share=0.2, keys=3000, fill_days=4, roll_hours=12),
+            _steady(0.1, 72, keys=1200, roll_hours=6),
             _steady(0.15, 72),
             _SMALL,
         ),
@@ -197,8 +197,8 @@ VOLUMES: tuple[Volume, ...] = (
 class Places:
     """Which topic is which: Kafka chooses the log dir of a new partition, and its volume decides the load.
 
-    Kafka chooses the log dir with the fewest. So all get as many topics at first, and those that no load is
-    planned for are deleted again: they are where the new ones will come.
+    Kafka chooses the log dir with the fewest. So all get as many topics at first. Those without a load wait,
+    empty, until they are the new ones.
     """
 
     volumes: tuple[Volume, ...] = VOLUMES
@@ -206,23 +206,33 @@ class Places:
     loads: dict[str, Load] = field(default_factory=dict)
     log_dirs: dict[str, str] = field(default_factory=dict)
     _given: dict[str, int] = field(default_factory=dict)
+    _waiting: dict[str, str] = field(default_factory=dict)
 
-    def take(self, topic: str, log_dir: str, *, new: bool = False) -> Load | None:
-        """Return the load of a topic that was made on a log dir; None where no further one is planned."""
+    def take(self, topic: str, log_dir: str) -> Load | None:
+        """Return the load of a topic that was made on a log dir; None where it waits until it is new."""
         if log_dir not in self.by_log_dir:
             self.by_log_dir[log_dir] = self.volumes[len(self.by_log_dir)]
-        volume = self.by_log_dir[log_dir]
+        planned = self.by_log_dir[log_dir].loads
         number = self._given.get(log_dir, 0)
-        planned = [*volume.loads, *([volume.new[1]] if volume.new and new else [])]
-        if number >= len(planned):
-            return None
         self._given[log_dir] = number + 1
+        if number >= len(planned):
+            self._waiting[log_dir] = topic
+            return None
         self.loads[topic], self.log_dirs[topic] = planned[number], log_dir
         return planned[number]
 
+    def begin_new(self, day: float) -> tuple[str, Load]:
+        """Return the topic that is new on a day, and its load."""
+        for log_dir, topic in self._waiting.items():
+            new = self.by_log_dir[log_dir].new
+            if new is not None and new[0] == day:
+                self.loads[topic], self.log_dirs[topic] = new[1], log_dir
+                return topic, new[1]
+        raise ValueError(f"no topic waits for day {day:g}")
+
 
 def topics_at_start(volumes: tuple[Volume, ...] = VOLUMES) -> int:
-    """Return how many topics are made before the first hour, those that are deleted again included."""
+    """Return how many topics are made before the first hour, those that are to be new some day included."""
     return len(volumes) * max(len(volume.loads) for volume in volumes)
 
 

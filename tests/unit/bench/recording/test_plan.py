@@ -66,8 +66,8 @@ def test_a_week_of_traffic_is_what_the_retention_comes_to_hold() -> None:
 def test_settings_are_those_of_kafka_at_the_pace_of_the_recording() -> None:
     kept = Load(share=0.1, keep_hours=72, roll_hours=24).settings
     assert kept["retention.ms"] == milliseconds(72) == str(round(72 * HOUR_SECONDS * 1000))
-    assert (kept["cleanup.policy"], kept["retention.bytes"], kept["segment.ms"]) == ("delete", "-1", "48000")
-    assert Load(share=0.1, by_size=True).settings["retention.bytes"] == "10000000"
+    assert (kept["cleanup.policy"], kept["retention.bytes"], kept["segment.ms"]) == ("delete", "-1", "24000")
+    assert Load(share=0.1, by_size=True).settings["retention.bytes"] == "6000000"
     assert Load(share=0.1, keys=10).settings["cleanup.policy"] == "compact"
     assert Load(share=0.1, keys=10, keep_hours=1).settings["cleanup.policy"] == "compact,delete"
 
@@ -82,14 +82,15 @@ def test_the_agent_s_buckets_are_as_much_shorter_as_the_days() -> None:
 
 def test_a_topic_gets_the_next_load_of_the_volume_that_kafka_has_put_it_on() -> None:
     first, second, new = (Load(share=share, keep_hours=24) for share in (0.1, 0.2, 0.3))
-    places = Places(
-        (Volume(family="a", loads=(first, second)), Volume(family="b", loads=(first,), new=(3, new)))
-    )
+    volumes = (Volume(family="a", loads=(first, second)), Volume(family="b", loads=(first,), new=(3, new)))
+    places = Places(volumes)
     assert topics_at_start(places.volumes) == 4
     assert [places.take(f"t{i}", log_dir) for i, log_dir in enumerate("xyxy")] == [first, first, second, None]
-    assert places.take("late", "y", new=True) == new
-    assert places.take("more", "x", new=True) is None
-    assert places.log_dirs == {"t0": "x", "t1": "y", "t2": "x", "late": "y"}
+    assert places.log_dirs == {"t0": "x", "t1": "y", "t2": "x"}
+    assert places.begin_new(3) == ("t3", new)
+    assert places.log_dirs["t3"] == "y"
+    with pytest.raises(ValueError, match="no topic waits for day 4"):
+        places.begin_new(4)
 
 
 def test_what_changes_comes_in_order_and_after_the_beginning() -> None:
