@@ -13,10 +13,8 @@ from kquota_pipeline.forecast.history import Floats
 WITHIN_DAYS = (1, 3, 7, 14, 21, 30)
 """The days of which probabilities are reported."""
 LIKELY = 0.5
-POSSIBLE = 0.18
-"""From this probability on a volume deserves a look: on the fleets for tuning it is the lowest one with less
-than a tenth of false ones.
-"""
+POSSIBLE = 0.25
+"""From this probability on a volume deserves a look."""
 # Beyond the outermost quantiles an error becomes rarer with the distance, by this share of the spread.
 _TAIL = 0.35
 
