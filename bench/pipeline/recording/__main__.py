@@ -1,4 +1,4 @@
-"""`make record-history`: an hour of a real broker whose weeks pass in minutes, kept as a sample."""
+"""`make record-history`: twenty minutes of a real broker, as fifty days, kept as a sample."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LAST_RECORDS_SECONDS = 5.0
 def main() -> None:
     """Record for some minutes, or until SIGTERM or Ctrl-C, and write the sample."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.recording", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long to record (default: 60)")
+    parser.add_argument("--minutes", type=float, default=20.0, help="how long to record, 30 at most (default: 20)")
     parser.add_argument("--to", type=Path, default=SAMPLE, help="the file to write")
     options = parser.parse_args()
     require_loop_volumes()

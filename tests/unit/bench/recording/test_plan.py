@@ -23,7 +23,7 @@ from bench.pipeline.recording.plan import (
 )
 from kquota.core.expiry import BUCKETS, DAY_MS
 
-LAST_DAY = 75  # of a recording of an hour
+LAST_DAY = 75  # of the longest recording, thirty minutes
 ROOM = 0.92  # of a volume, less what ext4 needs for itself
 HOURS = range(LAST_DAY * 24)
 
@@ -43,7 +43,7 @@ def held_bytes(name: str, load: Load) -> list[float]:
 
 
 @pytest.mark.parametrize("number", range(len(VOLUMES)))
-def test_no_volume_runs_full_within_an_hour_and_each_is_used(number: int) -> None:
+def test_no_volume_runs_full_and_each_is_used(number: int) -> None:
     volume = VOLUMES[number]
     loads = [*volume.loads, *([volume.new[1]] if volume.new else [])]
     held = [held_bytes(f"{i}", load) for i, load in enumerate(loads)]
