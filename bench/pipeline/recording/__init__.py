@@ -1,1 +1,1 @@
-"""Recording the history of a real broker whose weeks pass within an hour."""
+"""Recording the history of a real broker whose weeks pass within minutes."""

@@ -42,7 +42,8 @@ _LAST_RECORDS_SECONDS = 5.0
 def main() -> None:
     """Record for some minutes, or until SIGTERM or Ctrl-C, and write the sample."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.recording", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=20.0, help="how long to record, 30 at most (default: 20)")
+    how_long = "how long to record, 30 at most (default: 20)"
+    parser.add_argument("--minutes", type=float, default=20.0, help=how_long)
     parser.add_argument("--to", type=Path, default=SAMPLE, help="the file to write")
     options = parser.parse_args()
     require_loop_volumes()
