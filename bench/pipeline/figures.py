@@ -322,7 +322,7 @@ def _foresight_of(fleet: str, figures: Sequence[Foresight]) -> Iterator[Claim]:
         if new.family in NEW_TOPICS:
             name = f"{what}: the highest crest of two weeks with new topics within 10 %, in the mean"
             error = new.highest_error_ratio
-            shown = f"{100 * error:.0f} % ({new.highest_near} of {new.volumes} volumes within)"
+            shown = f"{100 * error:.1f} % ({new.highest_near} of {new.volumes} volumes within)"
             yield Claim(name, error, "<=", 0.1, shown, cause=_UNFORESEEN)
 
 
