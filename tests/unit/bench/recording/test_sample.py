@@ -104,9 +104,9 @@ def test_the_sample_is_small_and_long_enough_to_judge_weeks_by() -> None:
     for kind in KINDS:
         found = documents(records, kind)
         at = [datetime.fromisoformat(record["At"]).timestamp() for record in found]
-        # Hours of a busy machine may lack a sample, and few do.
+        # Some hours lack a sample, and more lack a look: the agent rests for a second, an hour, after each.
         hours = {int((moment - about.began) / HOUR_SECONDS) for moment in at}
-        assert len(hours) > 0.8 * about.seconds / HOUR_SECONDS, kind
+        assert len(hours) > (0.7 if kind == "usage" else 0.45) * about.seconds / HOUR_SECONDS, kind
         sequences = [record["Sequence"] for record in found]
         assert sequences == list(range(sequences[0], sequences[0] + len(sequences))), kind
 
