@@ -44,8 +44,8 @@ def writers(cluster: Cluster) -> Markup:
     if lines:
         columns = ("volume", "in these days", "largest part: principal, topic", "second", "third")
         parts.append(table(columns, lines, numbers=(1,)))
-    columns = ("principal", "held now", "change", "byte-days", "written", "read")
-    parts.append(table(columns, [_figures(row) for row in holders["principals"]], numbers=range(1, 6)))
+    of_principals = ("principal", "held now", "change", "byte-days", "written", "read")
+    parts.append(table(of_principals, [_figures(row) for row in holders["principals"]], numbers=range(1, 6)))
     return element("div", *parts)
 
 
