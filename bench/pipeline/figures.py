@@ -38,7 +38,7 @@ _HOURS = (
 )
 _CLOSING = "a day is shuffled and sorted whole, by texts, and compressed"
 _DAY_ROWS = Fleet().rows(1)
-_UNFORESEEN = "what begins after the forecast is in no history; a new topic is, from its first day on"
+_UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
 FORECAST = "forecast"
 HELD_OUT = ("changes", "recorded")
 """The fleets that judge a forecast; it is tuned on the others."""
