@@ -164,14 +164,16 @@ def test_what_leaves_within_an_hour_was_foretold() -> None:
         gone, steps = -np.minimum(course.steps, 0).sum(), np.diff(course.hours)
         foretold = (course.soon[:-1] * steps).sum()
         if gone > 20 * MEBI:
-            assert foretold == pytest.approx(gone, rel=0.5), topic.name
+            # And some of it twice: a busy broker deletes an hour or more later.
+            assert foretold > 0.7 * gone, topic.name
             calm = course.soon[:-1] < 0.01 * MEBI
             assert (course.steps[calm] > -0.1 * MEBI).mean() > 0.9, topic.name
 
 
-def test_compacted_topics_shrink_although_nothing_of_them_is_foretold_to_leave() -> None:
+def test_compacted_topics_shrink_although_little_of_them_is_foretold_to_leave() -> None:
+    """The cleaner's renamed files alone are."""
     for _, course in topics("compact"):
-        assert course.soon.max() == 0
+        assert course.soon.sum() < 0.1 * course.sizes.sum()
         assert -course.steps.min() > MEBI
         assert course.sizes[len(course.sizes) // 2 :].max() < 60 * MEBI
 
