@@ -65,12 +65,12 @@ def _judged(fleet: str, family: str, method: str, pairs: Sequence[tuple[MadeVolu
         came = volume.crests_to_come(CROSSING_DAYS)
         days = slice(0, ERROR_DAYS)
         errors.append(float(np.abs(answer.crests[days] - came[days]).mean()) / volume.series.capacity_bytes)
-        highest.append(abs(float(answer.crests.max()) / float(came.max()) - 1))
+        highest.append(abs(float(answer.crests.max()) / float(np.nanmax(came)) - 1))
         if answer.low is not None and answer.high is not None:
             inside.append(float(((answer.low <= came) & (came <= answer.high))[days].mean()))
         if volume.known.crest_bytes[-DAY_HOURS:].max() >= volume.soft_bytes:
             continue  # it is there already
-        crossed = bool(came.max() >= volume.soft_bytes)
+        crossed = bool(np.nanmax(came) >= volume.soft_bytes)
         counts["crossed" if crossed else "not_crossed"] += 1
         if answer.crosses:
             counts["found" if crossed else "false"] += 1
