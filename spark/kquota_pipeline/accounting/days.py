@@ -106,7 +106,7 @@ def writing_rows(clients: DataFrame) -> DataFrame:
     window, nobody = F.col("window_seconds"), F.lit(None).cast("string")
     sent = F.col("produce_bytes_per_second") * window
     # Null and empty are the same here: not all topics are known.
-    topics = F.when(F.size("topics") > 0, F.col("topics")).otherwise(F.array(F.lit(None).cast("string")))
+    topics = F.when(F.size("topics") > 0, F.col("topics")).otherwise(F.array(nobody))
     known = clients.where(F.col("user").isNotNull() & F.col("client_id").isNotNull())
     wrote = known.select(
         "cluster_id",

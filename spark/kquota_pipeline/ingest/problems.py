@@ -241,8 +241,9 @@ def _bad_contents(volume: Column) -> Column:
 
 
 def _bad_topic(topic: Column) -> Column:
-    kept = topic["RetentionSeconds"]
-    return ~_text(topic["Topic"], _MAX_TOPIC_NAME) | _bad_sizes(topic) | F.coalesce(kept < 0, F.lit(False))
+    return (
+        ~_text(topic["Topic"], _MAX_TOPIC_NAME) | _bad_sizes(topic) | _below_zero(topic["RetentionSeconds"])
+    )
 
 
 def _bad_sizes(sizes: Column) -> Column:
