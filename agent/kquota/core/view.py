@@ -326,10 +326,11 @@ class ClusterView:
 
         It says None of a broker that has a report again.
         """
+        record_of = self.records_at(now)
 
         def removed_at(broker_id: int) -> datetime | None:
             history = self.brokers.get(broker_id)
-            if history is None or not isinstance(self.record_of(broker_id, now), NoRecord):
+            if history is None or not isinstance(record_of(broker_id), NoRecord):
                 return None
             if history.current(now + self.future_tolerance) is None:
                 return history.removed_at
