@@ -100,8 +100,8 @@ class Agent:
             )
         kafka, local = self._kafka, self._local
         watches = self._leaders, self._contents, self._cordon
-        # `kquota volumes --accept` has changed the file; where it is broken or gone, or could not be written,
-        # what we have in mind counts.
+        # `kquota volumes --accept` has changed the file. The state in memory counts where the file is broken
+        # or gone, or could not be written.
         state = local.state
         if self._states.settle(_GOODBYE_SECONDS) and self._state_file.path.exists():
             loaded, self._state_problem = self._state_file.load()
