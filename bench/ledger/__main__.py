@@ -21,7 +21,11 @@ RUNS = (
     Run(fence=True, scope=Scope.CLUSTER),
     Run(fence=True, patience_seconds=4.0),
     # Their faults take most of the time.
-    *(Run(fence=True, trouble=trouble, state_seconds=4.0) for trouble in FAULTS),
+    *(
+        Run(fence=fence, scope=scope, trouble=trouble, state_seconds=4.0)
+        for fence, scope in ((True, Scope.VOLUME), (False, Scope.CLUSTER))
+        for trouble in FAULTS
+    ),
 )
 
 

@@ -24,7 +24,7 @@ SHORT = Run(fence=True, state_seconds=3.0, cycles=1)
         *(
             pytest.param(run, id=run.name.removeprefix("fence-"), marks=pytest.mark.long)
             for run in RUNS
-            if run.trouble in FAULTS
+            if run.trouble in FAULTS and run.fence
         ),
     ],
 )
