@@ -240,7 +240,7 @@ bench-spark: deps-pipeline ## Measure the cost of the pipeline, compared with Du
 	$(PIPELINE_PY) -m bench.pipeline $(BENCH_ARGS)
 
 .PHONY: record-history
-record-history: deps ## Record twenty minutes of a real broker, as fifty days, for the bench of forecasts (RECORD_ARGS="--minutes 17")
+record-history: deps ## Record an hour of a real broker, as 150 days, for the bench of forecasts (RECORD_ARGS="--minutes 40")
 	$(AS_ROOT) $(PY) -m bench.pipeline.recording $(RECORD_ARGS)
 
 .PHONY: deps

@@ -1,4 +1,4 @@
-"""`make record-history`: twenty minutes of a real broker, as fifty days, kept as a sample."""
+"""`make record-history`: an hour of a real broker, as 150 days, kept as a sample."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench.pipeline.recording.broker import (
     start_agent,
 )
 from bench.pipeline.recording.pace import DAY_HOURS, HOUR_SECONDS, SCALE
-from bench.pipeline.recording.plan import Change, changes, new_days
+from bench.pipeline.recording.plan import Change, changes
 from bench.pipeline.recording.sample import (
     KINDS,
     SAMPLE,
@@ -42,8 +42,8 @@ _LAST_RECORDS_SECONDS = 5.0
 def main() -> None:
     """Record for some minutes, or until SIGTERM or Ctrl-C, and write the sample."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.recording", description=__doc__)
-    how_long = "how long to record, 30 at most (default: 20)"
-    parser.add_argument("--minutes", type=float, default=20.0, help=how_long)
+    how_long = "how long to record, 60 at most (default: 60)"
+    parser.add_argument("--minutes", type=float, default=60.0, help=how_long)
     parser.add_argument("--to", type=Path, default=SAMPLE, help="the file to write")
     options = parser.parse_args()
     require_loop_volumes()
@@ -77,7 +77,7 @@ def _record(cluster: KafkaCluster, seconds: float) -> tuple[Recording, list[byte
     _say(f"{traffic.bytes / passed / 1e6:.1f} MB/s; {cores}")
     root = str(cluster.path)
     places = traffic.places
-    later = [one for one in changes(places.loads) if one.day * DAY_HOURS * HOUR_SECONDS <= passed]
+    later = [one for one in changes(places.all_loads) if one.day * DAY_HOURS * HOUR_SECONDS <= passed]
     recording = Recording(
         DEFAULT_KAFKA_VERSION,
         SCALE,
@@ -86,7 +86,7 @@ def _record(cluster: KafkaCluster, seconds: float) -> tuple[Recording, list[byte
         used[0] / passed,
         used[1] / passed,
         tuple(
-            RecordedVolume(volume.family, log_dir.removeprefix(root), volume.surprises)
+            RecordedVolume(volume.family, log_dir.removeprefix(root), volume.surprises, volume.new_days)
             for log_dir, volume in places.by_log_dir.items()
         ),
         tuple(
@@ -101,16 +101,14 @@ def _record(cluster: KafkaCluster, seconds: float) -> tuple[Recording, list[byte
 
 
 def _run(traffic: Traffic, began: float, seconds: float) -> None:
-    waiting = sorted(changes(traffic.places.loads))
-    new = new_days()
+    waiting = sorted(changes(traffic.places.all_loads))
     at, said_at = 0.0, began
     while time.monotonic() < began + seconds:
         now = hours_since(began)
         traffic.write(at, now)
         at = now
-        while new and new[0] <= days_since(began):
-            day = new.pop(0)
-            _say(f"day {day:.1f}: {traffic.begin_new(day)} is new")
+        for topic in traffic.begin_new(days_since(began)):
+            _say(f"day {days_since(began):.1f}: {topic} is new")
         while waiting and waiting[0].day <= days_since(began):
             _change(traffic, waiting.pop(0))
         if time.monotonic() >= said_at + _REPORT_SECONDS:

@@ -102,16 +102,20 @@ class Traffic:
             create_topic(self._admin, topic, [[RECORDED]])
             load = self.places.take(topic, str(self._log_dir(topic)))
             if load is not None:
-                self._begin(topic, load)
+                # Those that are new some day, too: with Kafka's retention until then, a week of true days,
+                # each of them would be a topic whose retention has just been changed.
+                self._set(topic, load.settings)
+        for topic in self.places.loads:
+            self._begin(topic)
 
-    def begin_new(self, day: float) -> str:
-        """Begin to write to the topic that is new on a day."""
-        topic, load = self.places.begin_new(day)
-        self._begin(topic, load)
-        return topic
+    def begin_new(self, day: float) -> list[str]:
+        """Begin to write to the topics that are new until a day; return them."""
+        due = self.places.begin_due(day)
+        for topic in due:
+            self._begin(topic)
+        return due
 
-    def _begin(self, topic: str, load: Load) -> None:
-        self._set(topic, load.settings)
+    def _begin(self, topic: str) -> None:
         self._owed[topic], self._written[topic] = 0.0, 0
 
     def keep(self, topic: str, hours: float | None) -> None:

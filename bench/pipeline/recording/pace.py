@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 HOUR_SECONDS = 1.0
-"""An hour of the history takes this long: a week takes 168 s, fifty days take 20 minutes."""
+"""An hour of the history takes this long: a week takes 168 s, 150 days take an hour."""
 SCALE = 3600 / HOUR_SECONDS
 """A second of the recording stands for this many of the history."""
 DAY_HOURS = 24
@@ -21,7 +21,7 @@ BROKER_PROPERTIES = {
     "log.initial.task.delay.ms": "100",
     # At the true pace, 4 ms and 1 ms, the broker would do little else.
     "log.cleaner.backoff.ms": "100",
-    "replica.high.watermark.checkpoint.interval.ms": "1000",
+    "replica.high.watermark.checkpoint.interval.ms": "500",
     "num.partitions": "1",
 }
 TOPIC_SETTINGS = {
@@ -37,7 +37,8 @@ AGENT_SETTINGS = {
         "hard": {"type": "MinFreePercentage", "level": 15},
     },
     "history_interval_seconds": 0.75 * HOUR_SECONDS,
-    "segments": {"interval_seconds": HOUR_SECONDS, "files_per_second": 1_000_000},
+    # It rests for this long after a look, so that there is a look in each hour.
+    "segments": {"interval_seconds": 0.8 * HOUR_SECONDS, "files_per_second": 1_000_000},
     # They are on another broker: here they would be topics that do not keep the pace.
     "topics": {"create": False},
 }

@@ -14,12 +14,15 @@ from functools import lru_cache
 from bench.pipeline.recording.pace import DAY_HOURS, TOPIC_SETTINGS, milliseconds
 
 MEBI = 2**20
-VOLUME_BYTES = 80 * MEBI
-DISK_BYTES = 6e7
-"""Shares are parts of this: somewhat less than the volume has room for."""
+VOLUME_BYTES = 160 * MEBI
+DISK_BYTES = 1.25e8
+"""Shares are parts of this: somewhat less than the volume has room for. Crests are a tenth higher than the
+shares of a volume's topics together, and the soft limit is 0.85 of this.
+"""
 WEEK_HOURS = 7 * DAY_HOURS
 FULL_DAYS = 8
 """From this day on the longest retention is reached: the history that is judged begins here."""
+COMING_AND_GOING = "topics come and go"
 _SEED = 5
 
 
@@ -87,19 +90,23 @@ def _chance(name: str, number: int, spread: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Volume:
-    """One volume: its topics from the first hour on, and one that is new some day."""
+    """One volume: its topics from the first hour on, and those that are new some day (day, load)."""
 
     family: str
     loads: tuple[Load, ...]
-    new: tuple[float, Load] | None = None
+    new: tuple[tuple[float, Load], ...] = ()
 
     @property
     def surprises(self) -> tuple[float, ...]:
         """The days at which something begins that no history before has shown."""
         found = [day for load in self.loads for day, _, _ in load.bursts]
         found += [day for load in self.loads for day, _ in load.kept]
-        found += [self.new[0]] if self.new else []
-        return tuple(sorted(found))
+        return tuple(sorted([*found, *self.new_days]))
+
+    @property
+    def new_days(self) -> tuple[float, ...]:
+        """The days at which a topic is new."""
+        return tuple(day for day, _ in self.new)
 
 
 def _steady(share: float, keep_hours: float, **more: object) -> Load:
@@ -107,6 +114,8 @@ def _steady(share: float, keep_hours: float, **more: object) -> Load:
 
 
 _SMALL = _steady(0.04, 24, peak_hour=3, amplitude=0.8)
+# Limits are crossed by growth, by new topics, by longer retentions and by bursts, and clearly. A volume whose
+# usual crest is at its limit would cross it each week, by chance.
 VOLUMES: tuple[Volume, ...] = (
     Volume(
         family="retention",
@@ -120,8 +129,8 @@ VOLUMES: tuple[Volume, ...] = (
     Volume(
         family="weekly segments",
         loads=(
-            _steady(0.25, WEEK_HOURS, segment_bytes=1024 * MEBI),
-            _steady(0.12, 72, segment_bytes=1024 * MEBI, roll_hours=96),
+            _steady(0.2, WEEK_HOURS, segment_bytes=1024 * MEBI),
+            _steady(0.1, 72, segment_bytes=1024 * MEBI, roll_hours=96),
             _steady(0.1, 48),
             _SMALL,
         ),
@@ -129,17 +138,17 @@ VOLUMES: tuple[Volume, ...] = (
     Volume(
         family="by size",
         loads=(
-            Load(share=0.3, by_size=True, fill_days=12),
-            _steady(0.2, 120, by_size=True, fill_days=4),
-            _steady(0.15, 72),
+            Load(share=0.28, by_size=True, fill_days=12),
+            _steady(0.17, 120, by_size=True, fill_days=4),
+            _steady(0.12, 72),
             _SMALL,
         ),
     ),
     Volume(
         family="compacted",
         loads=(
-            Load(share=0.2, keys=3000, fill_days=4, roll_hours=12),
-            _steady(0.1, 72, keys=1200, roll_hours=6),
+            Load(share=0.2, keys=6000, fill_days=4, roll_hours=12),
+            _steady(0.1, 72, keys=2400, roll_hours=6),
             _steady(0.15, 72),
             _SMALL,
         ),
@@ -147,27 +156,53 @@ VOLUMES: tuple[Volume, ...] = (
     Volume(
         family="growth",
         loads=(
-            _steady(0.26, 72, growth_per_day=0.012),
-            Load(share=0.3, fill_days=100),
-            _steady(0.17, 48, growth_per_day=0.01),
+            _steady(0.26, 72, growth_per_day=0.012, kept=((66.4, 36),)),
+            Load(share=0.3, fill_days=300),
+            _steady(0.17, 48, growth_per_day=0.01, kept=((112.3, 24),)),
             _SMALL,
         ),
     ),
     Volume(
-        family="new topic",
-        loads=(_steady(0.2, 72), _steady(0.1, 24), _SMALL),
-        new=(21.4, _steady(0.45, WEEK_HOURS)),
+        family="growth",
+        loads=(
+            _steady(0.25, WEEK_HOURS, growth_per_day=0.008),
+            _steady(0.15, 120),
+            _steady(0.05, 24, growth_per_day=0.02),
+            _SMALL,
+        ),
     ),
     Volume(
-        family="new topic",
+        family=COMING_AND_GOING,
+        loads=(_steady(0.2, 72), _steady(0.1, 24), _SMALL),
+        new=(
+            (30.4, _steady(0.56, WEEK_HOURS, deleted_day=52.3)),
+            (66.7, _steady(0.25, 120, deleted_day=88.2)),
+            (101.2, _steady(0.55, 72, deleted_day=121.6)),
+        ),
+    ),
+    Volume(
+        family=COMING_AND_GOING,
         loads=(_steady(0.15, 48), _steady(0.2, WEEK_HOURS), _SMALL),
-        new=(25.6, _steady(0.35, 72, weekend=0.8)),
+        new=(
+            (41.6, _steady(0.5, 96, weekend=0.8, deleted_day=63.5)),
+            (78.3, _steady(0.2, 240, deleted_day=104.1)),
+            (117.5, _steady(0.48, WEEK_HOURS)),
+        ),
+    ),
+    Volume(
+        family=COMING_AND_GOING,
+        loads=(_steady(0.2, 120), _steady(0.1, 48), _SMALL),
+        new=(
+            (36.2, _steady(0.2, 72, deleted_day=60.8)),
+            (72.4, _steady(0.55, 120, deleted_day=95.1)),
+            (110.6, _steady(0.3, WEEK_HOURS, weekend=0.8)),
+        ),
     ),
     Volume(
         family="retention changed",
         loads=(
-            _steady(0.35, WEEK_HOURS, kept=((24.3, 72),)),
-            _steady(0.12, 48, kept=((30.5, 96),)),
+            _steady(0.35, WEEK_HOURS, kept=((34.3, 72), (62.1, 120), (95.4, 48), (121.7, 96))),
+            _steady(0.12, 48, kept=((48.5, 96), (80.2, 24), (110.9, 192))),
             _steady(0.1, 24),
             _steady(0.08, 72),
         ),
@@ -175,70 +210,81 @@ VOLUMES: tuple[Volume, ...] = (
     Volume(
         family="bursts",
         loads=(
-            _steady(0.2, 48, bursts=((11.4, 10, 4), (19.2, 20, 3), (27.5, 6, 5), (34.1, 24, 3))),
-            _steady(0.25, 72, bursts=((15.7, 8, 3), (29.9, 12, 3))),
-            _steady(0.1, 24),
+            _steady(
+                0.18, 48,
+                bursts=((11.4, 10, 4), (27.2, 20, 3), (44.5, 6, 5), (58.1, 24, 5), (77.3, 12, 4),
+                        (93.8, 8, 5), (112.6, 20, 5.5), (131.4, 10, 4)),
+            ),
+            _steady(
+                0.2, 72,
+                bursts=((19.7, 8, 3), (51.9, 12, 3), (84.2, 8, 4), (104.9, 16, 3), (125.3, 8, 3)),
+            ),
+            _steady(0.08, 24),
             _SMALL,
         ),
     ),
     Volume(
         family="mixed",
         loads=(
-            _steady(0.09, 72, segment_bytes=1024 * MEBI, roll_hours=WEEK_HOURS, growth_per_day=0.01),
-            Load(share=0.15, by_size=True, fill_days=20),
-            _steady(0.15, WEEK_HOURS, deleted_day=29.3),
-            _steady(0.1, 24, bursts=((23.8, 12, 3),)),
+            _steady(0.09, 72, segment_bytes=1024 * MEBI, roll_hours=WEEK_HOURS, growth_per_day=0.004),
+            Load(share=0.12, by_size=True, fill_days=20),
+            _steady(0.15, WEEK_HOURS, deleted_day=59.3),
+            _steady(0.1, 24, bursts=((23.8, 12, 3), (70.2, 12, 3), (118.4, 10, 4))),
         ),
     ),
-)
+)  # fmt: skip
 
 
 @dataclass(slots=True)
 class Places:
     """Which topic is which: Kafka chooses the log dir of a new partition, and its volume decides the load.
 
-    Kafka chooses the log dir with the fewest. So all get as many topics at first. Those without a load wait,
-    empty, until they are the new ones.
+    Kafka chooses the log dir with the fewest. So all get as many topics at first. Those without a load, and
+    those that are `new` some day (day, load), are empty until then.
     """
 
     volumes: tuple[Volume, ...] = VOLUMES
     by_log_dir: dict[str, Volume] = field(default_factory=dict)
     loads: dict[str, Load] = field(default_factory=dict)
+    new: dict[str, tuple[float, Load]] = field(default_factory=dict)
     log_dirs: dict[str, str] = field(default_factory=dict)
     _given: dict[str, int] = field(default_factory=dict)
-    _waiting: dict[str, str] = field(default_factory=dict)
 
     def take(self, topic: str, log_dir: str) -> Load | None:
-        """Return the load of a topic that was made on a log dir; None where it waits until it is new."""
+        """Return the load of a topic that was made on a log dir, now or some day; None where it has none."""
         if log_dir not in self.by_log_dir:
             self.by_log_dir[log_dir] = self.volumes[len(self.by_log_dir)]
-        planned = self.by_log_dir[log_dir].loads
+        volume = self.by_log_dir[log_dir]
         number = self._given.get(log_dir, 0)
         self._given[log_dir] = number + 1
-        if number >= len(planned):
-            self._waiting[log_dir] = topic
+        if number >= _topics_of(volume):
             return None
-        self.loads[topic], self.log_dirs[topic] = planned[number], log_dir
-        return planned[number]
+        self.log_dirs[topic] = log_dir
+        if number < len(volume.loads):
+            self.loads[topic] = volume.loads[number]
+            return self.loads[topic]
+        self.new[topic] = volume.new[number - len(volume.loads)]
+        return self.new[topic][1]
 
-    def begin_new(self, day: float) -> tuple[str, Load]:
-        """Return the topic that is new on a day, and its load."""
-        for log_dir, topic in self._waiting.items():
-            new = self.by_log_dir[log_dir].new
-            if new is not None and new[0] == day:
-                self.loads[topic], self.log_dirs[topic] = new[1], log_dir
-                return topic, new[1]
-        raise ValueError(f"no topic waits for day {day:g}")
+    def begin_due(self, day: float) -> list[str]:
+        """Return the topics that are new until a day; they have their loads from now on."""
+        due = [topic for topic, (begins, _) in self.new.items() if begins <= day and topic not in self.loads]
+        self.loads |= {topic: self.new[topic][1] for topic in due}
+        return due
+
+    @property
+    def all_loads(self) -> dict[str, Load]:
+        """The loads of all topics, those that are to be new included."""
+        return self.loads | {topic: load for topic, (_, load) in self.new.items()}
+
+
+def _topics_of(volume: Volume) -> int:
+    return len(volume.loads) + len(volume.new)
 
 
 def topics_at_start(volumes: tuple[Volume, ...] = VOLUMES) -> int:
     """Return how many topics are made before the first hour, those that are to be new some day included."""
-    return len(volumes) * max(len(volume.loads) for volume in volumes)
-
-
-def new_days(volumes: tuple[Volume, ...] = VOLUMES) -> list[float]:
-    """Return the days on which a topic is new."""
-    return sorted(volume.new[0] for volume in volumes if volume.new)
+    return len(volumes) * max(_topics_of(volume) for volume in volumes)
 
 
 @dataclass(frozen=True, order=True)

@@ -25,11 +25,14 @@ class RecordedTopic:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVolume:
-    """The volume of a log dir; at its `surprises`, days, something began that no history had shown."""
+    """The volume of a log dir; at its `surprises`, days, something began that no history had shown, and at
+    `new_days`, which are some of them, a topic.
+    """
 
     family: str
     log_dir: str
     surprises: tuple[float, ...]
+    new_days: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def read_sample(path: Path) -> tuple[Recording, list[bytes]]:
         first, *records = lzma.decompress(path.read_bytes()).splitlines()
         document = json.loads(first)
         document["volumes"] = tuple(
-            RecordedVolume(one["family"], one["log_dir"], tuple(one["surprises"]))
+            RecordedVolume(**one | {name: tuple(one.get(name, ())) for name in ("surprises", "new_days")})
             for one in document["volumes"]
         )
         document["topics"] = tuple(

@@ -97,9 +97,9 @@ def test_a_file_that_is_no_sample_is_refused(tmp_path: Path, content: bytes) -> 
 
 def test_the_sample_is_small_and_long_enough_to_judge_weeks_by() -> None:
     about, records = recording()
-    assert SAMPLE.stat().st_size < 1_000_000
+    assert SAMPLE.stat().st_size < 3_000_000
     assert about.seconds / HOUR_SECONDS / 24 > DAYS_NEEDED
-    assert about.other_cpu < 0.25
+    assert about.other_cpu < 0.5
     assert {json.loads(record)["Kind"] for record in records} == set(KINDS)
     for kind in KINDS:
         found = documents(records, kind)
@@ -130,13 +130,18 @@ def test_topics_kept_by_time_hold_what_came_within_their_retention() -> None:
 
 def test_deletions_are_of_whole_segments() -> None:
     """A saw: many small steps up, and now and then a step down by a segment, less what came meanwhile."""
+    found = 0
     for topic, course in topics(time=True, size=False):
-        if int(topic.settings["segment.bytes"]) > MEBI or len(course.steps) < 100:
+        per_hour = course.steps[course.steps > 0].sum() / (course.hours[-1] - course.hours[0])
+        # With more traffic there is a segment in nearly each hour, and a fall shows but a part of it.
+        if int(topic.settings["segment.bytes"]) > MEBI or len(course.steps) < 100 or per_hour > MEBI / 4:
             continue
+        found += 1
         falls = -course.steps[course.steps < 0]
         assert (course.steps > 0).sum() > len(falls), topic.name
         assert np.median(falls) > 0.5 * MEBI, topic.name
         assert falls.max() < 6 * MEBI, topic.name
+    assert found >= 5
 
 
 def test_topics_kept_by_size_stay_within_a_segment_of_their_bound() -> None:
@@ -175,7 +180,7 @@ def test_compacted_topics_shrink_although_little_of_them_is_foretold_to_leave() 
     for _, course in topics("compact"):
         assert course.soon.sum() < 0.1 * course.sizes.sum()
         assert -course.steps.min() > MEBI
-        assert course.sizes[len(course.sizes) // 2 :].max() < 60 * MEBI
+        assert course.sizes[len(course.sizes) // 2 :].max() < 90 * MEBI
 
 
 def test_a_retention_that_was_shortened_freed_its_part_within_hours() -> None:
