@@ -11,6 +11,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DAY_HOURS = 24
+# A topic is made before it is used: with less than this share of its bytes of now it was as good as empty.
+_EMPTY = 0.01
 BOUND_HOURS = np.array([1 / 6, 1.0, 6.0, 24.0, 72.0, 168.0, 720.0])
 """The upper bounds of the buckets of `kquota.core.expiry`, in hours; the last bucket has none."""
 
@@ -64,12 +66,16 @@ class Looks:
 
     def kept_longer(self) -> Floats:
         """Return by how many hours longer each topic is kept at the last look than at each, [look, topic]; 0
-        where one of the two is not known.
+        where one of the two is not known, or the topic was empty: then no byte of it was kept otherwise.
         """
         if self.topic_keep_hours is None:
             return np.zeros(self.topic_bytes.shape)
         then, now = self.topic_keep_hours, self.keep_hours
-        return np.where((then > 0) & (now > 0), now - then, 0.0)
+        return np.where((then > 0) & (now > 0) & self.filled(), now - then, 0.0)
+
+    def filled(self) -> NDArray[np.bool_]:
+        """Return whether each topic held more than next to nothing at each look, [look, topic]."""
+        return np.asarray(self.topic_bytes > _EMPTY * self.topic_bytes[-1])
 
     def until(self, hour: float) -> Looks:
         """Return what was known at the end of an epoch hour."""

@@ -52,9 +52,10 @@ def flow_of(looks: Looks) -> Flow:
     classes, filled, began, is_new = [], [float("inf")], [0], [False]
     filling = _filling_topics(looks, steps)
     topics: list[int | None] = [None, *filling]
+    there = looks.filled()
     for topic in filling:
         sizes = looks.topic_bytes[:, topic]
-        first = int(np.argmax(sizes > 0))
+        first = int(np.argmax(there[:, topic]))
         own = np.diff(sizes) + looks.topic_soon_bytes[:-1, topic] * np.maximum(steps, 1)
         own = np.where(np.arange(len(own)) >= first - 1, np.maximum(own, 0.0), 0.0)
         own = np.minimum(own, np.maximum(inflow, 0.0))
@@ -126,20 +127,19 @@ def _filling_topics(looks: Looks, steps: Floats) -> list[int]:
     """
     if not looks.topics or len(looks.hours) < 3:
         return []
-    seen = looks.topic_bytes > 0
-    first = np.argmax(seen, axis=0)
+    first = np.argmax(looks.filled(), axis=0)
     columns = np.arange(len(looks.topics))
-    grown = looks.topic_bytes[-1] - looks.topic_bytes[first, columns]
+    begun_with = looks.topic_bytes[first, columns]
+    grown = looks.topic_bytes[-1] - begun_with
     left = (looks.topic_soon_bytes[:-1] * np.maximum(steps, 1)[:, None]).sum(axis=0)
     total = looks.leaving_bytes.sum(axis=1)
     took_in = max(float(total[-1]), 1.0)
+    unnamed = (first > 0) & (looks.topic_bytes[first - 1, columns] == 0)
     found = []
-    for topic in np.flatnonzero(seen[-1] & (grown > 0.01 * took_in) & (left < _LEFT * grown)):
+    for topic in np.flatnonzero((grown > 0.01 * took_in) & (left < _LEFT * grown)):
         never = float(looks.never_bytes[-1] - looks.never_bytes[first[topic]])
         # A topic that enters the list of the largest ones was there before.
-        entered = (
-            first[topic] > 0 and looks.topic_bytes[first[topic], topic] > _GREW * looks.topic_bytes[-1, topic]
-        )
+        entered = unnamed[topic] and begun_with[topic] > _GREW * looks.topic_bytes[-1, topic]
         if never < 0.6 * grown[topic] and not entered:
             found.append(int(topic))
     return sorted(found, key=lambda topic: -float(grown[topic]))[:_MOST]

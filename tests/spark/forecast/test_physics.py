@@ -73,6 +73,29 @@ def test_a_known_retention_ends_the_ramp_of_a_new_topic_from_its_second_day_on(
     assert said.reshape(10, 24).max(axis=1) == pytest.approx(came.reshape(10, 24).max(axis=1), rel=0.1)
 
 
+@pytest.mark.parametrize("before", [168.0, 604_800.0])
+@pytest.mark.parametrize("age_hours", [30, 54])
+def test_a_topic_that_was_empty_until_lately_is_as_new_as_one_that_was_not_there(
+    age_hours: int, before: float
+) -> None:
+    """Topics are made before they are used: a log without records, a few hundred bytes, and perhaps with the
+    retention of the broker until its owner sets another one.
+    """
+    new = rate(2, 3.0)
+    new[: CUT - age_hours] = 0
+    whole = looks({"old": retained(rate(1), 72), "new": retained(new, 168)})
+    empty = np.where(whole.topic_bytes[:, 1] == 0, 1e-3, 0.0)
+    whole.topic_bytes[:, 1] += empty
+    whole.leaving_bytes[:, 5] += empty
+    kept = np.full(whole.topic_bytes.shape, [72.0, 168.0])
+    kept[: CUT - age_hours, 1] = before
+    whole = replace(whole, topic_keep_hours=kept)
+    assert not known(whole).kept_longer().any()
+    assert flow_of(known(whole)).is_new == (False, True)
+    said, came = foretold(whole)
+    assert said.reshape(10, 24).max(axis=1) == pytest.approx(came.reshape(10, 24).max(axis=1), rel=0.1)
+
+
 def test_each_byte_of_a_topic_with_a_known_retention_has_one_lifetime() -> None:
     new = rate(2, 3.0)
     new[: CUT - 30] = 0
