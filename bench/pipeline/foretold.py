@@ -30,6 +30,8 @@ TUNING = ("segments", "shapes", "rates")
 ERROR_DAYS, CROSSING_DAYS = 7, 14
 _SPREAD = 0.8
 _NEAR = 0.1
+# A volume that comes to its limit once a week crosses none.
+_THERE_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,9 @@ def _judged(fleet: str, family: str, method: str, pairs: Sequence[tuple[MadeVolu
         highest.append(abs(float(answer.crests.max()) / float(np.nanmax(came)) - 1))
         if answer.low is not None and answer.high is not None:
             inside.append(float(((answer.low <= came) & (came <= answer.high))[days].mean()))
-        if volume.known.crest_bytes[-DAY_HOURS:].max() >= volume.soft_bytes:
-            continue  # it is there already
+        lately = volume.known.hours > volume.cut - _THERE_DAYS * DAY_HOURS
+        if volume.known.crest_bytes[lately].max(initial=0.0) >= volume.soft_bytes:
+            continue  # it is there already, be it at the weekend alone
         crossed = bool(np.nanmax(came) >= volume.soft_bytes)
         counts["crossed" if crossed else "not_crossed"] += 1
         if answer.crosses:

@@ -2,13 +2,14 @@
 
 The pipeline itself reads the records of the sample. Only their times and retentions are made longer: a second
 of the recording stands for an hour. Each volume is forecast at some days, so the same bytes are judged
-more than once.
+more than once: a volume on which a topic is new, at its first days.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +28,18 @@ from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.rows import expiry_rows, topic_rows, usage_rows
 
 _FIRST_HOUR = 499_000
-FIRST_CUT_DAY, STEP_DAYS, AFTER_DAYS = 16, 1, 14
+FIRST_CUT_DAY, STEP_DAYS, AFTER_DAYS = FULL_DAYS + 14, 4, 14
+"""The first forecast knows two weeks, and of each one the two weeks after it are recorded."""
+NEW_TOPIC = "new topic"
+NEW_TOPIC_DAYS = 3
+"""At this many days, from its second one on, a topic is judged as new."""
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 def fleet(spark: SparkSession, sample: Path = SAMPLE) -> list[MadeVolume]:
     """Return each recorded volume at each day that it is forecast at."""
     recording, records = read_sample(sample)
-    return [
-        one for volume in recorded_volumes(spark, recording, records) for one in _cuts(recording, *volume)
-    ]
+    return [one for volume in recorded_volumes(spark, recording, records) for one in _cuts(*volume)]
 
 
 def recorded_volumes(
@@ -86,23 +89,39 @@ def _moved(rows: DataFrame, recording: Recording) -> DataFrame:
 
 
 def _cuts(
-    recording: Recording,
     volume: RecordedVolume,
     series: Series,
     looks: Looks | None,
     soft_bytes: float,
     hard_bytes: float,
 ) -> Iterator[MadeVolume]:
-    days = recording.seconds * recording.scale / 3600 / DAY_HOURS
     begin = _FIRST_HOUR + FULL_DAYS * DAY_HOURS
     known = _since(series, begin)
     seen = None if looks is None else looks.since(begin)
-    for day in np.arange(FIRST_CUT_DAY, days - AFTER_DAYS, STEP_DAYS):
-        cut = _FIRST_HOUR + int(day) * DAY_HOURS - 1
-        name = f"{volume.log_dir} at day {day:g}"
+    # The recording may have gone on for longer than its records.
+    days = (int(series.hours[-1]) + 1 - _FIRST_HOUR) // DAY_HOURS
+    for day, family in cut_days(volume, days):
         sudden = [_FIRST_HOUR + int(at * DAY_HOURS) for at in volume.surprises if at >= day]
         calm = known.until(min(sudden) - 1) if sudden else None
-        yield MadeVolume(volume.family, name, known, seen, cut, soft_bytes, hard_bytes, calm)
+        name = f"{volume.log_dir} at day {day}"
+        cut = _FIRST_HOUR + day * DAY_HOURS - 1
+        yield MadeVolume(family, name, known, seen, cut, soft_bytes, hard_bytes, calm)
+
+
+def cut_days(volume: RecordedVolume, days: int) -> list[tuple[int, str]]:
+    """Return the days that a volume is forecast at, and the family that it is of at each, in a recording of
+    this many days.
+
+    For some days from its second one on a topic is new, and the volume is of NEW_TOPIC. On its first day
+    the volume is not forecast.
+    """
+    last = days - AFTER_DAYS
+    found = dict.fromkeys(range(FIRST_CUT_DAY, last + 1, STEP_DAYS), volume.family)
+    for began in volume.new_days:
+        second = ceil(began) + 1
+        found = {day: family for day, family in found.items() if not began < day < second + NEW_TOPIC_DAYS}
+        found |= dict.fromkeys(range(second, min(second + NEW_TOPIC_DAYS, last + 1)), NEW_TOPIC)
+    return sorted(found.items())
 
 
 def _since(series: Series, hour: int) -> Series:

@@ -74,8 +74,14 @@ class Looks:
         return np.where((then > 0) & (now > 0) & self.filled(), now - then, 0.0)
 
     def filled(self) -> NDArray[np.bool_]:
-        """Return whether each topic held more than next to nothing at each look, [look, topic]."""
-        return np.asarray(self.topic_bytes > _EMPTY * self.topic_bytes[-1])
+        """Return whether each topic held anything at each look, [look, topic].
+
+        Every topic begins with little. With next to nothing for a day or longer it was not used yet.
+        """
+        some = self.topic_bytes > 0
+        more = self.topic_bytes > _EMPTY * self.topic_bytes[-1]
+        idle_hours = self.hours[np.argmax(more, axis=0)] - self.hours[np.argmax(some, axis=0)]
+        return np.where(idle_hours >= DAY_HOURS, more, some)
 
     def until(self, hour: float) -> Looks:
         """Return what was known at the end of an epoch hour."""

@@ -9,16 +9,34 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.pipeline.fleets import recorded
-from bench.pipeline.recording.plan import VOLUMES
-from bench.pipeline.recording.sample import SAMPLE, documents, read_sample
+from bench.pipeline.recording.sample import SAMPLE, RecordedVolume, documents, read_sample
+
+
+def test_a_volume_is_forecast_every_few_days_with_the_days_that_judge_it_in_the_record() -> None:
+    volume = RecordedVolume("growth", "/a", (30.5,))
+    days = [day for day, _ in recorded.cut_days(volume, 60)]
+    assert days[0] == recorded.FIRST_CUT_DAY
+    assert set(np.diff(days)) == {recorded.STEP_DAYS}
+    assert 60 - recorded.AFTER_DAYS - recorded.STEP_DAYS < days[-1] <= 60 - recorded.AFTER_DAYS
+    assert {family for _, family in recorded.cut_days(volume, 60)} == {"growth"}
+
+
+def test_a_new_topic_is_judged_from_its_second_day_on_and_no_other_forecast_is_called_new() -> None:
+    began = (30.4, 60.0, 76.9)
+    found = dict(recorded.cut_days(RecordedVolume("other", "/a", began, began), 90))
+    new = [day for day, family in found.items() if family == recorded.NEW_TOPIC]
+    # The recording ends before the two weeks after the last one.
+    assert new == [32, 33, 34, 61, 62, 63]
+    for day in found.keys() - set(new):
+        assert not any(0 < day - at < 1 + recorded.NEW_TOPIC_DAYS for at in began), day
 
 
 @pytest.mark.long
 def test_the_recorded_fleet_has_the_crests_and_looks_of_the_sample(spark: SparkSession) -> None:
     fleet = recorded.fleet(spark)
     about, records = read_sample(SAMPLE)
-    assert {one.family for one in fleet} == {volume.family for volume in VOLUMES}
-    assert len({one.name for one in fleet}) == len(fleet) >= 3 * len(VOLUMES)
+    assert {one.family for one in fleet} >= {volume.family for volume in about.volumes}
+    assert len({one.name for one in fleet}) == len(fleet) >= 3 * len(about.volumes)
     usage = documents(records, "usage")
     for one in fleet[:: len(fleet) // 10]:
         log_dir = one.name.split(" at ")[0]

@@ -96,6 +96,15 @@ def test_a_topic_that_was_empty_until_lately_is_as_new_as_one_that_was_not_there
     assert said.reshape(10, 24).max(axis=1) == pytest.approx(came.reshape(10, 24).max(axis=1), rel=0.1)
 
 
+def test_a_topic_that_begins_with_little_is_new_from_its_first_byte_on() -> None:
+    new = rate(2, 3.0)
+    new[: CUT - 30] = 0
+    new[CUT - 30 : CUT - 20] *= 1e-4
+    whole = known(looks({"old": retained(rate(1), 72), "new": retained(new, 168)}))
+    assert whole.filled()[:, 1].tolist() == [hour >= CUT - 30 for hour in range(CUT)]
+    assert flow_of(whole).began == (0, CUT - 30 - 1)
+
+
 def test_each_byte_of_a_topic_with_a_known_retention_has_one_lifetime() -> None:
     new = rate(2, 3.0)
     new[: CUT - 30] = 0
