@@ -7,7 +7,7 @@ import numpy as np
 from kquota_pipeline.forecast.choose import Chosen, Trials, choose
 from kquota_pipeline.forecast.days import Days
 from kquota_pipeline.forecast.history import DAY_HOURS, Floats
-from kquota_pipeline.forecast.methods import DAILY, median_slope, period_of, repeated
+from kquota_pipeline.forecast.methods import DAILY, WEEK, median_slope, period_of, repeated
 
 AHEAD_DAYS = 30
 MIN_DAYS = 2
@@ -30,6 +30,7 @@ _USUAL_ERROR = {
     "newcomer": 0.8,
     "expiry": 0.4,
     "expiry corrected": 0.5,
+    "expiry by week": 0.5,
 }
 Methods = dict[str, Floats]
 """The forecasts of each method, [moment, day ahead] in bytes: moment 0 is now, moment k is k days ago."""
@@ -105,6 +106,25 @@ def corrected(foretold: Floats, came: Floats) -> Floats:
             known = known[np.isfinite(known)]
             if len(known):
                 found[moment, day] += np.median(known) * len(known) / (len(known) + 3.0)
+    return found
+
+
+def corrected_by_week(foretold: Floats, came: Floats) -> Floats:
+    """Return forecasts less the errors of those made whole weeks before: what the sum of expiry misses of
+    segments that roll once a week comes again. NaN at moments without such errors.
+    """
+    found = np.full(foretold.shape, np.nan)
+    errors = came - foretold
+    for moment in range(len(found) - WEEK):
+        if not np.isfinite(errors[moment + WEEK, 0]):
+            continue
+        found[moment] = foretold[moment]
+        for day in range(4 * WEEK):
+            # Errors this many days ahead are known of forecasts that are as many days old.
+            known = errors[moment + (day // WEEK + 1) * WEEK :: WEEK, day]
+            known = known[np.isfinite(known)]
+            if len(known):
+                found[moment, day] += np.median(known) * len(known) / (len(known) + 1.0)
     return found
 
 

@@ -20,6 +20,7 @@ from kquota_pipeline.forecast.trials import (
     came_after,
     chosen,
     corrected,
+    corrected_by_week,
     even_growth,
     only_now,
     usage_methods,
@@ -167,7 +168,11 @@ def _by_expiry(series: Series, looks: Looks, days: Days, least: float) -> _ByExp
         found[moment] = come.reshape(AHEAD_DAYS, DAY_HOURS).max(axis=1) + staying[moment]
     if not np.isfinite(found[0]).all():
         return None
-    methods = {"expiry": found, "expiry corrected": corrected(found, came_after(days))}
+    came = came_after(days)
+    methods = {"expiry": found, "expiry corrected": corrected(found, came)}
+    by_week = corrected_by_week(found, came)
+    if np.isfinite(by_week[0]).all():
+        methods["expiry by week"] = by_week
     lately = own.since(int(own.hours[-1]) - _LATELY_DAYS * DAY_HOURS)
     changed = lately.topic_bytes[-1][(lately.kept_longer() != 0).any(axis=0)]
     return _ByExpiry(methods, newcomers_bytes(learnt, 7 * DAY_HOURS), float(changed.sum()))

@@ -7,6 +7,8 @@ import pytest
 
 from kquota_pipeline.forecast.choose import Trials, choose
 from kquota_pipeline.forecast.conformal import LEVELS, TABLE_DAYS, at_days, interval, spread_of, thinned
+from kquota_pipeline.forecast.history import Floats
+from kquota_pipeline.forecast.trials import AHEAD_DAYS, corrected_by_week
 
 AHEAD = 14
 
@@ -61,3 +63,31 @@ def test_a_fleets_own_errors_make_its_intervals_and_few_of_them_do_not() -> None
 def test_every_third_moment_of_a_volume_counts() -> None:
     errors = np.arange(20.0)[:, None] + np.arange(30.0)[None] / 100
     assert thinned(errors)[:, 0].tolist() == [0, 3, 6, 9, 12, 15, 18]
+
+
+def weekly_teeth(moments: int) -> tuple[Floats, Floats]:
+    """Return forecasts that know nothing of a tooth of 60 each week, and what came, [moment, day ahead]."""
+    moment, ahead = np.mgrid[:moments, 1 : AHEAD_DAYS + 1]
+    day = ahead - moment  # 0 is today
+    came = np.where(day > 0, np.nan, 100 + 60.0 * (day % 7 == 3))
+    return np.full(came.shape, 100.0), came
+
+
+def test_what_a_forecast_misses_once_a_week_is_corrected_by_the_weeks_before() -> None:
+    foretold, came = weekly_teeth(29)
+    found = corrected_by_week(foretold, came)
+    tooth = np.arange(1, AHEAD_DAYS + 1) % 7 == 3
+    assert (found[0, :14][tooth[:14]] > 140).all()
+    assert (found[0, :14][~tooth[:14]] == 100).all()
+    assert np.isnan(found[-7:]).all()
+
+
+def test_a_correction_by_week_is_made_of_errors_that_were_known_at_its_moment() -> None:
+    foretold, came = weekly_teeth(29)
+    other = came.copy()
+    moment = 5
+    for day in range(AHEAD_DAYS):
+        other[: moment + day + 1, day] += 50
+    before, after = corrected_by_week(foretold, came), corrected_by_week(foretold, other)
+    assert after[moment:] == pytest.approx(before[moment:], nan_ok=True)
+    assert after[0] != pytest.approx(before[0])
