@@ -31,8 +31,6 @@ from kquota_pipeline.tables import (
     Tables,
 )
 
-# A month is written at once, a file for each day: their buffers have to fit into the heap together.
-_SMALL_FILES = "spark.hadoop.parquet.block.size=8388608"
 _GROUPS = {"web": ["CN=web", "CN=app"], "observability": ["CN=telegraf", "CN=shipper", "CN=legacy"]}
 
 
@@ -58,7 +56,7 @@ def demo(
     except InvalidFleet as error:
         fail(str(error))
     progress("starting Spark")
-    session = command_session("demo", [_SMALL_FILES, *(spark or [])])
+    session = command_session("demo", spark)
     progress(f"making {days} days of {brokers} brokers: {size.samples:,} samples of volumes")
     made = generate(session, size)
     to.mkdir(parents=True)

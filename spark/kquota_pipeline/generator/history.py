@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -37,13 +37,19 @@ def generate(spark: SparkSession, size: FleetSize, clusters: int = 1) -> History
     }
     worlds = [(fleet, live(fleet)) for fleet in (make_fleet(size, number) for number in range(clusters))]
     frames = {
-        name: _spark_frame(spark, pd.concat([make(*world) for world in worlds], ignore_index=True), schema)
+        name: spark.createDataFrame(rows_of([make(*world) for world in worlds], schema), schema)
         for name, (make, schema) in makers.items()
     }
     return History(**frames)
 
 
-def _spark_frame(spark: SparkSession, frame: pd.DataFrame, schema: StructType) -> DataFrame:
+def rows_of(frames: Sequence[pd.DataFrame], schema: StructType) -> pa.Table:
+    """Return the rows of frames with the columns of a table, in the order of time.
+
+    Spark makes a task of each few thousand rows, and a task writes a file for each day that its rows are of:
+    if rows were not in this order, a table of a month would have hundreds of small files.
+    """
+    frame = pd.concat(frames, ignore_index=True)
     for column in ("at", "until"):
         if column in frame:
             frame[column] = frame[column].dt.tz_localize("UTC")
@@ -52,7 +58,7 @@ def _spark_frame(spark: SparkSession, frame: pd.DataFrame, schema: StructType) -
     table = pa.Table.from_pandas(
         frame[schema.fieldNames()], schema=to_arrow_schema(schema), preserve_index=False
     )
-    return spark.createDataFrame(table, schema)
+    return table.sort_by("at")
 
 
 def _times(fleet: Fleet, ticks: NDArray[np.int64]) -> pd.Series[pd.Timestamp]:
