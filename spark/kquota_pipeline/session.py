@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from kquota_pipeline.archive import ARCHIVE_NAME, write_archive
 from kquota_pipeline.jars import ensure_jars
+from kquota_pipeline.java_warnings import without_incubator_warning
 
 # Without these, tables can't be read or mean something else: times would shift, overflows pass silently.
 _REQUIRED = {
@@ -62,7 +64,8 @@ def start_session(
     builder = SparkSession.builder.appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with nullcontext() if under_spark_submit else without_incubator_warning():
+        spark = builder.getOrCreate()
     if not (spark.conf.get("spark.master") or "").startswith("local") and not _is_shipped(spark):
         # The driver serves the file as long as the session lives.
         folder = TemporaryDirectory(prefix="kquota-pipeline-")

@@ -100,4 +100,5 @@ def test_an_ingest_killed_again_and_again_loses_and_repeats_nothing(spark, table
             process.kill_when(one_more(*point))
     with running(arguments, tmp_path / "log") as process:
         assert process.wait() == 0, process.tail()
+    assert "incubator" not in (tmp_path / "log").read_text("utf-8"), "Java's warning is left out"
     assert_exact(spark, tables, topic)
