@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from kquota_pipeline.accounting.attribution import FIGURES, Account, Writers, account, divide, owners
-from kquota_pipeline.accounting.days import by_topic, held_by_topics, holding_rows, writing_rows
-from kquota_pipeline.tables import CLIENTS, TOPICS, USAGE
+from kquota_pipeline.accounting.days import by_topic, held_by_day, held_by_topics, holding_rows, writing_rows
+from kquota_pipeline.tables import CLIENTS, HOLDINGS, TOPICS, USAGE
 from tests.spark.rows import rows
 
 FIRST = date(2026, 11, 2)
@@ -231,6 +231,27 @@ def test_an_hour_has_the_last_look_of_its_own_hour_and_a_day_without_samples_not
     found = held_by_topics(hours, looks)
     assert {row.topic: row.byte_days for row in found.itertuples()} == {"a": 0, "b": 1, None: 0}
     assert held_by_topics(hours.iloc[:0], looks).empty
+
+
+def test_each_day_of_a_volume_is_divided_by_its_own_looks() -> None:
+    begin = 24 * (DAYS[0] - date(1970, 1, 1)).days
+    hours = pd.DataFrame({"hour": [begin, begin + 23, begin + 24], "mean_bytes": [48.0, 96.0, 120.0]})
+    looks = pd.DataFrame({"hour": [begin + 22, begin + 22, begin + 48], "topic": ["a", "b", "a"]})
+    looks = looks.assign(at=looks["hour"] * 3_600_000_000, bytes=[24, 72, 24], inflow_bytes=[1.0, 2.0, 4.0])
+    for rows_ in (hours, looks):
+        rows_["day"] = [DAYS[(hour - begin) // 24] for hour in rows_["hour"]]
+    found = held_by_day(("C", 1, "/dev/sda"), hours, looks)
+    assert found.columns.tolist() == HOLDINGS.schema.fieldNames()
+    assert found[["cluster_id", "broker_id", "volume_name"]].drop_duplicates().to_numpy().tolist() == [
+        ["C", 1, "/dev/sda"]
+    ]
+    columns = ["topic", "byte_days", "hours", "inflow_bytes"]
+    for day in DAYS[:2]:
+        own = held_by_topics(hours[hours["day"] == day], looks[looks["day"] == day])
+        pd.testing.assert_frame_equal(found.loc[found["day"] == day, columns].reset_index(drop=True), own)
+    assert found["day"].tolist() == [DAYS[0]] * 3 + [DAYS[1]], "a look alone holds nothing"
+    assert found["byte_days"].tolist() == [1, 3, 2, 5]
+    assert held_by_day(("C", 1, "/dev/sda"), hours.iloc[:0], looks).empty
 
 
 def test_what_records_say_of_clients_and_looks_becomes_days(spark: SparkSession) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -22,9 +23,14 @@ _OF_TOPIC = ("topic", "byte_days", "hours", "inflow_bytes")
 
 def holding_rows(usage: DataFrame, topics: DataFrame) -> DataFrame:
     """Return the rows of table `holdings` for whole days of the tables `usage` and `topics`."""
+    return holdings_of(hourly(usage), topics)
+
+
+def holdings_of(by_hour: DataFrame, topics: DataFrame) -> DataFrame:
+    """Return the same for the hours of volumes (forecast.series.hourly)."""
     hour = F.col("hour").cast("long")
     day = F.to_date(F.timestamp_seconds(hour * _HOUR_SECONDS))
-    hours = hourly(usage).select(*VOLUME, day.alias("day"), hour.alias("hour"), "mean_bytes")
+    hours = by_hour.select(*VOLUME, day.alias("day"), hour.alias("hour"), "mean_bytes")
     # In a steady topic as much leaves in an hour as will leave in the next one.
     left = F.col("leaving_soon_bytes") * F.col("span_seconds") / _HOUR_SECONDS
     looks = topics.select(
@@ -34,15 +40,20 @@ def holding_rows(usage: DataFrame, topics: DataFrame) -> DataFrame:
         F.col("bytes").cast("double").alias("bytes"),
         F.greatest(F.lit(0.0), F.col("grown_bytes") + F.coalesce(left, F.lit(0.0))).alias("inflow_bytes"),
     )
-    groups = hours.groupBy(*_PLACE).cogroup(looks.groupBy(*_PLACE))
-    return groups.applyInPandas(_of_volume, HOLDINGS.schema)
+    # A group for each day, too, would cost more than its work.
+    groups = hours.groupBy(*VOLUME).cogroup(looks.groupBy(*VOLUME))
+    return groups.applyInPandas(held_by_day, HOLDINGS.schema)
 
 
-def _of_volume(key: tuple[Any, ...], hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
-    found = held_by_topics(hours, looks)
-    for name, value in zip(_PLACE, key, strict=True):
-        found[name] = value
-    return found[HOLDINGS.schema.fieldNames()]
+def held_by_day(key: tuple[Any, ...], hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of table `holdings` of one volume (`key`): held_by_topics of each day with samples."""
+    of_day, nothing = dict(iter(looks.groupby("day"))), looks.iloc[:0]
+    days = [
+        held_by_topics(own, of_day.get(day, nothing)).assign(day=day) for day, own in hours.groupby("day")
+    ]
+    columns = HOLDINGS.schema.fieldNames()
+    found = pd.concat(days, ignore_index=True) if days else pd.DataFrame(columns=columns)
+    return found.assign(**dict(zip(VOLUME, key, strict=True)))[columns]
 
 
 def held_by_topics(hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
@@ -67,21 +78,23 @@ def held_by_topics(hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
     held = np.bincount(look[seen], np.minimum(mean[seen], whole[look[seen]]), minlength=len(at)).astype(float)
     # The byte-days of one byte of a look.
     weight = np.divide(held, whole * _DAY_HOURS, out=np.zeros_like(held), where=whole > 0)
-    rows = pd.DataFrame(
+    byte_days = bytes_ * weight[of_look]
+    inflow = looks["inflow_bytes"].fillna(0.0).to_numpy(dtype=float)
+    of_topic, topics = pd.factorize(looks["topic"], sort=True)
+    named = of_topic >= 0
+
+    def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.bincount(of_topic[named], values[named], minlength=len(topics)).astype(float)
+
+    others = max(0.0, mean.sum() / _DAY_HOURS - byte_days[named].sum())
+    return pd.DataFrame(
         {
-            "topic": looks["topic"].astype(object),
-            "byte_days": bytes_ * weight[of_look],
-            "inflow_bytes": looks["inflow_bytes"].fillna(0.0).to_numpy(dtype=float),
+            "topic": np.array([*topics, None], dtype=object),
+            "byte_days": np.append(sums(byte_days), others),
+            "hours": np.int32(len(mean)),
+            "inflow_bytes": np.append(sums(inflow), inflow[~named].sum()),
         }
     )
-    found = rows.groupby("topic", as_index=False)[["byte_days", "inflow_bytes"]].sum()
-    unnamed = {
-        "topic": None,
-        "byte_days": max(0.0, mean.sum() / _DAY_HOURS - found["byte_days"].sum()),
-        "inflow_bytes": rows["inflow_bytes"][rows["topic"].isna()].sum(),
-    }
-    found = pd.DataFrame([*found.to_dict("records"), unnamed])
-    return found.assign(hours=np.int32(len(mean)))[list(_OF_TOPIC)]
 
 
 def _nearest(hours: np.ndarray, look_hours: np.ndarray) -> np.ndarray:
