@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kquota_pipeline.accounting.days import holding_rows, writing_rows
+from kquota_pipeline.accounting.days import holdings_of, writing_rows
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.tables import TOPICS
 
@@ -41,7 +41,7 @@ class History:
         if self.holdings is not None:
             return self.holdings
         nothing = self.usage.sparkSession.createDataFrame([], TOPICS.schema)
-        return holding_rows(self.usage, nothing if self.topics is None else self.topics)
+        return holdings_of(self.by_hour, nothing if self.topics is None else self.topics)
 
     @property
     def written(self) -> DataFrame:

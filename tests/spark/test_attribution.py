@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from kquota_pipeline.accounting.attribution import FIGURES, Account, Writers, account, divide, owners
+from kquota_pipeline.accounting.attribution import FIGURES, Account, Writers, account, divide, fillers, owners
 from kquota_pipeline.accounting.days import by_topic, held_by_day, held_by_topics, holding_rows, writing_rows
 from kquota_pipeline.tables import CLIENTS, HOLDINGS, TOPICS, USAGE
 from tests.spark.rows import rows
@@ -197,6 +197,19 @@ def test_shares_keep_the_sums_of_clients_and_topics_where_both_can_be_had(data: 
     written = np.bincount(client, shares.of_topic * whole[topic])
     np.testing.assert_allclose(written, truth.sum(axis=1), rtol=0.01)
     assert (np.bincount(topic, shares.of_topic) <= 1 + 1e-9).all()
+
+
+def test_a_rest_of_rounding_is_no_part_of_what_fills_a_volume() -> None:
+    shares = pd.DataFrame({"user": ["CN=a", "CN=b"], "topic": ["logs", "logs"], "ratio": [0.7, 0.3 - 1e-15]})
+    found = fillers({"logs": 1e9, None: 5.0}, {"logs": 3e9, None: 5.0}, shares)
+    assert found == {
+        "has_grown": True,
+        "bytes": 2e9,
+        "parts": [
+            {"user": "CN=a", "topic": "logs", "bytes": 1.4e9},
+            {"user": "CN=b", "topic": "logs", "bytes": pytest.approx(0.6e9)},
+        ],
+    }
 
 
 @pytest.mark.parametrize("look_hours", [[0, 5], [3], [20], []])

@@ -173,7 +173,10 @@ def fillers(
     return {
         "has_grown": bool(grown),
         "bytes": float(sum(bytes_.values())),
-        "parts": [{"user": user, "topic": topic, "bytes": size} for (user, topic), size in order if size > 0],
+        # Less than a byte is a rest of rounding.
+        "parts": [
+            {"user": user, "topic": topic, "bytes": size} for (user, topic), size in order if size >= 1
+        ],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, Row
@@ -28,6 +28,7 @@ Document = dict[str, object]
 _LISTED_CLIENTS = 10
 _SERIES_HOURS = 4
 _HOUR_SECONDS = 3600
+_TOPIC = ("cluster_id", "broker_id", "topic")
 _STATES = ("OPEN", "THROTTLE", "PAUSE")
 
 
@@ -54,6 +55,9 @@ def analyse(
         F.min(F.unix_timestamp("at")).alias("first"), F.max(F.unix_timestamp("at")).alias("last")
     ).collect()[0]
     progress("forecasting every volume")
+    # Most jobs read the hours of the volumes; to make them reads all samples.
+    by_hour = history.by_hour.cache()
+    history = replace(history, hours=by_hour)
     known = (history.by_hour, history.topics, history.expiry)
     forecasts = sorted(forecast(*known).collect(), key=_urgency)
     progress("comparing earlier forecasts with the history")
@@ -64,10 +68,11 @@ def analyse(
     client_rows = by_client(history.clients).cache()
     clients = client_rows.orderBy(F.col("bytes").desc()).collect()
     quota_rows = quotas(client_rows).collect()
-    rates = [] if history.rates is None else topic_thresholds(history.rates).collect()
+    rates = [] if history.rates is None else topic_thresholds(history.rates).orderBy(*_TOPIC).collect()
     progress("comparing how full the disks are")
-    volumes = volumes_now(history.usage).orderBy("cluster_id", "broker_id", "volume_name").collect()
-    moves = {row.cluster_id: row for row in best_moves(volumes_now(history.usage)).collect()}
+    now_rows = volumes_now(history.usage).cache()
+    volumes = now_rows.orderBy("cluster_id", "broker_id", "volume_name").collect()
+    moves = {row.cluster_id: row for row in best_moves(now_rows).collect()}
     progress(f"simulating {len(policies)} policies and those to recommend in closed loop")
     found = recommend_limits(history, tick_seconds, Sizing(replication_factor=replication_factor), policies)
     clusters = []
@@ -94,6 +99,7 @@ def analyse(
             }
         )
     client_rows.unpersist()
+    by_hour.unpersist()
     document: Document = {
         "made_at": now.astimezone(UTC).isoformat(timespec="seconds"),
         "from_seconds": first,

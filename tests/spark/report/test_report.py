@@ -83,6 +83,9 @@ def test_every_volume_has_a_forecast_and_every_policy_an_outcome(made: Made) -> 
     for row in cluster["outcomes"]:
         seconds = row["open_seconds"] + row["throttle_seconds"] + row["pause_seconds"]
         assert seconds == 1800 * SIZE.ticks
+    of_topics = [(row["broker_id"], row["topic"]) for row in cluster["topics"]]
+    assert len(of_topics) == SIZE.brokers * 7
+    assert of_topics == sorted(of_topics), "the same history gives the same report"
     assert made.progress[0] == "forecasting every volume"
 
 
