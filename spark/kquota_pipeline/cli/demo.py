@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pyspark.sql import DataFrame, SparkSession
 
 from kquota_pipeline.cli.analysis import example_policies, write_recommendations
 from kquota_pipeline.cli.options import SparkOption, fail, say
@@ -16,7 +18,8 @@ from kquota_pipeline.cli.results import to_json
 from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import append, create, read
 from kquota_pipeline.generator.fleet import FleetSize, InvalidFleet
-from kquota_pipeline.generator.history import generate
+from kquota_pipeline.generator.history import make_rows, with_spark
+from kquota_pipeline.history import History
 from kquota_pipeline.report.model import analyse
 from kquota_pipeline.report.page import page
 from kquota_pipeline.tables import (
@@ -28,9 +31,19 @@ from kquota_pipeline.tables import (
     REFUSALS,
     TOPICS,
     USAGE,
+    Table,
     Tables,
 )
 
+# A run is too short to earn back what Java's thorough compiler and parallel collector cost. With the quick
+# compiler alone, Java keeps too little room for Spark's code if it is not asked for more.
+_SHORT_RUN = (
+    "spark.driver.defaultJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+)
+# No client is refused there, and there are no groups: these two stay empty.
+_TABLES = (CLIENTS, USAGE, TOPICS, DECISIONS, EXPIRY, OPERATORS, REFUSALS, GROUPS)
+# Tables are written side by side: while one is planned or committed, Spark's tasks write another.
+_WRITERS = 4
 _GROUPS = {"web": ["CN=web", "CN=app"], "observability": ["CN=telegraf", "CN=shipper", "CN=legacy"]}
 
 
@@ -55,26 +68,16 @@ def demo(
         size = FleetSize(seed=seed, days=days, brokers=brokers, interval_seconds=300)
     except InvalidFleet as error:
         fail(str(error))
-    progress("starting Spark")
-    session = command_session("demo", spark)
-    progress(f"making {days} days of {brokers} brokers: {size.samples:,} samples of volumes")
-    made = generate(session, size)
+    progress(
+        f"starting Spark, and making {days} days of {brokers} brokers: {size.samples:,} samples of volumes"
+    )
+    with ThreadPoolExecutor(1) as other:
+        rows = other.submit(make_rows, size)
+        session = command_session("demo", [_SHORT_RUN, *(spark or [])])
+        made = with_spark(session, rows.result())
+    progress("writing them to tables")
     to.mkdir(parents=True)
-    tables = Tables(f"file:{to.resolve()}/tables")
-    stored = {}
-    # Tasks carry the rows that were made, and Spark warns of their size.
-    session.sparkContext.setLogLevel("ERROR")
-    for table in (USAGE, DECISIONS, CLIENTS, OPERATORS, TOPICS, EXPIRY):
-        create(session, tables, table)
-        append(getattr(made, table.name), tables, table)
-        stored[table.name] = read(session, tables, table)
-    for table in (REFUSALS, GROUPS):  # no client is refused there, and there are no groups
-        create(session, tables, table)
-    assert made.rates is not None
-    made.rates.write.parquet(f"{to.resolve()}/topic-rates")
-    rates = session.read.parquet(f"{to.resolve()}/topic-rates")
-    session.sparkContext.setLogLevel("WARN")
-    history = replace(made, **stored, rates=rates)
+    history = _stored(session, made, f"file:{to.resolve()}")
     analysis = analyse(history, example_policies(), _GROUPS, now=datetime.now(UTC), progress=progress)
     report = to / "report.html"
     report.write_text(page(analysis.document), "utf-8")
@@ -82,3 +85,27 @@ def demo(
     for command in write_recommendations(analysis, to / "recommended-limits"):
         typer.echo(command)
     progress(f"done: open {report}")
+
+
+def _stored(session: SparkSession, made: History, place: str) -> History:
+    """Write a history to tables, and return it as it is read from there."""
+    tables = Tables(f"{place}/tables")
+    rates = made.rates
+    assert rates is not None
+
+    def store(table: Table) -> DataFrame:
+        create(session, tables, table)
+        rows = getattr(made, table.name, None)
+        if rows is not None:
+            append(rows, tables, table)
+        return read(session, tables, table)
+
+    # Tasks carry the rows that were made, and Spark warns of their size.
+    session.sparkContext.setLogLevel("ERROR")
+    with ThreadPoolExecutor(_WRITERS) as writers:
+        rates_written = writers.submit(rates.write.parquet, f"{place}/topic-rates")
+        stored = dict(zip([table.name for table in _TABLES], writers.map(store, _TABLES), strict=True))
+        rates_written.result()
+    session.sparkContext.setLogLevel("WARN")
+    known = {name: frame for name, frame in stored.items() if getattr(made, name, None) is not None}
+    return replace(made, **known, rates=session.read.parquet(f"{place}/topic-rates"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -26,21 +26,20 @@ _REPLICAS = 3
 
 def generate(spark: SparkSession, size: FleetSize, clusters: int = 1) -> History:
     """Return the history of generated clusters; the same size gives the same rows."""
-    makers: dict[str, tuple[Callable[[Fleet, World], pd.DataFrame], StructType]] = {
-        "usage": (_usage, USAGE.schema),
-        "decisions": (_decisions, DECISIONS.schema),
-        "clients": (_clients, CLIENTS.schema),
-        "operators": (_operators, OPERATORS.schema),
-        "topics": (_topics, TOPICS.schema),
-        "expiry": (_expiry, EXPIRY.schema),
-        "rates": (_rates, TOPIC_RATES),
-    }
+    return with_spark(spark, make_rows(size, clusters))
+
+
+def make_rows(size: FleetSize, clusters: int = 1) -> dict[str, pa.Table]:
+    """Return the rows of the same history by the names of its tables, before there is a Spark."""
     worlds = [(fleet, live(fleet)) for fleet in (make_fleet(size, number) for number in range(clusters))]
-    frames = {
-        name: spark.createDataFrame(rows_of([make(*world) for world in worlds], schema), schema)
-        for name, (make, schema) in makers.items()
+    return {
+        name: rows_of([make(*world) for world in worlds], schema) for name, (make, schema) in _MAKERS.items()
     }
-    return History(**frames)
+
+
+def with_spark(spark: SparkSession, rows: Mapping[str, pa.Table]) -> History:
+    """Return the history of rows of `make_rows`."""
+    return History(**{name: spark.createDataFrame(table) for name, table in rows.items()})
 
 
 def rows_of(frames: Sequence[pd.DataFrame], schema: StructType) -> pa.Table:
@@ -305,3 +304,14 @@ def _operators(fleet: Fleet, _world: World) -> pd.DataFrame:
     frame["reason"] = "hardware at its end"
     frame["actor"] = "generator"
     return frame
+
+
+_MAKERS: Mapping[str, tuple[Callable[[Fleet, World], pd.DataFrame], StructType]] = {
+    "usage": (_usage, USAGE.schema),
+    "decisions": (_decisions, DECISIONS.schema),
+    "clients": (_clients, CLIENTS.schema),
+    "operators": (_operators, OPERATORS.schema),
+    "topics": (_topics, TOPICS.schema),
+    "expiry": (_expiry, EXPIRY.schema),
+    "rates": (_rates, TOPIC_RATES),
+}
