@@ -11,11 +11,11 @@ from bench.harness.claims import Claim
 from bench.harness.results import Figures, of
 from bench.pipeline.data import Fleet
 from bench.pipeline.work import (
+    BY_TEXTS,
     CHOOSING,
     CLOSING,
     HOURS,
     MANY_POLICIES,
-    ONE_CLUSTER,
     READING,
     REGRESSION,
     REPLAY,
@@ -23,20 +23,20 @@ from bench.pipeline.work import (
     WORKS,
 )
 
-_HASHING = "the key contains the name of the cluster, and Spark hashes a text for each row"
+_REPLAY = "no text is left to read: the key is the cluster's number and the tick"
 _REGRESSION = (
-    "the key contains two texts, the cluster's and the volume's, and Spark hashes them for each row. The "
-    "bits of the time select its span, which costs less than a division by days; the hashing remains"
+    "no text is left to hash: the key is the volume's number and a span of time. Five sums of each group are "
+    "updated for each row, where DuckDB sums columns"
 )
 _TWO_CORES = (
     "Java's compiler and collector have a core to themselves if the work uses one core, and none if it uses "
     "two; and two cores of a virtual machine may be threads of the same core"
 )
 _HOURS = (
-    "the key contains five texts, which Spark hashes and compares for each sample; numbers in their place "
-    "would need a table of the texts"
+    "no text is left to hash: the key is the volume's number and the hour. Eight figures of each group are "
+    "updated for each row"
 )
-_CLOSING = "a day is shuffled and sorted whole, by texts, and compressed"
+_CLOSING = "a day is shuffled and sorted whole, by texts, numbered, and compressed"
 _DAY_ROWS = Fleet().rows(1)
 _UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
 FORECAST = "forecast"
@@ -270,15 +270,14 @@ def _ratio(one: Cost | None, other: Cost | None, what: str, most: float, cause: 
 
 
 def _replay_cause(costs: _Costs, days: int) -> str:
-    parts = [costs.get(("spark", work, 2, days)) for work in (REPLAY, READING, CHOOSING, ONE_CLUSTER)]
-    whole, reading, chosen, one = (0.0 if part is None else part.cpu for part in parts)
-    if parts[3] is None or not all(parts):
-        return _HASHING
+    parts = [costs.get(("spark", work, 2, days)) for work in (REPLAY, READING, CHOOSING, BY_TEXTS)]
+    whole, reading, chosen, by_texts = (0.0 if part is None else part.cpu for part in parts)
+    if not all(parts):
+        return _REPLAY
     return (
-        f"{_HASHING}. Of {whole:.1f} CPU seconds {reading:.1f} are reading, "
-        f"{max(chosen - reading, 0):.1f} comparing role and status, {max(one - chosen, 0):.1f} grouping by "
-        f"tick, and {max(whole - one, 0):.1f} the name; without it, {parts[3].speed:.1f} M samples per CPU "
-        "second"
+        f"{_REPLAY}. Of {whole:.1f} CPU seconds {reading:.1f} are reading, "
+        f"{max(chosen - reading, 0):.1f} choosing votes, and {max(whole - chosen, 0):.1f} "
+        f"grouping. Open days, whose texts are hashed, would take {by_texts:.1f}"
     )
 
 

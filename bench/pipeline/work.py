@@ -11,26 +11,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.pipeline.data import TICK_SECONDS, day_folder
+from bench.pipeline.lines import straight_line
 from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.backtest.statistics import decide_all, statistics, voting
-from kquota_pipeline.forecast.series import hourly, straight_line
+from kquota_pipeline.backtest.statistics import decide_all, statistics, voting_with_number
+from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.maintain.closing import in_order
+from kquota_pipeline.numbered import unnumbered
 from kquota_pipeline.tables import USAGE
 
 Answer = dict[str, float]
 REPLAY, MANY_POLICIES, REGRESSION = "tick replay", "32 policies", "regression"
 WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
 # The parts of the replay's cost: these are measured in Spark alone.
-READING, CHOOSING, ONE_CLUSTER = "its columns read", "its samples chosen", "replay of one cluster"
-PARTS = (READING, CHOOSING, ONE_CLUSTER)
+READING, CHOOSING, BY_TEXTS = "its columns read", "its samples chosen", "replay of open days"
+PARTS = (READING, CHOOSING, BY_TEXTS)
 # Steps of `maintain` on the samples of days; also measured in Spark alone.
-HOURS, CLOSING = "hours", "a day put in order"
-UPKEEP = (HOURS, CLOSING)
+HOURS, HOURS_BY_TEXTS, CLOSING = "hours", "hours of open days", "a day put in order"
+UPKEEP = (HOURS, HOURS_BY_TEXTS, CLOSING)
 MANY = 32
 
 
@@ -92,21 +94,11 @@ def _lines_in_duckdb(connection: duckdb.DuckDBPyConnection, files: str) -> Answe
     return {"volumes": row[0], "slope": row[1], "steepness": row[2], "level": row[3]}
 
 
-def _read_in_spark(usage: DataFrame) -> Answer:
-    """Read the figures that a replay needs, and group nothing."""
+def _read_in_spark(usage: DataFrame, *more: Column) -> Answer:
+    """Read figures that a replay needs, and group nothing."""
     free = (F.col("capacity_bytes") - F.col("consumed_bytes")) / F.col("capacity_bytes")
-    row = usage.agg(F.min(free).alias("least"), F.max(F.unix_micros("at")).alias("last")).collect()[0]
+    row = usage.agg(F.min(free).alias("least"), F.max(F.unix_micros("at")).alias("last"), *more).collect()[0]
     return {"least": row.least, "last": row.last}
-
-
-def _replay_one_in_spark(usage: DataFrame) -> Answer:
-    """Find the extremes of each tick as if all samples were of one cluster."""
-    only = usage.withColumn("cluster_id", F.lit("only"))
-    row = statistics(only, TICK_SECONDS).agg(
-        F.count("*").alias("ticks"), F.min("min_free_ratio").alias("least")
-    )
-    found = row.collect()[0]
-    return {"ticks": found.ticks, "least": found.least}
 
 
 def _hours_in_spark(usage: DataFrame) -> Answer:
@@ -130,9 +122,10 @@ SPARK: dict[str, Callable[[DataFrame], Answer]] = {
     MANY_POLICIES: lambda usage: _replay_in_spark(usage, MANY),
     REGRESSION: _lines_in_spark,
     READING: _read_in_spark,
-    CHOOSING: lambda usage: _read_in_spark(voting(usage)),
-    ONE_CLUSTER: _replay_one_in_spark,
+    CHOOSING: lambda usage: _read_in_spark(voting_with_number(usage), F.max("voting_cluster")),
+    BY_TEXTS: lambda usage: _replay_in_spark(unnumbered(usage), 1),
     HOURS: _hours_in_spark,
+    HOURS_BY_TEXTS: lambda usage: _hours_in_spark(unnumbered(usage)),
     CLOSING: _close_in_spark,
 }
 DUCKDB: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Answer]] = {

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-# Time is cut into spans of 2^37 µs, some 38 hours.
-_SPAN_BITS = 37
-_SPAN_SECONDS = 2**_SPAN_BITS / 1e6
-# Near the samples, whenever they are from: it begins on the last day of 2025.
-_ORIGIN_SPAN = 12_858
+from kquota_pipeline.numbered import NUMBER, described, votes, with_number, without_number
+
 VOLUME = ("cluster_id", "broker_id", "volume_name")
 
 
@@ -26,6 +25,20 @@ def limit_bytes(kind: str) -> Column:
     )
 
 
+def _sums() -> dict[str, Column]:
+    """Return what a group of samples comes to, whatever the group."""
+    return {
+        "crest_bytes": F.max("consumed_bytes"),
+        "lowest_bytes": F.min("consumed_bytes"),
+        "sum_bytes": F.sum("consumed_bytes"),
+        "at": F.max("at"),
+        "last_bytes": F.max_by("consumed_bytes", "at"),
+        "capacity_bytes": F.max_by("capacity_bytes", "at"),
+        "held": F.sum(1 - F.coalesce("applied_factor", F.lit(1.0))),
+        "samples": F.count("*"),
+    }
+
+
 def hourly(usage: DataFrame) -> DataFrame:
     """Return one row per volume and hour: its crest, its mean, its last figures, and whether producers were
     held.
@@ -38,25 +51,11 @@ def hourly(usage: DataFrame) -> DataFrame:
     rate that producers were denied), samples. `maintain.derived.read_hours` returns the same of all
     tables, and reads no sample twice.
     """
-    read = usage.where((F.col("role") == "data") & (F.col("status") == "ok"))
-    # A text that is aggregated would sort all samples. As a key it is hashed, and few rows are left to sort.
-    texts = ("volume_id", "mount_point")
-    hour = F.expr(f"unix_micros(at) div {3600 * 10**6}").cast("int")
-    parts = read.groupBy(*VOLUME, *texts, hour.alias("hour")).agg(
-        F.max("consumed_bytes").alias("crest_bytes"),
-        F.min("consumed_bytes").alias("lowest_bytes"),
-        F.sum("consumed_bytes").alias("sum_bytes"),
-        F.max("at").alias("at"),
-        F.max_by("consumed_bytes", "at").alias("last_bytes"),
-        F.max_by("capacity_bytes", "at").alias("capacity_bytes"),
-        F.max_by(limit_bytes("hard"), "at").alias("hard_bytes"),
-        F.max_by(limit_bytes("soft"), "at").alias("soft_bytes"),
-        F.sum(1 - F.coalesce("applied_factor", F.lit(1.0))).alias("held"),
-        F.count("*").alias("samples"),
-    )
-    last = ("last_bytes", "capacity_bytes", *texts, "hard_bytes", "soft_bytes")
+    last = ("last_bytes", "capacity_bytes", "volume_id", "mount_point", "hard_bytes", "soft_bytes")
     return (
-        parts.groupBy(*VOLUME, "hour")
+        _parts_by_number(usage)
+        .unionByName(_parts_by_texts(usage))
+        .groupBy(*VOLUME, "hour")
         .agg(
             F.max("crest_bytes").alias("crest_bytes"),
             F.min("lowest_bytes").alias("lowest_bytes"),
@@ -72,45 +71,28 @@ def hourly(usage: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def straight_line(usage: DataFrame) -> DataFrame:
-    """Return the least-squares line of each volume over all its samples.
+def _named(columns: Mapping[str, Column]) -> list[Column]:
+    return [column.alias(name) for name, column in columns.items()]
 
-    Columns: cluster_id, broker_id, volume_name, slope_bytes_per_second (null for samples of one moment),
-    level_bytes (at the mean time), mean_at (epoch seconds), samples.
-    """
-    # Plain sums are a third of the work of Spark's regr_slope, but lose digits where times are large compared
-    # with their spread. So they are of times since the beginning of a span, and few sums of spans are shifted
-    # to one origin. A span and its remainder, in µs, are bits of the time: days would cost divisions.
-    micros = F.unix_micros("at")
-    x = micros.bitwiseAND(F.lit(2**_SPAN_BITS - 1)).cast("double")
-    y = F.col("consumed_bytes").cast("double")
-    spans = usage.groupBy(*VOLUME, F.shiftright(micros, _SPAN_BITS).alias("_span")).agg(
-        F.count("*").alias("n"),
-        F.sum(x).alias("x"),
-        F.sum(y).alias("y"),
-        F.sum(x * y).alias("xy"),
-        F.sum(x * x).alias("xx"),
-    )
-    shift = (F.col("_span") - _ORIGIN_SPAN) * F.lit(_SPAN_SECONDS)
-    x, xy, xx = F.col("x") / 1e6, F.col("xy") / 1e6, F.col("xx") / 1e12
-    sums = spans.groupBy(*VOLUME).agg(
-        F.sum("n").alias("samples"),
-        F.sum(x + F.col("n") * shift).alias("_x"),
-        F.sum("y").alias("_y"),
-        F.sum(xy + F.col("y") * shift).alias("_xy"),
-        F.sum(xx + 2 * shift * x + F.col("n") * shift * shift).alias("_xx"),
-    )
-    n = F.col("samples")
-    spread = n * F.col("_xx") - F.col("_x") * F.col("_x")
-    together = n * F.col("_xy") - F.col("_x") * F.col("_y")
-    return sums.select(
-        *VOLUME,
-        # Samples of one moment have a spread of nothing but rounding.
-        F.when(spread > 1e-12 * n * F.col("_xx"), together / spread).alias("slope_bytes_per_second"),
-        (F.col("_y") / n).alias("level_bytes"),
-        (F.col("_x") / n + _ORIGIN_SPAN * _SPAN_SECONDS).alias("mean_at"),
-        "samples",
-    )
+
+def _hour() -> Column:
+    return F.expr(f"unix_micros(at) div {3600 * 10**6}").cast("int")
+
+
+def _parts_by_texts(usage: DataFrame) -> DataFrame:
+    """Return the parts of hours that samples without a number come to."""
+    # A text that is aggregated would sort all samples. As a key it is hashed, and few rows are left to sort.
+    keys = (*VOLUME, "volume_id", "mount_point", _hour().alias("hour"))
+    limits = [F.max_by(limit_bytes(kind), "at").alias(f"{kind}_bytes") for kind in ("hard", "soft")]
+    return without_number(usage).where(votes()).groupBy(*keys).agg(*_named(_sums()), *limits)
+
+
+def _parts_by_number(usage: DataFrame) -> DataFrame:
+    """Return the same of the samples with a number; it stands for the limits, too."""
+    parts = with_number(usage).groupBy(NUMBER, _hour().alias("hour")).agg(*_named(_sums()))
+    limits = [limit_bytes(kind).alias(f"{kind}_bytes") for kind in ("hard", "soft")]
+    found = described(parts, usage, votes())
+    return found.select(*VOLUME, "volume_id", "mount_point", "hour", *_sums(), *limits)
 
 
 def latest(usage: DataFrame) -> DataFrame:

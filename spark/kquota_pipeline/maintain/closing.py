@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
+from kquota_pipeline.numbered import MOST_PARTS, NUMBER, clusters_of, numbered
 from kquota_pipeline.tables import Table, Tables
 
 _ROWS_PER_TASK = 500_000
@@ -32,7 +33,10 @@ def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
     in_turn = Window.partitionBy(*key).orderBy(*table.order, *rest)
     same = [F.col(name).eqNullSafe(F.lag(name).over(in_turn)) for name in table.identity[2:]]
     marked = parts.withColumn("_again", reduce(and_, same, F.row_number().over(in_turn) > 1))
-    return marked.where(~F.col("_again")).drop("_again").sortWithinPartitions(*table.order)
+    once = marked.where(~F.col("_again")).drop("_again")
+    if NUMBER in table.schema.fieldNames():
+        once = numbered(once, in_turn, clusters_of(rows))
+    return once.sortWithinPartitions(*table.order)
 
 
 def close_day(spark: SparkSession, tables: Tables, table: Table, day: date) -> tuple[int, int]:
@@ -53,4 +57,4 @@ def close_day(spark: SparkSession, tables: Tables, table: Table, day: date) -> t
 
 def _parts(spark: SparkSession, rows: int, table: Table) -> int:
     of_tasks = min(spark.sparkContext.defaultParallelism, math.ceil(rows / _ROWS_PER_TASK))
-    return max(1, of_tasks, math.ceil(rows / table.rows_per_file))
+    return min(MOST_PARTS, max(1, of_tasks, math.ceil(rows / table.rows_per_file)))

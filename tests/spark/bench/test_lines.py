@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from kquota_pipeline.forecast.series import straight_line
+from bench.pipeline.lines import straight_line
 from kquota_pipeline.tables import USAGE
 from tests.spark.rows import rows
 
 START = datetime(2031, 3, 1, 22, 15, 30, tzinfo=UTC)
 
 
-def usage(spark: SparkSession, points: list[tuple[int, float]], volume: str = "/dev/sdb"):
+pytestmark = pytest.mark.long
+
+
+def usage(spark: SparkSession, points: list[tuple[int, float]], number: int = 1):
     return rows(
         spark,
         USAGE,
@@ -23,11 +26,13 @@ def usage(spark: SparkSession, points: list[tuple[int, float]], volume: str = "/
             {
                 "cluster_id": "c",
                 "broker_id": 1,
-                "volume_name": volume,
+                "volume_name": f"/dev/sd{number}",
+                "volume_number": number,
+                "first_of_number": place == 0,
                 "at": START + timedelta(seconds=seconds),
                 "consumed_bytes": int(value),
             }
-            for seconds, value in points
+            for place, (seconds, value) in enumerate(points)
         ],
     )
 
@@ -49,5 +54,5 @@ def test_the_line_over_several_days_is_that_of_least_squares_and_far_from_the_or
 
 def test_samples_of_one_moment_have_no_slope(spark: SparkSession) -> None:
     one = usage(spark, [(7, 1e12)])
-    same = usage(spark, [(7, 1e12), (7, 2e12), (7, 3e12)], "/dev/sdc")
+    same = usage(spark, [(7, 1e12), (7, 2e12), (7, 3e12)], 2)
     assert [row.slope_bytes_per_second for row in straight_line(one.union(same)).collect()] == [None, None]
