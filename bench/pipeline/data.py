@@ -34,7 +34,7 @@ SELECT 'bench-cluster-00000001' AS cluster_id, b::INTEGER AS broker_id,
   'OPEN' AS applied_state, 1.0::DOUBLE AS applied_factor, 'none' AS applied_mechanism,
   NULL::BIGINT AS fill_ceiling_bytes_per_second, NULL::VARCHAR[] AS topics, NULL::BIGINT AS topics_sequence,
   {day}::BIGINT * 17592186044416 + b * 64 + v AS volume_number,
-  t = {day} * {ticks_per_day} AS first_of_number, {day}::BIGINT * 17592186044416 + 1 AS voting_cluster,
+  t = {day} * {ticks_per_day} AS first_of_number,
   0::INTEGER AS kafka_partition, t::BIGINT AS kafka_offset
 FROM (SELECT b, v, hash(b, v) % 1000003 AS h, 2000000000000 * (1 + hash(b, v) % 2)::BIGINT AS capacity,
         240 + (hash(v, b) % 5000) AS period

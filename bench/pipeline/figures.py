@@ -11,7 +11,6 @@ from bench.harness.claims import Claim
 from bench.harness.results import Figures, of
 from bench.pipeline.data import Fleet
 from bench.pipeline.work import (
-    BY_TEXTS,
     CHOOSING,
     CLOSING,
     HOURS,
@@ -23,7 +22,7 @@ from bench.pipeline.work import (
     WORKS,
 )
 
-_REPLAY = "no text is left to read: the key is the cluster's number and the tick"
+_REPLAY = "three texts are compared for each row: role, status, and the cluster's name"
 _REGRESSION = (
     "no text is left to hash: the key is the volume's number and a span of time. Five sums of each group are "
     "updated for each row, where DuckDB sums columns"
@@ -270,14 +269,14 @@ def _ratio(one: Cost | None, other: Cost | None, what: str, most: float, cause: 
 
 
 def _replay_cause(costs: _Costs, days: int) -> str:
-    parts = [costs.get(("spark", work, 2, days)) for work in (REPLAY, READING, CHOOSING, BY_TEXTS)]
-    whole, reading, chosen, by_texts = (0.0 if part is None else part.cpu for part in parts)
+    parts = [costs.get(("spark", work, 2, days)) for work in (REPLAY, READING, CHOOSING)]
+    whole, reading, chosen = (0.0 if part is None else part.cpu for part in parts)
     if not all(parts):
         return _REPLAY
     return (
         f"{_REPLAY}. Of {whole:.1f} CPU seconds {reading:.1f} are reading, "
-        f"{max(chosen - reading, 0):.1f} choosing votes, and {max(whole - chosen, 0):.1f} "
-        f"grouping. Open days, whose texts are hashed, would take {by_texts:.1f}"
+        f"{max(chosen - reading, 0):.1f} comparing role and status, and {max(whole - chosen, 0):.1f} "
+        "grouping by name and tick"
     )
 
 

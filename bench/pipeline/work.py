@@ -11,14 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.pipeline.data import TICK_SECONDS, day_folder
 from bench.pipeline.lines import straight_line
 from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.backtest.statistics import decide_all, statistics, voting_with_number
+from kquota_pipeline.backtest.statistics import decide_all, statistics, voting
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.maintain.closing import in_order
 from kquota_pipeline.numbered import unnumbered
@@ -28,8 +28,8 @@ Answer = dict[str, float]
 REPLAY, MANY_POLICIES, REGRESSION = "tick replay", "32 policies", "regression"
 WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
 # The parts of the replay's cost: these are measured in Spark alone.
-READING, CHOOSING, BY_TEXTS = "its columns read", "its samples chosen", "replay of open days"
-PARTS = (READING, CHOOSING, BY_TEXTS)
+READING, CHOOSING = "its columns read", "its samples chosen"
+PARTS = (READING, CHOOSING)
 # Steps of `maintain` on the samples of days; also measured in Spark alone.
 HOURS, HOURS_BY_TEXTS, CLOSING = "hours", "hours of open days", "a day put in order"
 UPKEEP = (HOURS, HOURS_BY_TEXTS, CLOSING)
@@ -94,10 +94,10 @@ def _lines_in_duckdb(connection: duckdb.DuckDBPyConnection, files: str) -> Answe
     return {"volumes": row[0], "slope": row[1], "steepness": row[2], "level": row[3]}
 
 
-def _read_in_spark(usage: DataFrame, *more: Column) -> Answer:
+def _read_in_spark(usage: DataFrame) -> Answer:
     """Read figures that a replay needs, and group nothing."""
     free = (F.col("capacity_bytes") - F.col("consumed_bytes")) / F.col("capacity_bytes")
-    row = usage.agg(F.min(free).alias("least"), F.max(F.unix_micros("at")).alias("last"), *more).collect()[0]
+    row = usage.agg(F.min(free).alias("least"), F.max(F.unix_micros("at")).alias("last")).collect()[0]
     return {"least": row.least, "last": row.last}
 
 
@@ -122,8 +122,7 @@ SPARK: dict[str, Callable[[DataFrame], Answer]] = {
     MANY_POLICIES: lambda usage: _replay_in_spark(usage, MANY),
     REGRESSION: _lines_in_spark,
     READING: _read_in_spark,
-    CHOOSING: lambda usage: _read_in_spark(voting_with_number(usage), F.max("voting_cluster")),
-    BY_TEXTS: lambda usage: _replay_in_spark(unnumbered(usage), 1),
+    CHOOSING: lambda usage: _read_in_spark(voting(usage)),
     HOURS: _hours_in_spark,
     HOURS_BY_TEXTS: lambda usage: _hours_in_spark(unnumbered(usage)),
     CLOSING: _close_in_spark,

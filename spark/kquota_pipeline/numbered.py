@@ -3,20 +3,18 @@
 Spark groups by a number in a fraction of the time that it needs to hash five texts. A closed day is sorted by
 volume and time, so samples with the same description follow each other. Each such run has a number, and its
 first row is marked: these rows have the descriptions of all numbers. A number is the place of that row in its
-day and not a hash of the texts, so no two descriptions share one. Samples that vote have the number of their
-cluster, too: its place among the clusters of the day.
+day and not a hash of the texts, so no two descriptions share one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-NUMBER, FIRST, CLUSTER = "volume_number", "first_of_number", "voting_cluster"
+NUMBER, FIRST = "volume_number", "first_of_number"
 DESCRIPTION = (
     *("cluster_id", "broker_id", "volume_name", "volume_id", "mount_point", "status", "role"),
     *("hard_limit_type", "hard_limit_level", "soft_limit_type", "soft_limit_level"),
@@ -28,12 +26,7 @@ MOST_PARTS = 1 << (_DAY_BITS - 33)
 """A day has this many files at most."""
 
 
-def clusters_of(rows: DataFrame) -> Sequence[str]:
-    """Return the clusters of the rows in an order of their own, by a query."""
-    return sorted(row.cluster_id for row in rows.select("cluster_id").distinct().collect())
-
-
-def numbered(rows: DataFrame, in_turn: WindowSpec, clusters: Sequence[str]) -> DataFrame:
+def numbered(rows: DataFrame, in_turn: WindowSpec) -> DataFrame:
     """Return the rows with their numbers; `in_turn`, rows of a volume follow each other."""
     same = [F.col(name).eqNullSafe(F.lag(name).over(in_turn)) for name in DESCRIPTION]
     day = F.shiftleft(F.unix_date("day").cast("long"), _DAY_BITS)
@@ -43,8 +36,7 @@ def numbered(rows: DataFrame, in_turn: WindowSpec, clusters: Sequence[str]) -> D
     )
     up_to_it = in_turn.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     number = F.last(F.when(F.col(FIRST), F.col("_place")), ignorenulls=True).over(up_to_it)
-    cluster = day + F.array_position(F.array(*map(F.lit, clusters)), F.col("cluster_id"))
-    return marked.withColumns({NUMBER: number, CLUSTER: F.when(votes(), cluster)}).drop("_place")
+    return marked.withColumn(NUMBER, number).drop("_place")
 
 
 def votes() -> Column:
@@ -54,7 +46,7 @@ def votes() -> Column:
 
 def unnumbered(rows: DataFrame) -> DataFrame:
     """Return the rows without numbers, where some rows of a day may have gone."""
-    nothing = {name: F.lit(None).cast(rows.schema[name].dataType) for name in (NUMBER, FIRST, CLUSTER)}
+    nothing = {name: F.lit(None).cast(rows.schema[name].dataType) for name in (NUMBER, FIRST)}
     return rows.withColumns(nothing)
 
 
@@ -70,7 +62,7 @@ def without_number(usage: DataFrame) -> DataFrame:
 
 def descriptions(usage: DataFrame) -> DataFrame:
     """Return the description of each number: its columns, and those of DESCRIPTION."""
-    return usage.where(F.col(FIRST)).select(NUMBER, CLUSTER, *DESCRIPTION)
+    return usage.where(F.col(FIRST)).select(NUMBER, *DESCRIPTION)
 
 
 def no_description() -> Column:
@@ -87,5 +79,5 @@ def described(numbers: DataFrame, usage: DataFrame, chosen: Column) -> DataFrame
     A number without a description fails the query: `usage` are then samples of a part of a day.
     """
     known = F.coalesce("cluster_id", no_description().cast("string"))
-    found = numbers.join(descriptions(usage).drop(CLUSTER), NUMBER, "left")
+    found = numbers.join(descriptions(usage), NUMBER, "left")
     return found.where(chosen | F.col("cluster_id").isNull()).withColumn("cluster_id", known)

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from kquota.core.limits import LimitType
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.tallies import TALLY
-from kquota_pipeline.numbered import CLUSTER, descriptions, no_description, votes, without_number
+from kquota_pipeline.numbered import votes
 
 # The figure that each type of limit is compared with: how little of it is left, in the type's own unit.
 _LEFT = {
@@ -47,31 +47,22 @@ def statistics(usage: DataFrame, tick_seconds: int = 30) -> DataFrame:
     """
     # From microseconds at once: by way of the second, each row would be divided twice.
     tick = F.expr(f"unix_micros(at) div {int(tick_seconds) * 1_000_000}").alias("tick")
-    by_texts = voting(without_number(usage)).groupBy("cluster_id", tick).agg(*_extremes())
-    clusters = descriptions(usage).where(F.col(CLUSTER).isNotNull()).select(CLUSTER, "cluster_id").distinct()
-    by_number = voting_with_number(usage).groupBy(CLUSTER, tick).agg(*_extremes())
-    name = F.coalesce("cluster_id", no_description().cast("string"))
-    named = by_number.join(clusters, CLUSTER, "left").withColumn("cluster_id", name).drop(CLUSTER)
-    worst = [
-        F.min("min_free_ratio").alias("min_free_ratio"),
-        F.min("min_free_bytes").alias("min_free_bytes"),
-        F.max("max_consumed_bytes").alias("max_consumed_bytes"),
-    ]
-    return named.unionByName(by_texts).groupBy("cluster_id", "tick").agg(*worst)
-
-
-def voting_with_number(usage: DataFrame) -> DataFrame:
-    """Return the samples of `voting` that have a number. It reads no text of a sample."""
-    return usage.where(F.col(CLUSTER).isNotNull() & (F.col("capacity_bytes") > 0))
-
-
-def _extremes() -> list[Column]:
     free = F.col("capacity_bytes") - F.col("consumed_bytes")
-    return [
-        F.min(free / F.col("capacity_bytes")).alias("min_free_ratio"),
-        F.min(free).alias("min_free_bytes"),
-        F.max("consumed_bytes").alias("max_consumed_bytes"),
-    ]
+    # Most histories are of one cluster. To compare its name is cheaper than to hash it, so only the names of
+    # other clusters are keys.
+    found = usage.select("cluster_id").first()
+    known = F.lit(None if found is None else found.cluster_id).cast("string")
+    other = F.when(F.col("cluster_id") != known, F.col("cluster_id"))
+    extremes = (
+        voting(usage)
+        .groupBy(other.alias("_other"), tick)
+        .agg(
+            F.min(free / F.col("capacity_bytes")).alias("min_free_ratio"),
+            F.min(free).alias("min_free_bytes"),
+            F.max("consumed_bytes").alias("max_consumed_bytes"),
+        )
+    )
+    return extremes.select(F.coalesce("_other", known).alias("cluster_id"), *extremes.columns[1:])
 
 
 def voting(usage: DataFrame) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
-from kquota_pipeline.numbered import MOST_PARTS, NUMBER, clusters_of, numbered
+from kquota_pipeline.numbered import MOST_PARTS, NUMBER, numbered
 from kquota_pipeline.tables import Table, Tables
 
 _ROWS_PER_TASK = 500_000
@@ -35,7 +35,7 @@ def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
     marked = parts.withColumn("_again", reduce(and_, same, F.row_number().over(in_turn) > 1))
     once = marked.where(~F.col("_again")).drop("_again")
     if NUMBER in table.schema.fieldNames():
-        once = numbered(once, in_turn, clusters_of(rows))
+        once = numbered(once, in_turn)
     return once.sortWithinPartitions(*table.order)
 
 

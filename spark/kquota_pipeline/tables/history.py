@@ -75,11 +75,6 @@ USAGE = Table(
             "is closed",
         ),
         ("first_of_number", BooleanType(), "whether no row before it has its number; null likewise"),
-        (
-            "voting_cluster",
-            LongType(),
-            "of volumes of data that were read: a number of their cluster for the day; null otherwise",
-        ),
         *PLACE,
     ),
     identity=(*RECORD_IDENTITY, "volume_name"),
@@ -89,12 +84,10 @@ USAGE = Table(
         "topics_sequence",
         "volume_number",
         "first_of_number",
-        "voting_cluster",
     ),
     changes=(
         "`fill_ceiling_bytes_per_second`, `topics` and `topics_sequence` are new.",
-        "`volume_number`, `first_of_number` and `voting_cluster` are new; days that were closed before keep "
-        "null.",
+        "`volume_number` and `first_of_number` are new; days that were closed before keep null.",
     ),
     order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
 )
