@@ -24,9 +24,14 @@ def test_each_run_has_a_name_of_its_own_that_says_what_is_tried() -> None:
     )
 
 
-@pytest.mark.parametrize("trouble", FAULTS)
-def test_the_cycles_of_a_run_with_faults_have_them_in_throttle_and_in_pause(trouble: Trouble) -> None:
-    (run,) = (run for run in RUNS if run.trouble is trouble)
+def test_each_fault_meets_fence_and_governor_and_both_scopes() -> None:
+    for trouble in FAULTS:
+        met = {(run.fence, run.scope) for run in RUNS if run.trouble is trouble}
+        assert met == {(True, Scope.VOLUME), (False, Scope.CLUSTER)}
+
+
+@pytest.mark.parametrize("run", [run for run in RUNS if run.trouble in FAULTS], ids=lambda run: run.name)
+def test_the_cycles_of_a_run_with_faults_have_them_in_throttle_and_in_pause(run: Run) -> None:
     within = [run.faults.cycle(number).within for number in range(run.cycles)]
     for state in (State.THROTTLE, State.PAUSE):
         assert any(faults.get(state) for faults in within)
