@@ -276,7 +276,7 @@ def _replay_cause(costs: _Costs, days: int) -> str:
     return (
         f"{_REPLAY}. Of {whole:.1f} CPU seconds {reading:.1f} are reading, "
         f"{max(chosen - reading, 0):.1f} comparing role and status, and {max(whole - chosen, 0):.1f} "
-        "grouping by name and tick"
+        "grouping by tick, the comparison of names included"
     )
 
 

@@ -48,21 +48,18 @@ def statistics(usage: DataFrame, tick_seconds: int = 30) -> DataFrame:
     # From microseconds at once: by way of the second, each row would be divided twice.
     tick = F.expr(f"unix_micros(at) div {int(tick_seconds) * 1_000_000}").alias("tick")
     free = F.col("capacity_bytes") - F.col("consumed_bytes")
-    # Most histories are of one cluster. To compare its name is cheaper than to hash it, so only the names of
-    # other clusters are keys.
-    found = usage.select("cluster_id").first()
-    known = F.lit(None if found is None else found.cluster_id).cast("string")
-    other = F.when(F.col("cluster_id") != known, F.col("cluster_id"))
     extremes = (
-        voting(usage)
-        .groupBy(other.alias("_other"), tick)
-        .agg(
-            F.min(free / F.col("capacity_bytes")).alias("min_free_ratio"),
-            F.min(free).alias("min_free_bytes"),
-            F.max("consumed_bytes").alias("max_consumed_bytes"),
-        )
+        F.min(free / F.col("capacity_bytes")).alias("min_free_ratio"),
+        F.min(free).alias("min_free_bytes"),
+        F.max("consumed_bytes").alias("max_consumed_bytes"),
     )
-    return extremes.select(F.coalesce("_other", known).alias("cluster_id"), *extremes.columns[1:])
+    # Most histories are of one cluster. To compare its name is cheaper than to hash it in each key, and files
+    # with no other name are not read for the others.
+    found = usage.select("cluster_id").first()
+    name, one = F.col("cluster_id"), F.lit(None if found is None else found.cluster_id).cast("string")
+    samples = voting(usage)
+    of_one = samples.where(name == one).groupBy(tick).agg(*extremes).withColumn("cluster_id", one)
+    return samples.where(name != one).groupBy(name, tick).agg(*extremes).unionByName(of_one)
 
 
 def voting(usage: DataFrame) -> DataFrame:
