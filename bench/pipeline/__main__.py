@@ -21,7 +21,7 @@ from bench.pipeline.figures import HELD_OUT, KINDS, Cost, Foresight, claims
 from bench.pipeline.foretold import TUNING, judge
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
-from bench.pipeline.work import CLOSING, HOURS, HOURS_BY_TEXTS, PARTS, REGRESSION, REPLAY, WORKS
+from bench.pipeline.work import CLOSING, HOURS, PARTS, REGRESSION, REPLAY, WORKS
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
 _SAMPLES = REPOSITORY / "build" / "bench-spark"
@@ -45,12 +45,9 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     yield _lane(fleet, "duckdb", days, WORKS)
     yield _lane(fleet, "spark", days, (REPLAY, REGRESSION), cores=1)
     yield _lane(fleet, "spark", 2 * days, (REPLAY, REGRESSION))
-    for name, brokers, some_days, works in (
-        ("hours", 300, 3, (HOURS, HOURS_BY_TEXTS)),
-        ("closing", 100, 1, (CLOSING,)),
-    ):
+    for name, brokers, some_days, work in (("hours", 300, 3, HOURS), ("closing", 100, 1, CLOSING)):
         part = Fleet(brokers=20 if small else brokers)
-        yield Measurement(name, "upkeep", partial(_engine, part, "spark", some_days, works, _CORES))
+        yield Measurement(name, "upkeep", partial(_engine, part, "spark", some_days, (work,), _CORES))
     if profile is Profile.FULL:
         yield _lane(fleet, "spark", _LONG_DAYS, WORKS)
         yield _lane(fleet, "duckdb", _LONG_DAYS, WORKS)

@@ -1,5 +1,5 @@
-"""Samples of volumes as they lie in the tables when their day is closed: sorted by broker, volume and time,
-with numbers, in files of some brokers.
+"""Samples of volumes as they lie in the tables: sorted by broker, volume and time, in files of some
+brokers.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ SELECT 'bench-cluster-00000001' AS cluster_id, b::INTEGER AS broker_id,
   'MinFreePercentage' AS soft_limit_type, 15.0::DOUBLE AS soft_limit_level,
   'OPEN' AS applied_state, 1.0::DOUBLE AS applied_factor, 'none' AS applied_mechanism,
   NULL::BIGINT AS fill_ceiling_bytes_per_second, NULL::VARCHAR[] AS topics, NULL::BIGINT AS topics_sequence,
-  {day}::BIGINT * 17592186044416 + b * 64 + v AS volume_number,
-  t = {day} * {ticks_per_day} AS first_of_number,
   0::INTEGER AS kafka_partition, t::BIGINT AS kafka_offset
 FROM (SELECT b, v, hash(b, v) % 1000003 AS h, 2000000000000 * (1 + hash(b, v) % 2)::BIGINT AS capacity,
         240 + (hash(v, b) % 5000) AS period
@@ -76,8 +74,6 @@ def make(folder: Path, fleet: Fleet, days: int) -> None:
                 first=first,
                 last=min(first + step, fleet.brokers),
                 volumes=fleet.volumes,
-                day=day,
-                ticks_per_day=TICKS_PER_DAY,
                 ticks=f"{day * TICKS_PER_DAY}, {(day + 1) * TICKS_PER_DAY}",
             )
             connection.execute(

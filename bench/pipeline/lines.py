@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kquota_pipeline.forecast.series import VOLUME
-from kquota_pipeline.numbered import NUMBER, described
 
 # Time is cut into spans of 2^37 µs, some 38 hours.
 _SPAN_BITS = 37
@@ -20,7 +19,7 @@ _ORIGIN_SPAN = 12_858
 
 
 def straight_line(usage: DataFrame) -> DataFrame:
-    """Return the least-squares line of each volume over all its samples, which are those of closed days.
+    """Return the least-squares line of each volume over all its samples.
 
     Columns: cluster_id, broker_id, volume_name, slope_bytes_per_second (null for samples of one moment),
     level_bytes (at the mean time), mean_at (epoch seconds), samples.
@@ -31,7 +30,7 @@ def straight_line(usage: DataFrame) -> DataFrame:
     micros = F.unix_micros("at")
     x = micros.bitwiseAND(F.lit(2**_SPAN_BITS - 1)).cast("double")
     y = F.col("consumed_bytes").cast("double")
-    spans = usage.groupBy(NUMBER, F.shiftright(micros, _SPAN_BITS).alias("_span")).agg(
+    spans = usage.groupBy(*VOLUME, F.shiftright(micros, _SPAN_BITS).alias("_span")).agg(
         F.count("*").alias("n"),
         F.sum(x).alias("x"),
         F.sum(y).alias("y"),
@@ -40,16 +39,12 @@ def straight_line(usage: DataFrame) -> DataFrame:
     )
     shift = (F.col("_span") - _ORIGIN_SPAN) * F.lit(_SPAN_SECONDS)
     x, xy, xx = F.col("x") / 1e6, F.col("xy") / 1e6, F.col("xx") / 1e12
-    sums = (
-        described(spans, usage, F.lit(True))
-        .groupBy(*VOLUME)
-        .agg(
-            F.sum("n").alias("samples"),
-            F.sum(x + F.col("n") * shift).alias("_x"),
-            F.sum("y").alias("_y"),
-            F.sum(xy + F.col("y") * shift).alias("_xy"),
-            F.sum(xx + 2 * shift * x + F.col("n") * shift * shift).alias("_xx"),
-        )
+    sums = spans.groupBy(*VOLUME).agg(
+        F.sum("n").alias("samples"),
+        F.sum(x + F.col("n") * shift).alias("_x"),
+        F.sum("y").alias("_y"),
+        F.sum(xy + F.col("y") * shift).alias("_xy"),
+        F.sum(xx + 2 * shift * x + F.col("n") * shift * shift).alias("_xx"),
     )
     n = F.col("samples")
     spread = n * F.col("_xx") - F.col("_x") * F.col("_x")

@@ -21,7 +21,6 @@ from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.statistics import decide_all, statistics, voting
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.maintain.closing import in_order
-from kquota_pipeline.numbered import unnumbered
 from kquota_pipeline.tables import USAGE
 
 Answer = dict[str, float]
@@ -31,8 +30,8 @@ WORKS = (REPLAY, MANY_POLICIES, REGRESSION)
 READING, CHOOSING = "its columns read", "its samples chosen"
 PARTS = (READING, CHOOSING)
 # Steps of `maintain` on the samples of days; also measured in Spark alone.
-HOURS, HOURS_BY_TEXTS, CLOSING = "hours", "hours of open days", "a day put in order"
-UPKEEP = (HOURS, HOURS_BY_TEXTS, CLOSING)
+HOURS, CLOSING = "hours", "a day put in order"
+UPKEEP = (HOURS, CLOSING)
 MANY = 32
 
 
@@ -124,7 +123,6 @@ SPARK: dict[str, Callable[[DataFrame], Answer]] = {
     READING: _read_in_spark,
     CHOOSING: lambda usage: _read_in_spark(voting(usage)),
     HOURS: _hours_in_spark,
-    HOURS_BY_TEXTS: lambda usage: _hours_in_spark(unnumbered(usage)),
     CLOSING: _close_in_spark,
 }
 DUCKDB: dict[str, Callable[[duckdb.DuckDBPyConnection, str], Answer]] = {

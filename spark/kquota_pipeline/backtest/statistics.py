@@ -18,7 +18,6 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 from kquota.core.limits import LimitType
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.tallies import TALLY
-from kquota_pipeline.numbered import votes
 
 # The figure that each type of limit is compared with: how little of it is left, in the type's own unit.
 _LEFT = {
@@ -64,7 +63,7 @@ def statistics(usage: DataFrame, tick_seconds: int = 30) -> DataFrame:
 
 def voting(usage: DataFrame) -> DataFrame:
     """Return the samples of volumes that vote: of data, and read."""
-    return usage.where(votes() & (F.col("capacity_bytes") > 0))
+    return usage.where((F.col("role") == "data") & (F.col("status") == "ok") & (F.col("capacity_bytes") > 0))
 
 
 def decide_all(extremes: DataFrame, policies: Sequence[Policy]) -> DataFrame:

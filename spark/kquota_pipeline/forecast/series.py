@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-
-from kquota_pipeline.numbered import NUMBER, described, votes, with_number, without_number
 
 VOLUME = ("cluster_id", "broker_id", "volume_name")
 
@@ -25,20 +21,6 @@ def limit_bytes(kind: str) -> Column:
     )
 
 
-def _sums() -> dict[str, Column]:
-    """Return what a group of samples comes to, whatever the group."""
-    return {
-        "crest_bytes": F.max("consumed_bytes"),
-        "lowest_bytes": F.min("consumed_bytes"),
-        "sum_bytes": F.sum("consumed_bytes"),
-        "at": F.max("at"),
-        "last_bytes": F.max_by("consumed_bytes", "at"),
-        "capacity_bytes": F.max_by("capacity_bytes", "at"),
-        "held": F.sum(1 - F.coalesce("applied_factor", F.lit(1.0))),
-        "samples": F.count("*"),
-    }
-
-
 def hourly(usage: DataFrame) -> DataFrame:
     """Return one row per volume and hour: its crest, its mean, its last figures, and whether producers were
     held.
@@ -51,11 +33,25 @@ def hourly(usage: DataFrame) -> DataFrame:
     rate that producers were denied), samples. `maintain.derived.read_hours` returns the same of all
     tables, and reads no sample twice.
     """
-    last = ("last_bytes", "capacity_bytes", "volume_id", "mount_point", "hard_bytes", "soft_bytes")
+    read = usage.where((F.col("role") == "data") & (F.col("status") == "ok"))
+    # A text that is aggregated would sort all samples. As a key it is hashed, and few rows are left to sort.
+    texts = ("volume_id", "mount_point")
+    hour = F.expr(f"unix_micros(at) div {3600 * 10**6}").cast("int")
+    parts = read.groupBy(*VOLUME, *texts, hour.alias("hour")).agg(
+        F.max("consumed_bytes").alias("crest_bytes"),
+        F.min("consumed_bytes").alias("lowest_bytes"),
+        F.sum("consumed_bytes").alias("sum_bytes"),
+        F.max("at").alias("at"),
+        F.max_by("consumed_bytes", "at").alias("last_bytes"),
+        F.max_by("capacity_bytes", "at").alias("capacity_bytes"),
+        F.max_by(limit_bytes("hard"), "at").alias("hard_bytes"),
+        F.max_by(limit_bytes("soft"), "at").alias("soft_bytes"),
+        F.sum(1 - F.coalesce("applied_factor", F.lit(1.0))).alias("held"),
+        F.count("*").alias("samples"),
+    )
+    last = ("last_bytes", "capacity_bytes", *texts, "hard_bytes", "soft_bytes")
     return (
-        _parts_by_number(usage)
-        .unionByName(_parts_by_texts(usage))
-        .groupBy(*VOLUME, "hour")
+        parts.groupBy(*VOLUME, "hour")
         .agg(
             F.max("crest_bytes").alias("crest_bytes"),
             F.min("lowest_bytes").alias("lowest_bytes"),
@@ -69,30 +65,6 @@ def hourly(usage: DataFrame) -> DataFrame:
             *(f"last.{name}" for name in last), "held", "samples",
         )
     )  # fmt: skip
-
-
-def _named(columns: Mapping[str, Column]) -> list[Column]:
-    return [column.alias(name) for name, column in columns.items()]
-
-
-def _hour() -> Column:
-    return F.expr(f"unix_micros(at) div {3600 * 10**6}").cast("int")
-
-
-def _parts_by_texts(usage: DataFrame) -> DataFrame:
-    """Return the parts of hours that samples without a number come to."""
-    # A text that is aggregated would sort all samples. As a key it is hashed, and few rows are left to sort.
-    keys = (*VOLUME, "volume_id", "mount_point", _hour().alias("hour"))
-    limits = [F.max_by(limit_bytes(kind), "at").alias(f"{kind}_bytes") for kind in ("hard", "soft")]
-    return without_number(usage).where(votes()).groupBy(*keys).agg(*_named(_sums()), *limits)
-
-
-def _parts_by_number(usage: DataFrame) -> DataFrame:
-    """Return the same of the samples with a number; it stands for the limits, too."""
-    parts = with_number(usage).groupBy(NUMBER, _hour().alias("hour")).agg(*_named(_sums()))
-    limits = [limit_bytes(kind).alias(f"{kind}_bytes") for kind in ("hard", "soft")]
-    found = described(parts, usage, votes())
-    return found.select(*VOLUME, "volume_id", "mount_point", "hour", *_sums(), *limits)
 
 
 def latest(usage: DataFrame) -> DataFrame:

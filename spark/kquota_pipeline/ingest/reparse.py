@@ -17,7 +17,6 @@ from kquota_pipeline.ingest.raw import messages_of
 from kquota_pipeline.ingest.records import read_records
 from kquota_pipeline.ingest.rows import ROWS
 from kquota_pipeline.maintain.days import last_digests
-from kquota_pipeline.numbered import NUMBER, unnumbered
 from kquota_pipeline.tables import QUARANTINE, RECORDS, Table, Tables
 
 # By this much an agent's clock may be ahead of Kafka's, at most (`ingest.problems`).
@@ -94,8 +93,6 @@ def _replace(
     def attempt() -> tuple[int, int]:
         there = delta.of_days(delta.read(spark, tables, table), first, last)
         before = there.count()
-        if NUMBER in there.columns:
-            there = unnumbered(there)
         if before or rows_made:
             rows = there.join(places, place, "left_anti").unionByName(made) if before else made
             delta.replace_days(_once(rows, table, closed), tables, table, first, last)

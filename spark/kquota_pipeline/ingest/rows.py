@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from kquota.core.expiry import BUCKETS
 from kquota_pipeline.ingest.problems import BROKER_OF_KEY, sum_of_bytes
 from kquota_pipeline.ingest.timestamps import timestamp
-from kquota_pipeline.numbered import FIRST, NUMBER
 from kquota_pipeline.tables import (
     CLIENTS,
     DECISIONS,
@@ -64,8 +63,6 @@ def usage_rows(records: DataFrame) -> DataFrame:
         F.when(volume["FillCeiling"] >= 0, volume["FillCeiling"]).alias("fill_ceiling_bytes_per_second"),
         F.when(volume["TopicsComplete"], volume["Topics"]).alias("topics"),
         volume["TopicsSequence"].alias("topics_sequence"),
-        # `maintain` numbers the rows of a day when it closes the day.
-        *(F.lit(None).cast(USAGE.schema[name].dataType).alias(name) for name in (NUMBER, FIRST)),
         "kafka_partition",
         "kafka_offset",
     )

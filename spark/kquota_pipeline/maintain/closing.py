@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
-from kquota_pipeline.numbered import MOST_PARTS, NUMBER, numbered
 from kquota_pipeline.tables import Table, Tables
 
 _ROWS_PER_TASK = 500_000
@@ -33,10 +32,7 @@ def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
     in_turn = Window.partitionBy(*key).orderBy(*table.order, *rest)
     same = [F.col(name).eqNullSafe(F.lag(name).over(in_turn)) for name in table.identity[2:]]
     marked = parts.withColumn("_again", reduce(and_, same, F.row_number().over(in_turn) > 1))
-    once = marked.where(~F.col("_again")).drop("_again")
-    if NUMBER in table.schema.fieldNames():
-        once = numbered(once, in_turn)
-    return once.sortWithinPartitions(*table.order)
+    return marked.where(~F.col("_again")).drop("_again").sortWithinPartitions(*table.order)
 
 
 def close_day(spark: SparkSession, tables: Tables, table: Table, day: date) -> tuple[int, int]:
@@ -57,4 +53,4 @@ def close_day(spark: SparkSession, tables: Tables, table: Table, day: date) -> t
 
 def _parts(spark: SparkSession, rows: int, table: Table) -> int:
     of_tasks = min(spark.sparkContext.defaultParallelism, math.ceil(rows / _ROWS_PER_TASK))
-    return min(MOST_PARTS, max(1, of_tasks, math.ceil(rows / table.rows_per_file)))
+    return max(1, of_tasks, math.ceil(rows / table.rows_per_file))

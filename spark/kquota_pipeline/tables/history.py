@@ -68,27 +68,11 @@ USAGE = Table(
         ("fill_ceiling_bytes_per_second", LongType(), "the most that it may fill; null where not reported"),
         ("topics", ArrayType(StringType()), "all with a partition on it; null where not named"),
         ("topics_sequence", LongType(), "of the instance's record that names the same topics; or null"),
-        (
-            "volume_number",
-            LongType(),
-            "in rows with the same number, volume, status, role and limits are the same; null until the day "
-            "is closed",
-        ),
-        ("first_of_number", BooleanType(), "whether no row before it has its number; null likewise"),
         *PLACE,
     ),
     identity=(*RECORD_IDENTITY, "volume_name"),
-    later=(
-        "fill_ceiling_bytes_per_second",
-        "topics",
-        "topics_sequence",
-        "volume_number",
-        "first_of_number",
-    ),
-    changes=(
-        "`fill_ceiling_bytes_per_second`, `topics` and `topics_sequence` are new.",
-        "`volume_number` and `first_of_number` are new; days that were closed before keep null.",
-    ),
+    later=("fill_ceiling_bytes_per_second", "topics", "topics_sequence"),
+    changes=("`fill_ceiling_bytes_per_second`, `topics` and `topics_sequence` are new.",),
     order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
 )
 DECISIONS = Table(

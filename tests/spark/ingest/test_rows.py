@@ -79,8 +79,6 @@ def test_a_usage_record_gives_a_row_per_volume_with_the_limits_in_force(rows_of)
         "fill_ceiling_bytes_per_second": None,
         "topics": None,
         "topics_sequence": None,
-        "volume_number": None,
-        "first_of_number": None,
         "kafka_partition": 3,
         "kafka_offset": 0,
     }
