@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,6 @@ from kquota_pipeline.backtest.changes import Change
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.whatif import CLUSTER, COLUMNS, PRODUCER, VOLUME, what_if
 from kquota_pipeline.cli.analysis import (
-    PoliciesOption,
     ReplicationOption,
     SinceOption,
     TickOption,
@@ -34,7 +34,14 @@ def whatif(
     tables: TablesOption,
     spark: SparkOption = None,
     since: SinceOption = None,
-    policies: PoliciesOption = None,
+    policies: Annotated[
+        Path | None,
+        typer.Option(
+            "--policies",
+            help="YAML file of policies to try; without it, the limits that were in force.",
+            dir_okay=False,
+        ),
+    ] = None,
     loads: Annotated[
         list[str] | None,
         typer.Option(
