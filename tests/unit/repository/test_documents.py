@@ -44,6 +44,17 @@ def test_every_decision_is_listed_once_in_the_index():
     assert listed == sorted(path.name for path in ADR_FOLDER.glob("[0-9]*.md"))
 
 
+def test_the_index_marks_each_decision_that_is_superseded():
+    index = (ADR_FOLDER / "README.md").read_text("utf-8")
+    marked = set(re.findall(r"\((\d{4}-[a-z0-9-]+\.md)\) \(superseded by", index))
+    status = re.compile(r"^Status: superseded by ", re.MULTILINE)
+    superseded = {
+        path.name for path in ADR_FOLDER.glob("[0-9]*.md") if status.search(path.read_text("utf-8"))
+    }
+    assert marked == superseded
+    assert marked
+
+
 def test_every_decision_has_the_parts_that_a_reader_looks_for():
     for adr in ADR_FOLDER.glob("[0-9]*.md"):
         text = adr.read_text("utf-8")
