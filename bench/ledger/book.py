@@ -8,6 +8,7 @@ is right as far as it goes:
     c TRANSACTION                             committed
     x TRANSACTION                             aborted
     u TRANSACTION ERROR                       neither is known
+    n SEQUENCE                                the client began a new epoch by itself, before that record
     e SENT                                    the end, with the number of records sent
 """
 
@@ -41,6 +42,7 @@ class Book:
     committed: set[int] = field(default_factory=set)
     aborted: set[int] = field(default_factory=set)
     unsettled: set[int] = field(default_factory=set)
+    epochs: int = 0
     sent: int | None = None
 
 
@@ -75,6 +77,9 @@ def _enter(book: Book, kind: str, first: str, *more: str) -> None:
         book.errors[error] += 1
     elif kind in {"c", "x"} and not more:
         (book.committed if kind == "c" else book.aborted).add(int(first))
+    elif kind == "n" and not more:
+        int(first)
+        book.epochs += 1
     elif kind == "e" and not more:
         book.sent = int(first)
     else:

@@ -8,6 +8,7 @@ The counterpart of LedgerProducer.java, with the same arguments.
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import time
@@ -23,6 +24,8 @@ _TRANSACTION_SECONDS = 0.3
 _OWED_SECONDS = 0.1
 _CALL_SECONDS = 30.0
 _FULL_SECONDS = 0.01
+_NEW_EPOCH = "All partitions drained"
+"""librdkafka's words, when it goes on with another epoch or another producer id."""
 
 
 class LedgerProducer:
@@ -43,7 +46,11 @@ class LedgerProducer:
         self._topic, self._partitions, self._record_bytes = topic, partitions, record_bytes
         self._gap_seconds = record_bytes / rate_bytes
         self._transactional = transactional
-        own = {"client.id": topic, "log_level": "0"} | ({"transactional.id": topic} if transactional else {})
+        own: dict[str, object] = {"client.id": topic, "log_level": "0"}
+        if transactional:  # whose epochs are those of their transactions
+            own["transactional.id"] = topic
+        elif settings.get("enable.idempotence") == "true":
+            own |= {"debug": "eos", "logger": _logger(self._note)}
         self._settings = {**settings, **own}
         self._book = book.open("a", encoding="ascii", buffering=1)
         self._sequence, self._transaction = 0, NO_TRANSACTION
@@ -143,6 +150,11 @@ class LedgerProducer:
         self._poll(0)
         self._open()
 
+    def _note(self, line: str) -> None:
+        if _NEW_EPOCH in line:
+            self._write("n", self._sequence)
+            print(line, file=sys.stderr, flush=True)
+
     @staticmethod
     def _until_done(call: Callable[[float], None]) -> None:
         """Call again what could not be done in time, as librdkafka's documentation has it."""
@@ -156,6 +168,20 @@ class LedgerProducer:
 
     def _write(self, *fields: object) -> None:
         print(*fields, file=self._book)
+
+
+def _logger(note: Callable[[str], None]) -> logging.Logger:
+    """What librdkafka logs goes to `note`, and nowhere else."""
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            note(record.getMessage())
+
+    logger = logging.getLogger("librdkafka")
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    logger.handlers = [Handler()]
+    return logger
 
 
 def main(arguments: Sequence[str]) -> int:
