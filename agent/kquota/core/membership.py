@@ -55,7 +55,7 @@ class Membership:
 
     def _forget(self, now: datetime) -> None:
         maybe_active = self.sightings if self.active is None else self.active
-        kept = [(at, i) for i, at in self.sightings.items() if now - at < self.grace and i in maybe_active]
+        kept = [(at, i) for i, at in self.sightings.items() if self._excuses(at, now) and i in maybe_active]
         self.sightings = {i: at for at, i in sorted(kept)[-MAX_JOINED:]}
 
     def joining(
@@ -74,7 +74,11 @@ class Membership:
             seen = self._seen_since[broker]
             joins = [at for at in recorded.get(broker, ()) if at <= seen + SAME_JOIN]
             joins += [self.sightings[broker]] if broker in self.sightings else []
-            joins = [at for at in joins if now - at < self.grace]
+            joins = [at for at in joins if self._excuses(at, now)]
             if joins and ((removed := removed_at(broker)) is None or removed < min(joins) - SAME_JOIN):
                 joining.add(broker)
         return frozenset(joining)
+
+    def _excuses(self, joined_at: datetime, now: datetime) -> bool:
+        """Whether a join is within the grace, on either side: the clock may have been set back since."""
+        return abs(now - joined_at) < self.grace

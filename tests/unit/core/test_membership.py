@@ -67,6 +67,17 @@ def test_seeing_a_newcomer_again_does_not_prolong_its_grace() -> None:
     assert joining(membership, 70) == set()
 
 
+@pytest.mark.accepts("A31", "F39")
+@pytest.mark.parametrize(("back_seconds", "expected"), [(30, {3}), (3600, set())])
+def test_a_wall_clock_that_is_set_back_excuses_no_broker_until_it_has_made_up_for_that(
+    back_seconds: float, expected: set[int]
+) -> None:
+    membership = followed((3600, {1}), (3610, {1, 3}))
+    assert joining(membership, 3610 - back_seconds) == expected
+    membership.update(frozenset({1, 3}), at(3611 - back_seconds), NOBODY)
+    assert membership.sightings.keys() == expected
+
+
 @pytest.mark.accepts("A31", "F11")
 @pytest.mark.parametrize(("removed_seconds", "expected"), [(89.999, {3}), (90, set()), (110, set())])
 @pytest.mark.parametrize("is_own_sight", [True, False])
