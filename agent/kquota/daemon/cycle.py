@@ -119,7 +119,7 @@ class Cycle:
         self._written_at_seconds = 0.0
         self._applied: tuple[AppliedState | AppliedUnknown, Verification] | None = None
         self._applied_at_seconds = 0.0
-        self._rival = RivalWatch()
+        self._rival = RivalWatch(started)
         self._joining: frozenset[int] = frozenset()
 
     def configure(
@@ -262,7 +262,7 @@ class Cycle:
             self._read_once = True
             self._reading.reached_end(moment.wall)
         self._take_brokers(news, moment)
-        fold.rival = self._rival.look(fold.rival, moment.monotonic_seconds, self._schedule.interval_seconds)
+        fold.rival = self._rival.look(fold.rival, moment, self._schedule.interval_seconds)
         return fold
 
     def _take_news(self, arrival: Arrival, event: Event, result: FoldResult, fold: Folded) -> None:
@@ -276,7 +276,7 @@ class Cycle:
             case UsageEvent(_, record) if result is FoldResult.MALFORMED:
                 fold.malformed.append(foreign_sentence(arrival.key, record.cluster_id))
             case UsageEvent(self._broker_id, record) if result is FoldResult.USAGE:
-                if record.instance_id != self.instance_id and record.snapshot_at > self._started.wall:
+                if record.instance_id != self.instance_id:
                     fold.rival = record
             case RefusedEvent(key):
                 fold.refused.append(event)

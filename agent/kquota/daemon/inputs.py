@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from kquota.core.records import RawRecord, RecordHeaders, TopicKind
 from kquota.host.boot_clock import BootClock, BootMoment
@@ -75,6 +75,10 @@ class Moment:
     def now(boot_clock: BootClock) -> Moment:
         """Return the present moment."""
         return Moment(datetime.now(UTC), time.monotonic(), boot_clock.now())
+
+    def wall_at(self, earlier: Moment) -> datetime:
+        """Return an earlier moment by the present wall clock, which may have been set since."""
+        return self.wall - timedelta(seconds=self.monotonic_seconds - earlier.monotonic_seconds)
 
 
 @dataclass(slots=True)

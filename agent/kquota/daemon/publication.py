@@ -11,6 +11,7 @@ from fractions import Fraction
 from kquota.core.decision import State
 from kquota.core.inodes import InodeLimits
 from kquota.core.usage import UsageRecord, Volume
+from kquota.daemon.inputs import Moment
 
 # A rival stops counting after it has been silent for this many of our report intervals.
 RIVAL_INTERVALS = 4
@@ -125,8 +126,10 @@ class RivalWatch:
 
     ``replaced`` is the last other instance that has fallen silent, and the number of its last record: our
     records name it, and no reader waits for it any longer. One that is heard of again counts again.
+    Reports from before this instance ``started`` are no rival's: they are of the one that it follows.
     """
 
+    started: Moment
     replaced: tuple[str, int] | None = None
     _heard: tuple[UsageRecord, float] | None = None
     _is_rival: bool = False
@@ -135,11 +138,10 @@ class RivalWatch:
         """Take in the record of the instance before this one: no rival, unless it is heard of again."""
         self._heard, self._is_rival = (record, now_seconds), False
 
-    def look(
-        self, heard_now: UsageRecord | None, now_seconds: float, interval_seconds: float
-    ) -> UsageRecord | None:
+    def look(self, heard_now: UsageRecord | None, now: Moment, interval_seconds: float) -> UsageRecord | None:
         """Take in its record, if one has just come; return the one of a rival."""
-        if heard_now is not None:
+        now_seconds = now.monotonic_seconds
+        if heard_now is not None and heard_now.snapshot_at > now.wall_at(self.started):
             self._heard, self._is_rival = (heard_now, now_seconds), True
         if self._heard is not None and now_seconds - self._heard[1] > RIVAL_INTERVALS * interval_seconds:
             ended, self._heard = self._heard[0], None

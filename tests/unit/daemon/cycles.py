@@ -162,6 +162,7 @@ class Bench:
         settings: Settings = SETTINGS,
         covered_seconds: float = 0.0,
         listed: ListedBrokers | None = None,
+        wall_offset_seconds: float = 0.0,
     ) -> None:
         self.ports = MemoryPorts()
         self.news = NEWS
@@ -170,7 +171,7 @@ class Bench:
             settings,
             1,
             self.ports,
-            moment(0),
+            moment(0, wall_offset_seconds=wall_offset_seconds),
             granted_for=granted_for,
             covered_until_uptime_ms=moment(covered_seconds).boot.uptime_ms if covered_seconds else 0,
             listed=listed,

@@ -43,3 +43,13 @@ def test_the_own_reports_are_no_rival_s_and_a_former_instance_is_replaced() -> N
     assert state(reports[-1]) == "OPEN"
     assert bench.ports.published[0].get("Replaces") is None
     assert bench.ports.published[-1]["Replaces"] == {"Instance": "former", "Sequence": 3}
+
+
+@pytest.mark.accepts("F16", "F39")
+def test_a_rival_is_seen_also_after_the_wall_clock_was_set_back_since_the_start() -> None:
+    bench = Bench(wall_offset_seconds=3600)
+    bench.run(arrival(1, bench.usage(50, InstanceId="old", age_seconds=1)), wall_offset_seconds=3600)
+    bench.run(wall_offset_seconds=3600)
+    heard = bench.run(arrival(1, bench.usage(50, InstanceId="old", age_seconds=1)))
+    assert heard.fold.rival_instance is None, "from before the start"
+    assert bench.run(arrival(1, bench.usage(50, InstanceId="other"))).fold.rival_instance == "other"
