@@ -18,6 +18,8 @@ from kquota.observe.topic_growth import TopicGrowth, TopicGrowthQuestion
 # Requests in flight of producers, and the leak of a pause, come first and are no news.
 SETTLE_SECONDS = 20.0
 WINDOW_SECONDS = 60.0
+# Topics that grew earlier may have been throttled or cancelled since; a look costs seconds of a disk.
+ASK_AGAIN_SECONDS = 600.0
 _LEAST_SPAN_SECONDS = 10.0
 _SAMPLE_SECONDS = 2.0
 MIN_GROWTH_BYTES = 16 * 1024 * 1024
@@ -29,16 +31,19 @@ class _Watched:
     growing: bool = False
     question: TopicGrowthQuestion | None = None
     topics: TopicGrowth | None = None
+    due_seconds: float = 0.0
 
-    def ask(self, log_dirs: Iterable[str]) -> None:
-        """Ask which topics grow, or take the answer."""
-        if self.topics is None and self.question is None:
+    def ask(self, log_dirs: Iterable[str], now: float) -> None:
+        """Ask which topics grow, now and then, or take the answer; the one before counts until then."""
+        if self.question is not None:
+            if (answer := self.question.answer()) is not None:
+                self.question, self.topics = None, answer
+        elif self.topics is None or now >= self.due_seconds:
+            self.due_seconds = now + ASK_AGAIN_SECONDS
             try:
                 self.question = TopicGrowthQuestion(log_dirs)
             except OSError as error:
                 self.topics = TopicGrowth(problem=f"no process can be started: {error.strerror}")
-        elif self.question is not None and (answer := self.question.answer()) is not None:
-            self.question, self.topics = None, answer
 
     def forget(self) -> None:
         """Ask no more."""
@@ -97,7 +102,7 @@ class PauseGrowth:
         if not watched.growing:
             watched.forget()
             return None
-        watched.ask(volume.log_dirs)
+        watched.ask(volume.log_dirs, now)
         rate = grown_bytes / span_seconds
         left_bytes = (volume.capacity_bytes or 0) - consumed_bytes
         topics = "its topics are being looked at" if watched.topics is None else str(watched.topics)

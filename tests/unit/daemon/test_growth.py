@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kquota.core.decision import Mode
-from kquota.daemon.growth import MIN_GROWTH_BYTES, SETTLE_SECONDS, WINDOW_SECONDS
-from kquota.observe.topic_growth import sizes_by_topic
+from kquota.daemon.growth import ASK_AGAIN_SECONDS, MIN_GROWTH_BYTES, SETTLE_SECONDS, WINDOW_SECONDS
+from kquota.observe.topic_growth import TopicGrowth, sizes_by_topic
 from tests.unit.daemon.cycles import VERIFIED, applied_state
 from tests.unit.daemon.pauses import GB, STEP_SECONDS, Pause
 
@@ -19,8 +19,9 @@ class Unanswered:
     def __init__(self, _log_dirs: object) -> None:
         pass
 
-    def answer(self) -> None:
+    def answer(self) -> TopicGrowth | None:
         """Return nothing: there is no answer yet."""
+        return None
 
     def close(self) -> None:
         """Nothing is to be ended."""
@@ -68,6 +69,32 @@ def test_no_rate_is_told_of_two_looks_after_a_gap(tmp_path: Path) -> None:
     pause.failed = False
     assert len(pause.go_on(STEP_SECONDS, GB)) == 1, "it has grown since the last look before"
     assert pause.go_on(STEP_SECONDS, 0) == {}
+    pause.watch.close()
+
+
+def test_a_growth_that_lasts_is_asked_about_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic that grew an hour ago may have been throttled or cancelled since, and a question may fail."""
+    answers = [
+        TopicGrowth(problem="the disk does not answer"),
+        TopicGrowth((("orders", 10**6),)),
+        TopicGrowth((("visits", 10**6),)),
+    ]
+
+    class Answered(Unanswered):
+        def answer(self) -> TopicGrowth:
+            return answers.pop(0)
+
+    monkeypatch.setattr("kquota.daemon.growth.TopicGrowthQuestion", Answered)
+    pause = Pause(tmp_path)
+    pause.go_on(SETTLE_SECONDS, 0)
+    (first,) = pause.go_on(30, GB).values()
+    assert "the disk does not answer" in first
+    (second,) = pause.go_on(ASK_AGAIN_SECONDS, 20 * GB).values()
+    assert "topics that grow: orders (" in second
+    (third,) = pause.go_on(ASK_AGAIN_SECONDS - 60, 20 * GB).values()
+    assert "topics that grow: orders (" in third, "not yet"
+    (fourth,) = pause.go_on(60, GB).values()
+    assert "topics that grow: visits (" in fourth
     pause.watch.close()
 
 
