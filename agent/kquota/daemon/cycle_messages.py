@@ -17,6 +17,10 @@ from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.report import CycleReport
 from kquota.daemon.troubles import MAX_OF_SUBJECT, Trouble
 
+# In a cluster whose volumes are filled evenly, each report makes another one the fullest. This many changes
+# of the decisive volume within a state are logged at once, and then one each minute.
+MOST_CAUSES = 5
+CAUSE_SECONDS = 60.0
 # Refused records are one trouble until none has come for this long.
 REFUSED_SECONDS = 60.0
 _STATE_LEVELS = {State.OPEN: logging.INFO, State.THROTTLE: logging.WARNING, State.PAUSE: logging.WARNING}
@@ -27,7 +31,9 @@ class CycleMessages:
     """Compares each cycle with the one before."""
 
     broker_id: int
-    _decision: Decision | None = None
+    _logged: Decision | None = None
+    _causes_left: float = MOST_CAUSES
+    _counted_at_seconds: float = 0.0
     _enforcement: Enforcement | None = None
     _refused: dict[RefusedEvent, float] = field(default_factory=dict)
 
@@ -75,17 +81,32 @@ class CycleMessages:
             yield Trouble(MessageId.RECORD_REFUSED, "signatures", refused.cause, sentence, refused.key)
 
     def _transition(self, report: CycleReport) -> list[Entry]:
-        decision, before = report.decision, self._decision
+        decision, before = report.decision, self._logged
         if decision is None:
             return []
-        self._decision = decision
         fields = _fields(report)
-        if before is not None and _news(before) == _news(decision):
+        if (
+            before is not None
+            and _news(before) == _news(decision)
+            and (_cause(before) == _cause(decision) or not self._logs_cause(report))
+        ):
             return [Entry(logging.DEBUG, report.sentence, MessageId.CYCLE, fields)]
+        self._logged = decision
         level = _STATE_LEVELS[decision.state]
         if before is not None and before.state is decision.state:
             level = min(level, logging.INFO)
         return [Entry(level, report.sentence, MessageId.STATE_CHANGED, fields)]
+
+    def _logs_cause(self, report: CycleReport) -> bool:
+        """Whether to log another cause of the same state now."""
+        now_seconds = report.moment.monotonic_seconds
+        earned = (now_seconds - self._counted_at_seconds) / CAUSE_SECONDS
+        self._causes_left = min(MOST_CAUSES, self._causes_left + earned)
+        self._counted_at_seconds = now_seconds
+        if self._causes_left < 1:
+            return False
+        self._causes_left -= 1
+        return True
 
     def _enforced(self, report: CycleReport) -> list[Entry]:
         now, before = report.enforcement, self._enforcement
@@ -143,7 +164,11 @@ def _volume_troubles(report: CycleReport) -> Iterator[Trouble]:
 
 
 def _news(decision: Decision) -> tuple[object, ...]:
-    """Return what makes a decision news: not each step of the factor."""
+    """Return what makes a decision news at once."""
+    return (decision.state, decision.undetermined, decision.hold, decision.fallback)
+
+
+def _cause(decision: Decision) -> tuple[object, ...] | None:
+    """Return what decides first: not each step of the factor."""
     first = decision.reasons[0] if decision.reasons else None
-    cause = None if first is None else (first.cause, first.broker_id, first.volume, first.resource)
-    return (decision.state, cause, decision.undetermined, decision.hold, decision.fallback)
+    return None if first is None else (first.cause, first.broker_id, first.volume, first.resource)

@@ -12,7 +12,7 @@ from kquota.applied.verification import Verification
 from kquota.core.decision import Mode
 from kquota.core.limits import Limit, LimitType
 from kquota.core.vouching import ListedBrokers
-from kquota.daemon.cycle_messages import CycleMessages
+from kquota.daemon.cycle_messages import MOST_CAUSES, CycleMessages
 from kquota.daemon.journal import Entry, MessageId
 from kquota.daemon.troubles import TroubleTable
 from kquota.observe.observation import Failure
@@ -101,6 +101,35 @@ def test_a_factor_that_moves_is_not_told_step_by_step(told: Told) -> None:
     assert len([*told.run(), *told.run()]) == 2
     told.bench.ports.volumes = (volume(16),)  # less held: its record, still the lower one, counts
     assert told.run() == []
+
+
+def test_volumes_that_are_the_fullest_in_turn_do_not_fill_the_journal() -> None:
+    """In a cluster whose volumes are filled evenly, each report makes another one the fullest."""
+    told = Told()
+    told.bench.news = replace(NEWS, active_brokers=frozenset({1, 2, 3}))
+    told.settle()
+
+    def minutes(number: int) -> list[Entry]:
+        entries: list[Entry] = []
+        for turn in range(number * 12):
+            reports = [arrival(one, told.bench.usage(15 + (turn + one) % 2)) for one in (2, 3)]
+            entries += told.run(*reports, after=5)
+        return [entry for entry in entries if entry.message_id is MessageId.STATE_CHANGED]
+
+    assert len(minutes(30)) <= MOST_CAUSES + 31
+    assert 28 <= len(minutes(30)) <= 31, "but the present one is logged each minute"
+    entries = told.run(arrival(2, told.bench.usage(5)), after=1)
+    assert [entry.level for entry in entries] == [WARNING], "another state is logged at once"
+
+
+def test_a_cause_that_changes_now_and_then_is_logged_each_time() -> None:
+    told = Told()
+    told.bench.news = replace(NEWS, active_brokers=frozenset({1, 2, 3}))
+    told.settle()
+    for turn in range(3 * MOST_CAUSES):
+        reports = [arrival(one, told.bench.usage(15 + (turn + one) % 2)) for one in (2, 3)]
+        told.run(after=30)
+        assert len([one for one in told.run(*reports, after=30) if "THROTTLE" in one.sentence]) == 1
 
 
 def test_each_broker_that_is_not_known_is_told_once() -> None:
