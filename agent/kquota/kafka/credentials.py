@@ -9,10 +9,11 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from math import inf
 
 from kquota.host.stamps import Stamp, stamp
 
@@ -24,6 +25,10 @@ FILE_PROPERTIES = (
     "ssl.crl.location",
 )
 """The properties that name files (or a directory of authorities) read when a client is built."""
+
+AGAIN_SECONDS = 60.0
+"""When a certificate is read again for which no process could be had."""
+
 _READ_SECONDS = 20.0
 
 
@@ -59,10 +64,7 @@ class CredentialFiles:
     def client_certificate(self) -> ClientCertificate | None:
         """Our own certificate, or None without one or if it cannot be read (the client has the reason)."""
         order = self._order()
-        if order is None:
-            return None
-        with _reading:
-            return _read(self.stamps(), tuple(order.items()))
+        return None if order is None else _READER.read(self.stamps(), order)
 
     def _order(self) -> dict[str, str | None] | None:
         if self._inline is not None:
@@ -74,29 +76,54 @@ class CredentialFiles:
         return None if path is None else {"file": path, "form": "pkcs12", "password": self._keystore_password}
 
 
-# All clients have the same files: the first one that asks reads, and the others wait for its answer.
-_reading = threading.Lock()
+class CertificateReader:
+    """Reads the certificate in a process of its own, `certificate_process`, once for each state of the files.
+
+    All clients have the same files: the first one that asks reads, and the others wait for its answer. A
+    process that could not be had, or did not answer, says nothing about the files, and they are read again.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._asked: object = None
+        self._found: ClientCertificate | None = None
+        self._again_at = 0.0
+
+    def read(self, stamps: tuple[Stamp, ...], order: Mapping[str, str | None]) -> ClientCertificate | None:
+        """Return the certificate, or None where there is none or it can't be read now."""
+        with self._lock:
+            if (stamps, order) != self._asked or self._clock() >= self._again_at:
+                self._asked, self._again_at, self._found = (stamps, order), inf, None
+                try:
+                    self._found = _read(order)
+                except (OSError, subprocess.TimeoutExpired):
+                    self._again_at = self._clock() + AGAIN_SECONDS
+            return self._found
 
 
-@lru_cache(maxsize=1)
-def _read(_stamps: tuple[Stamp, ...], items: tuple[tuple[str, str | None], ...]) -> ClientCertificate | None:
-    """Read the certificate in a process of its own, see `certificate_process`; None if that fails."""
-    order = dict(items)
-    command = [sys.executable, "-I", "-m", "kquota.kafka.certificate_process"]
-    try:
-        # Passwords go by the pipe: command line and environment can be seen by others.
-        done = subprocess.run(
-            command,
-            input=json.dumps(order),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            check=False,
-            cwd="/",
-            timeout=_READ_SECONDS,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+_READER = CertificateReader()
+
+
+def _read(order: Mapping[str, str | None]) -> ClientCertificate | None:
+    """Return the certificate; None where there is none.
+
+    Raises:
+        OSError, subprocess.TimeoutExpired: there is no process for it, or it was killed or did not answer.
+    """
+    # Passwords go by the pipe: command line and environment can be seen by others.
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "kquota.kafka.certificate_process"],
+        input=json.dumps(order),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        cwd="/",
+        timeout=_READ_SECONDS,
+    )
+    if done.returncode < 0:
+        raise ChildProcessError(f"it ended by signal {-done.returncode}")
     told = json.loads(done.stdout) if done.returncode == 0 else None
     if told is None:
         return None
