@@ -1,5 +1,6 @@
 package org.kquota.group;
 
+import org.kquota.quota.ByteRate;
 import org.kquota.share.PartitionShare;
 
 /**
@@ -9,8 +10,8 @@ import org.kquota.share.PartitionShare;
  * @param share  this broker's share of the cluster's amount, or null for an amount on each broker
  */
 public record GroupLimit(double amount, PartitionShare share) {
-    /** The limit on this broker now. */
+    /** The limit on this broker now; a share, which is of bytes per second, is no less than the least quota. */
     double here() {
-        return share == null ? amount : amount * share.ratio();
+        return share == null ? amount : Math.max(ByteRate.MIN, amount * share.ratio());
     }
 }

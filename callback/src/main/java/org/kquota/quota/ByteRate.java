@@ -11,11 +11,12 @@ public final class ByteRate {
     public static final String ALLOWED =
         "allowed are bytes per second from 1K to 1000T, such as 2M (10^6), 1.5M or 2Mi (2^20), with K, M, G, T, Ki, Mi, Gi or Ti";
 
+    /** The least rate of a quota: Kafka takes a limit of 0 for none, and mutes for next to ever, or not at all, at one near it. */
+    public static final double MIN = 1e3;
+
     private static final Pattern FORM = Pattern.compile("([0-9]{1,16}(?:\\.[0-9]{1,6})?)(|[KMGT]i?)");
     private static final Map<String, Double> FACTORS = Map.of("", 1.0, "K", 1e3, "M", 1e6, "G", 1e9, "T", 1e12,
         "Ki", 0x1p10, "Mi", 0x1p20, "Gi", 0x1p30, "Ti", 0x1p40);
-    /** Kafka takes a limit of 0 for none, and mutes for next to ever, or not at all, at one near it. */
-    private static final double MIN = 1e3;
     private static final double MAX = 1e15;
 
     private ByteRate() {

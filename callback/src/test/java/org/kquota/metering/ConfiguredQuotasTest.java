@@ -23,6 +23,7 @@ import org.kquota.quota.ManualTime;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -248,5 +249,27 @@ class ConfiguredQuotasTest {
         callback.updateClusterMetadata(ordersLedBy(1, 2, 2, 2, 2, 2, 2, 2));
         assertEquals(10 * MB, quotas.limit("alice", "orders-app"));
         assertEquals(2000, quotas.record("alice", "orders-app", 12 * 10 * MB), 1);
+    }
+
+    /** At a limit near zero Kafka mutes for days, or not at all where the time has no room in an int. */
+    @Test
+    @Tag("C5")
+    void aShareOfNextToNothingIsTheLeastQuotaThatThereIs() {
+        BrokerQuotas quotas = broker(QuotaType.PRODUCE, Map.of(
+            "kquota.quota.groups", "orders",
+            "kquota.quota.group.orders.client.ids", "orders-app",
+            "kquota.quota.group.orders.produce.total", "1M",
+            "kquota.quota.group.orders.topics", "orders"));
+        int[] leaders = new int[4_000];
+        Arrays.fill(leaders, 2);
+        callback.updateClusterMetadata(ordersLedBy(leaders));
+        assertEquals(1e3, quotas.limit("alice", "orders-app"));
+        assertEquals(90_000, quotas.record("alice", "orders-app", 100_000), 1);
+        Arrays.fill(leaders, 0, 4, 1);
+        callback.updateClusterMetadata(ordersLedBy(leaders));
+        assertEquals(1e3, quotas.limit("alice", "orders-app"), "the same by its share");
+        leaders[4] = 1;
+        callback.updateClusterMetadata(ordersLedBy(leaders));
+        assertEquals(1250, quotas.limit("alice", "orders-app"));
     }
 }
