@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from kquota.core.limits import Limit, LimitType
-from kquota.core.usage import UsageRecord
+from kquota.core.usage import UsageRecord, VolumeRole
 from kquota.daemon.own_record import own_record
 from kquota.daemon.publication import PublicationSchedule, regular_interval_seconds
 from kquota.observe.observation import VolumeObservation
@@ -97,6 +97,12 @@ def test_a_factor_that_moved_by_a_hundredth_is_due_after_a_second(direction: int
     assert not schedule.is_news(moved, "THROTTLE"), "its readers may rest, however many volumes move"
     assert not schedule.due(moved, "THROTTLE", 100.9)
     assert schedule.due(moved, "THROTTLE", 101.0)
+
+
+def test_a_factor_that_has_no_vote_can_wait() -> None:
+    """A volume that holds the metadata log alone slows no producer."""
+    schedule = published(volume(19, role=VolumeRole.METADATA))
+    assert not schedule.due(record(volume(11, role=VolumeRole.METADATA)), "OPEN", 104.0)
 
 
 def test_a_forced_record_is_due_whatever_it_says() -> None:

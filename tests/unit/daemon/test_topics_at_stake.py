@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kquota.core.inodes import InodeLimits, Inodes
 from kquota.core.limits import Limit, LimitPair, LimitType
 from kquota.core.topic_scope import MAX_TOPICS, MAX_TOPICS_BYTES
 from kquota.core.usage import Volume, VolumeRole, VolumeStatus
@@ -47,6 +48,14 @@ def test_a_volume_is_near_its_first_limit_from_a_twentieth_of_its_capacity_below
 def test_a_volume_is_near_a_limit_that_it_reaches_within_a_minute(rate: int | None, near: bool) -> None:
     assert NEAR_SECONDS == 60
     assert bool(log_dirs_near_a_limit([seen(200, fill_bytes_per_second=rate)])) == near
+
+
+@pytest.mark.parametrize(("free", "near"), [(101, False), (100, True), (50, True), (0, True)])
+def test_a_volume_is_near_its_limit_of_inodes_from_a_twentieth_of_them_above_it(
+    free: int, near: bool
+) -> None:
+    inodes = Inodes(1000, free, InodeLimits.of(5, 2))
+    assert bool(log_dirs_near_a_limit([seen(0, inodes=inodes)])) == near
 
 
 @pytest.mark.parametrize(
