@@ -103,7 +103,7 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
     assert {path.name for path in tmp_path.glob("tables/usage/day=*/*.parquet")} == needed
 
 
-def test_a_day_in_order_has_each_identity_once_also_where_parts_of_it_are_null(spark):
+def test_a_day_in_order_has_each_identity_once_also_where_parts_of_it_are_null(spark, capsys):
     def look(sequence: int, topic: str | None, bytes_: int = 1, broker: int = 1, instance: str = "I"):
         at = NOON + seconds(sequence // 2)
         place = {"cluster_id": "C", "broker_id": broker, "instance_id": instance, "sequence": sequence}
@@ -112,14 +112,14 @@ def test_a_day_in_order_has_each_identity_once_also_where_parts_of_it_are_null(s
     once = [look(n, topic, broker=b) for n in range(6) for topic in (None, "a", "b") for b in (1, 2)]
     once += [look(3, None, instance="J"), look(3, "a", instance="J")]
     given = rows(spark, TOPICS, [*once, *once[3:9], *once[3:5], once[0]])
-    found = [
-        (row.broker_id, row.topic or "", row.sequence, row.instance_id)
-        for row in in_order(given, TOPICS, 1).collect()
-    ]
+    ordered = in_order(given, TOPICS, 1)
+    found = [(row.broker_id, row.topic or "", row.sequence, row.instance_id) for row in ordered.collect()]
     assert sorted(found) == sorted(
         (one["broker_id"], one["topic"] or "", one["sequence"], one["instance_id"]) for one in once
     )
     assert [one[:3] for one in found] == sorted(one[:3] for one in found), "in the table's own order"
+    ordered.explain()
+    assert capsys.readouterr().out.partition("== Initial Plan ==")[0].count("Sort [") == 1, "of one sort"
 
 
 def test_tables_that_are_not_there_are_named(spark, tables):

@@ -26,10 +26,12 @@ def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
     parts = rows.repartition(files, *key)
     if not set(table.order) <= {*table.identity, "at"}:
         return parts.dropDuplicates(list(table.identity)).sortWithinPartitions(*table.order)
-    # Rows of one identity have one time, so in order they are neighbours: one sort serves both. The first row
-    # of a partition has none before it.
-    rest = [name for name in table.identity if name not in table.order]
-    in_turn = Window.partitionBy(*key).orderBy(*table.order, *rest)
+    # Rows of one identity have one time, so in order they are neighbours: one sort serves both. A window
+    # sorts by its key first: if its order named the key again, Spark would not see that its rows are in the
+    # table's order, and would sort a second time. The first row of a partition has none before it.
+    in_key = [name for name in table.order if name not in key]
+    rest = [name for name in table.identity[2:] if name not in table.order]
+    in_turn = Window.partitionBy(*key).orderBy(*in_key, *rest)
     same = [F.col(name).eqNullSafe(F.lag(name).over(in_turn)) for name in table.identity[2:]]
     marked = parts.withColumn("_again", reduce(and_, same, F.row_number().over(in_turn) > 1))
     return marked.where(~F.col("_again")).drop("_again").sortWithinPartitions(*table.order)
