@@ -32,8 +32,8 @@ _TWO_CORES = (
     "two; and two cores of a virtual machine may be threads of the same core"
 )
 _HOURS = (
-    "the key contains five texts, which Spark hashes and compares for each sample; numbers in their place, "
-    "given when a day is closed, cost more than they saved"
+    "the key contains five texts, which Spark hashes and compares for each sample; numbers or hashes in "
+    "their place, given when a day is closed, cost more than they save"
 )
 _CLOSING = "a day is shuffled and sorted whole, by texts, and compressed"
 _DAY_ROWS = Fleet().rows(1)
