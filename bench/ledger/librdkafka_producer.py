@@ -171,7 +171,7 @@ class LedgerProducer:
 
 
 def _logger(note: Callable[[str], None]) -> logging.Logger:
-    """What librdkafka logs goes to `note`, and nowhere else."""
+    """A logger that hands librdkafka's lines to `note`, and to nobody else."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
