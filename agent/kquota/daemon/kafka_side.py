@@ -371,9 +371,10 @@ class KafkaSide:
             topic, inner = TopicKind.USAGE, event
             if isinstance(event, OfOrders):
                 topic, inner = TopicKind.ORDERS, event.event
-            if isinstance(inner, TopicRestarted) and inner.same_topic:
-                # whatever of them is still in the log comes again
+            if isinstance(inner, TopicRestarted) and inner.same_topic:  # what is still in its log comes again
                 arrivals = [one for one in arrivals if one.topic is not topic]
+            elif isinstance(inner, TopicRestarted):
+                self.outlet.producer.client.renew()
             if arrival is not None:
                 arrivals.append(arrival)
                 size_bytes += len(arrival.value or b"")

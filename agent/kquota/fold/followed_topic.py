@@ -101,8 +101,11 @@ class FollowedTopic:
         """Read the topic again from its beginning, soon; from any thread."""
         self._again = reason
 
-    def follow(self) -> None:
-        """Adapt the assignment to the present topic, where there is an answer about it."""
+    def follow(self) -> bool:
+        """Adapt the assignment to the present topic, where there is an answer about it.
+
+        Returns whether the topic was deleted and created again since the last answer.
+        """
         if self._again is not None:
             self._out_of_order, self._again = self._again, None
             self._questions.look_soon()
@@ -111,7 +114,8 @@ class FollowedTopic:
             self.failed(Source.DESCRIBE, found)
         elif found is not None:
             self.succeeded(Source.DESCRIBE)
-            self._follow(found)
+            return self._follow(found)
+        return False
 
     def follow_ends(self) -> None:
         """Take in where partitions end, as far as it is known."""
@@ -181,10 +185,10 @@ class FollowedTopic:
         """Whether a failure of this source lasts."""
         return source in self._lasting
 
-    def _follow(self, facts: TopicFacts) -> None:
+    def _follow(self, facts: TopicFacts) -> bool:
         if facts.topic_id in self._former_ids:
             # A broker that has not yet heard of the new topic.
-            return
+            return False
         restarted: TopicRestarted | None = None
         if self._topic_id is not None and facts.topic_id != self._topic_id:
             restarted = TopicRestarted(facts.topic_id, "the topic was deleted and created again")
@@ -205,6 +209,7 @@ class FollowedTopic:
         if new or self._assigned_in_vain:
             self._assigned_in_vain = False
             self.assignment_due = True
+        return restarted is not None and not restarted.same_topic
 
     def _report_caught_up(self) -> None:
         if self._caught_up or not self._progress.partitions or self._progress.behind:

@@ -125,10 +125,11 @@ class TopicReader:
                 self._stop.wait(_POLL_SECONDS_AT_THE_START)
                 return
             self._may_begin = None
-        self._client.refresh()
         topics = self._topics.values()
-        for topic in topics:
-            topic.follow()
+        created_again = [topic.follow() for topic in topics]
+        if any(created_again):
+            self._client.renew()
+        self._client.refresh()
         consumer = self._client.current()
         if consumer is None:
             if (problem := self._client.problem) is not None:

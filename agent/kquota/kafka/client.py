@@ -118,7 +118,7 @@ class ErrorWatch:
 
 
 class RotatingClient(Generic[C]):
-    """A librdkafka client that is built again when its credential files change.
+    """A librdkafka client that is built again when its credential files change, or when that is asked for.
 
     `build` makes the client from a complete configuration, `retire` ends the one that was replaced.
     In the constructor, a configuration that librdkafka refuses raises ConfigurationError, and a machine that
@@ -157,6 +157,7 @@ class RotatingClient(Generic[C]):
         self._client: C | None = None
         self._closed = False
         self._rests = False
+        self._anew = False
         self.generation = 0
         self.problem: KafkaFailure | None = None
         self._stamps = self._files.stamps()
@@ -179,8 +180,8 @@ class RotatingClient(Generic[C]):
             return self._client
 
     def refresh(self) -> None:
-        """Build a new client if the credential files were replaced, or could not be used so far. Looks once a
-        second at most, so call it often.
+        """Build a new client if that was asked for, if the credential files were replaced, or if they could
+        not be used so far. Looks once a second at most, so call it often.
 
         The client that is replaced is retired in the calling thread. A thread that comes while another one
         builds does not wait: it goes on with the client in use.
@@ -193,6 +194,15 @@ class RotatingClient(Generic[C]):
             self._renewing.release()
         if retired is not None:
             self._retire(retired)
+
+    def renew(self) -> None:
+        """Have the next refresh() build a client that knows nothing of the one in use; from any thread.
+
+        For topics that were deleted and created again: librdkafka keeps the leader epochs of the former one,
+        and takes the lower ones of the new one for old news, so that it looks for its leader in vain.
+        """
+        with self._lock:
+            self._anew = True
 
     def rest(self) -> None:
         """End the client until wake() is called; there is nothing for it to do."""
@@ -225,12 +235,15 @@ class RotatingClient(Generic[C]):
         """Build a client where one is due; returns the one to retire, if any."""
         with self._lock:
             now = self._clock()
-            if self._closed or self._rests or now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
+            if self._closed or self._rests:
+                return None
+            anew, self._anew = self._anew, False
+            if not anew and now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
                 return None
             self._looked_at = now
             # The cause may lie elsewhere, as in the permissions of a directory above.
             retry = self.problem is not None and now - self._built_at >= CREDENTIALS_RETRY_SECONDS
-            due = retry or self._client is None
+            due = anew or retry or self._client is None
         stamps = self._files.stamps()
         if stamps == self._stamps and not due:
             return None

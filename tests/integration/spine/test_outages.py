@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from testbed.loopback.node import KafkaNode
 from testbed.loopback.plug_in import agent_name
 from testbed.loopback.processes import ChildProcess
 from testbed.loopback.runtime import KafkaRuntime
+from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, USAGE_TOPIC, Fleet
 from tests.integration.waiting import eventually
 
@@ -99,6 +101,11 @@ def leases_hold(fleet: Fleet, ids: list[int]) -> Iterator[Callable[[], None]]:
         assert fleet.agents[i].decision["sequence"] > begun[i] + 3, "leases were renewed"  # type: ignore[index]
 
 
+def names_the_topic(agent: AgentProcess, mark: int) -> bool:
+    """Whether a warning since the mark names the usage topic."""
+    return any(level == "WARNING" and USAGE_TOPIC in sentence for level, sentence in agent.journal(mark))
+
+
 @pytest.mark.accepts("F15")
 def test_a_topic_without_a_leader_after_a_failover_leaves_the_view_until_it_is_stale(
     fragile: Fleet, record_property: Measured
@@ -120,8 +127,7 @@ def test_a_topic_without_a_leader_after_a_failover_leaves_the_view_until_it_is_s
         record_property("safe_seconds", time.monotonic() - begun)
         for agent in fragile.of(others):
             assert {entry["cause"] for entry in agent.decision["undetermined"]} == {"stale"}
-            told = agent.journal(marks[agent.broker_id])
-            assert any(USAGE_TOPIC in sentence for level, sentence in told if level == "WARNING")
+            eventually(partial(names_the_topic, agent, marks[agent.broker_id]), "the journal names the topic")
         begun = time.monotonic()
         fragile.cluster.restart(dead)
         fragile.await_enforced("OPEN", timeout_seconds=90)

@@ -36,9 +36,11 @@ def test_what_came_before_the_log_was_read_again_is_not_folded_beside_it(tmp_pat
         ):
             side.inbox.put(event)
         assert [arrival.key for arrival in side.gather(0)] == [b"1"]
+        assert side.outlet.producer.generation == 1
         for event in (TopicRecord(0, 9, 0, b"1", b"{}"), TopicRestarted("id2", "it was created again")):
             side.inbox.put(event)
         assert [arrival.key for arrival in side.gather(0)] == [b"1"], "a new topic takes nothing back"
+        eventually(lambda: side.outlet.producer.generation == 2, "a new producer knows nothing of the former")
     finally:
         side.close()
 

@@ -96,6 +96,9 @@ class Script:
     def refresh(self) -> None:
         """Nothing is rotated."""
 
+    def renew(self) -> None:
+        self.generation += 1
+
     def client_certificate(self) -> None:
         return None
 

@@ -113,6 +113,9 @@ class Log:
 
     contact = close = refresh
 
+    def renew(self) -> None:
+        self.generation += 1
+
 
 def _done(value: Any) -> Pending[Any]:
     future: Future[Any] = Future()
@@ -165,17 +168,19 @@ def test_a_topic_that_was_created_again_is_caught_up_with_too(
     eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, 2, CaughtUp], "it is read again")
     (restarted,) = [event for event in seen if isinstance(event, TopicRestarted)]
     assert not restarted.same_topic
+    assert log.generation == 2, "by a client that knows no leader epochs of the former topic"
 
 
 @pytest.mark.accepts("G12")
 def test_the_same_topic_is_read_again_once_if_that_is_asked_for(
-    reader: reading.TopicReader, seen: list[TopicRecord | ReaderEvent]
+    log: Log, reader: reading.TopicReader, seen: list[TopicRecord | ReaderEvent]
 ) -> None:
     eventually(lambda: told(seen) == [0, 1, 2, CaughtUp], "all is read")
     reader.read_again("t", "a reason")
     eventually(lambda: told(seen)[4:] == [TopicRestarted, 0, 1, 2, CaughtUp], "it is read again")
     (restarted,) = [event for event in seen if isinstance(event, TopicRestarted)]
     assert (restarted.same_topic, restarted.reason) == (True, "a reason")
+    assert log.generation == 1, "by the same client"
 
 
 def test_an_error_left_from_the_former_topic_does_not_restart_the_new_one(

@@ -113,6 +113,31 @@ def test_credentials_that_can_not_be_used_are_tried_again_and_not_in_a_hurry(ben
     assert client.generation == 2, "what is well is left alone"
 
 
+@pytest.mark.accepts("F9")
+def test_a_client_is_renewed_once_if_that_is_asked_for(bench: Bench) -> None:
+    client = bench.rotating()
+    client.renew()
+    assert client.generation == 1, "not before its thread comes"
+    client.refresh()
+    assert (client.current(), client.generation, bench.retired) == (2, 2, [1])
+    bench.now_seconds += CREDENTIALS_LOOK_SECONDS
+    client.refresh()
+    assert client.generation == 2
+
+
+@pytest.mark.accepts("F9")
+def test_a_renewal_that_fails_is_tried_again(bench: Bench) -> None:
+    client = bench.rotating()
+    bench.refusal = NO_THREAD
+    client.renew()
+    client.refresh()
+    assert (client.current(), bench.retired) == (1, []), "the one in use stays"
+    bench.refusal = None
+    bench.now_seconds += CREDENTIALS_RETRY_SECONDS
+    client.refresh()
+    assert (client.problem, client.generation) == (None, 2)
+
+
 def test_a_problem_of_new_credentials_explains_no_failure_of_the_client_in_use(bench: Bench) -> None:
     client = bench.rotating()
     bench.key.write_text("another key", "utf-8")
