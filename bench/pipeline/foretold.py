@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from bench.pipeline.figures import FORECAST, HELD_OUT, Foresight
+from bench.pipeline.figures import BEGUN, EXPECTED, FORECAST, HELD_OUT, Foresight
 from bench.pipeline.fleets import changes, rates, recorded, segments, shapes
 from bench.pipeline.fleets.made import MadeVolume
 from kquota_pipeline.forecast.conformal import Spread, interval, spread_of, thinned
 from kquota_pipeline.forecast.days import days_of
-from kquota_pipeline.forecast.history import DAY_HOURS, Floats
+from kquota_pipeline.forecast.history import DAY_HOURS, Floats, Series
 from kquota_pipeline.forecast.probabilities import POSSIBLE, reached_by_day
 from kquota_pipeline.forecast.trials import without_gaps
 from kquota_pipeline.forecast.volume import Basis, VolumeForecast, volume_forecast
@@ -172,6 +172,23 @@ def _by_crest(volume: MadeVolume, crest: float) -> Answer:
     return Answer(level, level, level, bool(crest >= volume.soft_bytes))
 
 
+def begun(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
+    """Say what comes if nothing begins, which no method can be expected to beat. None where it is unknown."""
+    return [_as_if(volume, volume.calm) for volume in volumes]
+
+
+def expected(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
+    """Say the same of who knows all rates and settings, and not how much more or less than usual flows in."""
+    return [_as_if(volume, volume.usual) for volume in volumes]
+
+
+def _as_if(volume: MadeVolume, series: Series | None) -> Answer | None:
+    if series is None or volume.usual is None:
+        return None  # of a recorded volume only the hours until something began are known without it
+    crests = volume.crests_to_come(CROSSING_DAYS, series)
+    return Answer(crests, None, None, bool(crests.max() >= volume.soft_bytes))
+
+
 def measure(fleet: str, volumes: Sequence[MadeVolume]) -> list[Foresight]:
     """Return how right each method is, by family, and of ours also without looks at segments."""
     blind = [volume.without_looks() for volume in volumes]
@@ -179,6 +196,8 @@ def measure(fleet: str, volumes: Sequence[MadeVolume]) -> list[Foresight]:
     found += foresight(fleet, blind, BY_USAGE, ours(blind))
     found += foresight(fleet, volumes, NAIVE, naive(volumes))
     found += foresight(fleet, volumes, LINE, predict_linear(volumes))
+    found += foresight(fleet, volumes, BEGUN, begun(volumes))
+    found += foresight(fleet, volumes, EXPECTED, expected(volumes))
     try:
         found += foresight(fleet, volumes, ETS, auto_ets(volumes))
     except ImportError:

@@ -84,8 +84,11 @@ class Topic:
         return np.array(found + [len(horizon)] * (len(newest) - len(found)))
 
 
-def rhythm(draw: np.random.Generator, hours: int) -> Floats:
-    """Return the traffic of people: two peaks a day, other weekends, days that resemble the day before."""
+def rhythm(draw: np.random.Generator, hours: int, usual_from: int | None = None) -> Floats:
+    """Return the traffic of people: two peaks a day, other weekends, days that resemble the day before.
+
+    From the hour `usual_from` on it has no chance: the same traffic as it was to be expected.
+    """
     clock = np.arange(hours)
     of_day = clock % 24
     morning, evening = draw.uniform(8, 12), draw.uniform(17, 22)
@@ -102,8 +105,14 @@ def rhythm(draw: np.random.Generator, hours: int) -> Floats:
     weekday = (clock // 24 + draw.integers(7)) % 7
     noise = draw.gamma(60, 1 / 60, hours)
     shape = (draw.uniform(0.3, 1) + peaks) * np.where(weekday >= 5, weekend, 1.0)
-    shape = shape * np.exp(np.repeat(drift, 24)[:hours]) * noise
-    return np.asarray(shape / shape.mean())
+    swing = np.exp(np.repeat(drift, 24)[:hours])
+    mean = (shape * swing * noise).mean()
+    if usual_from is not None:
+        day = (usual_from - 1) // 24
+        left = drift[day] * 0.6 ** np.arange(days - day)
+        swing[usual_from:] = np.exp(np.repeat(left, 24)[usual_from - 24 * day : hours - 24 * day])
+        noise[usual_from:] = 1.0
+    return np.asarray(shape * swing * noise / mean)
 
 
 def compacted(

@@ -26,11 +26,14 @@ _KEEPS = (0.5, 1, 2, 3, 3, 7, 7, 7)
 
 @dataclass(slots=True)
 class _Scene:
-    """One volume while it is made. Changes at `stop`, an hour, or later do not happen."""
+    """One volume while it is made. Changes at `stop`, an hour, or later do not happen, and from the hour
+    `usual_from` on traffic has no chance.
+    """
 
     draw: np.random.Generator
     days: int
     stop: float
+    usual_from: int | None = None
     topics: list[Topic] = field(default_factory=list)
     tables: list[Floats] = field(default_factory=list)
     aim: tuple[float, float] = (0.45, 0.8)
@@ -47,6 +50,10 @@ class _Scene:
     def around(self, before_days: float, after_days: float) -> int:
         """Return an hour between some days before the forecast and some after it."""
         return int(self.cut + self.draw.uniform(-before_days, after_days) * 24)
+
+    def rhythm(self) -> Floats:
+        """Return the traffic of people."""
+        return rhythm(self.draw, self.hours, self.usual_from)
 
     def since(self, hour: int) -> Floats:
         """Return 1 from an hour on, if the change happens."""
@@ -68,7 +75,7 @@ class _Scene:
         usual = share / (keep_days * 24 + 2)
         self.topics.append(
             Topic(
-                rhythm(draw, self.hours) * usual * (ones if rate is None else rate),
+                self.rhythm() * usual * (ones if rate is None else rate),
                 keep_days * 24 * (ones if keep is None else keep),
                 0 * ones if late is None else late,
                 ones if here is None else here,
@@ -106,7 +113,7 @@ def _tombstones(scene: _Scene) -> None:
     purged = draw.uniform(0.1, 0.4)
     saw = ((clock + draw.uniform(0, every)) % every) / every
     live = grown * (1 - purged * (1 - saw))
-    updates = keys * draw.uniform(0.003, 0.02) * rhythm(draw, scene.hours)
+    updates = keys * draw.uniform(0.003, 0.02) * scene.rhythm()
     scene.tables.append(compacted(draw, live, updates))
     scene.others(1, 3)
 
@@ -116,7 +123,7 @@ def _mirrored(scene: _Scene) -> None:
     draw = scene.draw
     scene.others(1, 4)
     for _ in range(draw.integers(1, 3)):
-        source = rhythm(draw, scene.hours)
+        source = scene.rhythm()
         through = np.ones(scene.hours)
         begins = [*draw.integers(0, scene.hours, draw.integers(1, 5)), scene.around(3, 4)]
         for begin in begins:
@@ -221,7 +228,7 @@ def _stuck(scene: _Scene) -> None:
     draw = scene.draw
     begin, hours = scene.around(5, 3), int(draw.uniform(3, 12) * 24)
     keys = draw.uniform(0.15, 0.35)
-    updates = keys * draw.uniform(0.004, 0.015) * rhythm(draw, scene.hours)
+    updates = keys * draw.uniform(0.004, 0.015) * scene.rhythm()
     stuck = (begin, begin + hours) if begin < scene.stop else None
     live = np.full(scene.hours, keys)
     scene.tables.append(compacted(draw, live, updates, stuck))
@@ -244,7 +251,7 @@ def _bound(scene: _Scene) -> None:
     draw, clock = scene.draw, np.arange(scene.hours)
     scene.others(1, 4)
     per_day = draw.uniform(0.001, 0.012)
-    grown = np.cumsum(rhythm(draw, scene.hours)) * per_day / 24
+    grown = np.cumsum(scene.rhythm()) * per_day / 24
     if draw.random() < 0.4:
         at = scene.around(12, 6)
         grown = grown - np.where((clock >= at) & (at < scene.stop), draw.uniform(0.2, 0.8) * grown[at], 0.0)
@@ -279,13 +286,15 @@ def fleet(seed: int, volumes_per_family: int = 30) -> list[MadeVolume]:
     ]
 
 
-def _scene(family: str, lots: list[int], *, surprises: bool) -> _Scene:
+def _scene(family: str, lots: list[int], *, surprises: bool = False, chance: bool = True) -> _Scene:
     draw = np.random.default_rng(lots)
     # Every sixth volume is young.
     days = int(draw.choice([2, 4, 7])) if lots[-1] % 6 == 5 else int(draw.choice([14, 24, 40, 62]))
     scene = _Scene(draw, days, _NEVER)
     if not surprises:
         scene.stop = scene.cut + 1
+    if not chance:
+        scene.usual_from = scene.cut + 1
     FAMILIES[family](scene)
     return scene
 
@@ -294,8 +303,10 @@ def _volume(family: str, number: int, lots: list[int]) -> MadeVolume:
     scene = _scene(family, lots, surprises=True)
     parts = [topic.contents() for topic in scene.topics]
     used = _used(scene, parts)
-    without = _scene(family, lots, surprises=False)
-    calm = _used(without, [topic.contents() for topic in without.topics])
+    calm, usual = (
+        _used(one, [topic.contents() for topic in one.topics])
+        for one in (_scene(family, lots), _scene(family, lots, chance=False))
+    )
     draw, cut = np.random.default_rng([*lots, 1]), scene.cut
     other = draw.uniform(0.003, 0.03)
     scale = draw.uniform(*scene.aim) / (used[cut - min(scene.days, 28) * 24 : cut].max() + other)
@@ -327,6 +338,7 @@ def _volume(family: str, number: int, lots: list[int]) -> MadeVolume:
         soft * capacity,
         min(soft + 0.08, 0.97) * capacity,
         series(calm),
+        series(usual),
     )
 
 

@@ -14,8 +14,8 @@ class MadeVolume:
     """One volume from its first hour to weeks after `cut`, the epoch hour of the forecast.
 
     `looks` is None where agents have not looked at segments. Methods may use `known` and `known_looks` alone.
-    `calm` is the same volume if nothing began after the cut that had not been before; None where that is not
-    known.
+    `calm` is the same volume if nothing began after the cut that had not been before, and `usual` that one if
+    its traffic then had no chance; None where that is not known.
     """
 
     family: str
@@ -26,6 +26,7 @@ class MadeVolume:
     soft_bytes: float
     hard_bytes: float
     calm: Series | None = None
+    usual: Series | None = None
 
     @property
     def known(self) -> Series:
@@ -37,14 +38,15 @@ class MadeVolume:
         """The looks until the cut."""
         return None if self.looks is None else self.looks.until(self.cut)
 
-    def crests_to_come(self, days: int) -> Floats:
-        """Return the crest of each day after the cut, in bytes; NaN where the volume has no sample."""
-        return _crests(self.series, self.cut, days)
+    def crests_to_come(self, days: int, of: Series | None = None) -> Floats:
+        """Return the crest of each day after the cut, in bytes, or of the volume as it might have been; NaN
+        where it has no sample.
+        """
+        return _crests(self.series if of is None else of, self.cut, days)
 
     def is_foreseeable(self, days: int) -> bool:
         """Whether the soft limit is reached within these days by what had begun before the cut."""
-        calm = self.series if self.calm is None else self.calm
-        return bool((_crests(calm, self.cut, days) >= self.soft_bytes).any())
+        return bool((self.crests_to_come(days, self.calm) >= self.soft_bytes).any())
 
     def without_looks(self) -> MadeVolume:
         """Return the same volume of agents that do not look at segments."""

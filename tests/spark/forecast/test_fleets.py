@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench.pipeline.fleets import changes, rates, segments
-from bench.pipeline.fleets.blocks import Topic
+from bench.pipeline.fleets.blocks import Topic, rhythm
 from kquota.core.expiry import DAY_MS, expiry_of
 from kquota_pipeline.forecast.history import BOUND_HOURS
 
@@ -65,9 +65,12 @@ def test_a_retention_that_is_halved_frees_half_of_a_made_up_topic_at_once() -> N
 
 def test_changes_after_the_forecast_are_no_part_of_what_can_be_foreseen() -> None:
     for volume in changes.fleet(5, 1):
-        assert volume.calm is not None
         until = volume.series.hours <= volume.cut
-        assert volume.calm.crest_bytes[until] == pytest.approx(volume.known.crest_bytes)
+        assert volume.calm is not None
+        assert volume.usual is not None
+        for other in (volume.calm, volume.usual):
+            assert other.crest_bytes[until] == pytest.approx(volume.known.crest_bytes)
+        assert (volume.usual.crest_bytes != volume.calm.crest_bytes).any()
 
 
 @pytest.mark.parametrize("made", [rates, changes])
@@ -85,3 +88,20 @@ def test_a_seed_gives_the_same_volumes_and_what_comes_is_not_known(made: ModuleT
             assert kept is not None
             assert kept.shape == left.known_looks.topic_bytes.shape
             assert np.isfinite(kept).all()
+
+
+def test_traffic_that_is_to_be_expected_has_the_rhythm_and_no_chance() -> None:
+    cut, weeks = 20 * 24, 10
+    of_chance, of_rhythm = [], []
+    for seed in range(20):
+        real = rhythm(np.random.default_rng(seed), cut + weeks * 168)
+        usual = rhythm(np.random.default_rng(seed), cut + weeks * 168, cut)
+        assert usual[:cut] == pytest.approx(real[:cut])
+        # The difference of the last known day is forgotten within days.
+        last = usual[-2 * 168 :].reshape(2, 168)
+        assert last[0] == pytest.approx(last[1], rel=1e-3)
+        of_chance.append(np.log(real[cut:] / usual[cut:]))
+        of_rhythm.append(np.std(np.log(usual[-168:])))
+    assert abs(np.mean(of_chance)) < 0.02
+    assert np.std(of_chance) > 0.1
+    assert np.mean(of_rhythm) > 0.2

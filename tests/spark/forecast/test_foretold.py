@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bench.pipeline.figures import Foresight
+from bench.pipeline.figures import BEGUN, EXPECTED, Foresight, claims
 from bench.pipeline.fleets import changes
 from bench.pipeline.foretold import (
     BY_USAGE,
+    ETS,
     LINE,
     NAIVE,
     OURS,
+    begun,
+    expected,
     foresight,
     naive,
     ours,
@@ -30,6 +35,8 @@ def by_method() -> dict[str, Foresight]:
     found += foresight("changes", blind, BY_USAGE, ours(blind))
     found += foresight("changes", volumes, NAIVE, naive(volumes))
     found += foresight("changes", volumes, LINE, predict_linear(volumes))
+    found += foresight("changes", volumes, BEGUN, begun(volumes))
+    found += foresight("changes", volumes, EXPECTED, expected(volumes))
     return {one.method: one for one in together(found)}
 
 
@@ -57,3 +64,38 @@ def test_expiry_makes_forecasts_better_than_usage_does_and_usage_better_than_a_l
     assert errors[OURS] < 0.95 * errors[BY_USAGE]
     assert errors[OURS] < 0.85 * errors[NAIVE]
     assert errors[NAIVE] < 0.6 * errors[LINE]
+
+
+def test_no_method_is_better_than_those_who_know_the_volume(by_method: dict[str, Foresight]) -> None:
+    begun, expected = by_method[BEGUN], by_method[EXPECTED]
+    assert 0 < begun.mean_error_ratio < expected.mean_error_ratio
+    for method in by_method.keys() - {BEGUN, EXPECTED}:
+        assert expected.mean_error_ratio < by_method[method].mean_error_ratio
+    # Exactly those crossings are known that are called foreseeable.
+    assert begun.found == begun.foreseen == begun.foreseeable == by_method[OURS].foreseeable
+
+
+def test_a_volume_that_was_not_made_without_what_begins_has_no_floor() -> None:
+    made = changes.fleet(2, 1)[0]
+    assert begun([made]) != [None]
+    assert begun([replace(made, usual=None)]) == expected([replace(made, usual=None)]) == [None]
+
+
+def test_an_aim_that_even_who_knows_the_volume_misses_is_said_to_be_out_of_reach(
+    by_method: dict[str, Foresight],
+) -> None:
+    ours, known = (replace(by_method[name], family="all") for name in (OURS, BEGUN))
+
+    def cause(known_error: float) -> str:
+        figures = [
+            replace(one, method=method, mean_error_ratio=error)
+            for one, method, error in ((ours, OURS, 0.09), (ours, ETS, 0.1), (known, BEGUN, known_error))
+        ]
+        (claim,) = (one for one in claims(figures) if "AutoETS" in one.name)
+        return claim.cause
+
+    assert "no method reaches it" in cause(0.071)
+    lucky = replace(ours, crossed=10, found=3, foreseeable=6, foreseen=3)
+    found = {one.name: one.cause for one in claims([lucky]) if "soft crossings" in one.name}
+    assert [("leads to 6 of them" in cause) for cause in found.values()] == [True, False]
+    assert cause(0.069) == "later events alone make 0.69 x"
