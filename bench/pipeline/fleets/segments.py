@@ -268,6 +268,36 @@ def _retention_changed(make: _Make) -> list[Partition]:
     return make.base(3) + changed
 
 
+def _job(make: _Make) -> list[Partition]:
+    """A topic that is new, and written for some hours only; or for some hours each month."""
+    since = np.arange(make.ticks) - make.cut + int(make.draw.uniform(0.1, 5) * DAY)
+    hours, again = make.draw.uniform(2, 16), make.draw.random() < 0.5
+    since = since % (30 * DAY) if again else since
+    shape = np.where((since >= 0) & (since < hours * HOUR), 1.0, 0.0)
+    keep = float(make.draw.choice([1, 2, 3, 5, 7]))
+    share = make.draw.uniform(0.05, 0.2) * keep * 24 / hours
+    return make.base(3) + _topic(make.draw, "job", share, keep, shape)
+
+
+def _step(make: _Make) -> list[Partition]:
+    """The traffic of a topic is another one from some day on, or stands still for hours or days."""
+    shape, pause = make.rate(), int(make.draw.uniform(0.25, 3) * DAY)
+    factor = float(make.draw.choice([0.0, 0.0, 0.0, 0.5, 0.7, 1.4, 1.8]))
+    at = make.cut - int(make.draw.uniform(0.2, 1 if factor == 0 else 8) * DAY)
+    shape[at : None if factor else at + pause] *= factor
+    return make.base(3) + _topic(make.draw, "step", make.draw.uniform(0.15, 0.4), make.keep(), shape)
+
+
+def _deleted(make: _Make) -> list[Partition]:
+    """A topic is deleted before the forecast."""
+    at, shape = make.cut - int(make.draw.uniform(0.1, 9) * DAY), make.rate()
+    shape[at:] = 0
+    gone = _topic(make.draw, "deleted", make.draw.uniform(0.15, 0.4), make.keep(), shape)
+    for one in gone:
+        one.deleted[one.begun < at] = np.minimum(one.deleted[one.begun < at], at)
+    return make.base(3) + gone
+
+
 def _mixed(make: _Make) -> list[Partition]:
     kinds = make.draw.choice(np.array([_weekly, _growing, _burst, _by_size]), 2, replace=False)
     return [one for kind in kinds for one in kind(make)]
@@ -283,6 +313,9 @@ FAMILIES: Mapping[str, Callable[[_Make], list[Partition]]] = {
     "by size": _by_size,
     "mixed": _mixed,
     "retention changed": _retention_changed,
+    "job": _job,
+    "traffic changed": _step,
+    "deleted": _deleted,
 }
 
 
