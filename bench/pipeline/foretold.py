@@ -110,12 +110,13 @@ def ours(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
 
 
 def _answer(volume: MadeVolume, found: VolumeForecast, spread: Spread) -> Answer:
-    low, high = interval(found.crest_bytes, found.usual_error_bytes, spread, _SPREAD)
-    reached = reached_by_day(found.crest_bytes, found.usual_error_bytes, spread, volume.soft_bytes)
+    bounds = interval(found.crest_bytes, found.usual_error_bytes, spread, _SPREAD)
     ahead = slice(0, CROSSING_DAYS)
-    return Answer(
-        found.crest_bytes[ahead], low[ahead], high[ahead], bool(reached[CROSSING_DAYS - 1] >= POSSIBLE)
+    crests, low, high = (
+        np.minimum(own, volume.series.capacity_bytes)[ahead] for own in (found.crest_bytes, *bounds)
     )
+    reached = reached_by_day(found.crest_bytes, found.usual_error_bytes, spread, volume.soft_bytes)
+    return Answer(crests, low, high, bool(reached[CROSSING_DAYS - 1] >= POSSIBLE))
 
 
 def naive(volumes: Sequence[MadeVolume]) -> list[Answer | None]:

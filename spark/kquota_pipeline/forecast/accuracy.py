@@ -104,7 +104,9 @@ def _errors_of_volume(
     middles = (np.arange(days) + 0.5) * DAY_HOURS
     line = np.polyval(np.polyfit(known["hour"] - now, known["mean_bytes"], 1), middles)
     low, high = interval(found.crest_bytes, found.usual_error_bytes, spread)
-    foretold = _Foretold(found.crest_bytes, low, high, np.asarray(line))
+    capacity = float(known["capacity_bytes"].iloc[-1])
+    crests, low, high = (np.minimum(own, capacity) for own in (found.crest_bytes, low, high))
+    foretold = _Foretold(crests, low, high, np.asarray(line))
     for ahead in range(1, days + 1):
         real = _crest(later, now, ahead)
         if real is not None:

@@ -83,6 +83,13 @@ class Looks:
         idle_hours = self.hours[np.argmax(more, axis=0)] - self.hours[np.argmax(some, axis=0)]
         return np.where(idle_hours >= DAY_HOURS, more, some)
 
+    def deleted(self) -> NDArray[np.bool_]:
+        """Return whether each topic was deleted: it went with bytes that were not due to leave."""
+        last = len(self.hours) - 1 - np.argmax((self.topic_bytes > 0)[::-1], axis=0)
+        topics = np.arange(len(self.topics))
+        held, due = self.topic_bytes[last, topics], self.topic_soon_bytes[last, topics]
+        return np.asarray((self.topic_bytes[-1] <= 0) & (held > 2 * due))
+
     def until(self, hour: float) -> Looks:
         """Return what was known at the end of an epoch hour."""
         return self._part(slice(0, int(np.searchsorted(self.hours, hour, "right"))))

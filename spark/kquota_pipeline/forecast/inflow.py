@@ -17,6 +17,12 @@ from kquota_pipeline.forecast.methods import median_slope
 
 # Topics that still fill up are taken apart from the others: at most this many.
 _MOST = 3
+# Those that have ended are taken apart, too, if they once took this share of all that leaves.
+_LARGE = 0.05
+# A topic that was silent for longer than ever, and for this many hours, has ended.
+_SILENT_HOURS, _SILENT_TIMES, _NEXT_TO_NOTHING = 4, 1.5, 0.02
+# A topic that has flowed for long may stand still: for up to this share of the hours in which it flowed.
+_SILENT_RATIO = 0.25
 # One that still fills up has lost less than this share of what it grew by.
 _LEFT = 0.05
 # A topic whose first bytes are less than this share of the last ones is new.
@@ -28,10 +34,11 @@ _WEEK_HOURS = 7 * DAY_HOURS
 class Flow:
     """Bytes per hour that flow in, [class, hour], on each hour from the first look to the last.
 
-    The first class are all topics but those that still fill up: nothing of them has left yet. Of these,
-    `filled_hours` is how long they had flowed in before the first look; it is infinite of the first class.
-    `began` is the hour, an index, at which a class did. `is_new` is whether one began, or became much larger,
-    within this history. `topics` are the topics of the looks that classes are, None of all others together.
+    The first class are all topics but those that still fill up, of which nothing has left yet, and those that
+    have ended. Of these, `filled_hours` is how long they had flowed in before the first look; it is infinite
+    where bytes left then, as of the first class. `began` is the hour, an index, at which a class did.
+    `is_new` is whether one that fills up began, or became much larger, within this history. `topics` are the
+    topics of the looks that classes are, None of all others together.
     """
 
     first_hour: int
@@ -51,9 +58,10 @@ def flow_of(looks: Looks) -> Flow:
     inflow = np.where(inflow < -3 * np.median(np.abs(inflow)), 0.0, inflow)
     classes, filled, began, is_new = [], [float("inf")], [0], [False]
     filling = _filling_topics(looks, steps)
-    topics: list[int | None] = [None, *filling]
+    apart = [*filling, *_ended_topics(looks, steps, filling)]
+    topics: list[int | None] = [None, *apart]
     there = looks.filled()
-    for topic in filling:
+    for topic in apart:
         sizes = looks.topic_bytes[:, topic]
         first = int(np.argmax(there[:, topic]))
         own = np.diff(sizes) + looks.topic_soon_bytes[:-1, topic] * np.maximum(steps, 1)
@@ -63,8 +71,11 @@ def flow_of(looks: Looks) -> Flow:
         classes.append(own)
         began.append(max(0, int(looks.hours[first] - looks.hours[0]) - 1))
         rate = float(own.sum()) / max(float(looks.hours[-1] - looks.hours[first]), 1.0)
-        filled.append(float(sizes[0]) / rate if rate > 0 and first == 0 else 0.0)
-        is_new.append(float(sizes[first]) < _GREW * float(sizes[-1]))
+        if topic in filling:
+            filled.append(float(sizes[0]) / rate if rate > 0 and first == 0 else 0.0)
+        else:
+            filled.append(0.0 if first else float("inf"))
+        is_new.append(topic in filling and float(sizes[first]) < _GREW * float(sizes[-1]))
     hours = np.arange(looks.hours[0], looks.hours[-1] + 1)
     per_hour = []
     for own in (inflow, *classes):
@@ -145,6 +156,22 @@ def _filling_topics(looks: Looks, steps: Floats) -> list[int]:
     return sorted(found, key=lambda topic: -float(grown[topic]))[:_MOST]
 
 
+def _ended_topics(looks: Looks, steps: Floats, filling: list[int]) -> list[int]:
+    """Return the large topics that nothing flows into any more: deleted ones, and those of jobs."""
+    if looks.topic_keep_hours is None:
+        return []
+    most = looks.topic_bytes.max(axis=0, initial=0.0)
+    most[filling] = 0.0
+    large = most > _LARGE * max(float(looks.leaving_bytes.sum(axis=1).max()), 1.0)
+    found, deleted = [], looks.deleted()
+    for topic in np.flatnonzero(large & (looks.topic_keep_hours > 0).any(axis=0)).tolist():
+        sizes = looks.topic_bytes[:, topic]
+        own = np.diff(sizes) + looks.topic_soon_bytes[:-1, topic] * np.maximum(steps, 1)
+        if deleted[topic] or has_ended(np.maximum(own[int(np.argmax(sizes > 0)) :], 0.0)):
+            found.append(topic)
+    return sorted(found, key=lambda topic: -float(most[topic]))[:_MOST]
+
+
 def inflow_to_come(flow: Flow, hours: int) -> Floats:
     """Return the bytes of each hour to come, [class, hour]: level, slope, and the rhythm of day and week."""
     of_day, of_hour = _rhythm(flow.inflow_bytes[0])
@@ -156,7 +183,10 @@ def inflow_to_come(flow: Flow, hours: int) -> Floats:
             own_hour = of_hour
         if number and len(own) < 15 * DAY_HOURS:
             own_day = of_day
-        found.append(_continued(own, (own_day[:, None] * own_hour[None]).ravel(), hours))
+        if number and has_ended(own):
+            found.append(np.zeros(hours))
+        else:
+            found.append(_continued(own, (own_day[:, None] * own_hour[None]).ravel(), hours))
     return np.array(found)
 
 
@@ -180,6 +210,16 @@ def _rhythm(inflow: Floats) -> tuple[Floats, Floats]:
         of_day = 1 + (np.median(sums, axis=0) - 1) * weeks / (weeks + 0.5)
         of_day = of_day / of_day.mean()
     return of_day, of_hour
+
+
+def has_ended(own: Floats) -> bool:
+    """Whether nothing flows in any more: for longer than ever before since it began."""
+    flows = np.flatnonzero(own > _NEXT_TO_NOTHING * own.mean()) if len(own) else np.zeros(0)
+    if not len(flows):
+        return True
+    silent = len(own) - 1 - int(flows[-1])
+    longest = int(np.diff(flows).max()) - 1 if len(flows) > 1 else 0
+    return silent >= max(_SILENT_HOURS, _SILENT_TIMES * longest, _SILENT_RATIO * len(flows))
 
 
 def _continued(own: Floats, shape: Floats, hours: int) -> Floats:

@@ -176,7 +176,10 @@ def _finished(row: Mapping[Hashable, Any], spread: Spread) -> dict[str, object]:
     found = {name: None if pd.api.types.is_scalar(row[name]) and pd.isna(row[name]) else row[name]
              for name in _VOLUME_FIELDS}  # fmt: skip
     if crests is not None:
-        found["low_bytes"], found["high_bytes"] = interval(crests, usual, spread)
+        # No crest is higher than the disk. How likely one would be says how soon a limit is reached.
+        of_crests = (crests, *interval(crests, usual, spread))
+        for name, own in zip(("crest_bytes", "low_bytes", "high_bytes"), of_crests, strict=True):
+            found[name] = np.minimum(own, row["capacity_bytes"])
     for limit in LIMITS:
         limit_bytes = float(row[f"{limit}_bytes"])
         reached = None if crests is None else reached_by_day(crests, usual, spread, limit_bytes)

@@ -67,8 +67,11 @@ def shares_of(looks: Looks, flow: Flow, sums: Floats) -> Floats:
         # Bytes that the shorter retention has deleted are missing in each bucket since then.
         known = _by_retention(looks, flow, _usual(), 0.0)
         return np.asarray(known / known.sum(axis=1, keepdims=True))
-    # Looks of a longer retention say how long bytes stayed then.
-    chosen = chosen[~(longer < 0).any(axis=1)]
+    # Looks of a longer retention say how long bytes stayed then, and others have bytes that are deleted now.
+    deleted = [topic for topic in flow.topics if topic is not None and looks.topic_bytes[-1, topic] <= 0]
+    before = (looks.topic_bytes[chosen][:, deleted] > 0).any(axis=1)
+    chosen = chosen[~((longer < 0).any(axis=1) | before)]
+    sums = sums * np.array([topic not in deleted for topic in flow.topics])[:, None]
     common = _common(looks, flow)
     now = (looks.hours[chosen] - flow.first_hour).astype(float)
     bounds = np.concatenate([BOUND_HOURS[1:], [np.inf]])

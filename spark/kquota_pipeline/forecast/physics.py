@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kquota_pipeline.forecast.history import BOUND_HOURS, DAY_HOURS, Floats, Looks
-from kquota_pipeline.forecast.inflow import Flow, flow_of, inflow_to_come
+from kquota_pipeline.forecast.inflow import Flow, flow_of, has_ended, inflow_to_come
 from kquota_pipeline.forecast.lifetimes import BEFORE_HOURS, LIFETIME_HOURS, at, shares_of, summed
 
 MIN_LOOKS = 20
@@ -38,7 +38,10 @@ def leaving_to_come(learnt: Learned, looks: Looks, now: int, days: int) -> Float
     """Return the bytes that leave some day, [hour to come], as known at the look with index `now`."""
     flow = learnt.flow
     until = int(looks.hours[now] - flow.first_hour)
-    known = replace(flow, inflow_bytes=flow.inflow_bytes[:, : until + 1])
+    inflow = flow.inflow_bytes[:, : until + 1].copy()
+    # Nothing is left of topics that were deleted.
+    inflow[[topic is not None and looks.topic_bytes[now, topic] <= 0 for topic in flow.topics]] = 0.0
+    known = replace(flow, inflow_bytes=inflow)
     hours = days * DAY_HOURS
     ahead = np.arange(1, hours + 1, dtype=float)
     come = inflow_to_come(known, hours)
@@ -74,9 +77,15 @@ def _kept(shares: Floats, past: Floats, until: int, leaving: Floats, ahead: Floa
     return np.asarray(exact[-1] - within[1:])
 
 
-def newcomers_bytes(learnt: Learned, hours: int) -> float:
-    """Return what new topics, which still fill up, take in within these hours at the rate of now."""
-    if not any(learnt.flow.is_new):
-        return 0.0
-    come = inflow_to_come(learnt.flow, hours).sum(axis=1)
-    return float(come[list(learnt.flow.is_new)].sum())
+def unseen_bytes(learnt: Learned, looks: Looks, hours: int) -> float:
+    """Return what no back-test has seen: what new topics, which still fill up, take in within these hours at
+    the rate of now, and what is left of those that have ended.
+    """
+    flow = learnt.flow
+    found = 0.0
+    if any(flow.is_new):
+        found += float(inflow_to_come(flow, hours).sum(axis=1)[list(flow.is_new)].sum())
+    for topic, own, began in zip(flow.topics[1:], flow.inflow_bytes[1:], flow.began[1:], strict=True):
+        if topic is not None and has_ended(own[began + 1 :]):
+            found += float(looks.topic_bytes[-1, topic])
+    return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kquota_pipeline.forecast.days import Days, days_of
 from kquota_pipeline.forecast.history import DAY_HOURS, Floats, Looks, Series
 from kquota_pipeline.forecast.newcomer import Newcomer, newcomer_by_surprise, newcomer_of, rise_to_come
-from kquota_pipeline.forecast.physics import learned, leaving_to_come, newcomers_bytes
+from kquota_pipeline.forecast.physics import learned, leaving_to_come, unseen_bytes
 from kquota_pipeline.forecast.trials import (
     AHEAD_DAYS,
     Methods,
@@ -35,10 +35,11 @@ _SPIKE_RATIO = 0.03
 _YOUNG_DAYS = 8
 # Looks that are older than this say nothing about now.
 _STALE_HOURS = 6
-# Topics that will take this share of the disk within a week are new: usage has nothing to foresee them by.
+# New topics that will take this share of the disk within a week, and jobs that have ended with it: usage has
+# nothing to foresee them by.
 _NEW_RATIO = 0.02
 _NEW_TRUST = 1000.0
-# Back-tests of days with another retention say nothing about the days to come.
+# Back-tests of days with another retention, or with a topic that is deleted, say nothing about days to come.
 _LATELY_DAYS, _CHANGED_TRUST = 14, 1e9
 # And nothing in the past is like them: by this share of the rise, at least, the forecast may be wrong.
 _NEW_ERROR_RATIO = {"expiry": 0.15, "usage": 0.4, "short history": 0.4}
@@ -54,7 +55,8 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VolumeForecast:
-    """The crest of each day to come (bytes), its usual error (bytes), and past errors in units of that.
+    """The crest of each day to come (bytes), its usual error (bytes), and past errors in units of that. A
+    crest may be higher than the disk: what would be there, if there was room.
 
     `past_errors` and `past_highest` are [moment, day ahead], NaN where not known: how much higher a day's
     crest, or the highest until that day, was than foretold. `weights` are those of the methods a week ahead.
@@ -70,10 +72,12 @@ class VolumeForecast:
 
 
 class _ByExpiry(NamedTuple):
-    """`changed_bytes` are those of topics whose retention has been changed lately."""
+    """`unseen_bytes` are those that no back-test has seen come or go; `changed_bytes` those of topics that
+    have been deleted lately, or have another retention.
+    """
 
     methods: Methods
-    new_bytes: float
+    unseen_bytes: float
     changed_bytes: float
 
 
@@ -95,7 +99,7 @@ def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | Non
     if found is not None:
         basis = Basis.EXPIRY
         methods |= found.methods
-        if found.new_bytes > _NEW_RATIO * series.capacity_bytes:
+        if found.unseen_bytes > _NEW_RATIO * series.capacity_bytes:
             trusted = found.methods
         if found.changed_bytes > _NEW_RATIO * series.capacity_bytes:
             trusted, most_trust = {"expiry": found.methods["expiry"]}, _CHANGED_TRUST
@@ -174,8 +178,9 @@ def _by_expiry(series: Series, looks: Looks, days: Days, least: float) -> _ByExp
     if np.isfinite(by_week[0]).all():
         methods["expiry by week"] = by_week
     lately = own.since(int(own.hours[-1]) - _LATELY_DAYS * DAY_HOURS)
-    changed = lately.topic_bytes[-1][(lately.kept_longer() != 0).any(axis=0)]
-    return _ByExpiry(methods, newcomers_bytes(learnt, 7 * DAY_HOURS), float(changed.sum()))
+    changed = lately.topic_bytes[-1][(lately.kept_longer() != 0).any(axis=0)].sum()
+    changed += lately.topic_bytes[:, lately.deleted()].max(axis=0).sum()
+    return _ByExpiry(methods, unseen_bytes(learnt, own, 7 * DAY_HOURS), float(changed))
 
 
 def _calmed(rest: Floats, capacity_bytes: float) -> Floats:

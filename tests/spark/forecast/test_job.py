@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,8 +12,9 @@ from pyspark.sql import Row, SparkSession
 
 from bench.pipeline.fleets import segments
 from bench.pipeline.fleets.made import MadeVolume
+from kquota_pipeline.forecast.conformal import USUAL
 from kquota_pipeline.forecast.history import Looks
-from kquota_pipeline.forecast.job import FORECAST, forecast
+from kquota_pipeline.forecast.job import FORECAST, _finished, forecast
 from kquota_pipeline.forecast.probabilities import WITHIN_DAYS
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.forecast.volume import Basis, volume_forecast
@@ -137,3 +139,19 @@ def test_probabilities_grow_with_the_days_and_crests_lie_in_their_interval(found
             assert chances == sorted(chances)
             assert (chances[-1] >= 0.5) == (row[f"{limit}_days"] is not None)
         assert row.hard_within_30d <= row.soft_within_30d
+
+
+def test_no_crest_is_foretold_to_be_higher_than_the_disk_and_its_limit_is_reached_all_the_same() -> None:
+    row: dict[Hashable, object] = dict.fromkeys(FORECAST.fieldNames())
+    row |= {
+        "crest_bytes": np.full(30, 1600.0),
+        "usual_error_bytes": np.full(30, 100.0),
+        "capacity_bytes": 1000,
+        "consumed_bytes": 400,
+        "soft_bytes": 800.0,
+        "hard_bytes": 980.0,
+    }
+    found = _finished(row, USUAL)
+    for name in ("crest_bytes", "low_bytes", "high_bytes"):
+        assert np.asarray(found[name]).tolist() == [1000.0] * 30
+    assert found["hard_within_30d"] == pytest.approx(1.0, abs=0.02)
