@@ -171,7 +171,7 @@ class LedgerProducer:
 
 
 def _logger(note: Callable[[str], None]) -> logging.Logger:
-    """A logger that hands librdkafka's lines to `note`, and to nobody else."""
+    """A logger that hands librdkafka's lines to `note` alone."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
