@@ -157,7 +157,7 @@ class RotatingClient(Generic[C]):
         self._client: C | None = None
         self._closed = False
         self._rests = False
-        self._anew = False
+        self._renewal_due = False
         self.generation = 0
         self.problem: KafkaFailure | None = None
         self._stamps = self._files.stamps()
@@ -202,7 +202,7 @@ class RotatingClient(Generic[C]):
         and takes the lower ones of the new one for old news, so that it looks for its leader in vain.
         """
         with self._lock:
-            self._anew = True
+            self._renewal_due = True
 
     def rest(self) -> None:
         """End the client until wake() is called; there is nothing for it to do."""
@@ -237,13 +237,13 @@ class RotatingClient(Generic[C]):
             now = self._clock()
             if self._closed or self._rests:
                 return None
-            anew, self._anew = self._anew, False
-            if not anew and now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
+            renewal_due, self._renewal_due = self._renewal_due, False
+            if not renewal_due and now - self._looked_at < CREDENTIALS_LOOK_SECONDS:
                 return None
             self._looked_at = now
             # The cause may lie elsewhere, as in the permissions of a directory above.
             retry = self.problem is not None and now - self._built_at >= CREDENTIALS_RETRY_SECONDS
-            due = anew or retry or self._client is None
+            due = renewal_due or retry or self._client is None
         stamps = self._files.stamps()
         if stamps == self._stamps and not due:
             return None
