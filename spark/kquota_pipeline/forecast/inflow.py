@@ -57,15 +57,14 @@ def flow_of(looks: Looks) -> Flow:
     # Bytes that went before their time were deleted by people.
     inflow = np.where(inflow < -3 * np.median(np.abs(inflow)), 0.0, inflow)
     classes, filled, began, is_new = [], [float("inf")], [0], [False]
-    filling = _filling_topics(looks, steps)
-    apart = [*filling, *_ended_topics(looks, steps, filling)]
+    filling, taken_in = _filling_topics(looks, steps), _taken_in(looks, steps)
+    apart = [*filling, *_ended_topics(looks, taken_in, filling)]
     topics: list[int | None] = [None, *apart]
     there = looks.filled()
     for topic in apart:
         sizes = looks.topic_bytes[:, topic]
         first = int(np.argmax(there[:, topic]))
-        own = np.diff(sizes) + looks.topic_soon_bytes[:-1, topic] * np.maximum(steps, 1)
-        own = np.where(np.arange(len(own)) >= first - 1, np.maximum(own, 0.0), 0.0)
+        own = np.where(np.arange(len(steps)) >= first - 1, taken_in[:, topic], 0.0)
         own = np.minimum(own, np.maximum(inflow, 0.0))
         inflow = inflow - own
         classes.append(own)
@@ -99,8 +98,13 @@ def usual_inflow(looks: Looks) -> Floats:
     """Return what flowed into each topic in an hour of the last week, [topic], in the mean."""
     last = looks.since(int(looks.hours[-1]) - _WEEK_HOURS)
     steps = np.diff(last.hours).astype(float)
-    own = np.diff(last.topic_bytes, axis=0) + last.topic_soon_bytes[:-1] * np.maximum(steps, 1)[:, None]
-    return np.asarray(np.maximum(own, 0.0).sum(axis=0) / max(float(steps.sum()), 1.0))
+    return np.asarray(_taken_in(last, steps).sum(axis=0) / max(float(steps.sum()), 1.0))
+
+
+def _taken_in(looks: Looks, steps: Floats) -> Floats:
+    """Return what each topic took in from look to look, [step, topic]: its growth, and what left it."""
+    left = looks.topic_soon_bytes[:-1] * np.maximum(steps, 1)[:, None]
+    return np.asarray(np.maximum(np.diff(looks.topic_bytes, axis=0) + left, 0.0))
 
 
 def _excess_since(inflow: Floats) -> int | None:
@@ -156,7 +160,7 @@ def _filling_topics(looks: Looks, steps: Floats) -> list[int]:
     return sorted(found, key=lambda topic: -float(grown[topic]))[:_MOST]
 
 
-def _ended_topics(looks: Looks, steps: Floats, filling: list[int]) -> list[int]:
+def _ended_topics(looks: Looks, taken_in: Floats, filling: list[int]) -> list[int]:
     """Return the large topics that nothing flows into any more: deleted ones, and those of jobs."""
     if looks.topic_keep_hours is None:
         return []
@@ -165,9 +169,8 @@ def _ended_topics(looks: Looks, steps: Floats, filling: list[int]) -> list[int]:
     large = most > _LARGE * max(float(looks.leaving_bytes.sum(axis=1).max()), 1.0)
     found, deleted = [], looks.deleted()
     for topic in np.flatnonzero(large & (looks.topic_keep_hours > 0).any(axis=0)).tolist():
-        sizes = looks.topic_bytes[:, topic]
-        own = np.diff(sizes) + looks.topic_soon_bytes[:-1, topic] * np.maximum(steps, 1)
-        if deleted[topic] or has_ended(np.maximum(own[int(np.argmax(sizes > 0)) :], 0.0)):
+        begun = int(np.argmax(looks.topic_bytes[:, topic] > 0))
+        if deleted[topic] or has_ended(taken_in[begun:, topic]):
             found.append(topic)
     return sorted(found, key=lambda topic: -float(most[topic]))[:_MOST]
 
