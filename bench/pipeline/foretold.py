@@ -17,7 +17,7 @@ import numpy as np
 from bench.pipeline.figures import BEGUN, EXPECTED, FORECAST, HELD_OUT, Foresight
 from bench.pipeline.fleets import changes, rates, recorded, segments, shapes
 from bench.pipeline.fleets.made import MadeVolume
-from kquota_pipeline.forecast.conformal import Spread, interval, spread_of, thinned
+from kquota_pipeline.forecast.conformal import Spread, spread_of, thinned, within_disk
 from kquota_pipeline.forecast.days import days_of
 from kquota_pipeline.forecast.history import DAY_HOURS, Floats, Series
 from kquota_pipeline.forecast.probabilities import POSSIBLE, reached_by_day
@@ -110,11 +110,9 @@ def ours(volumes: Sequence[MadeVolume]) -> list[Answer | None]:
 
 
 def _answer(volume: MadeVolume, found: VolumeForecast, spread: Spread) -> Answer:
-    bounds = interval(found.crest_bytes, found.usual_error_bytes, spread, _SPREAD)
-    ahead = slice(0, CROSSING_DAYS)
-    crests, low, high = (
-        np.minimum(own, volume.series.capacity_bytes)[ahead] for own in (found.crest_bytes, *bounds)
-    )
+    capacity_bytes = volume.series.capacity_bytes
+    shown = within_disk(found.crest_bytes, found.usual_error_bytes, spread, capacity_bytes, _SPREAD)
+    crests, low, high = (own[:CROSSING_DAYS] for own in shown)
     reached = reached_by_day(found.crest_bytes, found.usual_error_bytes, spread, volume.soft_bytes)
     return Answer(crests, low, high, bool(reached[CROSSING_DAYS - 1] >= POSSIBLE))
 

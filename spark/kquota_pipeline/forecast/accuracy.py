@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DoubleType, IntegerType, StringType, StructField, StructType
 
-from kquota_pipeline.forecast.conformal import interval, spread_of, thinned
+from kquota_pipeline.forecast.conformal import spread_of, thinned, within_disk
 from kquota_pipeline.forecast.history import DAY_HOURS, Floats, Looks
 from kquota_pipeline.forecast.job import per_volume
 from kquota_pipeline.forecast.looks import series_of
@@ -103,10 +103,9 @@ def _errors_of_volume(
     spread = spread_of(thinned(found.past_errors), thinned(found.past_highest))
     middles = (np.arange(days) + 0.5) * DAY_HOURS
     line = np.polyval(np.polyfit(known["hour"] - now, known["mean_bytes"], 1), middles)
-    low, high = interval(found.crest_bytes, found.usual_error_bytes, spread)
-    capacity = float(known["capacity_bytes"].iloc[-1])
-    crests, low, high = (np.minimum(own, capacity) for own in (found.crest_bytes, low, high))
-    foretold = _Foretold(crests, low, high, np.asarray(line))
+    capacity_bytes = float(known["capacity_bytes"].iloc[-1])
+    crests = within_disk(found.crest_bytes, found.usual_error_bytes, spread, capacity_bytes)
+    foretold = _Foretold(*crests, np.asarray(line))
     for ahead in range(1, days + 1):
         real = _crest(later, now, ahead)
         if real is not None:

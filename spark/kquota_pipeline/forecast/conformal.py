@@ -85,3 +85,15 @@ def interval(
     low = np.array([np.interp(tail, LEVELS, table[:, day]) for day in range(len(crests))])
     high = np.array([np.interp(1 - tail, LEVELS, table[:, day]) for day in range(len(crests))])
     return crests + usual_errors * low, crests + usual_errors * high
+
+
+def within_disk(
+    crests: Floats, usual_errors: Floats, spread: Spread, capacity_bytes: float, share: float = 0.8
+) -> tuple[Floats, Floats, Floats]:
+    """Return the crests of days to come and the bounds of their `interval`: none is higher than the disk."""
+    low, high = interval(crests, usual_errors, spread, share)
+    return (
+        np.minimum(crests, capacity_bytes),
+        np.minimum(low, capacity_bytes),
+        np.minimum(high, capacity_bytes),
+    )

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kquota_pipeline.forecast.conformal import TABLE_DAYS, Spread, interval, spread_of, thinned
+from kquota_pipeline.forecast.conformal import TABLE_DAYS, Spread, spread_of, thinned, within_disk
 from kquota_pipeline.forecast.history import DAY_HOURS, Looks
 from kquota_pipeline.forecast.looks import hourly_looks, looks_of, series_of
 from kquota_pipeline.forecast.probabilities import (
@@ -176,10 +176,9 @@ def _finished(row: Mapping[Hashable, Any], spread: Spread) -> dict[str, object]:
     found = {name: None if pd.api.types.is_scalar(row[name]) and pd.isna(row[name]) else row[name]
              for name in _VOLUME_FIELDS}  # fmt: skip
     if crests is not None:
-        # No crest is higher than the disk. How likely one would be says how soon a limit is reached.
-        of_crests = (crests, *interval(crests, usual, spread))
-        for name, own in zip(("crest_bytes", "low_bytes", "high_bytes"), of_crests, strict=True):
-            found[name] = np.minimum(own, row["capacity_bytes"])
+        # How likely a crest above the disk would be says how soon a limit is reached.
+        shown = within_disk(crests, usual, spread, row["capacity_bytes"])
+        found["crest_bytes"], found["low_bytes"], found["high_bytes"] = shown
     for limit in LIMITS:
         limit_bytes = float(row[f"{limit}_bytes"])
         reached = None if crests is None else reached_by_day(crests, usual, spread, limit_bytes)
