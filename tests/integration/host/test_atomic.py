@@ -18,11 +18,17 @@ TRACED = "open,openat,write,fchmod,fsync,fdatasync,close,rename,renameat,renamea
 
 
 def traced_write(path: Path, trace: Path, *inject: str) -> subprocess.CompletedProcess[str]:
+    """Trace a write by an interpreter that takes the same steps at each start.
+
+    Steps are named by how many calls of a kind came before, those of the start included. So no bytecode
+    is read or written: other processes keep it where all look for it, and may do so between two starts.
+    """
+    no_bytecode = ["-B", "-X", f"pycache_prefix={trace.parent / 'no-bytecode'}"]
     command = ["strace", "-qq", "-e", f"trace={TRACED}", "-o", str(trace)]
     for injection in inject:
         command += ["-e", f"inject={injection}"]
     return subprocess.run(
-        [*command, sys.executable, str(CHILD), str(path), "new"],
+        [*command, sys.executable, *no_bytecode, str(CHILD), str(path), "new"],
         capture_output=True,
         text=True,
         timeout=60,
