@@ -41,10 +41,9 @@ class Derived:
     table: Table
     sources: tuple[Table, ...]
     rows: Callable[..., DataFrame]
-    of_open_days: bool = False
 
 
-TICK_DAYS = Derived(TICKS, (USAGE, DECISIONS), tick_rows, of_open_days=True)
+TICK_DAYS = Derived(TICKS, (USAGE, DECISIONS), tick_rows)
 HOUR_DAYS = Derived(HOURS, (USAGE,), hour_rows)
 HOLDING_DAYS = Derived(HOLDINGS, (USAGE, TOPICS), holding_rows)
 WRITING_DAYS = Derived(WRITINGS, (CLIENTS,), writing_rows)
@@ -63,7 +62,7 @@ def derive(
     due = {
         day: found
         for day, found in _digests(spark, tables, derived).items()
-        if found != before.get(day) and (derived.of_open_days or is_closed(day))
+        if found != before.get(day) and is_closed(day)
     }
     days = sorted(due)
     for begin in range(0, len(days), _AT_ONCE_DAYS):

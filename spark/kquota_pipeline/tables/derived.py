@@ -16,7 +16,8 @@ from kquota_pipeline.tables.table import Table
 
 TICKS = Table(
     "ticks",
-    "one row per cluster and 30 s: its state, from the usage and decision records of that time",
+    "one row per cluster and 30 s: its state, from the usage and decision records of that time; of closed "
+    "days alone",
     (
         ("cluster_id", StringType(), "Kafka's cluster id"),
         ("at", TimestampType(), "where the tick begins"),
