@@ -12,8 +12,8 @@ import numpy as np
 
 from kquota_pipeline.forecast.history import Floats
 
-# A method that was half as wrong as another one counts sixteen times as much.
-_POWER = 4.0
+# A method that was half as wrong as another one counts 64 times as much.
+_POWER = 6.0
 # Trials count less the longer they are ago, and the further their horizon is from the one that is asked for.
 _PER_DAY = 0.8
 _NEAR_DAYS = 3.0

@@ -27,57 +27,15 @@ def level(crests: Floats, ahead: int) -> Floats:
     return np.full(ahead, float(crests[::-1][: len(weights)] @ weights / weights.sum()))
 
 
-def highest(crests: Floats, ahead: int) -> Floats:
-    """Return the highest crest of a week."""
-    return np.full(ahead, crests[-WEEK:].max())
-
-
 def line(crests: Floats, ahead: int) -> Floats:
     """Return a line from the last crest, by the median of the slopes between all pairs of four weeks."""
     return np.asarray(crests[-1] + median_slope(crests[-_LINE_DAYS:]) * np.arange(1, ahead + 1))
-
-
-def short_line(crests: Floats, ahead: int) -> Floats:
-    """Return the same by two weeks, and half as steep."""
-    return np.asarray(crests[-1] + 0.5 * median_slope(crests[-2 * WEEK :]) * np.arange(1, ahead + 1))
-
-
-def usual_step(crests: Floats, ahead: int) -> Floats:
-    """Return a line from the last crest by the median change from day to day: single jumps do not count."""
-    steps = np.diff(crests[-2 * WEEK - 1 :])
-    return np.asarray(crests[-1] + (float(np.median(steps)) if len(steps) else 0.0) * np.arange(1, ahead + 1))
-
-
-def theta(crests: Floats, ahead: int) -> Floats:
-    """Return a smoothed level that goes on with half of the slope of six weeks, as the theta method has it
-    (Assimakopoulos and Nikolopoulos 2000).
-    """
-    known = crests[-6 * WEEK :]
-    days = np.arange(len(known))
-    slope = float(np.polyfit(days, known, 1)[0]) if len(known) > 3 else 0.0
-    weights = 0.6 ** days[::-1]
-    level_now = float(known @ weights / weights.sum()) + slope * float(days[::-1] @ weights / weights.sum())
-    return np.asarray(level_now + 0.5 * slope * np.arange(1, ahead + 1))
 
 
 def momentum(crests: Floats, ahead: int) -> Floats:
     """Return what goes on as in the last three days, less with each day."""
     slope = median_slope(crests[-4:])
     return np.asarray(crests[-1] + slope * np.cumsum(0.75 ** np.arange(1, ahead + 1)))
-
-
-def week(crests: Floats, ahead: int) -> Floats:
-    """Return the days of the last weeks, moved to the level of the last one, with half of their rise."""
-    if len(crests) < WEEK + 1:
-        return last(crests, ahead)
-    weeks = min(len(crests) // WEEK, 4)
-    table = crests[-weeks * WEEK :].reshape(weeks, WEEK)
-    levels = table.mean(axis=1)
-    weights = 0.6 ** np.arange(weeks)[::-1]
-    shape = (table - levels[:, None]).T @ weights / weights.sum()
-    slope = 0.5 * median_slope(levels) / WEEK if weeks > 1 else 0.0
-    days = np.arange(1, ahead + 1)
-    return np.asarray(levels[-1] + shape[(days - 1) % WEEK] + slope * (days + (WEEK - 1) / 2))
 
 
 def week_before(crests: Floats, ahead: int) -> Floats:
@@ -90,13 +48,8 @@ def week_before(crests: Floats, ahead: int) -> Floats:
 DAILY: Mapping[str, Callable[[Floats, int], Floats]] = {
     "last": last,
     "level": level,
-    "highest": highest,
     "line": line,
-    "short line": short_line,
-    "usual step": usual_step,
-    "theta": theta,
     "momentum": momentum,
-    "week": week,
     "week before": week_before,
 }
 

@@ -24,14 +24,17 @@ _USUAL_RATIO = 0.25
 _LEAST_RATIO = 0.02
 _MIN_BEFORE_DAYS = 1
 _LOOK_BACK_DAYS = 8
+# How often such a rise is one that goes on. That of a single day is not known from a burst.
+_LIKELY, _LIKELY_BY_SURPRISE, _LEAST_AGE_DAYS = 0.8, 0.5, 1.05
 
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """Bytes per day that are new, and the days since they began."""
+    """Bytes per day that are new, the days since they began, and how likely it is that they go on."""
 
     bytes_per_day: float
     age_days: float
+    likely: float
 
 
 def newcomer_of(hourly: Floats, capacity_bytes: float) -> Newcomer | None:
@@ -52,7 +55,9 @@ def newcomer_of(hourly: Floats, capacity_bytes: float) -> Newcomer | None:
         # The day before this one had no such growth: it is where the rise began.
         began = float(np.clip(grown[-1 - age * DAY_HOURS], 0, None)) / float(grown[-1])
         if began < 0.75:
-            return _ongoing(hourly, float(grown[-1]), age + began)
+            if age + began < _LEAST_AGE_DAYS:
+                return None
+            return _ongoing(hourly, float(grown[-1]), age + began, _LIKELY)
     return None
 
 
@@ -72,11 +77,12 @@ def newcomer_by_surprise(
         least = max(_LEAST_RATIO * capacity_bytes, _SURPRISING * float(usual_errors[began, began - 1]))
         if higher[-1] < least or rate <= 0 or float(steps[1:].min()) < 0.5 * rate or steps[0] < 0.25 * rate:
             continue
-        return _ongoing(hourly, rate, began - 1 + min(1.0, float(steps[0]) / rate))
+        age = began - 1 + min(1.0, float(steps[0]) / rate)
+        return _ongoing(hourly, rate, age, _LIKELY_BY_SURPRISE)
     return None
 
 
-def _ongoing(hourly: Floats, grown: float, age: float) -> Newcomer | None:
+def _ongoing(hourly: Floats, grown: float, age: float, likely: float) -> Newcomer | None:
     half = DAY_HOURS // 2
     lately = float(hourly[-1] - hourly[-1 - half])
     past = [int(np.ceil(age) + k) * DAY_HOURS for k in range(1, 5)]
@@ -85,7 +91,7 @@ def _ongoing(hourly: Floats, grown: float, age: float) -> Newcomer | None:
     rate = grown if age >= 1 else grown / max(age, 0.3)
     if lately - usually < _ONGOING * rate:
         return None
-    return Newcomer(rate, age)
+    return Newcomer(rate, age, likely)
 
 
 def rise_to_come(newcomer: Newcomer, capacity_bytes: float, ahead: int) -> Floats:

@@ -8,6 +8,7 @@ from kquota_pipeline.forecast.choose import Chosen, Trials, choose
 from kquota_pipeline.forecast.days import Days
 from kquota_pipeline.forecast.history import DAY_HOURS, Floats
 from kquota_pipeline.forecast.methods import DAILY, WEEK, median_slope, period_of, repeated
+from kquota_pipeline.forecast.smoothing import smoothed, smoothed_week
 
 AHEAD_DAYS = 30
 MIN_DAYS = 2
@@ -17,14 +18,11 @@ _PRIOR_TRIALS = 1.5
 _USUAL_ERROR = {
     "last": 1.0,
     "level": 1.1,
-    "highest": 1.2,
     "line": 1.1,
-    "short line": 1.0,
-    "usual step": 1.1,
-    "theta": 1.0,
     "momentum": 1.2,
-    "week": 1.1,
     "week before": 1.3,
+    "smoothed": 1.0,
+    "smoothed week": 1.0,
     "teeth": 1.0,
     "even growth": 0.8,
     "newcomer": 0.8,
@@ -67,6 +65,10 @@ def usage_methods(crests: Floats, hourly: Floats) -> Methods:
         name: np.array([method(crests[: len(crests) - moment], AHEAD_DAYS) for moment in range(moments)])
         for name, method in DAILY.items()
     }
+    found["smoothed"] = smoothed(crests, moments, AHEAD_DAYS)
+    by_week = smoothed_week(crests, moments, AHEAD_DAYS)
+    if np.isfinite(by_week[0]).all():
+        found["smoothed week"] = by_week
     period = period_of(hourly)
     if period is not None:
         teeth = np.full((moments, AHEAD_DAYS), np.nan)

@@ -38,9 +38,9 @@ _STALE_HOURS = 6
 # New topics that will take this share of the disk within a week, and jobs that have ended with it: usage has
 # nothing to foresee them by.
 _NEW_RATIO = 0.02
-_NEW_TRUST = 1000.0
+_NEW_TRUST = 3e4
 # Back-tests of days with another retention, or with a topic that is deleted, say nothing about days to come.
-_LATELY_DAYS, _CHANGED_TRUST = 14, 1e9
+_LATELY_DAYS, _CHANGED_TRUST = 14, 3e13
 # And nothing in the past is like them: by this share of the rise, at least, the forecast may be wrong.
 _NEW_ERROR_RATIO = {"expiry": 0.15, "usage": 0.4, "short history": 0.4}
 
@@ -94,7 +94,7 @@ def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | Non
     methods = usage_methods(crests, days.crest_bytes)
     basis = Basis.USAGE if len(crests) >= _YOUNG_DAYS else Basis.YOUNG
     trusted: Methods = {}
-    most_trust = _NEW_TRUST
+    most_trust, likely = _NEW_TRUST, 1.0
     found = None if looks is None else _by_expiry(series, looks, days, least)
     if found is not None:
         basis = Basis.EXPIRY
@@ -105,13 +105,16 @@ def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | Non
             trusted, most_trust = {"expiry": found.methods["expiry"]}, _CHANGED_TRUST
     # Looks that name topics show all that is new.
     if not trusted and (found is None or looks is None or not looks.topics):
-        trusted = _newcomer(days, crests, methods, came, series.capacity_bytes, least)
-        methods |= trusted
+        newcomer = _newcomer(days, crests, methods, came, series.capacity_bytes, least)
+        if newcomer is not None:
+            crest, likely = newcomer
+            trusted = {"newcomer": only_now(crest, len(came))}
+            methods |= trusted
     trust = np.array([most_trust if name in trusted else 1.0 for name in methods])
     best = chosen(methods, came, crests, least, trust)
     if trusted:
         rise = np.abs(best.foretold[0] - crests[-1])
-        best.usual_error[0] = np.maximum(best.usual_error[0], _NEW_ERROR_RATIO[basis] * rise)
+        best.usual_error[0] = np.maximum(best.usual_error[0], _NEW_ERROR_RATIO[basis] * rise / likely)
     best.usual_error[0] *= 1 + _FEW_DAYS * len(crests) ** _FEW_DAYS_POWER
     highest = np.maximum.accumulate(came, axis=1) - np.maximum.accumulate(best.foretold, axis=1)
     return VolumeForecast(
@@ -127,16 +130,20 @@ def volume_forecast(series: Series, looks: Looks | None) -> VolumeForecast | Non
 
 def _newcomer(
     days: Days, crests: Floats, methods: Methods, came: Floats, capacity_bytes: float, least: float
-) -> Methods:
-    """Return the rise of a new inflow that usage alone shows, if there is one."""
+) -> tuple[Floats, float] | None:
+    """Return the crests to come with a new inflow that usage alone shows, and how likely it goes on; None
+    where there is none. The crests are the mean of those with it and those without, by how likely it is.
+    """
     before = chosen(methods, came, crests, least)
     newcomer = newcomer_of(days.crest_bytes, capacity_bytes) or newcomer_by_surprise(
         days.crest_bytes, came - before.foretold, before.usual_error, capacity_bytes
     )
     if newcomer is None:
-        return {}
+        return None
     rise = rise_to_come(newcomer, capacity_bytes, AHEAD_DAYS)
-    return {"newcomer": only_now(_without_newcomer(before.foretold, crests, newcomer) + rise, len(came))}
+    with_it = _without_newcomer(before.foretold, crests, newcomer) + rise
+    crest = newcomer.likely * with_it + (1 - newcomer.likely) * before.foretold[0]
+    return crest, newcomer.likely
 
 
 def _without_newcomer(foretold: Floats, crests: Floats, newcomer: Newcomer) -> Floats:

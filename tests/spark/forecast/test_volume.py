@@ -93,8 +93,17 @@ def test_a_new_inflow_is_foreseen_by_usage_alone_though_not_its_end() -> None:
     over = crest + 2.5 * np.minimum(begun, 24)
     assert newcomer_of(over, CAPACITY) is None, "it has ended"
     forecast = found(series(crest + 2.5 * begun))
-    assert forecast.crest_bytes[4] > crest[-1] + 2.5 * 48 + 100
+    assert forecast.crest_bytes[4] > crest[-1] + 2.5 * 48 + 80
     assert forecast.weights["newcomer"] > 0.5
+    assert newcomer.likely < 1
+
+
+def test_a_rise_of_a_single_day_is_no_new_inflow_as_it_may_be_a_burst() -> None:
+    crest = growth(20, 0.0)
+    hours = np.arange(len(crest))
+    one_day = np.clip(hours - 19 * DAY_HOURS, 0, DAY_HOURS)
+    assert newcomer_of(crest + 2.5 * one_day, CAPACITY) is None
+    assert newcomer_of(crest + 2.5 * np.maximum(hours - 18.5 * DAY_HOURS, 0), CAPACITY) is not None
 
 
 def test_expiry_foresees_the_end_of_a_new_topics_ramp() -> None:
