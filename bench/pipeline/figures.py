@@ -39,7 +39,7 @@ _CLOSING = "a day is shuffled and sorted whole, by texts, and compressed"
 _DAY_ROWS = Fleet().rows(1)
 _UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
 FORECAST = "forecast"
-HELD_OUT = ("changes", "recorded")
+HELD_OUT = ("changes", "clusters", "recorded")
 """The fleets that judge a forecast; it is tuned on the others."""
 BEGUN, EXPECTED = "what had begun", "what was to be expected"
 """Said by who knows all of a volume but what begins later, and by who does not know its chance, either."""

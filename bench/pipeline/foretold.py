@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bench.pipeline.figures import BEGUN, EXPECTED, FORECAST, HELD_OUT, Foresight
-from bench.pipeline.fleets import changes, rates, recorded, segments, shapes
+from bench.pipeline.fleets import changes, clusters, rates, recorded, segments, shapes
 from bench.pipeline.fleets.made import MadeVolume
 from kquota_pipeline.forecast.conformal import Spread, spread_of, thinned, within_disk
 from kquota_pipeline.forecast.days import days_of
@@ -245,6 +245,8 @@ def fleet_of(name: str, share: float = 1.0) -> list[MadeVolume]:
             return rates.fleet(1, max(round(20 * share), 1))
         case "changes":
             return changes.fleet(1, max(round(25 * share), 1))
+        case "clusters":
+            return clusters.fleet(1, max(round(25 * share), 1))
         case "recorded":
             session = start_session("kquota bench", {"spark.sql.shuffle.partitions": "2"}, print)
             try:
