@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import date
 from typing import TypeVar
 
@@ -129,14 +129,23 @@ def replace_day(rows: DataFrame, tables: Tables, table: Table, day: date) -> Non
     replace_days(rows, tables, table, day, day)
 
 
-def replace_days(rows: DataFrame, tables: Tables, table: Table, first: date, last: date) -> None:
-    """Put `rows`, which all belong to the days from `first` to `last`, in the place of those days'."""
-    _replace(rows, tables, table, f"day >= '{first.isoformat()}' AND day <= '{last.isoformat()}'")
+def replace_days(
+    rows: DataFrame, tables: Tables, table: Table, first: date, last: date, others: Collection[date] = ()
+) -> None:
+    """Put `rows`, which all belong to the days from `first` to `last` or to the others, in the place of those
+    days'.
+    """
+    where = f"day >= '{first.isoformat()}' AND day <= '{last.isoformat()}'"
+    _replace(rows, tables, table, f"({where}) OR {_among(others)}" if others else where)
 
 
 def replace_each(rows: DataFrame, tables: Tables, table: Table, days: Iterable[date]) -> None:
     """Put `rows`, which all belong to one of the days, in the place of those days'."""
-    _replace(rows, tables, table, "day IN (" + ", ".join(f"'{day.isoformat()}'" for day in days) + ")")
+    _replace(rows, tables, table, _among(days))
+
+
+def _among(days: Iterable[date]) -> str:
+    return "day IN (" + ", ".join(f"'{day.isoformat()}'" for day in days) + ")"
 
 
 def _replace(rows: DataFrame, tables: Tables, table: Table, where: str) -> None:

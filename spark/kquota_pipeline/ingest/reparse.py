@@ -6,10 +6,11 @@ kept the rows become those that an ingest of today would make; those of other re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
@@ -35,7 +36,8 @@ def reparse(
     """Make the rows of the UTC days from `first` to `last` again; return how many records they are of.
 
     Only records in this version of table `records` count (`ingest.lineage.settled_version`). A day that
-    `maintain` has closed stays without duplicates. Of a malformed record the day of Kafka's time counts, too.
+    `maintain` has closed stays without duplicates. Of a malformed record the day of Kafka's time counts, too:
+    rows that an earlier version made of it are removed, whatever their day.
 
     Raises:
         NotATable: there are no tables at that place, or others.
@@ -43,27 +45,39 @@ def reparse(
     raw = delta.read(spark, tables, RECORDS, version)
     # A record may have waited long for its cluster, so its day in Kafka may be any later one.
     messages = messages_of(delta.of_days(raw, first - _AHEAD).dropDuplicates(list(RECORDS.identity)))
-    arrived, days = F.to_date("kafka_timestamp"), (F.lit(first), F.lit(last))
-    is_malformed = F.col("problem").isNotNull()
+    arrived, day = F.to_date("kafka_timestamp"), F.to_date("at")
+    is_malformed, is_asked = F.col("problem").isNotNull(), day.between(F.lit(first), F.lit(last))
     records = (
         read_records(messages)
-        .where(F.to_date("at").between(*days) | (is_malformed & arrived.between(*days)))
+        .where(is_asked | (is_malformed & arrived.between(F.lit(first), F.lit(last))))
         .persist()
     )
     try:
-        count, first_arrived, last_arrived = records.agg(
-            F.count("*"), F.min(arrived), F.max(arrived)
+        count, first_arrived, last_arrived, others = records.agg(
+            F.count("*"), F.min(arrived), F.max(arrived), F.collect_set(F.when(~is_asked, day))
         ).collect()[0]
         if not count:
             return 0
         in_order = last_digests(spark, tables)
         for table in only:
-            begin, end = (first_arrived, last_arrived) if table is QUARANTINE else (first, last)
-            before, made = _replace(spark, tables, table, records, begin, end, in_order[table.name])
+            days = _Days(first_arrived, last_arrived) if table is QUARANTINE else _Days(first, last, others)
+            before, made = _replace(spark, tables, table, records, days, in_order[table.name])
             report(f"{table.name}: {made:,} rows made, {before:,} were there")
     finally:
         records.unpersist()
     return int(count)
+
+
+@dataclass(frozen=True)
+class _Days:
+    """The days whose rows are replaced, and `others` that may have rows of the same records."""
+
+    first: date
+    last: date
+    others: Sequence[date] = ()
+
+    def are_asked(self) -> Column:
+        return F.col("day").between(F.lit(self.first), F.lit(self.last))
 
 
 def _replace(
@@ -71,15 +85,14 @@ def _replace(
     tables: Tables,
     table: Table,
     records: DataFrame,
-    first: date,
-    last: date,
+    days: _Days,
     in_order: Iterable[date],
 ) -> tuple[int, int]:
     """Put the rows of the records in the place of those there; return how many there were, and how many are
     of the records. Days `in_order` stay without duplicates.
     """
     delta.create(spark, tables, table)
-    made = delta.of_days(ROWS[table](records), first, last)
+    made = delta.of_days(ROWS[table](records), days.first, days.last)
     rows_made = made.count()
     # Of a place in the topic and a time there is one record, also if the topic was made again.
     place = (
@@ -88,17 +101,26 @@ def _replace(
         else ["kafka_partition", "kafka_offset", "at"]
     )
     places = records.select(*place).distinct()
-    closed = [day for day in in_order if first <= day <= last]
 
     def attempt() -> tuple[int, int]:
-        there = delta.of_days(delta.read(spark, tables, table), first, last)
-        before = there.count()
-        if before or rows_made:
-            rows = there.join(places, place, "left_anti").unionByName(made) if before else made
-            delta.replace_days(_once(rows, table, closed), tables, table, first, last)
-        return before, rows_made
+        current = delta.read(spark, tables, table)
+        elsewhere = current.where(F.col("day").isin(list(days.others)))
+        astray = _rows_by_day(elsewhere, places, place) if days.others else {}
+        before = current.where(days.are_asked()).count()
+        if before or rows_made or astray:
+            there = current.where(days.are_asked() | F.col("day").isin(list(astray)))
+            rows = there.join(places, place, "left_anti").unionByName(made) if before or astray else made
+            closed = [day for day in in_order if days.first <= day <= days.last or day in astray]
+            delta.replace_days(_once(rows, table, closed), tables, table, days.first, days.last, astray)
+        return before + sum(astray.values()), rows_made
 
     return delta.retried(attempt)
+
+
+def _rows_by_day(rows: DataFrame, places: DataFrame, place: list[str]) -> dict[date, int]:
+    """Return how many rows of each day are of the records in these places."""
+    found = rows.join(places, place, "left_semi").groupBy("day").count().collect()
+    return {row["day"]: int(row["count"]) for row in found}
 
 
 def _once(rows: DataFrame, table: Table, closed: list[date]) -> DataFrame:

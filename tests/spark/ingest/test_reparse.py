@@ -91,27 +91,36 @@ def test_what_an_earlier_version_did_not_know_is_made_of_the_records_as_they_cam
     assert delta.read(spark, tables, QUARANTINE).count() == 1
 
 
-def test_a_field_and_a_kind_of_a_later_version_are_made_of_the_records_as_they_came(
+def test_a_field_a_kind_and_a_rule_of_a_later_version_are_applied_to_the_records_as_they_came(
     spark, tables, monkeypatch
 ):
-    values = [sample("usage-topics"), sample("topics")]
+    # Its day is none of those that are made again.
+    ahead = changed(sample("usage-topics"), "At", "2027-11-20T00:00:30Z")
+    values = [sample("usage-topics"), sample("topics"), ahead]
     for table in (RECORDS, USAGE_OF_BEFORE, QUARANTINE):
         delta.create(spark, tables, table)
     with monkeypatch.context() as patched:
         patched.setattr(problems, "_KINDS", ("usage",))
+        patched.setattr(problems, "_MINUTES_AHEAD", 1_000_000)
         patched.setattr(stream, "ROWS", {USAGE_OF_BEFORE: ROWS[USAGE], QUARANTINE: ROWS[QUARANTINE]})
         patched.setattr(stream, "KIND_OF_TABLE", {USAGE_OF_BEFORE: "usage"})
         append_batch(messages(spark, values), tables, Batch("Q", 0), Progress(lambda _line: None))
+    # On the same day, and in the same place of a topic that was made again.
+    far = {"at": datetime(2027, 11, 20, 5, tzinfo=UTC), "day": date(2027, 11, 20), "broker_id": 9}
+    other = rows(spark, USAGE, [{"cluster_id": "C", **far, "kafka_partition": 3, "kafka_offset": 2}])
+    delta.append(other, tables, USAGE)
     said: list[str] = []
-    assert reparse(spark, tables, DAY, DAY, only=(USAGE, TOPICS, QUARANTINE), report=said.append) == 2
+    assert reparse(spark, tables, DAY, NEXT, only=(USAGE, TOPICS, QUARANTINE), report=said.append) == 3
     assert said == [
-        "usage: 2 rows made, 2 were there",
+        "usage: 2 rows made, 4 were there",
         "topics: 3 rows made, 0 were there",
-        "quarantine: 0 rows made, 1 were there",
+        "quarantine: 1 rows made, 1 were there",
     ]
     records = read_records(messages(spark, values))
     for table in (USAGE, TOPICS, QUARANTINE):
-        assertDataFrameEqual(delta.read(spark, tables, table), ROWS[table](records))
+        expected = ROWS[table](records)
+        expected = expected.unionByName(other) if table is USAGE else expected
+        assertDataFrameEqual(delta.read(spark, tables, table), expected)
 
 
 @pytest.mark.long
