@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Collection, Iterable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 
-from kquota_pipeline.tables import Table, Tables
+from kquota_pipeline.tables import RECORDS, Table, Tables
 
 T = TypeVar("T")
 _VERSION = "kquota.version"
 _ATTEMPTS = 4
+_ONE_DAY = timedelta(days=1)
+# At midnight a clock that is ahead by some minutes is in the next day.
+_AHEAD = _ONE_DAY
+DAY_FOLDER = re.compile(r"/day=(\d{4}-\d{2}-\d{2})/")
+"""Where the name of a table's file has its day."""
 # Without an index on the rest: its figures would cost more at each append than they ever save.
 _SKIPPING_COLUMNS = ("cluster_id", "broker_id", "at")
 
@@ -44,7 +52,7 @@ def create(spark: SparkSession, tables: Tables, table: Table) -> None:
         spark.sql(f"ALTER TABLE delta.`{location}` SET TBLPROPERTIES ('{_VERSION}' = '{table.version}')")
 
 
-def opened(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
+def known(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
     """Return a table as `read` does, after a look at its version.
 
     Raises:
@@ -53,6 +61,48 @@ def opened(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
     frame = read(spark, tables, table)
     _known_version(spark, tables, table)
     return frame
+
+
+def opened(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
+    """Return a table for an analysis: as `known` does, without rows of days that are still to come.
+
+    Earlier versions took records of agents whose clocks were far ahead. One such row would be the end of
+    every series. A line on standard error says once how many rows are left out. Tables without `records`, as
+    a demonstration's, are of any time.
+
+    Raises:
+        NotATable: as `known`.
+    """
+    frame = known(spark, tables, table)
+    last = datetime.now(UTC).date() + _AHEAD
+    if not of_days(frame, last + _ONE_DAY).inputFiles():
+        return frame
+    # Brokers give records their time, and this machine's clock may be behind theirs.
+    arrived = days_of_files(read(spark, tables, RECORDS)) if exists(spark, tables, RECORDS) else ()
+    if not arrived:
+        return frame
+    last = max(last, max(arrived) + _AHEAD)
+    later = of_days(frame, last + _ONE_DAY).groupBy("day").count().collect()
+    if later:
+        _say_once(
+            f"{tables.location(table)}: {sum(row['count'] for row in later):,} rows of days after {last} are "
+            "left out, which came with a clock that was ahead; `kquota-pipeline reparse` removes them where "
+            "their records are still kept"
+        )
+    return of_days(frame, last=last)
+
+
+def days_of_files(frame: DataFrame) -> set[date]:
+    """Return the days of which a table has files. No file is opened."""
+    found = (DAY_FOLDER.search(name) for name in frame.inputFiles())
+    return {date.fromisoformat(match[1]) for match in found if match}
+
+
+@cache
+def _say_once(line: str) -> None:
+    """Several parts of one analysis read the same table."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def _known_version(spark: SparkSession, tables: Tables, table: Table) -> int:

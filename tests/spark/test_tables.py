@@ -11,7 +11,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
 from kquota_pipeline.cli.tables import tables_page
-from kquota_pipeline.tables import ALL, CLIENTS, OPERATORS, TICKS, Tables
+from kquota_pipeline.tables import ALL, CLIENTS, OPERATORS, RECORDS, TICKS, Tables
 from tests.spark.rows import rows
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -54,7 +54,7 @@ def test_a_table_of_a_later_version_is_refused_and_one_of_an_earlier_version_not
     delta.create(spark, tables, CLIENTS)
     assert noted(CLIENTS) == str(CLIENTS.version) == "3"
     delta.create(spark, tables, replace(CLIENTS, changes=(*CLIENTS.changes, "`colour` is new.")))
-    for use in (delta.create, delta.opened):
+    for use in (delta.create, delta.known, delta.opened):
         with pytest.raises(delta.NotATable, match=r"clients is of version 4, .* this one knows version 3"):
             use(spark, tables, CLIENTS)
 
@@ -100,6 +100,25 @@ def test_a_day_of_an_earlier_version_is_replaced(spark, tables):
     kept = delta.read(spark, tables, CLIENTS).distinct()
     delta.replace_day(kept, tables, CLIENTS, date(2026, 11, 20))
     assertDataFrameEqual(delta.read(spark, tables, CLIENTS), rows(spark, CLIENTS, [row]))
+
+
+def test_an_analysis_leaves_out_days_that_are_still_to_come_and_says_so_once(spark, tables, capsys):
+    """Clocks of machines on which this runs are nearer to the record than to the row of a distant day."""
+    delta.create(spark, tables, TICKS)
+    distant = tick(1, 5) | {"at": datetime(2999, 11, 20, tzinfo=UTC), "day": date(2999, 11, 20)}
+    delta.append(ticks(spark, tick(1, 3), distant, distant), tables, TICKS)
+    both = [date(2026, 11, 20), date(2999, 11, 20), date(2999, 11, 20)]
+    assert sorted(row["day"] for row in delta.opened(spark, tables, TICKS).collect()) == both, "of any time"
+    assert capsys.readouterr().err == ""
+
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    delta.create(spark, tables, RECORDS)
+    delta.append(rows(spark, RECORDS, [{"day": at.date(), "kafka_timestamp": at}]), tables, RECORDS)
+    for _ in range(2):
+        assertDataFrameEqual(delta.opened(spark, tables, TICKS), ticks(spark, tick(1, 3)))
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"{tables.location(TICKS)}: 2 rows of days after 20" in said
+    assert delta.known(spark, tables, TICKS).count() == 3, "a repair sees them"
 
 
 def test_a_transaction_is_appended_once_however_often_it_is_tried(spark, tables):

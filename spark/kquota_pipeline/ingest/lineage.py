@@ -97,7 +97,7 @@ def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int
         NotATable: there are no tables at that place, or others, or no ingest has kept records yet.
     """
     for table in (USAGE, RECORDS):
-        delta.opened(spark, tables, table)
+        delta.known(spark, tables, table)
     require_own_checkpoint(spark, tables, checkpoint)
     noted = F.get_json_object("userMetadata", "$['kquota.ingest']")
     rows = (

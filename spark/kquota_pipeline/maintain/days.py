@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -14,14 +13,12 @@ from pyspark.sql import functions as F
 from kquota_pipeline import delta
 from kquota_pipeline.tables import MAINTAINED, Table, Tables
 
-_DAY_FOLDER = re.compile(r"/day=(\d{4}-\d{2}-\d{2})/")
-
 
 def files_of_days(spark: SparkSession, tables: Tables, table: Table) -> dict[date, list[str]]:
     """Return the files of each day of a table, sorted. No file is opened."""
     found: dict[date, list[str]] = defaultdict(list)
     for name in delta.read(spark, tables, table).inputFiles():
-        if match := _DAY_FOLDER.search(name):
+        if match := delta.DAY_FOLDER.search(name):
             found[date.fromisoformat(match[1])].append(name)
     return {day: sorted(names) for day, names in sorted(found.items())}
 
