@@ -13,7 +13,7 @@ from kquota_pipeline.maintain.closing import in_order
 from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.tables import DECISIONS, HOLDINGS, HOURS, TICKS, TOPICS, USAGE
+from kquota_pipeline.tables import DECISIONS, HOLDINGS, HOURS, MAINTAINED, TICKS, TOPICS, USAGE
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -100,8 +100,11 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
         spark.conf.unset(check)
     assert (late.closed_days, late.duplicates, late.dropped_days) == (1, 3, 0)
     assert late.derived_days == {"ticks": 1, "hours": 1, "holdings": 1, "writings": 0}
-    needed = {Path(name).name for names in files_of_days(spark, tables, USAGE).values() for name in names}
-    assert {path.name for path in tmp_path.glob("tables/usage/day=*/*.parquet")} == needed
+    for table in (USAGE, TICKS, HOURS, HOLDINGS, MAINTAINED):
+        files = files_of_days(spark, tables, table)
+        needed = {Path(name).name for names in files.values() for name in names}
+        assert {path.name for path in tmp_path.glob(f"tables/{table.name}/day=*/*.parquet")} == needed
+        assert {len(names) for names in files.values()} == {1}, table.name
 
 
 def test_a_day_in_order_has_each_identity_once_also_where_parts_of_it_are_null(spark, capsys):

@@ -16,6 +16,7 @@ from kquota_pipeline.tables import (
     ALL,
     BY_NAME,
     INGESTED,
+    MAINTAINED,
     RECORDS,
     USAGE,
     Table,
@@ -97,7 +98,12 @@ def maintain(
         days = derive(spark, tables, derived, before[name], lambda day: settings.is_closed(day, now), now)
         done.derived_days[name] = days
         if days:
+            done.rewritten.add(name)
             report(f"{name} of {days} days: derived")
+    if any(len(files) > 1 for files in files_of_days(spark, tables, MAINTAINED).values()):
+        # Its notes come one by one, and only a run appends to it.
+        spark.sql(f"OPTIMIZE delta.`{tables.location(MAINTAINED)}`")
+        done.rewritten.add(MAINTAINED.name)
     for name in sorted(done.rewritten):
         hours = int(settings.vacuum_after.total_seconds() // 3600)
         spark.sql(f"VACUUM delta.`{tables.location(BY_NAME[name])}` RETAIN {hours} HOURS")
