@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 
 from kquota_pipeline.tables import RECORDS, Table, Tables
+from kquota_pipeline.tables.table import Column
 
 T = TypeVar("T")
 _VERSION = "kquota.version"
@@ -32,15 +33,14 @@ class NotATable(Exception):
 
 
 def create(spark: SparkSession, tables: Tables, table: Table) -> None:
-    """Make an empty table where there is none yet; one that is there keeps its rows, and notes our version.
+    """Make an empty table where there is none yet; one that is there keeps its rows, and gets our version,
+    the columns that it lacks, and our comments.
 
     Raises:
         NotATable: the one that is there has other columns, or is of a later version than ours.
     """
     location = tables.location(table)
-    columns = ", ".join(
-        f"`{name}` {kind.simpleString()} COMMENT '{_quoted(what)}'" for name, kind, what in table.columns
-    )
+    columns = ", ".join(map(_declared, table.columns))
     indexed = ",".join(name for name, _, _ in table.columns if name in _SKIPPING_COLUMNS)
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS delta.`{location}` ({columns}) USING DELTA PARTITIONED BY (day) "
@@ -48,8 +48,40 @@ def create(spark: SparkSession, tables: Tables, table: Table) -> None:
         f"('delta.dataSkippingStatsColumns' = '{indexed}', '{_VERSION}' = '{table.version}')"
     )
     read(spark, tables, table)
-    if _known_version(spark, tables, table) < table.version:
+    version = _known_version(spark, tables, table)
+    _describe(spark, tables, table)
+    if version < table.version:
         spark.sql(f"ALTER TABLE delta.`{location}` SET TBLPROPERTIES ('{_VERSION}' = '{table.version}')")
+
+
+def _declared(column: Column) -> str:
+    name, kind, what = column
+    return f"`{name}` {kind.simpleString()} COMMENT '{_quoted(what)}'"
+
+
+def _describe(spark: SparkSession, tables: Tables, table: Table) -> None:
+    """Add the columns that a table lacks, and set the comments that differ from ours; usually there are
+    none: each change is a version of the table.
+    """
+    location = tables.location(table)
+    fields = spark.read.format("delta").load(location).schema.fields
+    found = {field.name: field.metadata.get("comment") for field in fields}
+    if lacking := [column for column in table.columns if column[0] not in found]:
+        added = ", ".join(map(_declared, lacking))
+        spark.sql(f"ALTER TABLE delta.`{location}` ADD COLUMNS ({added})")
+    for name, _, what in table.columns:
+        if name in found and found[name] != what:
+            spark.sql(f"ALTER TABLE delta.`{location}` ALTER COLUMN `{name}` COMMENT '{_quoted(what)}'")
+    if _snapshot(spark, tables, table).metadata().description() != table.what:
+        spark.sql(f"COMMENT ON TABLE delta.`{location}` IS '{_quoted(table.what)}'")
+
+
+def _snapshot(spark: SparkSession, tables: Tables, table: Table) -> Any:
+    """Return the newest state of a table as Delta itself has it: some of it has no words in SQL."""
+    jvm: Any = spark._jvm
+    nothing = jvm.scala.Option.empty()
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, tables.location(table))
+    return log.update(False, nothing, nothing)
 
 
 def known(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:

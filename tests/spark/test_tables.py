@@ -80,16 +80,40 @@ def test_a_table_with_other_columns_is_refused_by_name(spark, tables):
         delta.create(spark, tables, OPERATORS)
 
 
-def test_a_table_of_an_earlier_version_gets_its_later_columns_with_the_next_rows(spark, tables):
-    earlier = replace(CLIENTS, columns=tuple(one for one in CLIENTS.columns if one[0] not in CLIENTS.later))
+def test_a_table_of_an_earlier_version_gets_its_later_columns_and_all_comments_once(spark, tables):
+    def comments():
+        fields = spark.read.format("delta").load(location).schema.fields
+        return {field.name: field.metadata.get("comment") for field in fields}
+
+    def words_and_version():
+        (detail,) = spark.sql(f"DESCRIBE DETAIL delta.`{location}`").collect()
+        (newest,) = spark.sql(f"DESCRIBE HISTORY delta.`{location}` LIMIT 1").collect()
+        return detail["description"], newest["version"]
+
+    location = tables.location(CLIENTS)
+    columns = [
+        (name, kind, "in former words" if name in ("day", "user") else what)
+        for name, kind, what in CLIENTS.columns
+        if name not in CLIENTS.later
+    ]
+    earlier = replace(CLIENTS, what="formerly", columns=tuple(columns), changes=())
     row = {"cluster_id": "C", "at": datetime(2026, 11, 20, tzinfo=UTC), "day": date(2026, 11, 20)}
     delta.create(spark, tables, earlier)
     delta.append(rows(spark, earlier, [row]), tables, earlier)
+    # One of them came with rows, and has no comment.
+    noted = rows(spark, CLIENTS, [row | {"topics": ["a", "b"]}])
+    noted.drop("fetch_bytes_per_second").write.format("delta").mode("append").option(
+        "mergeSchema", "true"
+    ).save(location)
+    assert comments()["topics"] is None
     delta.create(spark, tables, CLIENTS)
-    assertDataFrameEqual(delta.read(spark, tables, CLIENTS), rows(spark, CLIENTS, [row]))
-    now = row | {"topics": ["a", "b"]}
-    delta.append(rows(spark, CLIENTS, [now]), tables, CLIENTS)
-    assertDataFrameEqual(delta.read(spark, tables, CLIENTS), rows(spark, CLIENTS, [row, now]))
+    assert comments() == {name: what for name, _, what in CLIENTS.columns}
+    done = words_and_version()
+    assert done[0] == CLIENTS.what
+    delta.create(spark, tables, CLIENTS)
+    assert words_and_version() == done
+    both = rows(spark, CLIENTS, [row, row | {"topics": ["a", "b"]}])
+    assertDataFrameEqual(delta.read(spark, tables, CLIENTS), both)
 
 
 def test_a_day_of_an_earlier_version_is_replaced(spark, tables):
