@@ -76,6 +76,20 @@ def _describe(spark: SparkSession, tables: Tables, table: Table) -> None:
         spark.sql(f"COMMENT ON TABLE delta.`{location}` IS '{_quoted(table.what)}'")
 
 
+def last_transaction(spark: SparkSession, tables: Tables, table: Table, application: str) -> int | None:
+    """Return the newest version of an application that is in a table (`append`); None without any.
+
+    It is what Delta itself compares a new version with. The table's history forgets after a month.
+    """
+    version = _snapshot(spark, tables, table).transactions().get(application)
+    return int(version.get()) if version.isDefined() else None
+
+
+def newest_version(spark: SparkSession, tables: Tables, table: Table) -> int:
+    """Return the newest version of Delta's of a table."""
+    return int(_snapshot(spark, tables, table).version())
+
+
 def _snapshot(spark: SparkSession, tables: Tables, table: Table) -> Any:
     """Return the newest state of a table as Delta itself has it: some of it has no words in SQL."""
     jvm: Any = spark._jvm

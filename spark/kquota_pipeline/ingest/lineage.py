@@ -3,7 +3,8 @@
 Delta skips a batch whose number it has already seen of the same application. A checkpoint that starts again
 counts its batches from 0, one that was restored from a copy counts them again: with another content under the
 same number, records would be dropped in silence. So the application is the streaming query's own id, which is
-new with each new checkpoint; the first table remembers it; and each append remembers its batch.
+new with each new checkpoint; the first table remembers it; and each append remembers its batch. The newest
+batch is read where Delta itself compares, in the table's state: its history is kept for a month.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _START_ANEW = (
 
 
 class ForeignCheckpoint(Exception):
-    """Checkpoint and tables do not belong together; the message has the reason and the remedy."""
+    """Checkpoint and tables do not fit together; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -93,27 +94,31 @@ def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int
     A batch that an ingest has begun comes there later: an ingest that runs now, or the next one.
 
     Raises:
-        ForeignCheckpoint: the checkpoint is not the one that filled the tables.
+        ForeignCheckpoint: the checkpoint is not the one that filled the tables, or its batch in progress was
+            begun so long ago that the version before it is not known any more.
         NotATable: there are no tables at that place, or others, or no ingest has kept records yet.
     """
     for table in (USAGE, RECORDS):
         delta.known(spark, tables, table)
     require_own_checkpoint(spark, tables, checkpoint)
-    noted = F.get_json_object("userMetadata", "$['kquota.ingest']")
-    rows = (
-        spark.sql(f"DESCRIBE HISTORY delta.`{tables.location(RECORDS)}`")
-        .select(
-            "version",
-            F.get_json_object(noted, "$.query").alias("query"),
-            F.get_json_object(noted, "$.batch").cast("bigint").alias("batch"),
-        )
-        .collect()
-    )
     owner = _owner(spark, tables)
-    batches = {int(row["batch"]): int(row["version"]) for row in rows if row["query"] == owner}
-    if batches and not _lines(spark, f"{checkpoint.rstrip('/')}/commits/{max(batches)}"):
-        return batches[max(batches)] - 1
-    return max(int(row["version"]) for row in rows)
+    begun = None if owner is None else delta.last_transaction(spark, tables, RECORDS, owner)
+    if begun is None or _lines(spark, f"{checkpoint.rstrip('/')}/commits/{begun}"):
+        return delta.newest_version(spark, tables, RECORDS)
+    noted = F.get_json_object("userMetadata", "$['kquota.ingest']")
+    row = (
+        spark.sql(f"DESCRIBE HISTORY delta.`{tables.location(RECORDS)}`")
+        .where(F.get_json_object(noted, "$.query") == F.lit(owner))
+        .where(F.get_json_object(noted, "$.batch").cast("bigint") == begun)
+        .agg(F.max("version").alias("version"))
+        .first()
+    )
+    if row is None or row["version"] is None:
+        raise ForeignCheckpoint(
+            f"{checkpoint} has not completed batch {begun}, and the log of {tables.location(RECORDS)} no "
+            "longer has the version before it: run `kquota-pipeline ingest` first"
+        )
+    return int(row["version"]) - 1
 
 
 def _owner(spark: SparkSession, tables: Tables) -> str | None:
@@ -144,18 +149,12 @@ def _lines(spark: SparkSession, uri: str) -> list[str]:
 
 
 def _last_batch(spark: SparkSession, tables: Tables, query: str) -> int | None:
-    """Return the number of the newest batch that is in any of the tables, or None where none is known."""
+    """Return the number of the newest batch that is in any of the tables, or None where there is none."""
     newest: int | None = None
     for table in INGESTED:
-        noted = F.get_json_object("userMetadata", "$['kquota.ingest']")
-        row = (
-            spark.sql(f"DESCRIBE HISTORY delta.`{tables.location(table)}`")
-            .where(F.get_json_object(noted, "$.query") == query)
-            .agg(F.max(F.get_json_object(noted, "$.batch").cast("bigint")).alias("batch"))
-            .first()
-        )
-        if row is not None and row["batch"] is not None:
-            newest = max(newest or 0, int(row["batch"]))
+        last = delta.last_transaction(spark, tables, table, query)
+        if last is not None:
+            newest = max(newest or 0, last)
             if table is RECORDS:  # Each batch comes there first. Tables of an earlier version lack it.
                 return newest
     return newest
