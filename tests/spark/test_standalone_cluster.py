@@ -30,6 +30,7 @@ WHERE_IT_RUNS = """
 import sys
 from kquota_pipeline.session import start_session
 spark = start_session("where", {"spark.master": sys.argv[1], "spark.cores.max": "2"})
+print("PARTITIONS", spark.conf.get("spark.sql.shuffle.partitions"))
 
 def where(batches):
     import os, kquota.core.policy, kquota_pipeline, pyarrow as pa
@@ -125,7 +126,9 @@ def test_every_command_runs_on_a_cluster_and_its_executors_import_the_archive(
 ) -> None:
     script = tmp_path / "where.py"
     script.write_text(WHERE_IT_RUNS)
-    places = re.findall(r"PLACE (\S+) (\S+)", run([sys.executable, str(script), cluster.url]))
+    said = run([sys.executable, str(script), cluster.url])
+    assert "PARTITIONS 200" in said, "and not those of this machine"
+    places = re.findall(r"PLACE (\S+) (\S+)", said)
     assert {Path(module).parents[1].name for module, _ in places} == {"kquota_pipeline.zip"}
     assert {Path(folder).parents[1].name for _, folder in places} == {"work-1", "work-2"}
 
