@@ -13,7 +13,7 @@ from kquota_pipeline.maintain.closing import in_order
 from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.tables import DECISIONS, HOLDINGS, HOURS, MAINTAINED, TICKS, TOPICS, USAGE
+from kquota_pipeline.tables import DECISIONS, HOLDINGS, HOURS, MAINTAINED, RECORDS, TICKS, TOPICS, USAGE
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -122,6 +122,29 @@ def test_a_day_in_order_has_each_identity_once_also_where_parts_of_it_are_null(s
         (one["broker_id"], one["topic"] or "", one["sequence"], one["instance_id"]) for one in once
     )
     assert [one[:3] for one in found] == sorted(one[:3] for one in found), "in the table's own order"
+    ordered.explain()
+    assert capsys.readouterr().out.partition("== Initial Plan ==")[0].count("Sort [") == 1, "of one sort"
+
+
+def test_records_of_one_partition_of_the_topic_are_put_in_order_by_several_tasks(spark, capsys):
+    def record(offset: int):
+        return {
+            "kafka_topic": "history",
+            "kafka_partition": 0,
+            "kafka_offset": offset,
+            "kafka_timestamp": NOON,
+        }
+
+    offsets = [10_000 * stretch + place for stretch in range(8) for place in (9_999, 0, 1)]
+    given = rows(spark, RECORDS, [record(offset) for offset in [*offsets, *offsets[3:9]]])
+    ordered = in_order(given, RECORDS, 4)
+    assert ordered.schema == RECORDS.schema
+    parts: dict[int, list[int]] = {}
+    for row in ordered.select(F.spark_partition_id().alias("part"), "kafka_offset").collect():
+        parts.setdefault(row.part, []).append(row.kafka_offset)
+    assert len(parts) > 1
+    assert all(part == sorted(part) for part in parts.values())
+    assert sorted(offset for part in parts.values() for offset in part) == sorted(offsets), "each once"
     ordered.explain()
     assert capsys.readouterr().out.partition("== Initial Plan ==")[0].count("Sort [") == 1, "of one sort"
 

@@ -14,6 +14,9 @@ from kquota_pipeline import delta
 from kquota_pipeline.tables import Table, Tables
 
 _ROWS_PER_TASK = 500_000
+# A partition of the topic may have all records of a thousand brokers, which are too many for one task. A
+# window holds all rows of its key: these are some ten megabytes.
+_OFFSETS_TOGETHER = 10_000
 
 
 def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
@@ -21,20 +24,24 @@ def in_order(rows: DataFrame, table: Table, files: int) -> DataFrame:
 
     Rows of one identity are of one record that came twice, so it does not matter which of them stays.
     """
-    # One shuffle for both: all rows of an identity are of one broker, or of one partition of the topic.
-    key = table.identity[:2]
+    # One shuffle for both: all rows of an identity are of one broker, or of one stretch of offsets.
+    key, order = list(table.identity[:2]), list(table.order)
+    if "kafka_offset" in table.identity:
+        rows = rows.withColumn("_stretch", F.floor(F.col("kafka_offset") / _OFFSETS_TOGETHER))
+        key.append("_stretch")
+        order.insert(order.index("kafka_offset"), "_stretch")
     parts = rows.repartition(files, *key)
     if not set(table.order) <= {*table.identity, "at"}:
-        return parts.dropDuplicates(list(table.identity)).sortWithinPartitions(*table.order)
+        return parts.dropDuplicates(list(table.identity)).sortWithinPartitions(*order).drop("_stretch")
     # Rows of one identity have one time, so in order they are neighbours: one sort serves both. A window
     # sorts by its key first: if its order named the key again, Spark would not see that its rows are in the
     # table's order, and would sort a second time. The first row of a partition has none before it.
-    in_key = [name for name in table.order if name not in key]
-    rest = [name for name in table.identity[2:] if name not in table.order]
+    in_key = [name for name in order if name not in key]
+    rest = [name for name in table.identity[2:] if name not in order]
     in_turn = Window.partitionBy(*key).orderBy(*in_key, *rest)
     same = [F.col(name).eqNullSafe(F.lag(name).over(in_turn)) for name in table.identity[2:]]
     marked = parts.withColumn("_again", reduce(and_, same, F.row_number().over(in_turn) > 1))
-    return marked.where(~F.col("_again")).drop("_again").sortWithinPartitions(*table.order)
+    return marked.where(~F.col("_again")).sortWithinPartitions(*order).drop("_again", "_stretch")
 
 
 def close_day(spark: SparkSession, tables: Tables, table: Table, day: date) -> tuple[int, int]:
