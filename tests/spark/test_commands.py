@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import date
+import re
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from kquota_pipeline.cli.analysis import FORECAST_COLUMNS
+from kquota_pipeline.cli.analysis import FORECAST_COLUMNS, report_history
 from kquota_pipeline.cli.main import COMMANDS
 from kquota_pipeline.cli.options import day_named
 from kquota_pipeline.cli.results import table_of
@@ -26,12 +27,16 @@ from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.generator.fleet import TOPICS as GENERATED
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
+from kquota_pipeline.maintain.days import files_of_days
+from kquota_pipeline.maintain.derived import HOLDING_DAYS, HOUR_DAYS, WRITING_DAYS, derive
+from kquota_pipeline.report.newest import reaches, without_samples
 from kquota_pipeline.tables import (
     ALL,
     CLIENTS,
     DECISIONS,
     EXPIRY,
     GROUPS,
+    MAINTAINED,
     OPERATORS,
     REFUSALS,
     TOPICS,
@@ -156,6 +161,25 @@ def test_a_charge_is_the_same_on_paper_and_adds_up_to_the_bytes_of_the_volumes(
     named = pd.read_csv(csv).groupby("user")["byte_days"].sum()
     assert named["unattributed"] == pytest.approx(held[None])
     assert set(written["topic"].dropna()) == {topic.name for topic in GENERATED}
+
+
+@pytest.mark.long
+def test_a_report_reads_samples_of_open_days_alone(spark: SparkSession, month: Tables) -> None:
+    days = sorted(files_of_days(spark, month, USAGE))
+    create(spark, month, MAINTAINED)
+    for derived in (HOUR_DAYS, HOLDING_DAYS, WRITING_DAYS):
+        create(spark, month, derived.table)
+        derive(spark, month, derived, {}, lambda day: day < days[-1], datetime.now(UTC))
+    history = report_history(month.root, None, None)
+    recent = without_samples(history, reaches(history.by_hour))
+    frames = {"usage": recent.usage, "hours": recent.by_hour, "held": recent.held, "written": recent.written}
+    for name, frame in frames.items():
+        read_days = {
+            date.fromisoformat(found[1])
+            for file in frame.inputFiles()
+            if (found := re.search(r"/(?:usage|clients|topics)/day=([0-9-]+)/", file))
+        }
+        assert read_days == {days[-1]}, f"{name} of {len(days)} days"
 
 
 def test_the_tables_are_described_for_programs() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ import yaml
 from pyspark.sql import DataFrame, SparkSession
 
 from kquota_pipeline import skew as skew_of
+from kquota_pipeline.accounting.attribution import BEFORE_DAYS
 from kquota_pipeline.accounting.clients import by_client, by_group, by_quota_group, refused
 from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
 from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
@@ -24,9 +26,12 @@ from kquota_pipeline.delta import NotATable, opened
 from kquota_pipeline.forecast.accuracy import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
 from kquota_pipeline.history import History
-from kquota_pipeline.maintain.derived import read_hours
+from kquota_pipeline.maintain.days import files_of_days
+from kquota_pipeline.maintain.derived import HOLDING_DAYS, WRITING_DAYS, read_derived, read_hours
 from kquota_pipeline.recommend.write import write_limits
-from kquota_pipeline.report.model import Analysis, analyse
+from kquota_pipeline.report.holders import DAYS
+from kquota_pipeline.report.model import Analysis, NoSamples, analyse
+from kquota_pipeline.report.newest import newest_samples, reaches
 from kquota_pipeline.report.page import page
 from kquota_pipeline.tables import (
     CLIENTS,
@@ -116,7 +121,8 @@ def skew(
     as_json: JsonOption = False,
 ) -> None:
     """Show how unevenly brokers and their volumes are filled."""
-    volumes = skew_of.volumes_now(history_of(tables, spark, since).usage)
+    _, of, hours = _reader(tables, spark, since)
+    volumes = skew_of.volumes_now(newest_samples(of(USAGE), reaches(hours())))
     if moves:
         show(skew_of.best_moves(volumes), "Moves", as_json)
     else:
@@ -173,7 +179,7 @@ def report(
     ] = False,
 ) -> None:
     """Write one page with everything: forecasts, states, back-test, recommendation, clients, skew."""
-    history = history_of(tables, spark, since, topics)
+    history = report_history(tables, spark, since, topics)
     check_tick(history, tick_seconds)
     named = {} if groups is None else read_groups(groups)
     analysis = _analysed(history, policies_of(policies), named, tick_seconds, replication_factor)
@@ -238,15 +244,18 @@ def _analysed(
     tick_seconds: int,
     replication: float,
 ) -> Analysis:
-    return analyse(
-        history,
-        policies,
-        groups,
-        tick_seconds=tick_seconds,
-        replication_factor=replication,
-        now=datetime.now(UTC),
-        progress=say,
-    )
+    try:
+        return analyse(
+            history,
+            policies,
+            groups,
+            tick_seconds=tick_seconds,
+            replication_factor=replication,
+            now=datetime.now(UTC),
+            progress=say,
+        )
+    except NoSamples as error:
+        fail(str(error))
 
 
 def policies_of(path: Path | None) -> tuple[Policy, ...]:
@@ -263,6 +272,24 @@ def history_of(tables: str, spark: list[str] | None, since: str | None, topics: 
     rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
     looks = _looks(session, tables, since)
     return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), *looks, hours(), rates=rates)
+
+
+def report_history(
+    tables: str, spark: list[str] | None, since: str | None, topics: str | None = None
+) -> History:
+    """Return the same, with what `maintain` has derived for the account of the last days."""
+    history = history_of(tables, spark, since, topics)
+    session, place = history.usage.sparkSession, Tables(tables)
+    days = files_of_days(session, place, USAGE)
+    if not days:
+        return history
+    first = max(days) - timedelta(days=DAYS - 1 + BEFORE_DAYS)
+    if since is not None:
+        first = max(first, day_named(since, datetime.now(UTC).date(), "--since"))
+    written = read_derived(session, place, WRITING_DAYS, first)
+    # Without looks no day has holdings that are stored.
+    held = None if history.topics is None else read_derived(session, place, HOLDING_DAYS, first)
+    return replace(history, holdings=held, writings=written)
 
 
 def _looks(

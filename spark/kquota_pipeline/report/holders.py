@@ -23,7 +23,8 @@ from kquota_pipeline.history import History
 
 PLOTTED = 6
 """How many volumes get a plot, and what fills them."""
-_DAYS = 7
+DAYS = 7
+"""The days of the account in the report."""
 _LISTED = 12
 
 
@@ -33,7 +34,7 @@ def holders_of(
     """Return for each cluster who held what in the seven days up to `last`, by principal and group, and who
     fills the volumes that fill first (`forecasts` are in that order).
     """
-    first = last - timedelta(days=_DAYS - 1)
+    first = last - timedelta(days=DAYS - 1)
     days = F.col("day").between(F.lit(first - timedelta(days=BEFORE_DAYS)), F.lit(last))
     held = history.held.where(days).cache()
     found = account(by_topic(held).toPandas(), history.written.where(days).toPandas(), first, last)

@@ -21,6 +21,7 @@ from kquota_pipeline.recommend.judge import recommend_limits
 from kquota_pipeline.recommend.limits import Sizing
 from kquota_pipeline.recommend.write import quota_commands
 from kquota_pipeline.report.holders import PLOTTED, holders_of
+from kquota_pipeline.report.newest import reaches, without_samples
 from kquota_pipeline.skew import best_moves, volumes_now
 
 Document = dict[str, object]
@@ -30,6 +31,10 @@ _SERIES_HOURS = 4
 _HOUR_SECONDS = 3600
 _TOPIC = ("cluster_id", "broker_id", "topic")
 _STATES = ("OPEN", "THROTTLE", "PAUSE")
+
+
+class NoSamples(Exception):
+    """There is nothing to report; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +55,42 @@ def analyse(
     now: datetime,
     progress: Callable[[str], None],
 ) -> Analysis:
-    """Run all jobs over a history and gather their results; `progress` is called with each step."""
-    first, last = history.usage.agg(
-        F.min(F.unix_timestamp("at")).alias("first"), F.max(F.unix_timestamp("at")).alias("last")
-    ).collect()[0]
+    """Run all jobs over a history and gather their results; `progress` is called with each step.
+
+    Raises:
+        NoSamples: it has no sample to start from.
+    """
     progress("forecasting every volume")
-    # Most jobs read the hours of the volumes; to make them reads all samples.
+    # Most jobs read the hours of the volumes.
     by_hour = history.by_hour.cache()
+    reach = reaches(by_hour)
+    if not reach:
+        raise NoSamples("the history has no sample of a volume that could be read")
     history = replace(history, hours=by_hour)
-    known = (history.by_hour, history.topics, history.expiry)
+    # Policies are tried on all samples. All else is made of hours and days, and of the newest samples.
+    recent = without_samples(history, reach)
+    first = min(one.first_hour for one in reach) * _HOUR_SECONDS
+    last = recent.usage.agg(F.max(F.unix_timestamp("at")).alias("last")).collect()[0].last
+    known = (recent.by_hour, recent.topics, recent.expiry)
     forecasts = sorted(forecast(*known).collect(), key=_urgency)
     progress("comparing earlier forecasts with the history")
     methods = accuracy(forecast_errors(*known)).orderBy("mean_error_ratio").collect()
     progress("dividing the bytes on the disks among those who wrote them")
-    holders = holders_of(history, datetime.fromtimestamp(last, UTC).date(), forecasts, groups)
+    holders = holders_of(recent, datetime.fromtimestamp(last, UTC).date(), forecasts, groups)
     progress("adding up bytes by client")
-    client_rows = by_client(history.clients).cache()
+    client_rows = by_client(recent.clients).cache()
     clients = client_rows.orderBy(F.col("bytes").desc()).collect()
     quota_rows = quotas(client_rows).collect()
-    rates = [] if history.rates is None else topic_thresholds(history.rates).orderBy(*_TOPIC).collect()
+    rates = [] if recent.rates is None else topic_thresholds(recent.rates).orderBy(*_TOPIC).collect()
     progress("comparing how full the disks are")
-    now_rows = volumes_now(history.usage).cache()
+    now_rows = volumes_now(recent.usage).cache()
     volumes = now_rows.orderBy("cluster_id", "broker_id", "volume_name").collect()
     moves = {row.cluster_id: row for row in best_moves(now_rows).collect()}
     progress(f"simulating {len(policies)} policies and those to recommend in closed loop")
     found = recommend_limits(history, tick_seconds, Sizing(replication_factor=replication_factor), policies)
     clusters = []
     for one in found:
-        own = history.of_cluster(one.cluster_id)
+        own = recent.of_cluster(one.cluster_id)
         of_cluster = _Filter(one.cluster_id)
         rows = of_cluster(forecasts)
         clusters.append(
