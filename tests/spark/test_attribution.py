@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from kquota_pipeline.accounting.attribution import FIGURES, Account, Writers, account, divide, fillers, owners
+from kquota_pipeline.accounting.attribution import (
+    CELL,
+    FIGURES,
+    Account,
+    Writers,
+    account_of_cluster,
+    divide,
+    fillers,
+    joined_account,
+    owners,
+)
 from kquota_pipeline.accounting.days import by_topic, held_by_day, held_by_topics, holding_rows, writing_rows
 from kquota_pipeline.tables import CLIENTS, HOLDINGS, TOPICS, USAGE
 from tests.spark.rows import rows
@@ -45,12 +55,13 @@ def writing(
 
 
 def accounted(holdings: list, writings: list, first: date = FIRST, last: date = FIRST) -> Account:
-    return account(
-        pd.DataFrame(holdings, columns=list(holding(None, 0))),
-        pd.DataFrame(writings, columns=list(writing(None, None, 0))),
-        first,
-        last,
-    )
+    held = pd.DataFrame(holdings, columns=list(holding(None, 0)))
+    wrote = pd.DataFrame(writings, columns=list(writing(None, None, 0)))
+    parts = [
+        account_of_cluster(held[held["cluster_id"] == name], wrote[wrote["cluster_id"] == name], first, last)
+        for name in sorted({*held["cluster_id"], *wrote["cluster_id"]})
+    ]
+    return joined_account(pd.concat(parts) if parts else pd.DataFrame(columns=[*CELL, *FIGURES, "ratio"]))
 
 
 def figures(found: Account, column: str = "byte_days") -> dict[tuple[str | None, str | None], float]:

@@ -25,7 +25,8 @@ _ROUNDS = 30
 _LEAST = 1e-6
 FIGURES = ("byte_days", "held_bytes", "growth_bytes", "written_bytes", "read_bytes")
 """The columns of an account that add up."""
-_CELL = ("cluster_id", "user", "client_id", "topic")
+CELL = ("cluster_id", "user", "client_id", "topic")
+"""The columns that identify a row of an account."""
 _OF_TOPICS = ("byte_days", "mean_bytes", "inflow_bytes")
 
 
@@ -90,8 +91,11 @@ class Account:
     shares: pd.DataFrame
 
 
-def account(holdings: pd.DataFrame, writings: pd.DataFrame, first: date, last: date) -> Account:
-    """Return who held, wrote and read how much from `first` to `last`.
+def account_of_cluster(
+    holdings: pd.DataFrame, writings: pd.DataFrame, first: date, last: date
+) -> pd.DataFrame:
+    """Return who held, wrote and read how much from `first` to `last` in a cluster: CELL, FIGURES, and the
+    `ratio` of a known writer in its topic on the last day.
 
     Args:
         holdings: cluster_id, topic (None: not named), day, byte_days, mean_bytes, inflow_bytes; one row for
@@ -101,26 +105,17 @@ def account(holdings: pd.DataFrame, writings: pd.DataFrame, first: date, last: d
     """
     read = pd.to_numeric(writings["read_bytes"]).fillna(0.0)
     holdings, writings = _without_gaps(holdings), _without_gaps(writings.assign(read_bytes=read))
-    clusters = sorted({*holdings["cluster_id"], *writings["cluster_id"]})
-    parts = [
-        _of_cluster(
-            name,
-            holdings[holdings["cluster_id"] == name],
-            writings[writings["cluster_id"] == name],
-            first,
-            last,
-        )
-        for name in clusters
-    ]
-    if not parts:
-        return Account(
-            pd.DataFrame(columns=[*_CELL, *FIGURES]),
-            pd.DataFrame(columns=[*_CELL, "ratio"]),
-        )
-    return Account(
-        pd.concat([part.rows for part in parts], ignore_index=True),
-        pd.concat([part.shares for part in parts], ignore_index=True),
-    )
+    (name,) = {*holdings["cluster_id"], *writings["cluster_id"]}
+    return _of_cluster(str(name), holdings, writings, first, last)
+
+
+def joined_account(rows: pd.DataFrame) -> Account:
+    """Return the account of several clusters (rows of account_of_cluster)."""
+    rows = _without_gaps(rows).sort_values("cluster_id", kind="stable")
+    figures = rows[[*FIGURES]]
+    shares = rows.loc[rows["ratio"].notna(), [*CELL, "ratio"]]
+    kept = (figures != 0).any(axis=1)
+    return Account(rows.loc[kept, [*CELL, *FIGURES]].reset_index(drop=True), shares.reset_index(drop=True))
 
 
 def owners(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -182,7 +177,7 @@ def fillers(
 
 def _of_cluster(
     name: str, holdings: pd.DataFrame, writings: pd.DataFrame, first: date, last: date
-) -> Account:
+) -> pd.DataFrame:
     days = [first + timedelta(days=number) for number in range(-BEFORE_DAYS, (last - first).days + 1)]
     known = writings[writings["topic"].notna() & writings["user"].notna()]
     clients = sorted(set(zip(known["user"], known["client_id"], strict=True)))
@@ -224,6 +219,7 @@ def _of_cluster(
         [clients[place] for place in writers.client],
         [topics[place] for place in writers.topic],
         [*held, written, np.zeros_like(written)],
+        shares.of_topic,
     )
     parts = [
         cells,
@@ -236,9 +232,8 @@ def _of_cluster(
         ),
     ]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    rows = _without_gaps(rows.groupby([*_CELL], dropna=False, as_index=False)[[*FIGURES]].sum())
-    rows = rows[(rows[[*FIGURES]] != 0).any(axis=1)]
-    return Account(rows, cells[[*_CELL]].assign(ratio=shares.of_topic))
+    sums = rows.groupby([*CELL], dropna=False, as_index=False)[[*FIGURES, "ratio"]].sum(min_count=1)
+    return _without_gaps(sums)
 
 
 def _writers_of(rows: pd.DataFrame) -> list[tuple[str | None, str | None]]:
@@ -247,7 +242,7 @@ def _writers_of(rows: pd.DataFrame) -> list[tuple[str | None, str | None]]:
 
 def _rows(
     cluster_id: str, writers: Sequence[tuple[str | None, str | None]], topics: Sequence[str | None],
-    figures: Sequence[Floats],
+    figures: Sequence[Floats], ratio: Floats | float = np.nan,
 ) -> pd.DataFrame:  # fmt: skip
     return pd.DataFrame(
         {
@@ -256,6 +251,7 @@ def _rows(
             "client_id": pd.Series([client_id for _, client_id in writers], dtype=object),
             "topic": pd.Series(list(topics), dtype=object),
             **dict(zip(FIGURES, figures, strict=True)),
+            "ratio": ratio,
         }
     )
 
@@ -263,7 +259,7 @@ def _rows(
 def _without_gaps(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with None where a name is not known: pandas has several values for that."""
     found = rows.copy()
-    for name in ("group", *_CELL):
+    for name in ("group", *CELL):
         if name in rows:
             names = [None if pd.isna(one) else one for one in rows[name]]
             found[name] = pd.Series(names, rows.index, dtype=object)

@@ -15,12 +15,11 @@ from rich.console import Console
 from kquota_pipeline.accounting.attribution import (
     BEFORE_DAYS,
     FIGURES,
-    account,
     known_ratios,
     owners,
     with_groups,
 )
-from kquota_pipeline.accounting.days import by_topic
+from kquota_pipeline.accounting.job import accounted
 from kquota_pipeline.cli.analysis import GroupsOption, read_groups
 from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
 from kquota_pipeline.cli.results import JsonOption, table_of, to_json
@@ -86,7 +85,7 @@ def chargeback(
         )
     except NotATable as error:
         fail(str(error))
-    found = account(by_topic(held).toPandas(), written.toPandas(), begin, end)
+    found = accounted(held, written, begin, end)
     rows = with_groups(found.rows, named)
     _write(rows, csv, parquet)
     sums = owners(rows, ["cluster_id", *_COLUMNS[by]])

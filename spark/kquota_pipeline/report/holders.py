@@ -12,14 +12,14 @@ from pyspark.sql import functions as F
 from kquota_pipeline.accounting.attribution import (
     BEFORE_DAYS,
     FIGURES,
-    account,
     fillers,
     known_ratios,
     owners,
     with_groups,
 )
-from kquota_pipeline.accounting.days import by_topic
+from kquota_pipeline.accounting.job import accounted
 from kquota_pipeline.history import History
+from kquota_pipeline.report.courses import among
 
 PLOTTED = 6
 """How many volumes get a plot, and what fills them."""
@@ -37,13 +37,12 @@ def holders_of(
     first = last - timedelta(days=DAYS - 1)
     days = F.col("day").between(F.lit(first - timedelta(days=BEFORE_DAYS)), F.lit(last))
     held = history.held.where(days).cache()
-    found = account(by_topic(held).toPandas(), history.written.where(days).toPandas(), first, last)
+    found = accounted(held, history.written.where(days), first, last)
     wanted: dict[str, list[Row]] = {}
     for row in forecasts:
         wanted.setdefault(row.cluster_id, []).append(row)
-    shown = {row.broker_id for own in wanted.values() for row in own[:PLOTTED]}
-    brokers = F.col("broker_id").isin(sorted(shown))
-    ends = held.where(F.col("day").isin([first, last]) & brokers).toPandas()
+    shown = [row for own in wanted.values() for row in own[:PLOTTED]]
+    ends = held.where(F.col("day").isin([first, last]) & among(shown)).toPandas()
     held.unpersist()
     rows = with_groups(found.rows, groups)
     known = {name: ratios for name, *ratios in known_ratios(rows)}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from kquota_pipeline.accounting.clients import by_client, quotas
@@ -20,6 +20,7 @@ from kquota_pipeline.history import History
 from kquota_pipeline.recommend.judge import recommend_limits
 from kquota_pipeline.recommend.limits import Sizing
 from kquota_pipeline.recommend.write import quota_commands
+from kquota_pipeline.report.courses import courses, spans
 from kquota_pipeline.report.holders import PLOTTED, holders_of
 from kquota_pipeline.report.newest import reaches, without_samples
 from kquota_pipeline.skew import best_moves, volumes_now
@@ -27,10 +28,8 @@ from kquota_pipeline.skew import best_moves, volumes_now
 Document = dict[str, object]
 # This many clients get a bar.
 _LISTED_CLIENTS = 10
-_SERIES_HOURS = 4
 _HOUR_SECONDS = 3600
 _TOPIC = ("cluster_id", "broker_id", "topic")
-_STATES = ("OPEN", "THROTTLE", "PAUSE")
 
 
 class NoSamples(Exception):
@@ -88,17 +87,20 @@ def analyse(
     moves = {row.cluster_id: row for row in best_moves(now_rows).collect()}
     progress(f"simulating {len(policies)} policies and those to recommend in closed loop")
     found = recommend_limits(history, tick_seconds, Sizing(replication_factor=replication_factor), policies)
+    shown: dict[str, list[Row]] = {}
+    for row in forecasts:
+        shown.setdefault(row.cluster_id, []).append(row)
+    plotted = courses(recent.by_hour, [row for own in shown.values() for row in own[:PLOTTED]])
+    decided = spans(recent.decisions, tick_seconds)
     clusters = []
     for one in found:
-        own = recent.of_cluster(one.cluster_id)
         of_cluster = _Filter(one.cluster_id)
-        rows = of_cluster(forecasts)
         clusters.append(
             {
                 "cluster_id": one.cluster_id,
-                "spans": _spans(own.decisions, tick_seconds),
-                "forecasts": [_plain(row) for row in rows],
-                "series": _series(own.by_hour, rows[:PLOTTED]),
+                "spans": decided.get(one.cluster_id, []),
+                "forecasts": [_plain(row) for row in shown.get(one.cluster_id, [])],
+                "series": plotted.get(one.cluster_id, []),
                 "outcomes": [_plain(row) for row in _ordered(one.outcomes, policies, one.tried)],
                 "tried": list(one.tried),
                 "recommendation": one.document(),
@@ -145,53 +147,6 @@ def _urgency(row: Row) -> tuple[bool, float, float, float]:
     over = row.soft_outlook == Outlook.OVER
     day = math.inf if row.soft_days is None else row.soft_days
     return (not over, day, -(row.soft_within_30d or 0.0), -row.consumed_bytes / max(row.capacity_bytes, 1))
-
-
-def _series(hours: DataFrame, rows: Sequence[Row]) -> list[Document]:
-    """Return the crests of some volumes, as (epoch seconds, share of the capacity)."""
-    wanted = {(row.broker_id, row.volume_name) for row in rows}
-    if not wanted:
-        return []
-    names = F.concat_ws("/", F.col("broker_id").cast("string"), "volume_name")
-    block = (F.floor(F.col("hour") / _SERIES_HOURS) * _SERIES_HOURS + _SERIES_HOURS / 2).cast("double")
-    points = (
-        hours.where(names.isin([f"{broker}/{volume}" for broker, volume in wanted]))
-        .groupBy("broker_id", "volume_name", block.alias("hour"))
-        .agg(F.max(F.col("crest_bytes") / F.col("capacity_bytes")).alias("ratio"))
-        .orderBy("hour")
-        .collect()
-    )
-    return [
-        {
-            "broker_id": broker,
-            "volume_name": volume,
-            "points": [
-                [point.hour * _HOUR_SECONDS, round(point.ratio, 5)]
-                for point in points
-                if (point.broker_id, point.volume_name) == (broker, volume)
-            ],
-        }
-        for broker, volume in ((row.broker_id, row.volume_name) for row in rows)
-    ]
-
-
-def _spans(decisions: DataFrame, tick_seconds: int) -> list[list[object]]:
-    """Return (from, to, state): the worst state that a broker of the cluster decided, until the next
-    decision.
-    """
-    tick = (F.floor(F.unix_timestamp("at") / tick_seconds) * tick_seconds).cast("long")
-    rank = F.when(F.col("state") == "PAUSE", 2).when(F.col("state") == "THROTTLE", 1).otherwise(0)
-    rows = decisions.groupBy(tick.alias("tick")).agg(F.max(rank).alias("rank")).orderBy("tick").collect()
-    spans: list[list[object]] = []
-    for row in rows:
-        state = _STATES[row.rank]
-        if spans and spans[-1][2] == state:
-            spans[-1][1] = row.tick + tick_seconds
-        else:
-            if spans:
-                spans[-1][1] = row.tick
-            spans.append([row.tick, row.tick + tick_seconds, state])
-    return spans
 
 
 def _plain(row: Row) -> Document:
