@@ -84,7 +84,8 @@ def divide(writers: Writers, wrote: Floats, flowed_in: Floats, unknown_bytes: fl
 @dataclass(frozen=True, slots=True)
 class Account:
     """`rows` have FIGURES by cluster_id, user, client_id and topic; `shares` have the `ratio` of each
-    writer in each topic on the last day. A user or topic that is not known is None.
+    writer in each topic on the last day. A user or topic that is not known is None, and NaN are held_bytes
+    without figures of the last day, and growth_bytes without those of both ends.
     """
 
     rows: pd.DataFrame
@@ -98,8 +99,8 @@ def account_of_cluster(
     `ratio` of a known writer in its topic on the last day.
 
     Args:
-        holdings: cluster_id, topic (None: not named), day, byte_days, mean_bytes, inflow_bytes; one row for
-            each topic and day, from BEFORE_DAYS before `first` on.
+        holdings: cluster_id, topic (None: not named), day, byte_days, mean_bytes, inflow_bytes, has_held,
+            has_growth (days.by_topic); one row for each topic and day, from BEFORE_DAYS before `first` on.
         writings: cluster_id, user (None: not listed), client_id, topic (None: not known), day,
             written_bytes, read_bytes (with no topic; NaN: none); likewise.
     """
@@ -120,8 +121,19 @@ def joined_account(rows: pd.DataFrame) -> Account:
 
 def owners(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return the figures of an account by some of its columns, those who held most first."""
-    sums = _without_gaps(rows.groupby([*by], dropna=False, as_index=False, sort=True)[[*FIGURES]].sum())
-    return sums.sort_values("byte_days", ascending=False, kind="stable", ignore_index=True)
+    return _sums_by(rows, by).sort_values("byte_days", ascending=False, kind="stable", ignore_index=True)
+
+
+def _sums_by(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return the sums of FIGURES; one of which a part is not known is not known."""
+    groups = rows.groupby([*by], dropna=False, sort=True)[[*FIGURES]]
+    sums, is_known = groups.sum(), groups.count().eq(groups.size(), axis=0)
+    return _without_gaps(sums.where(is_known).reset_index())
+
+
+def or_none(value: float) -> float | None:
+    """Return a figure of an account as JSON has it: None is not known."""
+    return None if np.isnan(value) else float(value)
 
 
 def with_groups(rows: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> pd.DataFrame:
@@ -144,18 +156,20 @@ def known_ratios(rows: pd.DataFrame) -> list[tuple[str, float, float]]:
 
 
 def fillers(
-    before: Mapping[str | None, float], after: Mapping[str | None, float], shares: pd.DataFrame
+    before: Mapping[str | None, float] | None, after: Mapping[str | None, float], shares: pd.DataFrame
 ) -> dict[str, object]:
     """Return who has made a volume grow, or who holds most of it if no topic has grown on it.
 
     Args:
-        before: bytes of each topic on the volume; None is what is in no topic that is named.
+        before: bytes of each topic on the volume; None is what is in no topic that is named. Without them
+            growth is not known.
         after: likewise, later.
         shares: `Account.shares` of its cluster.
 
-    Keys: `has_grown`, `bytes` (of all of them together), and `parts`: user (None: not known), topic, bytes.
+    Keys: `has_grown` (None: not known), `bytes` (of all of them together), and `parts`: user (None: not
+    known), topic, bytes.
     """
-    grown = {topic: now - before.get(topic, 0.0) for topic, now in after.items()}
+    grown = {} if before is None else {topic: now - before.get(topic, 0.0) for topic, now in after.items()}
     grown = {topic: size for topic, size in grown.items() if size > 0}
     bytes_ = grown or dict(after)
     parts: dict[tuple[str | None, str | None], float] = {}
@@ -166,7 +180,7 @@ def fillers(
         parts[None, topic] = size * max(0.0, 1.0 - float(known.sum()))
     order = sorted(parts.items(), key=lambda part: -part[1])
     return {
-        "has_grown": bool(grown),
+        "has_grown": None if before is None else bool(grown),
         "bytes": float(sum(bytes_.values())),
         # Less than a byte is a rest of rounding.
         "parts": [
@@ -211,6 +225,14 @@ def _of_cluster(
         [byte_days[inside].sum(axis=0), mean_bytes[-1], mean_bytes[-1] - mean_bytes[BEFORE_DAYS]]
     )
     rest = whole - np.array([_sums(writers.topic, own, len(topics) + 1) for own in held])
+    has_held, has_growth = _ends(holdings, topics, first, last)
+    # Before the first record of clients no topic has known writers.
+    divided = np.zeros(len(topics) + 1, dtype=bool)
+    if not wrote[: BEFORE_DAYS + 1].any():
+        divided[writers.topic] = True
+    for number, has in ((1, has_held), (2, has_growth & ~divided)):
+        held[number, ~has[writers.topic]] = np.nan
+        rest[number, ~has] = np.nan
     nobody, nothing = [(None, None)] * (len(topics) + 1), np.zeros((2, len(topics) + 1))
     elsewhere = wrote[inside].sum(axis=0)
     elsewhere[: len(clients)] = 0.0  # theirs has topics
@@ -232,8 +254,26 @@ def _of_cluster(
         ),
     ]
     rows = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    sums = rows.groupby([*CELL], dropna=False, as_index=False)[[*FIGURES, "ratio"]].sum(min_count=1)
-    return _without_gaps(sums)
+    ratios = rows.groupby([*CELL], dropna=False, sort=True)["ratio"].sum(min_count=1)
+    return _sums_by(rows, CELL).assign(ratio=ratios.to_numpy())
+
+
+def _ends(
+    holdings: pd.DataFrame, topics: Sequence[str], first: date, last: date
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return of each topic, and of what is in none, whether bytes of the last day, and of both ends, are
+    known: of any, and of all of the days on which it held some.
+    """
+    own = holdings[np.array([first <= day <= last for day in holdings["day"]], dtype=bool)]
+    place = {topic: number for number, topic in enumerate([*topics, None])}
+    some, none = (np.zeros(len(place), dtype=bool) for _ in range(2))
+    has_growth = np.ones(len(place), dtype=bool)
+    for topic, held, growth in zip(own["topic"], own["has_held"], own["has_growth"], strict=True):
+        if pd.isna(held):
+            continue
+        (some if held else none)[place[topic]] = True
+        has_growth[place[topic]] &= bool(growth)
+    return some | ~none, has_growth
 
 
 def _writers_of(rows: pd.DataFrame) -> list[tuple[str | None, str | None]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kquota_pipeline.forecast.series import VOLUME, hourly
@@ -151,14 +152,40 @@ def writing_rows(clients: DataFrame) -> DataFrame:
     return sums.agg(F.sum("written_bytes").alias("written_bytes"), F.sum("read_bytes").alias("read_bytes"))
 
 
-def by_topic(holdings: DataFrame) -> DataFrame:
+def by_topic(holdings: DataFrame, first: date, last: date) -> DataFrame:
     """Return what each topic of a cluster held on each day, on all volumes together.
 
-    Columns: cluster_id, topic, day, byte_days, mean_bytes (while there were samples), inflow_bytes.
+    A volume that held some of a topic between `first` and `last` says nothing of it on a day without samples,
+    nor, of a topic with a name, on a day without a look at its segments.
+
+    Columns: cluster_id, topic, day, byte_days, mean_bytes (while there were samples), inflow_bytes; and of
+    the volumes that hold some of it on this day (null if there are none) has_held, whether one of them says
+    what it held on the last day, and has_growth, whether all of them say so of both ends.
     """
     mean = F.col("byte_days") * _DAY_HOURS / F.col("hours")
-    return holdings.groupBy("cluster_id", "topic", "day").agg(
+    volume = Window.partitionBy(*VOLUME)
+
+    def has(day: date, rows: Column) -> Column:
+        return F.max((F.col("day") == F.lit(day)) & rows).over(volume)
+
+    is_named, every = F.col("topic").isNotNull(), F.lit(True)
+    ends = holdings.select(
+        "*",
+        *(
+            has(day, rows).alias(f"{what}_{end}")
+            for end, day in (("first", first), ("last", last))
+            for what, rows in (("sampled", every), ("looked", is_named))
+        ),
+    )
+    # Without looks all bytes have no topic: that is no change as long as it is so at both ends.
+    alike = F.expr("sampled_first AND sampled_last AND looked_first = looked_last")
+    holds = F.col("day").between(F.lit(first), F.lit(last)) & (F.col("byte_days") > 0)
+    has_held = F.when(is_named, F.col("looked_last")).otherwise(F.col("sampled_last"))
+    has_growth = F.when(is_named, F.expr("looked_first AND looked_last")).otherwise(alike)
+    return ends.groupBy("cluster_id", "topic", "day").agg(
         F.sum("byte_days").alias("byte_days"),
         F.sum(mean).alias("mean_bytes"),
         F.sum("inflow_bytes").alias("inflow_bytes"),
+        F.max(F.when(holds, has_held)).alias("has_held"),
+        F.min(F.when(holds, has_growth)).alias("has_growth"),
     )

@@ -29,5 +29,5 @@ def accounted(holdings: DataFrame, writings: DataFrame, first: date, last: date)
     def of_cluster(held: pd.DataFrame, wrote: pd.DataFrame) -> pd.DataFrame:
         return account_of_cluster(held, wrote, first, last)
 
-    groups = by_topic(holdings).groupBy("cluster_id").cogroup(writings.groupBy("cluster_id"))
+    groups = by_topic(holdings, first, last).groupBy("cluster_id").cogroup(writings.groupBy("cluster_id"))
     return joined_account(groups.applyInPandas(of_cluster, _ROWS).toPandas())

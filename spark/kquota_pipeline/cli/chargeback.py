@@ -16,6 +16,7 @@ from kquota_pipeline.accounting.attribution import (
     BEFORE_DAYS,
     FIGURES,
     known_ratios,
+    or_none,
     owners,
     with_groups,
 )
@@ -121,7 +122,10 @@ def _named(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
+    return [
+        {str(name): or_none(value) if name in FIGURES else value for name, value in row.items()}
+        for row in rows.to_dict("records")
+    ]
 
 
 def _print(sums: pd.DataFrame, title: str) -> None:
@@ -130,11 +134,12 @@ def _print(sums: pd.DataFrame, title: str) -> None:
     shares = (sums["byte_days"] / whole.where(whole > 0, 1.0)).map(figures.percent)
     shown = shown.assign(
         byte_days=[f"{figures.size(size)}\N{NO-BREAK SPACE}d" for size in sums["byte_days"]],
-        **{name: [figures.size(size) for size in sums[name]] for name in FIGURES[1:]},
+        **{name: [figures.known(size) for size in sums[name]] for name in FIGURES[1:]},
     )
     shown.insert(list(shown.columns).index("byte_days") + 1, "share", shares)
     console = Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
     shown.columns = [name.removesuffix("_bytes") for name in shown.columns]
     names = list(shown.columns)
     numbers = [name for name in names if name not in {"cluster_id", *_NAMES}]
-    console.print(table_of(names, _records(shown), title, console, numbers))
+    records = [{str(name): value for name, value in row.items()} for row in shown.to_dict("records")]
+    console.print(table_of(names, records, title, console, numbers))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from math import isnan
 
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 # Stands where there is no figure.
 NONE = "\N{EN DASH}"
+NOT_KNOWN = "not known"
 # Between a number and its unit: a line never ends there.
 _GAP = "\N{NO-BREAK SPACE}"
 _HOUR, _DAY = 3600, 86_400
@@ -24,6 +27,11 @@ def change(count_bytes: float) -> str:
     """Return a change of bytes with its sign."""
     sign = "+" if count_bytes > 0 else "\N{MINUS SIGN}" if count_bytes < 0 else ""
     return f"{sign}{size(abs(count_bytes))}"
+
+
+def known(count_bytes: float | None, words: Callable[[float], str] = size) -> str:
+    """Return a figure in words, or that it is not known."""
+    return NOT_KNOWN if count_bytes is None or isnan(count_bytes) else words(count_bytes)
 
 
 def rate(bytes_per_second: float) -> str:

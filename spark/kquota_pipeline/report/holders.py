@@ -14,6 +14,7 @@ from kquota_pipeline.accounting.attribution import (
     FIGURES,
     fillers,
     known_ratios,
+    or_none,
     owners,
     with_groups,
 )
@@ -64,12 +65,23 @@ def holders_of(
                 {
                     "broker_id": row.broker_id,
                     "volume_name": row.volume_name,
-                    **fillers(_of_volume(ends, row, first), _of_volume(ends, row, last), shares),
+                    **fillers(*_of_ends(ends, row, first, last), shares),
                 }
                 for row in own[:PLOTTED]
             ],
         }
     return answer
+
+
+def _of_ends(
+    ends: pd.DataFrame, row: Row, first: date, last: date
+) -> tuple[dict[str | None, float] | None, dict[str | None, float]]:
+    """Return the mean bytes of each topic on a volume on both days; None of the first one if they can't be
+    compared: there were no samples, or looks at one end alone.
+    """
+    before, after = (_of_volume(ends, row, day) for day in (first, last))
+    looked = [any(topic is not None for topic in own) for own in (before, after)]
+    return (before if before and after and looked[0] == looked[1] else None), after
 
 
 def _of_volume(ends: pd.DataFrame, row: Row, day: date) -> dict[str | None, float]:
@@ -86,9 +98,9 @@ def _of_volume(ends: pd.DataFrame, row: Row, day: date) -> dict[str | None, floa
 
 def _records(rows: pd.DataFrame) -> list[dict[str, object]]:
     """Return the largest owners, and always what is not known, as plain values."""
-    name = next(column for column in rows.columns if column not in FIGURES)
-    kept = rows[(rows.index < _LISTED) | rows[name].isna()]
+    owner_name = next(column for column in rows.columns if column not in FIGURES)
+    kept = rows[(rows.index < _LISTED) | rows[owner_name].isna()]
     return [
-        {"owner": owner, **{figure: float(value) for figure, value in zip(FIGURES, values, strict=True)}}
-        for owner, *values in kept[[name, *FIGURES]].itertuples(index=False)
+        {"owner": owner, **{name: or_none(value) for name, value in zip(FIGURES, values, strict=True)}}
+        for owner, *values in kept[[owner_name, *FIGURES]].itertuples(index=False)
     ]

@@ -25,14 +25,15 @@ def writers(cluster: Cluster) -> Markup:
     )
     parts = [element("h2", "Who fills it"), element("p", text, class_="note")]
     by_group = holders["groups"] or holders["principals"]
-    whole = sum(max(row["held_bytes"], 0.0) for row in by_group) or 1.0
+    known = [row for row in by_group if row["held_bytes"] is not None]
+    whole = sum(max(row["held_bytes"], 0.0) for row in known) or 1.0
     bars = [
         (
             name_of(row["owner"]),
             max(row["held_bytes"], 0.0) / whole,
             f"{figures.size(row['held_bytes'])}, {figures.percent(row['held_bytes'] / whole, 0)}",
         )
-        for row in by_group[:_BARS]
+        for row in known[:_BARS]
         if row["held_bytes"] > 0
     ]
     if bars:
@@ -55,9 +56,10 @@ def name_of(owner: str | None) -> str:
 
 
 def _grown(one: Mapping[str, Any]) -> str:
-    return (
-        f"{figures.change(one['bytes'])}" if one["has_grown"] else f"{figures.size(one['bytes'])}, no growth"
-    )
+    if one["has_grown"]:
+        return figures.change(one["bytes"])
+    growth = "growth not known" if one["has_grown"] is None else "no growth"
+    return f"{figures.size(one['bytes'])}, {growth}"
 
 
 def _parts(parts: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -72,8 +74,8 @@ def _parts(parts: Sequence[Mapping[str, Any]]) -> list[str]:
 def _figures(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         name_of(row["owner"]),
-        figures.size(row["held_bytes"]),
-        figures.change(row["growth_bytes"]),
+        figures.known(row["held_bytes"]),
+        figures.known(row["growth_bytes"], figures.change),
         f"{figures.size(row['byte_days'])}\N{NO-BREAK SPACE}d",
         figures.size(row["written_bytes"]),
         figures.size(row["read_bytes"]),
