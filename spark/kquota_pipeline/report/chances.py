@@ -11,6 +11,8 @@ from kquota_pipeline.report import figures
 Row = Mapping[str, Any]
 _ALMOST_SURE = 0.8
 _RARE = 0.01
+# An operator who waits should not have to make room a day later.
+_BELOW_DAYS = 3
 _SOON_DAYS, _LAST_DAYS = 7, WITHIN_DAYS[-1]
 
 
@@ -48,14 +50,23 @@ def who(filled_by: Row | None) -> tuple[str, str | None]:
     return (f"{name}: {share}", f"{what}{unknown}")
 
 
+def comes_below(row: Row) -> bool:
+    """Return whether a volume over its soft limit will be below it from tomorrow on by what expires, although
+    more flows in: by the crests of its forecast after the next 24 hours.
+    """
+    leaving, crests = row["leaving_1d_bytes"], row["crest_bytes"]
+    if leaving is None or crests is None or leaving < row["consumed_bytes"] - row["soft_bytes"]:
+        return False
+    # The crest of the next 24 hours is at least what is there now.
+    return all(crest < row["soft_bytes"] for crest in crests[1:_BELOW_DAYS])
+
+
 def advice(row: Row) -> str:
     """Return what to do about the volume that fills first."""
     broker = row["broker_id"]
-    leaving = row["leaving_1d_bytes"]
-    over_bytes = row["consumed_bytes"] - row["soft_bytes"]
     if row["soft_outlook"] == Outlook.OVER:
-        if leaving is not None and leaving >= over_bytes:
-            return f"Wait: {figures.size(leaving)} leave by themselves within a day"
+        if comes_below(row):
+            return f"Wait: {figures.size(row['leaving_1d_bytes'])} leave by themselves within a day"
         return f"Make room: kquota relief on broker {broker}"
     if row["soft_outlook"] == Outlook.UNKNOWN:
         return "Wait for two days of history"

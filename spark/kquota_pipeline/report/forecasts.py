@@ -21,10 +21,9 @@ def tiles(cluster: Cluster) -> Markup:
     found = []
     if rows:
         first = rows[0]
-        fills = first["soft_outlook"] != Outlook.NOT_FILLING
         filled_by = next(iter(cluster["holders"]["fillers"]), None)
         found += [
-            _tile("Fills first" if fills else "Most likely to fill", volume_name(first), _used(first)),
+            _tile(title(first), volume_name(first), _used(first)),
             _tile("At its soft limit", chances(first, "soft"), _day(first)),
             _tile("Who fills it", *who(filled_by)),
             _tile("What to do", advice(first)),
@@ -33,12 +32,14 @@ def tiles(cluster: Cluster) -> Markup:
         if fullest is not first:
             found.append(_tile("Fullest now", volume_name(fullest), _used(fullest)))
         over = sum(row["soft_outlook"] == Outlook.OVER for row in rows)
-        dated = sum(row["soft_days"] is not None for row in rows) - over
+        filling = sum(row["soft_outlook"] == Outlook.FILLING for row in rows)
+        unknown = sum(row["soft_outlook"] == Outlook.UNKNOWN for row in rows)
         found.append(
             _tile(
                 "Volumes",
-                f"{over} over, {max(dated, 0)} filling",
-                f"of {len(rows)}; at the soft limit now, or likely within thirty days",
+                f"{over} over, {filling} filling",
+                f"of {len(rows)}; at the soft limit now, or likely within thirty days"
+                + (f"; {unknown} with too little history" if unknown else ""),
             )
         )
     seconds = {"OPEN": 0.0, "THROTTLE": 0.0, "PAUSE": 0.0}
@@ -65,6 +66,14 @@ def tiles(cluster: Cluster) -> Markup:
         )
     )
     return element("div", *found, class_="tiles")
+
+
+def title(first: Mapping[str, Any]) -> str:
+    """Return what the first volume of a cluster is first in; they are in the order of report.model."""
+    outlook = first["soft_outlook"]
+    if outlook == Outlook.UNKNOWN:
+        return "Fullest, and no forecast yet"
+    return "Most likely to fill" if outlook == Outlook.NOT_FILLING else "Fills first"
 
 
 def _tile(name: str, figure: str, note: str | None = None) -> Markup:

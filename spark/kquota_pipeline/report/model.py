@@ -71,7 +71,7 @@ def analyse(
     first = min(one.first_hour for one in reach) * _HOUR_SECONDS
     last = recent.usage.agg(F.max(F.unix_timestamp("at")).alias("last")).collect()[0].last
     known = (recent.by_hour, recent.topics, recent.expiry)
-    forecasts = sorted(forecast(*known).collect(), key=_urgency)
+    forecasts = sorted(forecast(*known).collect(), key=urgency)
     progress("comparing earlier forecasts with the history")
     methods = accuracy(forecast_errors(*known)).orderBy("mean_error_ratio").collect()
     progress("dividing the bytes on the disks among those who wrote them")
@@ -140,13 +140,19 @@ def _ordered(outcomes: Sequence[Row], policies: Sequence[Policy], tried: Sequenc
     return sorted(outcomes, key=lambda row: order[row.policy])
 
 
-def _urgency(row: Row) -> tuple[bool, float, float, float]:
+def urgency(row: Row) -> tuple[bool, bool, float, float, float]:
     """Order volumes: over the soft limit, then with a day on which they reach it, the first one first; then
-    by how likely they do within a month, and by how full they are.
+    by how likely they do within a month, and by how full they are; those without a forecast are last.
     """
-    over = row.soft_outlook == Outlook.OVER
+    over, unknown = (row.soft_outlook == one for one in (Outlook.OVER, Outlook.UNKNOWN))
     day = math.inf if row.soft_days is None else row.soft_days
-    return (not over, day, -(row.soft_within_30d or 0.0), -row.consumed_bytes / max(row.capacity_bytes, 1))
+    return (
+        not over,
+        unknown,
+        day,
+        -(row.soft_within_30d or 0.0),
+        -row.consumed_bytes / max(row.capacity_bytes, 1),
+    )
 
 
 def _plain(row: Row) -> Document:

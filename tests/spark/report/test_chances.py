@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark.sql import Row
+
 from kquota_pipeline.forecast.probabilities import WITHIN_DAYS
 from kquota_pipeline.report.chances import advice, chances, who
+from kquota_pipeline.report.forecasts import title
+from kquota_pipeline.report.model import urgency
 
 
 def row(*probabilities: float, outlook: str = "filling", **more: object) -> dict[str, Any]:
     return {
         "broker_id": 3, "soft_outlook": outlook, "consumed_bytes": 800, "soft_bytes": 900.0,
-        "leaving_1d_bytes": None, "fastest_topic": None, "fastest_topic_bytes_per_day": None,
+        "leaving_1d_bytes": None, "crest_bytes": None, "fastest_topic": None,
+        "fastest_topic_bytes_per_day": None,
         **{
             f"soft_within_{days}d": share
             for days, share in zip(WITHIN_DAYS, probabilities or (None,) * 6, strict=True)
@@ -53,13 +58,31 @@ def test_who_fills_it_is_the_principal_or_at_least_the_topic_of_the_largest_part
 
 
 def test_what_to_do_depends_on_how_soon_and_on_what_leaves_by_itself() -> None:
-    over = {"outlook": "over the limit", "consumed_bytes": 950}
+    below = [960.0, 890.0, 895.0, 950.0]
+    over = {"outlook": "over the limit", "consumed_bytes": 950, "crest_bytes": below}
     assert "leave by themselves" in advice(row(1, 1, 1, 1, 1, 1, **over, leaving_1d_bytes=60.0))
-    assert (
-        advice(row(1, 1, 1, 1, 1, 1, **over, leaving_1d_bytes=40.0)) == "Make room: kquota relief on broker 3"
-    )
+    make_room = "Make room: kquota relief on broker 3"
+    assert advice(row(1, 1, 1, 1, 1, 1, **over, leaving_1d_bytes=40.0)) == make_room
+    # As much leaves as is over the limit, and at least as much flows in.
+    for crests in ([960.0, 940.0, 890.0], [960.0, 890.0, 901.0], None):
+        flows_in = {**over, "crest_bytes": crests, "leaving_1d_bytes": 60.0}
+        assert advice(row(1, 1, 1, 1, 1, 1, **flows_in)) == make_room
     assert "this week" in advice(row(0, 0.3, 0.6, 0.8, 0.9, 1))
     assert "Plan room" in advice(row(0, 0, 0.1, 0.3, 0.5, 0.6))
     assert "again" in advice(row(0, 0, 0, 0, 0.1, 0.3, outlook="perhaps filling"))
     assert advice(row(0, 0, 0, 0, 0, 0, outlook="not filling")) == "Nothing"
     assert "history" in advice(row(outlook="too little history"))
+
+
+def test_what_has_no_forecast_does_not_fill_first_and_comes_after_what_has_one() -> None:
+    likely = row(0, 0, 0.1, 0.3, 0.5, 0.6, soft_days=20.0)
+    unlikely = row(0, 0, 0, 0, 0, 0, outlook="not filling", soft_days=None)
+    fuller = row(outlook="too little history", soft_days=None, consumed_bytes=890)
+    over = row(1, 1, 1, 1, 1, 1, outlook="over the limit", soft_days=0.0)
+    volumes = [Row(capacity_bytes=1000, **one) for one in (fuller, unlikely, likely, over)]
+    assert [one.soft_outlook for one in sorted(volumes, key=urgency)] == [
+        "over the limit", "filling", "not filling", "too little history"
+    ]  # fmt: skip
+    assert [title(one) for one in (over, likely, unlikely, fuller)] == [
+        "Fills first", "Fills first", "Most likely to fill", "Fullest, and no forecast yet"
+    ]  # fmt: skip
