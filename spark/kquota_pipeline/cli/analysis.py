@@ -22,7 +22,7 @@ from kquota_pipeline.backtest.stage import longest_usual_window
 from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
 from kquota_pipeline.cli.results import JsonOption, show, to_json
 from kquota_pipeline.cli.session import command_session
-from kquota_pipeline.delta import NotATable, opened
+from kquota_pipeline.delta import NotATable, of_days, opened
 from kquota_pipeline.forecast.accuracy import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
 from kquota_pipeline.history import History
@@ -39,6 +39,7 @@ from kquota_pipeline.tables import (
     EXPIRY,
     GROUPS,
     OPERATORS,
+    QUARANTINE,
     REFUSALS,
     TOPICS,
     USAGE,
@@ -182,7 +183,8 @@ def report(
     history = report_history(tables, spark, since, topics)
     check_tick(history, tick_seconds)
     named = {} if groups is None else read_groups(groups)
-    analysis = _analysed(history, policies_of(policies), named, tick_seconds, replication_factor)
+    quarantine = _if_there(history.usage.sparkSession, tables, QUARANTINE)
+    analysis = _analysed(history, policies_of(policies), named, tick_seconds, replication_factor, quarantine)
     if as_json:
         typer.echo(to_json(analysis.document))
     else:
@@ -243,6 +245,7 @@ def _analysed(
     groups: dict[str, list[str]],
     tick_seconds: int,
     replication: float,
+    quarantine: DataFrame | None,
 ) -> Analysis:
     try:
         return analyse(
@@ -253,6 +256,7 @@ def _analysed(
             replication_factor=replication,
             now=datetime.now(UTC),
             progress=say,
+            quarantine=quarantine,
         )
     except NoSamples as error:
         fail(str(error))
@@ -297,14 +301,17 @@ def _looks(
 ) -> tuple[DataFrame | None, DataFrame | None]:
     """Return the tables of agents that look at segments, None where a former version made the tables."""
     first = None if since is None else day_named(since, datetime.now(UTC).date(), "--since")
-    found = []
-    for table in (TOPICS, EXPIRY):
-        try:
-            frame = opened(session, Tables(tables), table)
-        except NotATable:
-            return None, None
-        found.append(frame if first is None else frame.where(frame["day"] >= first))
-    return found[0], found[1]
+    found = [_if_there(session, tables, table) for table in (TOPICS, EXPIRY)]
+    topics, expiry = (None if frame is None else of_days(frame, first) for frame in found)
+    return (None, None) if topics is None or expiry is None else (topics, expiry)
+
+
+def _if_there(session: SparkSession, tables: str, table: Table) -> DataFrame | None:
+    """Return a table, None if a former version made the tables."""
+    try:
+        return opened(session, Tables(tables), table)
+    except NotATable:
+        return None
 
 
 def table_since(table: Table, tables: str, spark: list[str] | None, since: str | None) -> DataFrame:

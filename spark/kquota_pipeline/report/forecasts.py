@@ -13,12 +13,14 @@ from kquota_pipeline.report.parts import MAX_ROWS, Cluster, table, volume_name
 
 _AHEAD_DAYS = 14
 _DAY_SECONDS = 86_400
+# This many silent brokers are named.
+_NAMED = 4
 
 
 def tiles(cluster: Cluster) -> Markup:
     """Return what fills first and when, who fills it, and what to do; then the cluster as a whole."""
     rows = cluster["forecasts"]
-    found = []
+    found = _silent(cluster["silent_brokers"])
     if rows:
         first = rows[0]
         filled_by = next(iter(cluster["holders"]["fillers"]), None)
@@ -68,6 +70,18 @@ def tiles(cluster: Cluster) -> Markup:
     return element("div", *found, class_="tiles")
 
 
+def _silent(brokers: Sequence[Mapping[str, Any]]) -> list[Markup]:
+    """Return the tile of brokers without recent samples, if there are any."""
+    if not brokers:
+        return []
+    named = [f"{one['broker_id']} since {figures.moment_of(one['last_seconds'])}" for one in brokers]
+    more = f", and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    note = f"broker {', '.join(named[:_NAMED])}{more}: forecasts are old, and end after a day"
+    return [
+        _tile("No samples", f"of {len(named)} {'broker' if len(named) == 1 else 'brokers'}", note, bad=True)
+    ]
+
+
 def title(first: Mapping[str, Any]) -> str:
     """Return what the first volume of a cluster is first in; they are in the order of report.model."""
     outlook = first["soft_outlook"]
@@ -76,8 +90,8 @@ def title(first: Mapping[str, Any]) -> str:
     return "Most likely to fill" if outlook == Outlook.NOT_FILLING else "Fills first"
 
 
-def _tile(name: str, figure: str, note: str | None = None) -> Markup:
-    parts = [element("small", name), element("b", figure)]
+def _tile(name: str, figure: str, note: str | None = None, *, bad: bool = False) -> Markup:
+    parts = [element("small", name), element("b", figure, class_="bad" if bad else None)]
     return element("div", *parts, *([] if note is None else [element("small", note)]), class_="card tile")
 
 

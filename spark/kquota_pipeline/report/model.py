@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kquota_pipeline.accounting.clients import by_client, quotas
@@ -21,7 +21,8 @@ from kquota_pipeline.recommend.judge import recommend_limits
 from kquota_pipeline.recommend.limits import Sizing
 from kquota_pipeline.recommend.write import quota_commands
 from kquota_pipeline.report.courses import courses, spans
-from kquota_pipeline.report.holders import PLOTTED, holders_of
+from kquota_pipeline.report.holders import DAYS, PLOTTED, holders_of
+from kquota_pipeline.report.missing import decommissions, last_samples, quarantined, silent_brokers
 from kquota_pipeline.report.newest import reaches, without_samples
 from kquota_pipeline.skew import best_moves, volumes_now
 
@@ -53,8 +54,10 @@ def analyse(
     replication_factor: float = 3.0,
     now: datetime,
     progress: Callable[[str], None],
+    quarantine: DataFrame | None = None,
 ) -> Analysis:
-    """Run all jobs over a history and gather their results; `progress` is called with each step.
+    """Run all jobs over a history and gather their results; `progress` is called with each step. The table
+    `quarantine` is of no cluster, and None in tables of a former version.
 
     Raises:
         NoSamples: it has no sample to start from.
@@ -69,13 +72,17 @@ def analyse(
     # Policies are tried on all samples. All else is made of hours and days, and of the newest samples.
     recent = without_samples(history, reach)
     first = min(one.first_hour for one in reach) * _HOUR_SECONDS
-    last = recent.usage.agg(F.max(F.unix_timestamp("at")).alias("last")).collect()[0].last
+    last_of_broker = last_samples(reach, recent.usage)
+    last = max(last_of_broker.values())
+    silent = silent_brokers(last_of_broker, decommissions(recent.operators), last)
+    last_day = datetime.fromtimestamp(last, UTC).date()
+    refused = [] if quarantine is None else quarantined(quarantine, last_day - timedelta(days=DAYS - 1))
     known = (recent.by_hour, recent.topics, recent.expiry)
     forecasts = sorted(forecast(*known).collect(), key=urgency)
     progress("comparing earlier forecasts with the history")
     methods = accuracy(forecast_errors(*known)).orderBy("mean_error_ratio").collect()
     progress("dividing the bytes on the disks among those who wrote them")
-    holders = holders_of(recent, datetime.fromtimestamp(last, UTC).date(), forecasts, groups)
+    holders = holders_of(recent, last_day, forecasts, groups)
     progress("adding up bytes by client")
     client_rows = by_client(recent.clients).cache()
     clients = client_rows.orderBy(F.col("bytes").desc()).collect()
@@ -98,6 +105,7 @@ def analyse(
         clusters.append(
             {
                 "cluster_id": one.cluster_id,
+                "silent_brokers": silent.get(one.cluster_id, []),
                 "spans": decided.get(one.cluster_id, []),
                 "forecasts": [_plain(row) for row in shown.get(one.cluster_id, [])],
                 "series": plotted.get(one.cluster_id, []),
@@ -121,6 +129,7 @@ def analyse(
         "until_seconds": last,
         "tick_seconds": tick_seconds,
         "replication_factor": replication_factor,
+        "quarantine": refused,
         "accuracy": [_plain(row) for row in methods],
         "clusters": clusters,
     }

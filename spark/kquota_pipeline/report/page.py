@@ -32,11 +32,34 @@ def page(document: Mapping[str, Any]) -> str:
         "body",
         element("h1", "Which disk fills, who fills it, which limits to set"),
         element("p", f"History of {span}. Nothing here has been applied.", class_="note"),
+        _quarantine(document["quarantine"]),
         *[_cluster(cluster, document) for cluster in document["clusters"]],
         _accuracy(document["accuracy"]),
         element("p", f"Made by kquota-pipeline, {document['made_at']}.", class_="note"),
     )
     return "<!DOCTYPE html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+def _quarantine(rows: Sequence[Mapping[str, Any]]) -> Markup:
+    """Return the records that are in no other table, and so in no figure of the page."""
+    if not rows:
+        return Markup("")
+    count = sum(row["records"] for row in rows)
+    text = (
+        f"{count:,} {'record is' if count == 1 else 'records are'} in quarantine since a week ago, and in no "
+        "figure below. A broker whose records are all there has no forecast."
+    )
+    lines = [
+        (
+            row["reason"],
+            f"{row['records']:,}",
+            ", ".join(map(str, row["brokers"])) or figures.NONE,
+            figures.moment_of(row["last_seconds"]),
+        )
+        for row in rows
+    ]
+    columns = ("defect", "records", "brokers", "last one, UTC")
+    return element("div", element("p", text, class_="bad"), table(columns, lines, numbers=(1,)))
 
 
 def _cluster(cluster: Cluster, document: Mapping[str, Any]) -> Markup:

@@ -64,7 +64,19 @@ def made(spark: SparkSession) -> Made:
         now=datetime(2026, 11, 1, tzinfo=UTC),
         progress=progress.append,
     )
-    return Made(analysis, page(analysis.document), progress)
+    document: Any = analysis.document
+    assert (document["quarantine"], document["clusters"][0]["silent_brokers"]) == ([], [])
+    # Nothing is missing there. The page is shown as if it were.
+    missing = {
+        "reason": "At: a time from 2020 on",
+        "records": 2880,
+        "brokers": [7],
+        "last_seconds": 1_792_000_000,
+    }
+    clusters = [
+        {**document["clusters"][0], "silent_brokers": [{"broker_id": 7, "last_seconds": 1_791_000_000}]}
+    ]
+    return Made(analysis, page({**document, "clusters": clusters, "quarantine": [missing]}), progress)
 
 
 @pytest.fixture(scope="module")
