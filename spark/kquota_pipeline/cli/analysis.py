@@ -19,6 +19,7 @@ from kquota_pipeline.accounting.clients import by_client, by_group, by_quota_gro
 from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
 from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
 from kquota_pipeline.backtest.stage import longest_usual_window
+from kquota_pipeline.cli.forecasts import print_forecast
 from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
 from kquota_pipeline.cli.results import JsonOption, show, to_json
 from kquota_pipeline.cli.session import command_session
@@ -30,7 +31,7 @@ from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.derived import HOLDING_DAYS, WRITING_DAYS, read_derived, read_hours
 from kquota_pipeline.recommend.write import write_limits
 from kquota_pipeline.report.holders import DAYS
-from kquota_pipeline.report.model import Analysis, NoSamples, analyse
+from kquota_pipeline.report.model import Analysis, NoSamples, analyse, urgency
 from kquota_pipeline.report.newest import newest_samples, reaches
 from kquota_pipeline.report.page import page
 from kquota_pipeline.tables import (
@@ -79,18 +80,6 @@ ReplicationOption = Annotated[
     float, typer.Option("--replication-factor", min=1, max=9, help="Mean replication factor of the topics.")
 ]
 
-FORECAST_COLUMNS = (
-    "cluster_id",
-    "broker_id",
-    "volume_name",
-    "consumed_bytes",
-    "soft_outlook",
-    "soft_within_7d",
-    "soft_within_30d",
-    "hard_within_30d",
-)
-"""The columns of a forecast for people; JSON has all."""
-
 
 def forecast(
     tables: TablesOption,
@@ -101,15 +90,18 @@ def forecast(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show for each volume how likely it reaches its soft and hard limit within days."""
+    """Show for each volume when and how likely it reaches its soft and hard limit, the first one first."""
     session, _, hours = _reader(tables, spark, since)
     known = (hours(), *_looks(session, tables, since))
     if with_accuracy:
         show(accuracy(forecast_errors(*known)).orderBy("mean_error_ratio"), "Accuracy", as_json)
     else:
-        rows = forecast_of(*known)
-        rows = rows.orderBy(rows["soft_within_30d"].desc_nulls_last(), "soft_days", "hard_days")
-        show(rows if as_json else rows.select(*FORECAST_COLUMNS), "Forecast", as_json)
+        found = sorted(forecast_of(*known).collect(), key=urgency)
+        rows = [row.asDict(recursive=True) for row in found]
+        if as_json:
+            typer.echo(to_json(rows))
+        else:
+            print_forecast(rows)
 
 
 def skew(
