@@ -98,6 +98,13 @@ def test_writers_whose_topics_are_not_known_leave_bytes_unattributed() -> None:
     assert figures(found, "written_bytes") == {("CN=a", "orders"): 100, ("CN=b", None): 60, (None, None): 20}
 
 
+def test_a_client_whose_topics_were_named_while_it_wrote_nothing_keeps_what_it_wrote() -> None:
+    # As of a client that was refused in all windows that name a topic.
+    found = accounted([holding("orders", 10.0)], [writing("CN=a", "orders", 0.0), writing("CN=a", None, 7.0)])
+    assert figures(found, "written_bytes") == {("CN=a", None): 7}
+    assert figures(found) == {(None, "orders"): 10}
+
+
 def test_what_a_client_reads_is_its_own_and_has_no_topic() -> None:
     found = accounted(
         [holding("orders", 600.0, inflow=2.0)],

@@ -193,7 +193,9 @@ def _of_cluster(
     name: str, holdings: pd.DataFrame, writings: pd.DataFrame, first: date, last: date
 ) -> pd.DataFrame:
     days = [first + timedelta(days=number) for number in range(-BEFORE_DAYS, (last - first).days + 1)]
-    known = writings[writings["topic"].notna() & writings["user"].notna()]
+    # A window in which nothing was written divides nothing, whichever topics it names.
+    has_bytes = pd.to_numeric(writings["written_bytes"]) > 0
+    known = writings[writings["topic"].notna() & writings["user"].notna() & has_bytes]
     clients = sorted(set(zip(known["user"], known["client_id"], strict=True)))
     strangers = sorted(set(_writers_of(writings)) - set(clients), key=repr)
     everybody = [*clients, *strangers]
@@ -307,8 +309,7 @@ def _without_gaps(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _known_writers(known: pd.DataFrame, clients: Sequence[tuple[str, str]], topics: Sequence[str]) -> Writers:
-    cells = known.groupby(["user", "client_id", "topic"], as_index=False)["written_bytes"].sum()
-    cells = cells[cells["written_bytes"] > 0]
+    cells = known.groupby(["user", "client_id", "topic"], as_index=False)[["written_bytes"]].sum()
     of_client: dict[object, int] = {client: place for place, client in enumerate(clients)}
     of_topic = {topic: place for place, topic in enumerate(topics)}
     return Writers(
