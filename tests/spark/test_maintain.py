@@ -18,6 +18,8 @@ from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
+# Derived of a day with samples alone.
+DERIVED = {"ticks": 1, "ten_minutes": 1, "hours": 1, "holdings": 1, "writings": 0}
 
 
 def volume(sequence: int, at: datetime, consumed: int = 40, name: str = "/dev/sda", broker: int = 1, **more):
@@ -73,7 +75,7 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
 
     done = maintain(spark, tables, NOON, Upkeep(retention_days=10))
     assert (done.closed_days, done.duplicates) == (1, 5)
-    assert done.derived_days == {"ticks": 1, "hours": 1, "holdings": 1, "writings": 0}
+    assert done.derived_days == DERIVED
     assert (done.compacted_days, done.dropped_days) == (1, 2)
     usage = delta.read(spark, tables, USAGE)
     days = {row["day"]: row["count"] for row in usage.groupBy("day").count().collect()}
@@ -99,7 +101,7 @@ def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_
     finally:
         spark.conf.unset(check)
     assert (late.closed_days, late.duplicates, late.dropped_days) == (1, 3, 0)
-    assert late.derived_days == {"ticks": 1, "hours": 1, "holdings": 1, "writings": 0}
+    assert late.derived_days == DERIVED
     for table in (USAGE, TICKS, HOURS, HOLDINGS, MAINTAINED):
         files = files_of_days(spark, tables, table)
         needed = {Path(name).name for names in files.values() for name in names}

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
 from kquota_pipeline.accounting.days import holding_rows, writing_rows
+from kquota_pipeline.backtest.ten_minutes import ten_minute_rows
 from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.hours import as_hourly, hour_rows
 from kquota_pipeline.maintain.ticks import tick_rows
@@ -22,6 +23,7 @@ from kquota_pipeline.tables import (
     DECISIONS,
     HOLDINGS,
     HOURS,
+    TEN_MINUTES,
     TICKS,
     TOPICS,
     USAGE,
@@ -44,10 +46,11 @@ class Derived:
 
 
 TICK_DAYS = Derived(TICKS, (USAGE, DECISIONS), tick_rows)
+TEN_MINUTE_DAYS = Derived(TEN_MINUTES, (USAGE,), ten_minute_rows)
 HOUR_DAYS = Derived(HOURS, (USAGE,), hour_rows)
 HOLDING_DAYS = Derived(HOLDINGS, (USAGE, TOPICS), holding_rows)
 WRITING_DAYS = Derived(WRITINGS, (CLIENTS,), writing_rows)
-ALL_DERIVED = (TICK_DAYS, HOUR_DAYS, HOLDING_DAYS, WRITING_DAYS)
+ALL_DERIVED = (TICK_DAYS, TEN_MINUTE_DAYS, HOUR_DAYS, HOLDING_DAYS, WRITING_DAYS)
 
 
 def derive(
@@ -106,6 +109,15 @@ def read_hours(spark: SparkSession, tables: Tables, first: date | None = None) -
         NotATable: there are no tables at that place, or others.
     """
     return as_hourly(read_derived(spark, tables, HOUR_DAYS, first))
+
+
+def read_ten_minutes(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:
+    """Return the rows of table `ten_minutes` from the day `first` on.
+
+    Raises:
+        NotATable: there are no tables at that place, or others.
+    """
+    return read_derived(spark, tables, TEN_MINUTE_DAYS, first)
 
 
 def _digests(spark: SparkSession, tables: Tables, derived: Derived) -> dict[date, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     DateType,
     DoubleType,
@@ -38,6 +39,44 @@ TICKS = Table(
     ),
     identity=("cluster_id", "at"),
     order=("cluster_id", "at"),
+)
+
+TEN_MINUTES = Table(
+    "ten_minutes",
+    "one row per volume and ten minutes: its last sample there, as a back-test reads it; more where its "
+    "status, its description or the agent changed, and for samples that name topics; of closed days alone",
+    (
+        ("cluster_id", StringType(), "Kafka's cluster id"),
+        ("broker_id", IntegerType(), "the broker"),
+        ("instance_id", StringType(), "of the agent that recorded the sample"),
+        ("sequence", LongType(), "of the sample's record"),
+        ("at", TimestampType(), "when the sample was taken; ten minutes include their end"),
+        ("day", DateType(), "the UTC day of at"),
+        ("volume_name", StringType(), "the volume's unique name within the broker"),
+        ("volume_id", StringType(), "the file system's own id; null where not known"),
+        ("mount_point", StringType(), "where it is mounted; null where not known"),
+        ("status", StringType(), "ok, offline or failed; an unknown status is failed"),
+        ("role", StringType(), "data or metadata"),
+        ("capacity_bytes", LongType(), "size of the volume"),
+        ("consumed_bytes", LongType(), "capacity less the space available to the broker's user"),
+        ("hard_limit_type", StringType(), "of the limit in force, as in usage"),
+        ("hard_limit_level", DoubleType(), "bytes, or percent of the capacity"),
+        ("soft_limit_type", StringType(), "as hard_limit_type"),
+        ("soft_limit_level", DoubleType(), "as hard_limit_level"),
+        ("fill_ceiling_bytes_per_second", LongType(), "the most that it may fill; null where not reported"),
+        ("topics", ArrayType(StringType()), "all with a partition on it; null where not named"),
+        ("topics_sequence", LongType(), "of the instance's record that names the same topics; or null"),
+        ("first_at", TimestampType(), "when the first sample of the row was taken"),
+        ("first_bytes", LongType(), "consumed then"),
+        (
+            "fill_bytes_per_second",
+            DoubleType(),
+            "the most from one sample that could be read to the next one of the day; null without such two",
+        ),
+        ("samples", LongType(), "how many samples it is made of"),
+    ),
+    identity=("cluster_id", "broker_id", "instance_id", "sequence", "volume_name"),
+    order=("cluster_id", "broker_id", "volume_name", "at", "sequence"),
 )
 
 HOURS = Table(
