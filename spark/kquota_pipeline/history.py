@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kquota_pipeline.accounting.days import holdings_of, writing_rows
+from kquota_pipeline.backtest.ten_minutes import STEP_SECONDS, ten_minute_rows
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.tables import TOPICS
 
@@ -15,8 +16,8 @@ from kquota_pipeline.tables import TOPICS
 @dataclass(frozen=True, slots=True)
 class History:
     """Tables by their names. `topics` and `expiry` are None where agents have not looked at segments; `hours`
-    (forecast.series.hourly), `holdings` and `writings` where they have to be made of the others; `rates`
-    (accounting.topics.TOPIC_RATES) where no operator has them.
+    (forecast.series.hourly), `ten_minutes`, `holdings` and `writings` where they have to be made of the
+    others; `rates` (accounting.topics.TOPIC_RATES) where no operator has them.
     """
 
     usage: DataFrame
@@ -29,11 +30,24 @@ class History:
     holdings: DataFrame | None = None
     writings: DataFrame | None = None
     rates: DataFrame | None = None
+    ten_minutes: DataFrame | None = None
 
     @property
     def by_hour(self) -> DataFrame:
         """The hours of each volume."""
         return hourly(self.usage) if self.hours is None else self.hours
+
+    @property
+    def by_ten_minutes(self) -> DataFrame:
+        """The rows of table `ten_minutes`."""
+        return ten_minute_rows(self.usage) if self.ten_minutes is None else self.ten_minutes
+
+    def sampled(self, tick_seconds: int) -> DataFrame:
+        """Return the samples that a closed loop reads: where a step is ten minutes or a multiple, those of
+        table `ten_minutes`, otherwise all.
+        """
+        is_step = self.ten_minutes is not None and tick_seconds % STEP_SECONDS == 0
+        return self.by_ten_minutes if is_step else self.usage
 
     @property
     def held(self) -> DataFrame:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import Row, SparkSession
 
 from kquota_pipeline.backtest.policy import Limits, Policy
+from kquota_pipeline.backtest.ten_minutes import ten_minute_rows
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
@@ -181,7 +182,8 @@ def test_the_reserve_is_that_of_the_sizing_guide(spark: SparkSession) -> None:
     clients = [record(0, user="u", client_id=name, omitted_clients=3) for name in ("a", "b")]
     sizing = Sizing(reaction_seconds=2, window_seconds=11, request_bytes=100, replication_factor=2)
     samples = rows(spark, USAGE, usage)
-    (found,) = needs(hourly(samples), samples, rows(spark, CLIENTS, clients), sizing).collect()
+    stepped = ten_minute_rows(samples)
+    (found,) = needs(hourly(samples), stepped, rows(spark, CLIENTS, clients), sizing).collect()
     assert found.fill_bytes_per_second == 20
     assert found.reserve_ratio == pytest.approx((20 * (2 + 5.5) + 2 * 5 * 100) / 100_000)
     assert found.zone_ratio == pytest.approx(math.e * 20 * (2 + 5.5 + 1) / 100_000)

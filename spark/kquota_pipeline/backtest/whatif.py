@@ -96,7 +96,9 @@ def what_if(
     """
     by_topic = any(policy.scope is Scope.VOLUME for policy in policies)
     ceilings = any(policy.fallback_action is FallbackAction.BOUNDED for policy in policies)
-    usage = with_named_topics(history.usage) if by_topic else history.usage
+    usage = history.sampled(tick_seconds)
+    if by_topic:
+        usage = with_named_topics(usage)
     parts = parts_of(usage, policies)
 
     def run(key: tuple[pa.Scalar, ...], rows: pa.Table, events: pa.Table) -> pa.Table:

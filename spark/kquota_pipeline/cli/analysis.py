@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +28,13 @@ from kquota_pipeline.forecast.accuracy import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
 from kquota_pipeline.history import History
 from kquota_pipeline.maintain.days import files_of_days
-from kquota_pipeline.maintain.derived import HOLDING_DAYS, WRITING_DAYS, read_derived, read_hours
+from kquota_pipeline.maintain.derived import (
+    HOLDING_DAYS,
+    WRITING_DAYS,
+    read_derived,
+    read_hours,
+    read_ten_minutes,
+)
 from kquota_pipeline.recommend.write import write_limits
 from kquota_pipeline.report.holders import DAYS
 from kquota_pipeline.report.model import Analysis, NoSamples, analyse, urgency
@@ -80,6 +86,8 @@ ReplicationOption = Annotated[
     float, typer.Option("--replication-factor", min=1, max=9, help="Mean replication factor of the topics.")
 ]
 
+_ReadDerived = Callable[[SparkSession, Tables, date | None], DataFrame]
+
 
 def forecast(
     tables: TablesOption,
@@ -91,8 +99,8 @@ def forecast(
     as_json: JsonOption = False,
 ) -> None:
     """Show for each volume when and how likely it reaches its soft and hard limit, the first one first."""
-    session, _, hours = _reader(tables, spark, since)
-    known = (hours(), *_looks(session, tables, since))
+    session, _, made = _reader(tables, spark, since)
+    known = (made(read_hours), *_looks(session, tables, since))
     if with_accuracy:
         show(accuracy(forecast_errors(*known)).orderBy("mean_error_ratio"), "Accuracy", as_json)
     else:
@@ -114,8 +122,8 @@ def skew(
     as_json: JsonOption = False,
 ) -> None:
     """Show how unevenly brokers and their volumes are filled."""
-    _, of, hours = _reader(tables, spark, since)
-    volumes = skew_of.volumes_now(newest_samples(of(USAGE), reaches(hours())))
+    _, of, made = _reader(tables, spark, since)
+    volumes = skew_of.volumes_now(newest_samples(of(USAGE), reaches(made(read_hours))))
     if moves:
         show(skew_of.best_moves(volumes), "Moves", as_json)
     else:
@@ -262,19 +270,37 @@ def policies_of(path: Path | None) -> tuple[Policy, ...]:
         fail(str(error))
 
 
-def history_of(tables: str, spark: list[str] | None, since: str | None, topics: str | None = None) -> History:
-    """Return the tables' history since a day; ends the command if a table can't be used."""
-    session, of, hours = _reader(tables, spark, since)
+def history_of(
+    tables: str,
+    spark: list[str] | None,
+    since: str | None,
+    topics: str | None = None,
+    *,
+    in_steps: bool = False,
+) -> History:
+    """Return the tables' history since a day, with its ten minutes for a simulation `in_steps`; ends the
+    command if a table can't be used.
+    """
+    session, of, made = _reader(tables, spark, since)
     rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
     looks = _looks(session, tables, since)
-    return History(of(USAGE), of(DECISIONS), of(CLIENTS), of(OPERATORS), *looks, hours(), rates=rates)
+    return History(
+        of(USAGE),
+        of(DECISIONS),
+        of(CLIENTS),
+        of(OPERATORS),
+        *looks,
+        made(read_hours),
+        rates=rates,
+        ten_minutes=made(read_ten_minutes) if in_steps else None,
+    )
 
 
 def report_history(
     tables: str, spark: list[str] | None, since: str | None, topics: str | None = None
 ) -> History:
     """Return the same, with what `maintain` has derived for the account of the last days."""
-    history = history_of(tables, spark, since, topics)
+    history = history_of(tables, spark, since, topics, in_steps=True)
     session, place = history.usage.sparkSession, Tables(tables)
     days = files_of_days(session, place, USAGE)
     if not days:
@@ -313,9 +339,9 @@ def table_since(table: Table, tables: str, spark: list[str] | None, since: str |
 
 def _reader(
     tables: str, spark: list[str] | None, since: str | None
-) -> tuple[SparkSession, Callable[[Table], DataFrame], Callable[[], DataFrame]]:
-    """Start Spark; also return readers of tables and of the volumes' hours, which end the command if a table
-    can't be used.
+) -> tuple[SparkSession, Callable[[Table], DataFrame], Callable[[_ReadDerived], DataFrame]]:
+    """Start Spark; also return readers of tables and of derived ones, which end the command if a table can't
+    be used.
     """
     first = None if since is None else day_named(since, datetime.now(UTC).date(), "--since")
     session = command_session("analysis", spark)
@@ -327,10 +353,10 @@ def _reader(
             fail(str(error))
         return frame if first is None else frame.where(frame["day"] >= first)
 
-    def hours() -> DataFrame:
+    def made(read: _ReadDerived) -> DataFrame:
         try:
-            return read_hours(session, Tables(tables), first)
+            return read(session, Tables(tables), first)
         except NotATable as error:
             fail(str(error))
 
-    return session, of, hours
+    return session, of, made

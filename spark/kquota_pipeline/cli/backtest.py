@@ -65,7 +65,8 @@ def backtest(
 ) -> None:
     """Show the effect of other policies: time in each state, bytes delayed, disks filled."""
     wanted = (Policy("in force"),) if as_recorded and policies is None else policies_of(policies)
-    history = history_of(tables, spark, since)
+    in_steps = not (at_first or open_loop or as_recorded)
+    history = history_of(tables, spark, since, in_steps=in_steps)
     if at_first:
         try:
             outcome = summary(first_look(history.usage, wanted, tick_seconds), tick_seconds)
@@ -79,7 +80,7 @@ def backtest(
     else:
         check_tick(history, tick_seconds)
         course = closed_loop(
-            history.usage,
+            history.sampled(tick_seconds),
             history.decisions,
             history.clients,
             history.operators,

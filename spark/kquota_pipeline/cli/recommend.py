@@ -46,7 +46,7 @@ def recommend(
     """Write limits that would have kept every disk from filling, also in weeks that were held back, and print
     commands for quotas. Applies nothing.
     """
-    history = history_of(tables, spark, since)
+    history = history_of(tables, spark, since, in_steps=True)
     check_tick(history, tick_seconds)
     sizing = Sizing(reaction_seconds, quota_window_seconds, request_bytes, replication_factor)
     found = recommend_limits(history, tick_seconds, sizing)

@@ -77,10 +77,10 @@ def whatif(
         lost=frozenset(without or ()),
     )
     wanted = (Policy("in force"),) if policies is None else policies_of(policies)
-    history = history_of(tables, spark, since)
+    history = history_of(tables, spark, since, in_steps=True)
     check_tick(history, tick_seconds)
     topics = table_since(TOPICS, tables, spark, since) if change.retentions else None
-    _check_names(change, history.usage, history.clients, topics)
+    _check_names(change, history.sampled(tick_seconds), history.clients, topics)
     given = replace(history, topics=topics)
     answer = what_if(given, wanted, change, tick_seconds, replication_factor).cache()
     frames = {

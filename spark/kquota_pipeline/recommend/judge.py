@@ -122,11 +122,11 @@ def recommend_limits(
     """Return a recommendation for each cluster, with the outcomes of other policies over the whole history;
     all clusters and policies are simulated together.
     """
-    spans = _spans(history.usage)
-    found = _needs(history.by_hour, history.usage, history.clients, spans, sizing)
+    spans = _spans(history.by_ten_minutes)
+    found = _needs(history.by_hour, history.by_ten_minutes, history.clients, spans, sizing)
     wanted = {cluster_id: candidates(own) for cluster_id, own in found.items()}
     course = closed_loop(
-        history.usage,
+        history.sampled(tick_seconds),
         history.decisions,
         history.clients,
         history.operators,
@@ -213,10 +213,10 @@ def _risk(span: Span, row: Row, *, is_judged: bool) -> Risk:
     )
 
 
-def _spans(usage: DataFrame) -> dict[str, Span]:
+def _spans(ten_minutes: DataFrame) -> dict[str, Span]:
     """Return the span of each cluster, by figures of each of its brokers."""
-    rows = usage.groupBy("cluster_id", "broker_id").agg(
-        F.min(F.unix_micros("at")).alias("first"), F.max(F.unix_micros("at")).alias("last")
+    rows = ten_minutes.groupBy("cluster_id", "broker_id").agg(
+        F.min(F.unix_micros("first_at")).alias("first"), F.max(F.unix_micros("at")).alias("last")
     )
     found: dict[str, list[Row]] = {}
     for row in rows.collect():
@@ -235,14 +235,14 @@ def _spans(usage: DataFrame) -> dict[str, Span]:
 
 
 def _needs(
-    hours: DataFrame, usage: DataFrame, clients: DataFrame, spans: Mapping[str, Span], sizing: Sizing
+    hours: DataFrame, ten_minutes: DataFrame, clients: DataFrame, spans: Mapping[str, Span], sizing: Sizing
 ) -> dict[str, list[Need]]:
     """Return the needs of the volumes of each cluster before its split."""
     splits = {cluster_id: int(span.split.timestamp()) for cluster_id, span in spans.items()}
     before = F.unix_seconds("at") <= _of_cluster(splits)
     hours_before = hours.where((F.col("hour") + 1) * 3600 <= _of_cluster(splits))
     rows: dict[str, list[Row]] = {cluster_id: [] for cluster_id in spans}
-    for row in needs(hours_before, usage.where(before), clients.where(before), sizing).collect():
+    for row in needs(hours_before, ten_minutes.where(before), clients.where(before), sizing).collect():
         rows[row.cluster_id].append(row)
     return {cluster_id: read_needs(own) for cluster_id, own in rows.items()}
 

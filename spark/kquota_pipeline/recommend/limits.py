@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from kquota.core.limits import Limit, LimitType
@@ -77,14 +77,15 @@ class Need:
 
 def needs(
     hours: DataFrame,
-    usage: DataFrame | None = None,
+    ten_minutes: DataFrame | None = None,
     clients: DataFrame | None = None,
     sizing: Sizing | None = None,
 ) -> DataFrame:
     """Return for each volume how steeply it grew (input: forecast.series.hourly), and the reserve and zone of
     docs/sizing.md.
 
-    Without `usage` the fill rate is the highest of an hour, and without `clients` no request is in flight.
+    Without `ten_minutes` (backtest.ten_minutes) the fill rate is the highest of an hour, and without
+    `clients` no request is in flight.
 
     Columns: cluster_id, broker_id, volume_name, mount_point, growth_ratio_per_hour (what an hour's growth is
     below 99 % of the time), surge_ratio (the most that came within an hour, beyond that), capacity_bytes,
@@ -111,23 +112,41 @@ def needs(
     hourly_rate = F.col("surge_ratio") * F.col("capacity_bytes") / 3600
     filled = (
         grown.withColumn("fill_bytes_per_second", hourly_rate)
-        if usage is None
-        else grown.join(_fill(usage), [*VOLUME], "left")
+        if ten_minutes is None
+        else grown.join(_fill(ten_minutes), [*VOLUME], "left")
     )
     return _sized(filled, clients, sizing or Sizing())
 
 
-def _fill(usage: DataFrame) -> DataFrame:
-    """Return the most that each volume filled between two samples, in bytes per second."""
-    read = usage.where((F.col("role") == "data") & (F.col("status") == "ok"))
-    by_time = Window.partitionBy(*VOLUME).orderBy("at", "sequence")
-    seconds = (F.unix_micros("at") - F.lag(F.unix_micros("at")).over(by_time)) / 1e6
-    same = F.lag("volume_id").over(by_time).eqNullSafe(F.col("volume_id")) & (seconds > 0)
-    rate = F.when(same, (F.col("consumed_bytes") - F.lag("consumed_bytes").over(by_time)) / seconds)
-    rates = read.withColumn("rate", rate).groupBy(*VOLUME).agg(F.max("rate").alias("rate"))
-    return rates.select(
-        *VOLUME, F.greatest(F.coalesce("rate", F.lit(0.0)), F.lit(0.0)).alias("fill_bytes_per_second")
+def _fill(ten_minutes: DataFrame) -> DataFrame:
+    """Return the most that each volume filled between two samples, in bytes per second.
+
+    The rows have it within each day; the steps from the last sample of a day to the next one are added.
+    """
+    read = ten_minutes.where((F.col("role") == "data") & (F.col("status") == "ok"))
+    # An id as a number: a text that is aggregated would sort the rows.
+    by_day = (
+        read.withColumn("id", F.xxhash64("volume_id"))
+        .groupBy(*VOLUME, "day")
+        .agg(
+            F.max("fill_bytes_per_second").alias("within"),
+            *[F.min_by(name, "first_at").alias(f"first_{name}") for name in ("first_bytes", "id")],
+            *[F.max_by(name, "at").alias(f"last_{name}") for name in ("consumed_bytes", "id")],
+            F.unix_micros(F.min("first_at")).alias("first_micros"),
+            F.unix_micros(F.max("at")).alias("last_micros"),
+        )
     )
+    in_turn = Window.partitionBy(*VOLUME).orderBy("day")
+
+    def before(name: str) -> Column:
+        return F.lag(name).over(in_turn)
+
+    seconds = (F.col("first_micros") - before("last_micros")) / 1e6
+    step = (F.col("first_first_bytes") - before("last_consumed_bytes")) / seconds
+    same = (before("last_id") == F.col("first_id")) & (seconds > 0)
+    rates = by_day.withColumn("step", F.when(same, step)).groupBy(*VOLUME)
+    most = F.greatest(F.max("within"), F.max("step"), F.lit(0.0))
+    return rates.agg(most.alias("fill_bytes_per_second"))
 
 
 def _sized(volumes: DataFrame, clients: DataFrame | None, sizing: Sizing) -> DataFrame:

@@ -5,19 +5,28 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
+from typer.testing import CliRunner, Result
 
 from kquota.core.decision import FallbackAction, Scope
+from kquota_pipeline import delta
 from kquota_pipeline.backtest.events import with_named_topics
 from kquota_pipeline.backtest.job import closed_loop
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.stage import samples
 from kquota_pipeline.backtest.ten_minutes import STEP_SECONDS, ten_minute_rows
-from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, TEN_MINUTES, USAGE
+from kquota_pipeline.cli.analysis import history_of
+from kquota_pipeline.cli.main import COMMANDS
+from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.maintain.derived import ALL_DERIVED, derive
+from kquota_pipeline.recommend.limits import needs
+from kquota_pipeline.tables import ALL, CLIENTS, DECISIONS, OPERATORS, TEN_MINUTES, USAGE, Tables
 from tests.spark.rows import rows
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -154,3 +163,82 @@ def test_the_closed_loop_on_ten_minutes_is_the_one_on_all_samples(
     assert {0 < factor < 1 for factor in in_force["factor"]} == {True, False}
     assert of_samples.groupby("policy")["factor"].min().eq(0).all()
     assert of_samples["undetermined"].max() > 0
+
+
+def test_the_fastest_filling_is_the_one_between_two_samples(spark: SparkSession, given: list[Sample]) -> None:
+    usage = rows(spark, USAGE, given).cache()
+    found = {
+        (row.broker_id, row.volume_name): row.fill_bytes_per_second
+        for row in needs(hourly(usage), by_day(usage)).collect()
+    }
+    assert found == {
+        (broker, name): pytest.approx(fastest([one for one in given if is_of(one, broker, name)]))
+        for broker in (1, 2, 3)
+        for name in ("sda", "sdb")
+    }
+
+
+def is_of(one: Sample, broker: int, name: str) -> bool:
+    return (one["broker_id"], one["volume_name"], one["status"]) == (broker, name, "ok")
+
+
+def fastest(own: list[Sample]) -> float:
+    return max(
+        (after["consumed_bytes"] - before["consumed_bytes"]) / (after["at"] - before["at"]).total_seconds()
+        for before, after in pairwise(own)
+        if before["volume_id"] == after["volume_id"]
+    )
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, given: list[Sample]) -> Tables:
+    """The history in tables; the first day is closed, the second is not."""
+    place = Tables(f"file:{tmp_path_factory.mktemp('steps')}/tables")
+    for table in ALL:
+        delta.create(spark, place, table)
+    stored = (rows(spark, USAGE, given), *others(spark))
+    for frame, table in zip(stored, (USAGE, DECISIONS, CLIENTS, OPERATORS), strict=True):
+        delta.append(frame, place, table)
+    for derived in ALL_DERIVED:
+        if derived.table.name in ("ten_minutes", "hours"):
+            derive(spark, place, derived, {}, lambda day: day < MIDNIGHT.date(), MIDNIGHT)
+    return place
+
+
+def days_read(frame: DataFrame, table: str) -> set[str]:
+    """Return the days whose files of a table the plan of a frame reads."""
+    return {Path(name).parent.name for name in frame.inputFiles() if f"/{table}/" in name}
+
+
+def test_no_sample_of_a_closed_day_is_read_in_steps_of_ten_minutes(tables: Tables) -> None:
+    history = history_of(tables.root, None, None, in_steps=True)
+    closed, open_ = (f"day={day.date()}" for day in (MIDNIGHT - timedelta(1), MIDNIGHT))
+    for frame in (history.sampled(600), history.sampled(1800), history.by_ten_minutes):
+        assert days_read(frame, "usage") == {open_}
+        assert days_read(frame, "ten_minutes") == {closed}
+    for frame in (history.sampled(60), history.usage):
+        assert days_read(frame, "usage") == {closed, open_}
+
+
+@pytest.mark.long
+def test_the_commands_do_without_the_files_of_a_closed_day(
+    spark: SparkSession, tables: Tables, tmp_path: Path
+) -> None:
+    """The last test here: it takes the files of the closed day away."""
+    folder = Path(tables.root.removeprefix("file:")) / "usage" / f"day={(MIDNIGHT - timedelta(1)).date()}"
+    for path in folder.glob("*.parquet"):
+        path.unlink()
+    wanted = tmp_path / "policies.yml"
+    wanted.write_text("policies: [{name: in force}]", "utf-8")
+    for command in (
+        ("backtest", f"--policies={wanted}"),
+        ("whatif", "--without=2"),
+        ("recommend", f"--to={tmp_path}/limits"),
+    ):
+        done = run(tables, *command)
+        assert done.exit_code == 0, f"{done.output}{done.exception!r}"
+    assert run(tables, "backtest", "--as-recorded").exit_code != 0, "it compares with every sample"
+
+
+def run(tables: Tables, *arguments: str) -> Result:
+    return CliRunner().invoke(COMMANDS.application(arguments[0]), [*arguments, f"--tables={tables.root}"])
