@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from kquota_pipeline.accounting.days import holdings_of, writing_rows
 from kquota_pipeline.backtest.ten_minutes import STEP_SECONDS, ten_minute_rows
+from kquota_pipeline.forecast.looks import hourly_looks
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.tables import TOPICS
 
@@ -16,8 +17,9 @@ from kquota_pipeline.tables import TOPICS
 @dataclass(frozen=True, slots=True)
 class History:
     """Tables by their names. `topics` and `expiry` are None where agents have not looked at segments; `hours`
-    (forecast.series.hourly), `ten_minutes`, `holdings` and `writings` where they have to be made of the
-    others; `rates` (accounting.topics.TOPIC_RATES) where no operator has them.
+    (forecast.series.hourly), `looks` (forecast.looks.hourly_looks), `ten_minutes`, `holdings` and `writings`
+    where they have to be made of the others; `rates` (accounting.topics.TOPIC_RATES) where no operator has
+    them.
     """
 
     usage: DataFrame
@@ -31,11 +33,19 @@ class History:
     writings: DataFrame | None = None
     rates: DataFrame | None = None
     ten_minutes: DataFrame | None = None
+    looks: DataFrame | None = None
 
     @property
     def by_hour(self) -> DataFrame:
         """The hours of each volume."""
         return hourly(self.usage) if self.hours is None else self.hours
+
+    @property
+    def seen(self) -> DataFrame | None:
+        """The last look at each volume in each hour; None where agents have not looked."""
+        if self.looks is None and self.topics is not None and self.expiry is not None:
+            return hourly_looks(self.expiry, self.topics)
+        return self.looks
 
     @property
     def by_ten_minutes(self) -> DataFrame:

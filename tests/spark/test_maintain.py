@@ -19,7 +19,7 @@ from tests.spark.rows import rows
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 TODAY = date(2026, 11, 20)
 # Derived of a day with samples alone.
-DERIVED = {"ticks": 1, "ten_minutes": 1, "hours": 1, "holdings": 1, "writings": 0}
+DERIVED = {"ticks": 1, "ten_minutes": 1, "hours": 1, "looks": 0, "holdings": 1, "writings": 0}
 
 
 def volume(sequence: int, at: datetime, consumed: int = 40, name: str = "/dev/sda", broker: int = 1, **more):

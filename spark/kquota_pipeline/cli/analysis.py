@@ -33,6 +33,7 @@ from kquota_pipeline.maintain.derived import (
     WRITING_DAYS,
     read_derived,
     read_hours,
+    read_looks,
     read_ten_minutes,
 )
 from kquota_pipeline.recommend.write import write_limits
@@ -100,7 +101,8 @@ def forecast(
 ) -> None:
     """Show for each volume when and how likely it reaches its soft and hard limit, the first one first."""
     session, _, made = _reader(tables, spark, since)
-    known = (made(read_hours), *_looks(session, tables, since))
+    has_looks = _looks(session, tables, since)[1] is not None
+    known = (made(read_hours), made(read_looks) if has_looks else None)
     if with_accuracy:
         show(accuracy(forecast_errors(*known)).orderBy("mean_error_ratio"), "Accuracy", as_json)
     else:
@@ -277,9 +279,11 @@ def history_of(
     topics: str | None = None,
     *,
     in_steps: bool = False,
+    with_looks: bool = False,
 ) -> History:
-    """Return the tables' history since a day, with its ten minutes for a simulation `in_steps`; ends the
-    command if a table can't be used.
+    """Return the tables' history since a day; ends the command if a table can't be used.
+
+    A simulation `in_steps` reads ten minutes, and a forecast needs it `with_looks`.
     """
     session, of, made = _reader(tables, spark, since)
     rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
@@ -293,6 +297,7 @@ def history_of(
         made(read_hours),
         rates=rates,
         ten_minutes=made(read_ten_minutes) if in_steps else None,
+        looks=made(read_looks) if with_looks and looks[1] is not None else None,
     )
 
 
@@ -300,7 +305,7 @@ def report_history(
     tables: str, spark: list[str] | None, since: str | None, topics: str | None = None
 ) -> History:
     """Return the same, with what `maintain` has derived for the account of the last days."""
-    history = history_of(tables, spark, since, topics, in_steps=True)
+    history = history_of(tables, spark, since, topics, in_steps=True, with_looks=True)
     session, place = history.usage.sparkSession, Tables(tables)
     days = files_of_days(session, place, USAGE)
     if not days:

@@ -43,28 +43,27 @@ class _Foretold(NamedTuple):
 
 def forecast_errors(
     hours: DataFrame,
-    topics: DataFrame | None = None,
-    expiry: DataFrame | None = None,
+    looks: DataFrame | None = None,
     *,
     days: int = 7,
     held_back_days: Sequence[int] = (5, 7, 9, 11),
 ) -> DataFrame:
     """Return how wrong forecasts of up to `days` would have been (ERRORS), made `held_back_days` ago
-    (input: series.hourly).
+    (input: series.hourly, looks.hourly_looks).
 
     Nothing after that moment is used. Each is of a day's crest, by four methods: the forecast; the
     least-squares line through all samples; the crest of the same weekday a week before (seasonal-naive); the
     crest of the last day (naive). The interval here is that of a volume without others of its kind.
     """
 
-    def of_volume(own: pd.DataFrame, looks: Looks | None) -> pd.DataFrame:
-        rows = [row for ago in held_back_days for row in _errors_of_volume(own, looks, days, ago)]
+    def of_volume(own: pd.DataFrame, seen: Looks | None) -> pd.DataFrame:
+        rows = [row for ago in held_back_days for row in _errors_of_volume(own, seen, days, ago)]
         frame = pd.DataFrame(rows, columns=ERRORS.fieldNames(), dtype=object)
         for name in VOLUME:
             frame[name] = own[name].iloc[0]
         return frame
 
-    return per_volume(hours, topics, expiry, of_volume, ERRORS)
+    return per_volume(hours, looks, of_volume, ERRORS)
 
 
 def accuracy(errors: DataFrame) -> DataFrame:

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 
 from kquota_pipeline.forecast.conformal import TABLE_DAYS, Spread, spread_of, thinned, within_disk
 from kquota_pipeline.forecast.history import DAY_HOURS, Looks
-from kquota_pipeline.forecast.looks import hourly_looks, looks_of, series_of
+from kquota_pipeline.forecast.looks import looks_of, series_of
 from kquota_pipeline.forecast.probabilities import (
     WITHIN_DAYS,
     Outlook,
@@ -73,15 +73,15 @@ FORECAST = StructType(
 )
 
 
-def forecast(hours: DataFrame, topics: DataFrame | None = None, expiry: DataFrame | None = None) -> DataFrame:
+def forecast(hours: DataFrame, looks: DataFrame | None = None) -> DataFrame:
     """Return one row per volume (FORECAST): its crests to come, and the probability that it reaches its soft
     and hard limit (input: series.hourly).
 
-    With the tables `topics` and `expiry`, forecasts are made of what expires, where agents have looked.
+    With looks (looks.hourly_looks), forecasts are made of what expires, where agents have looked.
     Volumes that the cluster has not heard of for a day (decommissioned, replaced under another name) have no
     future, and no row.
     """
-    rows = per_volume(hours, topics, expiry, _of_volume, _OF_VOLUME)
+    rows = per_volume(hours, looks, _of_volume, _OF_VOLUME)
     newest = F.max("hour").over(Window.partitionBy("cluster_id"))
     recent = F.col("hour") > F.col("newest") - DAY_HOURS
     kept = rows.withColumn("newest", newest).where(recent).drop("newest")
@@ -90,17 +90,15 @@ def forecast(hours: DataFrame, topics: DataFrame | None = None, expiry: DataFram
 
 def per_volume(
     hours: DataFrame,
-    topics: DataFrame | None,
-    expiry: DataFrame | None,
+    looks: DataFrame | None,
     of_volume: Callable[[pd.DataFrame, Looks | None], pd.DataFrame],
     schema: StructType,
 ) -> DataFrame:
     """Apply a function to the hours of each volume and its looks (None without them)."""
-    if topics is None or expiry is None:
+    if looks is None:
         return hours.groupBy(*VOLUME).applyInPandas(
             lambda own: of_volume(own.sort_values("hour"), None), schema
         )
-    looks = hourly_looks(expiry, topics)
 
     def of_both(own: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
         if own.empty:

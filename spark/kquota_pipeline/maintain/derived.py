@@ -16,13 +16,15 @@ from kquota_pipeline import delta
 from kquota_pipeline.accounting.days import holding_rows, writing_rows
 from kquota_pipeline.backtest.ten_minutes import ten_minute_rows
 from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
-from kquota_pipeline.maintain.hours import as_hourly, hour_rows
+from kquota_pipeline.maintain.hours import as_hourly, as_hourly_looks, hour_rows, look_rows
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.tables import (
     CLIENTS,
     DECISIONS,
+    EXPIRY,
     HOLDINGS,
     HOURS,
+    LOOKS,
     TEN_MINUTES,
     TICKS,
     TOPICS,
@@ -48,9 +50,10 @@ class Derived:
 TICK_DAYS = Derived(TICKS, (USAGE, DECISIONS), tick_rows)
 TEN_MINUTE_DAYS = Derived(TEN_MINUTES, (USAGE,), ten_minute_rows)
 HOUR_DAYS = Derived(HOURS, (USAGE,), hour_rows)
+LOOK_DAYS = Derived(LOOKS, (EXPIRY, TOPICS), look_rows)
 HOLDING_DAYS = Derived(HOLDINGS, (USAGE, TOPICS), holding_rows)
 WRITING_DAYS = Derived(WRITINGS, (CLIENTS,), writing_rows)
-ALL_DERIVED = (TICK_DAYS, TEN_MINUTE_DAYS, HOUR_DAYS, HOLDING_DAYS, WRITING_DAYS)
+ALL_DERIVED = (TICK_DAYS, TEN_MINUTE_DAYS, HOUR_DAYS, LOOK_DAYS, HOLDING_DAYS, WRITING_DAYS)
 
 
 def derive(
@@ -109,6 +112,16 @@ def read_hours(spark: SparkSession, tables: Tables, first: date | None = None) -
         NotATable: there are no tables at that place, or others.
     """
     return as_hourly(read_derived(spark, tables, HOUR_DAYS, first))
+
+
+def read_looks(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:
+    """Return the last look at each volume in each hour from the day `first` on, with the columns of
+    `forecast.looks.hourly_looks`.
+
+    Raises:
+        NotATable: there are no tables at that place, or others.
+    """
+    return as_hourly_looks(read_derived(spark, tables, LOOK_DAYS, first))
 
 
 def read_ten_minutes(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:

@@ -77,7 +77,7 @@ def analyse(
     silent = silent_brokers(last_of_broker, decommissions(recent.operators), last)
     last_day = datetime.fromtimestamp(last, UTC).date()
     refused = [] if quarantine is None else quarantined(quarantine, last_day - timedelta(days=DAYS - 1))
-    known = (recent.by_hour, recent.topics, recent.expiry)
+    known = (recent.by_hour, recent.seen)
     forecasts = sorted(forecast(*known).collect(), key=urgency)
     progress("comparing earlier forecasts with the history")
     methods = accuracy(forecast_errors(*known)).orderBy("mean_error_ratio").collect()

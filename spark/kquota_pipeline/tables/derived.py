@@ -104,6 +104,35 @@ HOURS = Table(
     order=("cluster_id", "broker_id", "volume_name", "at"),
 )
 
+LOOKS = Table(
+    "looks",
+    "one row per volume and hour, and one for each topic on it: the last look at segments in the hour; of "
+    "closed days alone",
+    (
+        ("cluster_id", StringType(), "Kafka's cluster id"),
+        ("broker_id", IntegerType(), "the broker"),
+        ("volume_name", StringType(), "the volume's unique name within the broker"),
+        ("topic", StringType(), "null for the volume"),
+        ("at", TimestampType(), "where the hour begins"),
+        ("day", DateType(), "the UTC day of at"),
+        ("leaving_10m_bytes", DoubleType(), "as in expiry, with the bytes that Kafka removes already"),
+        *(
+            (f"leaving_{bucket}_bytes", DoubleType(), "as in expiry")
+            for bucket in ("1h", "6h", "1d", "3d", "7d", "30d", "later")
+        ),
+        (
+            "staying_bytes",
+            DoubleType(),
+            "all others of expiry; of a topic this and the leaving ones are null",
+        ),
+        ("bytes", DoubleType(), "of the topic, as in topics; null for the volume, and so below"),
+        ("soon_bytes", DoubleType(), "of these, the bytes that leave by themselves within an hour"),
+        ("keep_hours", DoubleType(), "after which its records leave; 0 where none, or not known"),
+    ),
+    identity=("cluster_id", "broker_id", "volume_name", "topic", "at"),
+    order=("cluster_id", "broker_id", "volume_name", "topic", "at"),
+)
+
 HOLDINGS = Table(
     "holdings",
     "one row per volume, day and topic: what the topic held on the volume; of closed days alone",

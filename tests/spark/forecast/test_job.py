@@ -15,6 +15,7 @@ from bench.pipeline.fleets.made import MadeVolume
 from kquota_pipeline.forecast.conformal import USUAL
 from kquota_pipeline.forecast.history import Looks
 from kquota_pipeline.forecast.job import FORECAST, _finished, forecast
+from kquota_pipeline.forecast.looks import hourly_looks
 from kquota_pipeline.forecast.probabilities import WITHIN_DAYS
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.forecast.volume import Basis, volume_forecast
@@ -100,7 +101,7 @@ def found(spark: SparkSession, volumes: list[MadeVolume]) -> dict[str, Row]:
     usage = usage.union(rows(spark, USAGE, gone))
     topics = rows(spark, TOPICS, topic_rows(volumes[0].name, looks))
     expiry = rows(spark, EXPIRY, expiry_rows(volumes[0].name, looks))
-    return {row.volume_name: row for row in forecast(hourly(usage), topics, expiry).collect()}
+    return {row.volume_name: row for row in forecast(hourly(usage), hourly_looks(expiry, topics)).collect()}
 
 
 def test_every_volume_of_the_last_day_has_a_row_with_all_columns(
