@@ -10,8 +10,8 @@ from kquota_pipeline.forecast.series import VOLUME
 
 STEP_SECONDS = 600
 _TEXTS = (
-    *("instance_id", "volume_id", "mount_point", "status", "role"),
-    *("hard_limit_type", "soft_limit_type"),
+    *("instance_id", "volume_id", "log_dirs", "mount_point", "status", "role"),
+    *("hard_limit_type", "soft_limit_type", "applied_mechanism", "topics"),
 )
 _LAST = (
     *("sequence", "capacity_bytes", "consumed_bytes", "hard_limit_level", "soft_limit_level"),
@@ -22,10 +22,10 @@ _LAST = (
 def ten_minute_rows(usage: DataFrame) -> DataFrame:
     """Return the rows of table `ten_minutes` for the usage rows given: whole days of them.
 
-    A row is the last sample of a volume in ten minutes, with the columns of `usage` that the closed loop
-    reads; one for each status, role, id and mount point that it had there. A sample that names topics has a
-    row of its own, because later ones refer to it. So a step of ten minutes or a multiple has the same last
-    samples.
+    A row is the last sample of a volume in ten minutes, with the columns of `usage` that a simulation or a
+    recommendation reads; one for each value of its texts, such as its status, that it had there. A sample
+    that names topics has a row of its own, because later ones refer to it. So a step of ten minutes or a
+    multiple has the same last samples.
     """
     is_read = (F.col("role") == "data") & (F.col("status") == "ok")
     in_turn = Window.partitionBy(*VOLUME, "day", is_read).orderBy("at", "sequence")
@@ -34,7 +34,7 @@ def ten_minute_rows(usage: DataFrame) -> DataFrame:
     filled = (F.col("consumed_bytes") - F.lag("consumed_bytes").over(in_turn)) / seconds
     names = F.when(F.col("topics").isNotNull(), F.col("sequence"))
     # A text that is aggregated would sort all samples.
-    key = (*VOLUME, "day", *_TEXTS, "topics", "tick", "names")
+    key = (*VOLUME, "day", *_TEXTS, "tick", "names")
     return (
         usage.withColumns({"rate": F.when(is_read & same, filled), "names": names})
         .withColumn("tick", tick_of("at", STEP_SECONDS))

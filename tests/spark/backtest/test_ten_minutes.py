@@ -24,12 +24,22 @@ from kquota_pipeline.backtest.ten_minutes import STEP_SECONDS, ten_minute_rows
 from kquota_pipeline.cli.analysis import history_of
 from kquota_pipeline.cli.main import COMMANDS
 from kquota_pipeline.forecast.series import hourly
-from kquota_pipeline.maintain.derived import ALL_DERIVED, derive
+from kquota_pipeline.maintain.derived import HOUR_DAYS, TEN_MINUTE_DAYS, derive
 from kquota_pipeline.recommend.limits import needs
-from kquota_pipeline.tables import ALL, CLIENTS, DECISIONS, OPERATORS, TEN_MINUTES, USAGE, Tables
+from kquota_pipeline.tables import (
+    CLIENTS,
+    DECISIONS,
+    HOURS,
+    MAINTAINED,
+    OPERATORS,
+    TEN_MINUTES,
+    USAGE,
+    Tables,
+)
 from tests.spark.rows import rows
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
+CLOSED, OPEN = (MIDNIGHT - timedelta(1)).date(), MIDNIGHT.date()
 BEGIN, END = -3 * 3600, 3 * 3600
 NAMES = ("orders", "payments", "audit")
 POLICIES = (
@@ -70,6 +80,8 @@ def of_broker(lots: random.Random, broker: int) -> Iterator[Sample]:
                 "consumed_bytes": int(consumed[place]),
                 "fill_ceiling_bytes_per_second": lots.choice((3, None)),
             }
+            one["applied_mechanism"] = "none" if lots.random() < 0.99 else "fence"
+            one["log_dirs"] = [f"{disk['mount_point']}/kafka"]
             if consumed[place] > 850_000:
                 key = (instance, disk["volume_name"])
                 if key in named and lots.random() < 0.95:
@@ -110,7 +122,7 @@ def given() -> list[Sample]:
 
 def by_day(usage: DataFrame) -> DataFrame:
     """Return the ten minutes of samples, each day made without the other."""
-    first, second = (usage.where(F.col("day") == day) for day in (MIDNIGHT - timedelta(1), MIDNIGHT))
+    first, second = (usage.where(F.col("day") == day) for day in (CLOSED, OPEN))
     return ten_minute_rows(first).unionByName(ten_minute_rows(second))
 
 
@@ -144,7 +156,13 @@ def test_the_closed_loop_on_ten_minutes_is_the_one_on_all_samples(
     assert {field.name: field.dataType for field in made.schema} == {
         field.name: field.dataType for field in TEN_MINUTES.schema
     }
-    assert made.count() < 0.2 * usage.count(), "most have one row, and names of topics come seldom"
+    stored = [row.asDict() for row in made.collect()]
+    assert len(stored) < 0.2 * len(given), "most have one row, and names of topics come seldom"
+    by_identity = {tuple(one[name] for name in TEN_MINUTES.identity): one for one in given}
+    for row in stored:
+        one = by_identity[tuple(row[name] for name in TEN_MINUTES.identity)]
+        same = set(row) - {"at", "first_at", "first_bytes", "fill_bytes_per_second", "samples"}
+        assert {name: row[name] for name in same} == {name: one.get(name) for name in same}
     wide = with_named_topics(usage), with_named_topics(made)
     for tick_seconds in (STEP_SECONDS, 3 * STEP_SECONDS):
         of_all, of_made = (samples(one, tick_seconds, ceilings=True, topics=True) for one in wide)
@@ -194,14 +212,14 @@ def fastest(own: list[Sample]) -> float:
 def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, given: list[Sample]) -> Tables:
     """The history in tables; the first day is closed, the second is not."""
     place = Tables(f"file:{tmp_path_factory.mktemp('steps')}/tables")
-    for table in ALL:
+    for table in (MAINTAINED, TEN_MINUTES, HOURS):
         delta.create(spark, place, table)
     stored = (rows(spark, USAGE, given), *others(spark))
     for frame, table in zip(stored, (USAGE, DECISIONS, CLIENTS, OPERATORS), strict=True):
+        delta.create(spark, place, table)
         delta.append(frame, place, table)
-    for derived in ALL_DERIVED:
-        if derived.table.name in ("ten_minutes", "hours"):
-            derive(spark, place, derived, {}, lambda day: day < MIDNIGHT.date(), MIDNIGHT)
+    for derived in (TEN_MINUTE_DAYS, HOUR_DAYS):
+        derive(spark, place, derived, {}, lambda day: day == CLOSED, MIDNIGHT)
     return place
 
 
@@ -212,7 +230,7 @@ def days_read(frame: DataFrame, table: str) -> set[str]:
 
 def test_no_sample_of_a_closed_day_is_read_in_steps_of_ten_minutes(tables: Tables) -> None:
     history = history_of(tables.root, None, None, in_steps=True)
-    closed, open_ = (f"day={day.date()}" for day in (MIDNIGHT - timedelta(1), MIDNIGHT))
+    closed, open_ = (f"day={day}" for day in (CLOSED, OPEN))
     for frame in (history.sampled(600), history.sampled(1800), history.by_ten_minutes):
         assert days_read(frame, "usage") == {open_}
         assert days_read(frame, "ten_minutes") == {closed}
@@ -225,7 +243,7 @@ def test_the_commands_do_without_the_files_of_a_closed_day(
     spark: SparkSession, tables: Tables, tmp_path: Path
 ) -> None:
     """The last test here: it takes the files of the closed day away."""
-    folder = Path(tables.root.removeprefix("file:")) / "usage" / f"day={(MIDNIGHT - timedelta(1)).date()}"
+    folder = Path(tables.root.removeprefix("file:")) / f"usage/day={CLOSED}"
     for path in folder.glob("*.parquet"):
         path.unlink()
     wanted = tmp_path / "policies.yml"
