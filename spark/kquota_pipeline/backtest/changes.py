@@ -1,4 +1,5 @@
-"""Other circumstances than those of a history: more load, another retention, a lost broker. Pure: on arrays.
+"""Other circumstances than those of a history: more load, another retention, a lost broker, a relief plan.
+Pure: on arrays.
 
 - Twice the load of a client: the offered bytes grow by its share of the tick's bytes. They land as all bytes
   do, spread as the disks' content is.
@@ -6,6 +7,7 @@
   the topic had always been kept for that long.
 - A lost broker: its disks are gone from the beginning on, and the bytes that would have landed on them land
   on the others, by their shares. Its content is not copied.
+- A relief plan: it is applied at the beginning, and frees and moves the share of its topics that it planned.
 """
 
 from __future__ import annotations
@@ -17,18 +19,20 @@ import numpy as np
 
 from kquota_pipeline.backtest.flows import Floats, Flows, Observed, flows_of
 from kquota_pipeline.backtest.producers import Name
+from kquota_pipeline.backtest.relief import Relief
 from kquota_pipeline.backtest.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """The circumstances that change. `loads` are factors by user and client id, None for all clients of the
-    user, `retentions` factors by topic, and `lost` brokers.
+    user, `retentions` factors by topic, `lost` brokers, and `relief` a plan.
     """
 
     loads: Mapping[tuple[str, str | None], float] = field(default_factory=dict)
     retentions: Mapping[str, float] = field(default_factory=dict)
     lost: frozenset[int] = frozenset()
+    relief: Relief | None = None
 
     def load_of(self, name: Name) -> float:
         """Return the factor of a client: its own, or that of its user."""
@@ -92,8 +96,8 @@ def changed(
     added_ratio: Floats,
     added_bytes: Floats,
 ) -> tuple[Scene, Flows]:
-    """Return the world after a change; `added_ratio` and `added_bytes` are what its loads and retentions
-    add.
+    """Return the world after a change; `added_ratio` is what its loads add, and `added_bytes` what its
+    retentions and its relief plan add.
     """
     flows = flows_of(with_retention(observed, added_bytes), replication_factor)
     if change.lost:

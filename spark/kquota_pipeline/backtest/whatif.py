@@ -35,13 +35,14 @@ from kquota_pipeline.backtest.grids import Grids, grids_of, of_kind
 from kquota_pipeline.backtest.holds import Holds
 from kquota_pipeline.backtest.job import for_parts, parts_of
 from kquota_pipeline.backtest.policy import Policy
+from kquota_pipeline.backtest.relief import Relief, relief_bytes
 from kquota_pipeline.backtest.scene import NONE, Floats, Outcome, Scene
 from kquota_pipeline.backtest.stage import happenings, samples, volume_key
 from kquota_pipeline.history import History
 
 CLUSTER, VOLUME, PRODUCER = "cluster", "volume", "producer"
 """Kinds of rows of the answer."""
-_ADDED_LOAD, _ADDED_BYTES = "added load", "added bytes"
+_ADDED_LOAD, _ADDED_BYTES, _TOPIC_BYTES = "added load", "added bytes", "topic bytes"
 _HOUR_SECONDS = 3600
 
 _COMMON = {
@@ -92,7 +93,7 @@ def what_if(
 ) -> DataFrame:
     """Return the outcome of policies, as it was and after a change (ANSWER): a row for each cluster, for each
     of its volumes, and for each producer that is held. Hours count from the beginning of the history, which
-    needs `topics` only if a retention changes.
+    needs `topics` only if a retention changes, or for a relief plan.
     """
     by_topic = any(policy.scope is Scope.VOLUME for policy in policies)
     ceilings = any(policy.fallback_action is FallbackAction.BOUNDED for policy in policies)
@@ -119,6 +120,10 @@ def what_if(
     if history.topics is not None and change.retentions:
         events = events.unionByName(
             _added_bytes(history.topics, change, tick_seconds), allowMissingColumns=True
+        )
+    if history.topics is not None and change.relief is not None:
+        events = events.unionByName(
+            _topic_bytes(history.topics, change.relief, tick_seconds), allowMissingColumns=True
         )
     group = ("part", "cluster_id")
     rows = for_parts(parts, samples(usage, tick_seconds, ceilings=ceilings, topics=by_topic))
@@ -162,6 +167,20 @@ def _added_bytes(topics: DataFrame, change: Change, tick_seconds: int) -> DataFr
     )
 
 
+def _topic_bytes(topics: DataFrame, relief: Relief, tick_seconds: int) -> DataFrame:
+    """Return the bytes of the plan's topics on each volume of its cluster; `name` is the topic, null for all
+    others together: so that each record has a row, also one that does not name them.
+    """
+    places = (volume_key().alias("key"), tick_of("at", tick_seconds).alias("tick"))
+    name = F.when(F.col("topic").isin(*relief.topics), F.col("topic"))
+    return (
+        topics.where(F.col("cluster_id") == relief.cluster_id)
+        .groupBy("cluster_id", name.alias("name"), *places)
+        .agg(F.max_by("bytes", "at").cast("double").alias("added"))
+        .withColumn("event", F.lit(_TOPIC_BYTES))
+    )
+
+
 def _answers(
     grids: Grids, events: pa.Table, policies: Sequence[Policy], change: Change, replication_factor: float
 ) -> Iterator[Mapping[str, Any]]:
@@ -173,7 +192,8 @@ def _answers(
         replication_factor,
         change,
         _by_tick(of_kind(events, _ADDED_LOAD), grids.scene.ticks),
-        _by_volume(of_kind(events, _ADDED_BYTES), grids),
+        _by_volume(of_kind(events, _ADDED_BYTES), grids)
+        + _by_relief(of_kind(events, _TOPIC_BYTES), grids, change),
     )
     yield from _outcome(scene, other, policies, is_changed=True)
 
@@ -195,6 +215,20 @@ def _by_volume(added: pd.DataFrame, grids: Grids) -> Floats:
             known = last.reindex(last.index.union(pd.Index(ticks))).ffill().bfill()
             cells[:, column] = known.reindex(ticks).to_numpy(float)
     return cells
+
+
+def _by_relief(topic_bytes: pd.DataFrame, grids: Grids, change: Change) -> Floats:
+    """Return what the relief plan adds to every volume in every tick; [tick, volume]."""
+    ticks = grids.scene.ticks
+    if change.relief is None or topic_bytes.empty:
+        return np.zeros((len(ticks), len(grids.keys)))
+    records = topic_bytes[["tick", "key"]].drop_duplicates()
+    held = {}
+    for topic in change.relief.topics:
+        own = records.merge(topic_bytes[topic_bytes["name"] == topic], how="left", on=["tick", "key"])
+        held[topic] = change.retentions.get(topic, 1.0) * _by_volume(own.fillna({"added": 0.0}), grids)
+    elapsed_seconds = (ticks - ticks[0]).astype(float)
+    return relief_bytes(change.relief, grids.scene.volumes, held, elapsed_seconds)
 
 
 def _outcome(

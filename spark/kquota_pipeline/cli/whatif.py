@@ -11,10 +11,15 @@ import typer
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document
+from kquota.core.strict_json import InvalidJson, parse_json
 from kquota_pipeline.backtest.changes import Change
 from kquota_pipeline.backtest.policy import Policy
+from kquota_pipeline.backtest.relief import Relief, UnplayablePlan, check_version
+from kquota_pipeline.backtest.relief_history import forecast_with, known_relief
 from kquota_pipeline.backtest.whatif import CLUSTER, COLUMNS, PRODUCER, VOLUME, what_if
 from kquota_pipeline.cli.analysis import (
+    FORECAST_COLUMNS,
     ReplicationOption,
     SinceOption,
     TickOption,
@@ -25,9 +30,12 @@ from kquota_pipeline.cli.analysis import (
 )
 from kquota_pipeline.cli.options import SparkOption, TablesOption, fail
 from kquota_pipeline.cli.results import rows_of, show, to_json
+from kquota_pipeline.forecast.job import forecast
+from kquota_pipeline.history import History
 from kquota_pipeline.tables import TOPICS
 
 _TITLES = {CLUSTER: "Clusters", VOLUME: "Volumes", PRODUCER: "Producers that are held"}
+_MOST_PLAN_BYTES = 4 * 1024 * 1024
 
 
 def whatif(
@@ -62,6 +70,15 @@ def whatif(
         list[int] | None,
         typer.Option("--without", metavar="BROKER", help="Lose a broker; may be given several times."),
     ] = None,
+    relief: Annotated[
+        Path | None,
+        typer.Option(
+            "--relief",
+            metavar="PLAN",
+            help="Apply the plan that kquota relief --plan has written, at the beginning of the history.",
+            dir_okay=False,
+        ),
+    ] = None,
     tick_seconds: TickOption = 600,
     replication_factor: ReplicationOption = 3.0,
     as_json: Annotated[
@@ -69,8 +86,9 @@ def whatif(
     ] = False,
 ) -> None:
     """Show how full each volume gets and when, and who is held for how long, with another load, retention or
-    set of brokers, and with other limits (--policies).
+    set of brokers, with a relief plan, and with other limits (--policies).
     """
+    plan = None if relief is None else _plan(relief)
     change = Change(
         loads={_client(name): factor for name, factor in _factors("--load", loads)},
         retentions=dict(_factors("--retention", retentions)),
@@ -79,20 +97,63 @@ def whatif(
     wanted = (Policy("in force"),) if policies is None else policies_of(policies)
     history = history_of(tables, spark, since, in_steps=True)
     check_tick(history, tick_seconds)
-    topics = table_since(TOPICS, tables, spark, since) if change.retentions else None
+    needs_topics = change.retentions or plan is not None
+    topics = table_since(TOPICS, tables, spark, since) if needs_topics else None
     _check_names(change, history.sampled(tick_seconds), history.clients, topics)
     given = replace(history, topics=topics)
+    if relief is not None and plan is not None and topics is not None:
+        change = replace(change, relief=_known(relief, plan, given, change.lost))
     answer = what_if(given, wanted, change, tick_seconds, replication_factor).cache()
     frames = {
         kind: answer.where(F.col("kind") == kind).select(*columns).orderBy(*_order(kind))
         for kind, columns in COLUMNS.items()
     }
+    to_come = None if change.relief is None else _forecasts(given, change.relief)
     if as_json:
-        typer.echo(to_json({f"{kind}s": rows_of(frame) for kind, frame in frames.items()}))
+        document = {f"{kind}s": rows_of(frame) for kind, frame in frames.items()}
+        typer.echo(to_json(document if to_come is None else {**document, "forecasts": rows_of(to_come)}))
     else:
         for kind, frame in frames.items():
             show(frame, _TITLES[kind], as_json)
+        if to_come is not None:
+            cluster_id, *shown = FORECAST_COLUMNS
+            show(to_come.select(cluster_id, "is_changed", *shown), "Forecast", as_json)
     answer.unpersist()
+
+
+def _plan(path: Path) -> Plan:
+    """Read a relief plan; ends the command if it is none that can be used."""
+    try:
+        document = parse_json(path.read_bytes(), _MOST_PLAN_BYTES)
+        check_version(document)
+        return plan_from_document(document)
+    except OSError as error:
+        fail(f"--relief: {path} can't be read: {error.strerror}")
+    except (InvalidJson, InvalidPlan) as error:
+        fail(f"--relief: {path} is no relief plan for this version: {error}")
+
+
+def _known(path: Path, plan: Plan, history: History, lost: frozenset[int]) -> Relief:
+    """Return the plan as the history can play it; ends the command if it can't."""
+    assert history.topics is not None
+    try:
+        known = known_relief(plan, history.usage, history.topics)
+    except UnplayablePlan as error:
+        fail(f"--relief: {path}: {error}")
+    if gone := sorted(known.brokers & lost):
+        fail(f"--relief: {path} moves replicas of broker {gone[0]}, which --without takes away")
+    return known
+
+
+def _forecasts(history: History, relief: Relief) -> DataFrame:
+    """Return the forecasts of the plan's cluster without and with the plan."""
+    own = history.of_cluster(relief.cluster_id)
+    without = forecast(own.by_hour, own.topics, own.expiry)
+    both = [
+        frame.withColumn("is_changed", F.lit(so))
+        for so, frame in ((False, without), (True, forecast_with(relief, history)))
+    ]
+    return both[0].unionByName(both[1]).orderBy("cluster_id", "broker_id", "volume_name", "is_changed")
 
 
 def _order(kind: str) -> list[Any]:

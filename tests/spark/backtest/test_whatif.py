@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,19 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+from kquota.core.relief_plan import plan_from_document
+from kquota.core.timestamps import format_utc
 from kquota_pipeline.backtest.changes import Change, NothingLeft, changed, with_load, without_brokers
 from kquota_pipeline.backtest.closed_loop import simulate
 from kquota_pipeline.backtest.flows import Observed, flows_of
 from kquota_pipeline.backtest.holds import Holds
+from kquota_pipeline.backtest.relief import FreedShare, Relief, UnplayablePlan
+from kquota_pipeline.backtest.relief_history import added_at_end, forecast_with, known_relief
+from kquota_pipeline.backtest.scene import VolumePlace
 from kquota_pipeline.cli.main import COMMANDS
 from kquota_pipeline.delta import append, create
+from kquota_pipeline.forecast.job import forecast
+from kquota_pipeline.history import History
 from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, TOPICS, USAGE, Tables
 from tests.spark.backtest.scenes import random_scene
 from tests.spark.backtest.test_closed_loop import DEFAULTS, history, scene
@@ -158,6 +166,113 @@ def test_the_command_answers_for_volumes_and_producers(tables: Tables) -> None:
     as_it_was, otherwise = found["clusters"]
     assert as_it_was["open_hours"] == pytest.approx(20 / 6)
     assert otherwise["throttle_hours"] == pytest.approx(held["much"])
+
+
+def written_plan(folder: Path, **changes: object) -> str:
+    """A plan that moves half of `events` from broker 1 to broker 2, as it was after an hour."""
+    at = START + timedelta(hours=1)
+    step = {"kind": "replica-move", "target": "events-0", "setting": "replicas", "from": "1", "to": "2"}
+    step |= {"frees_bytes": 95_000, "by": format_utc(at + timedelta(seconds=3000)), "loses": ""}
+    step |= {"state": "proposed", "problem": None}
+    plan = {"schema_version": 1, "id": "p", "author": "a", "reason": "r", "created": format_utc(at)}
+    plan |= {"cluster": "C", "broker_id": 1, "volume": "sda", "to_free_bytes": 90_000, "state": "proposed"}
+    plan |= {"restore": {"when": None, "values": []}, "steps": [step]}
+    for key, value in changes.items():
+        (step if key in step and key != "state" else plan)[key] = value
+    path = folder / "plan.json"
+    path.write_text(json.dumps(plan), "utf-8")
+    return str(path)
+
+
+def test_a_relief_plan_is_shown_next_to_the_history_without_it(tables: Tables, tmp_path: Path) -> None:
+    found = ask(tables, f"--relief={written_plan(tmp_path)}")
+    before, after = ([row for row in found["volumes"] if row["is_changed"] is so] for so in (False, True))
+    assert [row["crest_bytes"] for row in before] == [770_000, 770_000]
+    # Half of the 370,000 bytes of `events` at its last record: broker 2 comes over its soft limit by them.
+    assert after[0]["crest_bytes"] < 600_000
+    assert after[1]["crest_bytes"] > 900_000
+    assert [row["soft_after_hours"] is None for row in (*before, *after)] == [True, True, True, False]
+    assert {row["client_id"] for row in found["producers"]} == {"much", "little"}
+    consumed = [(row["broker_id"], row["is_changed"], row["consumed_bytes"]) for row in found["forecasts"]]
+    assert consumed == [(1, False, 770_000), (1, True, 585_000), (2, False, 770_000), (2, True, 955_000)]
+    assert {row["soft_bytes"] for row in found["forecasts"]} == {850_000.0}
+    assert found["forecasts"][3]["soft_outlook"] == "over the limit"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cluster": "D"}, "it is of cluster D, and the history of C"),
+        ({"schema_version": 7}, "schema_version: 7 is not known here, but 1"),
+    ],
+)
+def test_a_plan_for_something_else_is_refused(
+    tables: Tables, tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    option = f"--relief={written_plan(tmp_path, **change)}"
+    done = CliRunner().invoke(COMMANDS.application("whatif"), ["whatif", f"--tables={tables.root}", option])
+    assert done.exit_code != 0
+    assert message in done.stderr
+    assert str(tmp_path / "plan.json") in done.stderr
+
+
+def test_a_plan_needs_its_volume_topics_and_targets_in_the_history(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A log dir is on the volume that names it; of a broker the fullest volume is taken."""
+
+    def disk(broker: int, name: str, consumed: int, **fields: object) -> dict[str, object]:
+        figures = {"volume_name": name, "consumed_bytes": consumed, "capacity_bytes": 1000, "status": "ok"}
+        return envelope(broker, 0, role="data", log_dirs=[f"/{name}/kafka"], **figures, **fields)
+
+    usage = rows(
+        spark, USAGE, [disk(1, "sda", 900), disk(1, "sdb", 100), disk(2, "sda", 1), disk(2, "sdb", 5)]
+    )
+    held = [envelope(1, at, volume_name="sda", topic="events", bytes=size) for at, size in ((6, 190), (7, 9))]
+    topics = rows(spark, TOPICS, held)
+
+    def known(**changes: object) -> Relief:
+        document = json.loads(Path(written_plan(tmp_path, frees_bytes=95, **changes)).read_text("utf-8"))
+        return known_relief(plan_from_document(document), usage, topics)
+
+    (moved,) = known().steps
+    assert moved == FreedShare("events", 0.5, VolumePlace(1, "sda"), VolumePlace(2, "sdb"))
+    log_dirs = {"kind": "logdir-move", "setting": "log_dirs", "from": "/sda/kafka"}
+    assert known(**log_dirs, to="/sdb/kafka").steps[0].target == VolumePlace(1, "sdb")
+    for changes, message in (
+        ({"target": "orders-0"}, "the table topics has no bytes of orders on volume sda of broker 1"),
+        ({"volume": "sdc"}, "the history has no volume sdc of broker 1"),
+        ({"to": "9"}, "the history has no broker 9, which events-0 moves to"),
+        ({**log_dirs, "to": "/sdc"}, "the history has no log dir /sdc of broker 1, which events-0 moves to"),
+    ):
+        with pytest.raises(UnplayablePlan, match=message):
+            known(**changes)
+
+
+@pytest.mark.long
+def test_the_forecast_counts_what_a_plan_frees(spark: SparkSession) -> None:
+    """A disk that gains 2 % a day, of which `events` has a third: half of it freed is some days more."""
+    days = 14
+    hours_ = [{"hour": hour, "at": START + timedelta(hours=hour)} for hour in range(24 * days)]
+    disk = {"volume_name": "sda", "volume_id": "id", "status": "ok", "role": "data", "capacity_bytes": 10**6}
+    limits = {f"{kind}_limit_type": "MinFreePercentage" for kind in ("hard", "soft")}
+    disk |= {**limits, "hard_limit_level": 5.0, "soft_limit_level": 15.0}
+    usage = [
+        envelope(1, one["hour"], **disk) | {"at": one["at"], "consumed_bytes": 300_000 + 833 * one["hour"]}
+        for one in hours_
+    ]
+    topics = [envelope(1, 0, volume_name="sda", topic="events", bytes=200_000)]
+    nothing = [rows(spark, table, []) for table in (DECISIONS, CLIENTS, OPERATORS)]
+    given = History(rows(spark, USAGE, usage), *nothing, rows(spark, TOPICS, topics))
+    relief = Relief("C", (FreedShare("events", 0.5),), 600.0, 1.0)
+    assert added_at_end(relief, given) == {VolumePlace(1, "sda"): -100_000}
+    (without,), (with_plan,) = (
+        frame.collect() for frame in (forecast(given.by_hour), forecast_with(relief, given))
+    )
+    assert with_plan.consumed_bytes == without.consumed_bytes - 100_000
+    assert with_plan.soft_bytes == without.soft_bytes == 850_000
+    assert with_plan.crest_bytes[0] == pytest.approx(without.crest_bytes[0] - 100_000)
+    assert with_plan.soft_days is None or with_plan.soft_days > without.soft_days + 3
 
 
 @pytest.mark.parametrize(
