@@ -5,7 +5,7 @@ Each cluster is simulated twice under each policy, in closed loop: as it was, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ def what_if(
     ).unionByName(_added_load(history.clients, change, tick_seconds), allowMissingColumns=True)
     if history.topics is not None and change.retentions:
         events = events.unionByName(
-            _added_bytes(history.topics, change, tick_seconds), allowMissingColumns=True
+            added_bytes(history.topics, change, tick_seconds), allowMissingColumns=True
         )
     if history.topics is not None and change.relief is not None:
         events = events.unionByName(
@@ -152,14 +152,34 @@ def _added_load(clients: DataFrame, change: Change, tick_seconds: int) -> DataFr
     )
 
 
-def _added_bytes(topics: DataFrame, change: Change, tick_seconds: int) -> DataFrame:
+def kept_by_time(topics: DataFrame, names: Iterable[str]) -> DataFrame:
+    """Return the table `topics` with a column `leaves`: whether a row is of one of these topics, and its
+    bytes leave by retention.
+
+    Those of topics that are compacted, or bound by size alone, never leave by it. Where an agent of a former
+    version named no retention at all, a topic counts as it does elsewhere in the history.
+    """
+    has_one = F.col("retention_seconds").isNotNull()
+    agents = topics.groupBy("cluster_id", "instance_id").agg(F.max(has_one).alias("reports"))
+    some = topics.where(F.col("topic").isin(*names))
+    elsewhere = some.groupBy("cluster_id", "topic").agg(F.max(has_one).alias("ever"))
+    known = topics.join(F.broadcast(agents), ["cluster_id", "instance_id"])
+    known = known.join(F.broadcast(elsewhere), ["cluster_id", "topic"], "left")
+    leaves = F.col("ever") & (has_one | ~F.col("reports"))
+    return known.withColumn("leaves", F.coalesce(leaves, F.lit(False))).drop("reports", "ever")
+
+
+def added_bytes(topics: DataFrame, change: Change, tick_seconds: int) -> DataFrame:
     """Return how many bytes more each volume has by its records of topics."""
     ratio = F.lit(1.0)
     for topic, times in change.retentions.items():
         ratio = F.when(F.col("topic") == topic, float(times)).otherwise(ratio)
-    of_record = topics.groupBy(
-        "cluster_id", "at", volume_key().alias("key"), tick_of("at", tick_seconds).alias("tick")
-    ).agg(F.sum(F.col("bytes") * (ratio - 1)).alias("added"))
+    ratio = F.when(F.col("leaves"), ratio).otherwise(1.0)
+    of_record = (
+        kept_by_time(topics, change.retentions)
+        .groupBy("cluster_id", "at", volume_key().alias("key"), tick_of("at", tick_seconds).alias("tick"))
+        .agg(F.sum(F.col("bytes") * (ratio - 1)).alias("added"))
+    )
     return (
         of_record.groupBy("cluster_id", "key", "tick")
         .agg(F.max_by("added", "at").alias("added"))

@@ -17,7 +17,7 @@ from kquota_pipeline.backtest.changes import Change
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.relief import Relief, UnplayablePlan, check_version
 from kquota_pipeline.backtest.relief_history import forecast_with, known_relief
-from kquota_pipeline.backtest.whatif import CLUSTER, COLUMNS, PRODUCER, VOLUME, what_if
+from kquota_pipeline.backtest.whatif import CLUSTER, COLUMNS, PRODUCER, VOLUME, kept_by_time, what_if
 from kquota_pipeline.cli.analysis import (
     FORECAST_COLUMNS,
     ReplicationOption,
@@ -202,3 +202,8 @@ def _check_names(change: Change, usage: DataFrame, clients: DataFrame, topics: D
     for topic in change.retentions:
         if topics is None or topics.where(F.col("topic") == topic).isEmpty():
             fail(f"--retention: the table topics has no topic {topic}; it names the largest of each volume")
+        if kept_by_time(topics, [topic]).where(F.col("leaves")).isEmpty():
+            fail(
+                f"--retention: the history has no retention by time of topic {topic}: it is compacted, bound "
+                "by size alone, or was recorded by agents of a former version, and its bytes stay"
+            )

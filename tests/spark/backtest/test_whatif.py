@@ -22,6 +22,7 @@ from kquota_pipeline.backtest.holds import Holds
 from kquota_pipeline.backtest.relief import FreedShare, Relief, UnplayablePlan
 from kquota_pipeline.backtest.relief_history import added_at_end, forecast_with, known_relief
 from kquota_pipeline.backtest.scene import VolumePlace
+from kquota_pipeline.backtest.whatif import added_bytes
 from kquota_pipeline.cli.main import COMMANDS
 from kquota_pipeline.delta import append, create
 from kquota_pipeline.forecast.job import forecast
@@ -106,7 +107,7 @@ def envelope(broker_id: int, tick: int, **fields: object) -> dict[str, object]:
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
     """Two brokers whose disks of 1 MB grow by 50 bytes per second each: half of it is `events`, and a client
-    of two writes three quarters.
+    of two writes three quarters. `changelog` is compacted.
     """
     place = Tables(f"file:{tmp_path_factory.mktemp('whatif')}/tables")
     limits = {"hard_limit_level": 5.0, "soft_limit_level": 15.0} | {
@@ -129,8 +130,9 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tab
         for name, rate in (("much", 18.75), ("little", 6.25))
     ]
     topics = [
-        envelope(b, t, volume_name="sda", topic="events", bytes=100_000 + 15_000 * t)
+        envelope(b, t, volume_name="sda", topic=topic, bytes=100_000 + grown * t, retention_seconds=kept)
         for b, t in each
+        for topic, grown, kept in (("events", 15_000, 3600.0), ("changelog", 0, None))
         if t % 3 == 0
     ]
     given = {USAGE: usage, CLIENTS: clients, TOPICS: topics, DECISIONS: [], OPERATORS: []}
@@ -166,6 +168,25 @@ def test_the_command_answers_for_volumes_and_producers(tables: Tables) -> None:
     as_it_was, otherwise = found["clusters"]
     assert as_it_was["open_hours"] == pytest.approx(20 / 6)
     assert otherwise["throttle_hours"] == pytest.approx(held["much"])
+
+
+def test_bytes_that_never_leave_by_retention_stay(spark: SparkSession) -> None:
+    """A compacted topic has no retention, and an agent of a former version records none."""
+
+    def record(tick: int, topic: str, seconds: float | None, agent: str = "new") -> dict[str, object]:
+        return envelope(1, tick, volume_name="sda", topic=topic, retention_seconds=seconds, bytes=100) | {
+            "instance_id": agent
+        }
+
+    given = [
+        *(record(0, topic, None, "old") for topic in ("events", "changelog")),
+        record(1, "events", 3600.0),
+        record(1, "changelog", None),
+        record(2, "others", 3600.0),
+    ]
+    change = Change(retentions={"events": 0.5, "changelog": 0.25})
+    found = added_bytes(rows(spark, TOPICS, given), change, TICK_SECONDS).orderBy("tick").collect()
+    assert [row.added for row in found] == [-50, -50, 0]
 
 
 def written_plan(folder: Path, **changes: object) -> str:
@@ -281,6 +302,7 @@ def test_the_forecast_counts_what_a_plan_frees(spark: SparkSession) -> None:
         ("--load=CN=app/none=2", "--load: the history has no client CN=app/none"),
         ("--without=7", "--without: the history has no broker 7"),
         ("--retention=events_=2", "--retention: the table topics has no topic events_"),
+        ("--retention=changelog=2", "has no retention by time of topic changelog: it is compacted"),
         ("--load=CN", "'CN' is not NAME=FACTOR"),
     ],
 )
