@@ -68,7 +68,7 @@ def forecast_with(relief: Relief, history: History) -> DataFrame:
     joined = own.by_hour.join(F.broadcast(shift), by_volume, "left")
     # A limit may lie beyond the disk then: it can't be reached.
     further = {name: F.col(name) - more for name in LIMIT_COLUMNS}
-    found = forecast(joined.withColumns(further).drop("added"), own.topics, own.expiry)
+    found = forecast(joined.withColumns(further).drop("added"), own.seen)
 
     def held(value: Column) -> Column:
         within = F.least(value + more, F.col("capacity_bytes").cast("double"))

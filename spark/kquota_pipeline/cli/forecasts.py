@@ -49,15 +49,21 @@ def for_people(row: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def print_forecast(rows: Sequence[Mapping[str, Any]], console: Console | None = None) -> None:
-    """Print a table for each cluster of rows of forecast.job.FORECAST, in their order."""
+def print_forecast(
+    rows: Sequence[Mapping[str, Any]], console: Console | None = None, more: Sequence[str] = ()
+) -> None:
+    """Print a table for each cluster of rows of forecast.job.FORECAST, in their order, after `more` of their
+    columns.
+    """
     if console is None:
         console = Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
     of_cluster: dict[str, list[dict[str, object]]] = {}
     for row in rows:
-        of_cluster.setdefault(row["cluster_id"], []).append(for_people(row))
+        of_cluster.setdefault(row["cluster_id"], []).append(
+            {name: row[name] for name in more} | for_people(row)
+        )
     for name, own in sorted(of_cluster.items()):
-        console.print(table_of(COLUMNS, own, f"Forecast: cluster {name}", console, _NUMBERS))
+        console.print(table_of((*more, *COLUMNS), own, f"Forecast: cluster {name}", console, _NUMBERS))
 
 
 def _date(row: Mapping[str, Any], limit: str, seconds: float) -> str:

@@ -13,7 +13,7 @@ from kquota_pipeline.cli.analysis import ReplicationOption, SinceOption, TickOpt
 from kquota_pipeline.cli.options import SparkOption, TablesOption, say
 from kquota_pipeline.cli.results import to_json
 from kquota_pipeline.recommend.judge import Recommendation, recommend_limits
-from kquota_pipeline.recommend.limits import Sizing
+from kquota_pipeline.recommend.reserve import Sizing
 from kquota_pipeline.recommend.write import quota_commands, write_limits
 
 _DEFAULT = Sizing()
@@ -33,6 +33,26 @@ def recommend(
     request_bytes: Annotated[
         int, typer.Option(min=0, help="The largest produce request of the clients.")
     ] = _DEFAULT.request_bytes,
+    connections: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Producing connections of each broker; without it, its clients in the records are counted.",
+        ),
+    ] = None,
+    no_fence: Annotated[
+        bool,
+        typer.Option("--no-fence", help="Count what a PAUSE lets through without the fence on all brokers."),
+    ] = False,
+    pause_seconds: Annotated[
+        float, typer.Option(min=0, help="How long a PAUSE may last; counts for brokers without the fence.")
+    ] = _DEFAULT.pause_seconds,
+    pause_mute_seconds: Annotated[
+        float, typer.Option(min=0.1, help="The brokers' kquota.produce.pause.mute.max.ms, in seconds.")
+    ] = _DEFAULT.mute_seconds,
+    arrival_bytes: Annotated[
+        int, typer.Option(min=0, help="The brokers' kquota.produce.arrival.min.bytes.")
+    ] = _DEFAULT.arrival_bytes,
     tick_seconds: TickOption = 600,
     replication_factor: ReplicationOption = 3.0,
     as_json: Annotated[
@@ -48,7 +68,17 @@ def recommend(
     """
     history = history_of(tables, spark, since, in_steps=True)
     check_tick(history, tick_seconds)
-    sizing = Sizing(reaction_seconds, quota_window_seconds, request_bytes, replication_factor)
+    sizing = Sizing(
+        reaction_seconds,
+        quota_window_seconds,
+        request_bytes,
+        replication_factor,
+        connections,
+        pause_seconds,
+        pause_mute_seconds,
+        arrival_bytes,
+        trusts_fence=not no_fence,
+    )
     found = recommend_limits(history, tick_seconds, sizing)
     quota_rows = quotas(by_client(history.clients)).collect()
     for one in found:
@@ -63,7 +93,9 @@ def recommend(
 
 
 def _write(one: Recommendation, folder: Path) -> None:
-    """Write the files of a cluster, and say their risk or the problem."""
+    """Write the files of a cluster, and say their reserve, and their risk or the problem."""
+    if one.basis is not None:
+        say(f"cluster {one.cluster_id}: {one.basis.sentence()}")
     if one.policy is None:
         say(f"cluster {one.cluster_id}: {one.problem}")
         return

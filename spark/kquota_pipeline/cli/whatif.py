@@ -19,7 +19,6 @@ from kquota_pipeline.backtest.relief import Relief, UnplayablePlan, check_versio
 from kquota_pipeline.backtest.relief_history import forecast_with, known_relief
 from kquota_pipeline.backtest.whatif import CLUSTER, COLUMNS, PRODUCER, VOLUME, kept_by_time, what_if
 from kquota_pipeline.cli.analysis import (
-    FORECAST_COLUMNS,
     ReplicationOption,
     SinceOption,
     TickOption,
@@ -28,6 +27,7 @@ from kquota_pipeline.cli.analysis import (
     policies_of,
     table_since,
 )
+from kquota_pipeline.cli.forecasts import print_forecast
 from kquota_pipeline.cli.options import SparkOption, TablesOption, fail
 from kquota_pipeline.cli.results import rows_of, show, to_json
 from kquota_pipeline.forecast.job import forecast
@@ -95,7 +95,7 @@ def whatif(
         lost=frozenset(without or ()),
     )
     wanted = (Policy("in force"),) if policies is None else policies_of(policies)
-    history = history_of(tables, spark, since, in_steps=True)
+    history = history_of(tables, spark, since, in_steps=True, with_looks=plan is not None)
     check_tick(history, tick_seconds)
     needs_topics = change.retentions or plan is not None
     topics = table_since(TOPICS, tables, spark, since) if needs_topics else None
@@ -116,8 +116,8 @@ def whatif(
         for kind, frame in frames.items():
             show(frame, _TITLES[kind], as_json)
         if to_come is not None:
-            cluster_id, *shown = FORECAST_COLUMNS
-            show(to_come.select(cluster_id, "is_changed", *shown), "Forecast", as_json)
+            rows = [row.asDict(recursive=True) for row in to_come.collect()]
+            print_forecast(rows, more=("is_changed",))
     answer.unpersist()
 
 
@@ -137,7 +137,7 @@ def _known(path: Path, plan: Plan, history: History, lost: frozenset[int]) -> Re
     """Return the plan as the history can play it; ends the command if it can't."""
     assert history.topics is not None
     try:
-        known = known_relief(plan, history.usage, history.topics)
+        known = known_relief(plan, history.by_ten_minutes, history.topics)
     except UnplayablePlan as error:
         fail(f"--relief: {path}: {error}")
     if gone := sorted(known.brokers & lost):
@@ -148,7 +148,7 @@ def _known(path: Path, plan: Plan, history: History, lost: frozenset[int]) -> Re
 def _forecasts(history: History, relief: Relief) -> DataFrame:
     """Return the forecasts of the plan's cluster without and with the plan."""
     own = history.of_cluster(relief.cluster_id)
-    without = forecast(own.by_hour, own.topics, own.expiry)
+    without = forecast(own.by_hour, own.seen)
     both = [
         frame.withColumn("is_changed", F.lit(so))
         for so, frame in ((False, without), (True, forecast_with(relief, history)))

@@ -123,7 +123,7 @@ def _usage(fleet: Fleet, world: World) -> pd.DataFrame:
     factor = world.factor[ticks] if size.enforced else np.ones(len(ticks))
     frame["applied_state"] = _states(factor)
     frame["applied_factor"] = factor
-    frame["applied_mechanism"] = np.where(factor == 1, "none", np.where(factor == 0, "fence", "governor"))
+    frame["applied_mechanism"] = np.where(factor == 1, "none", "fence")
     return frame
 
 

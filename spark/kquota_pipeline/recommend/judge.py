@@ -17,19 +17,20 @@ from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.history import History
 from kquota_pipeline.recommend.limits import (
+    MOST_PERCENT,
     Need,
     NoSafeLimits,
-    Sizing,
     candidates,
     choose,
     needs,
+    needs_together,
+    producing,
     read_needs,
 )
+from kquota_pipeline.recommend.reserve import Producing, Sizing
 
 _WEEK = timedelta(days=7)
 _ENOUGH_WEEKS = 3
-# Of a volume's capacity, for reserve and zone, with half a percent for the rounding of each.
-_MOST_PERCENT = 99.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,57 @@ class Risk:
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """The origin of the reserves of a cluster's volumes."""
+
+    needs: Sequence[Need]
+    brokers: Producing
+    sizing: Sizing
+
+    @property
+    def leaking(self) -> list[int]:
+        """The brokers whose PAUSE lets requests through."""
+        return sorted(self.brokers.without_fence if self.sizing.trusts_fence else self.brokers.connections)
+
+    def sentence(self) -> str:
+        """Return the terms of the volume that needs most, and what they count."""
+        known = [need for need in self.needs if need.terms is not None]
+        if not known:
+            return "no volume needs a reserve"
+        most = max(known, key=lambda need: need.reserve_percent)
+        assert most.terms is not None
+        count = sum(self.brokers.connections.values())
+        given = self.sizing.connections is not None
+        connections = (
+            f"{count:.0f} connections" if given else f"{count:.0f} clients of the records as connections"
+        )
+        leaking = f"brokers without the fence: {', '.join(map(str, self.leaking)) or 'none'}"
+        return (
+            f"the volume of broker {most.broker_id} mounted at {most.mount_point} needs most, "
+            f"{most.reserve_percent:.1f} %: {most.terms.sentence()}; {connections}; {leaking}"
+        )
+
+    def document(self) -> dict[str, object]:
+        """Return it as JSON has it, in bytes."""
+        return {
+            "connections": {str(broker): count for broker, count in sorted(self.brokers.connections.items())},
+            "connections_are": "clients" if self.sizing.connections is None else "given",
+            "without_fence": self.leaking,
+            "sentence": self.sentence(),
+            "volumes": [
+                {
+                    "broker_id": need.broker_id,
+                    "mount_point": need.mount_point,
+                    "reserve_bytes": need.terms.bytes,
+                    **asdict(need.terms),
+                }
+                for need in self.needs
+                if need.terms is not None
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Recommendation:
     """The limits of a cluster, as a policy that has them for every broker of its last day, with their risk;
     or the problem, if there are none.
@@ -87,6 +139,7 @@ class Recommendation:
     """Of closed_loop_summary over the whole history, where other policies are asked for: theirs, and those
     of the candidates.
     """
+    basis: Basis | None = None
 
     def document(self) -> dict[str, object]:
         """Return it as JSON has it."""
@@ -96,6 +149,7 @@ class Recommendation:
             "problem": self.problem,
             "limits": {str(broker_id): limits.to_document() for broker_id, limits in brokers.items()},
             "risk": None if self.risk is None else {**asdict(self.risk), "sentence": self.risk.sentence()},
+            "reserve": None if self.basis is None else self.basis.document(),
         }
 
 
@@ -123,7 +177,8 @@ def recommend_limits(
     all clusters and policies are simulated together.
     """
     spans = _spans(history.by_ten_minutes)
-    found = _needs(history.by_hour, history.by_ten_minutes, history.clients, spans, sizing)
+    brokers = producing(history.by_ten_minutes, history.clients, sizing)
+    found = _needs(history.by_hour, history.by_ten_minutes, spans, brokers, sizing)
     wanted = {cluster_id: candidates(own) for cluster_id, own in found.items()}
     course = closed_loop(
         history.sampled(tick_seconds),
@@ -148,6 +203,7 @@ def recommend_limits(
             or judge(name, span, wanted[name], tried.get(name, []), held_back.get(name, [])),
             tried=[policy.name for policy in wanted[name]],
             outcomes=whole.get(name, []),
+            basis=Basis(found[name], brokers.get(name, Producing({})), sizing),
         )
         for name, span in sorted(spans.items())
     ]
@@ -155,8 +211,8 @@ def recommend_limits(
 
 def too_fast(cluster_id: str, volumes: Sequence[Need]) -> Recommendation | None:
     """Return that no limits can be recommended, if a volume is smaller than the reserve and zone it needs."""
-    for need in volumes:
-        if need.reserve_percent + need.zone_percent > _MOST_PERCENT:
+    for need in needs_together(volumes):
+        if need.reserve_percent + need.zone_percent > MOST_PERCENT:
             reserve, zone = f"{need.reserve_percent:.0f} %", f"{need.zone_percent:.0f} %"
             problem = (
                 f"a volume of broker {need.broker_id} (mounted at {need.mount_point}) fills so fast that it "
@@ -235,16 +291,25 @@ def _spans(ten_minutes: DataFrame) -> dict[str, Span]:
 
 
 def _needs(
-    hours: DataFrame, ten_minutes: DataFrame, clients: DataFrame, spans: Mapping[str, Span], sizing: Sizing
+    hours: DataFrame,
+    ten_minutes: DataFrame,
+    spans: Mapping[str, Span],
+    brokers: Mapping[str, Producing],
+    sizing: Sizing,
 ) -> dict[str, list[Need]]:
-    """Return the needs of the volumes of each cluster before its split."""
+    """Return the needs of the volumes of each cluster: growth and surges are those before its split.
+
+    How fast a volume fills is no choice, so reserve and zone come from the whole history.
+    """
     splits = {cluster_id: int(span.split.timestamp()) for cluster_id, span in spans.items()}
-    before = F.unix_seconds("at") <= _of_cluster(splits)
-    hours_before = hours.where((F.col("hour") + 1) * 3600 <= _of_cluster(splits))
+    is_tried = (F.col("hour") + 1) * 3600 <= _of_cluster(splits)
     rows: dict[str, list[Row]] = {cluster_id: [] for cluster_id in spans}
-    for row in needs(hours_before, ten_minutes.where(before), clients.where(before), sizing).collect():
+    for row in needs(hours, ten_minutes, is_tried).collect():
         rows[row.cluster_id].append(row)
-    return {cluster_id: read_needs(own) for cluster_id, own in rows.items()}
+    return {
+        cluster_id: read_needs(own, brokers.get(cluster_id, Producing({})), sizing)
+        for cluster_id, own in rows.items()
+    }
 
 
 def _of_cluster(figures: Mapping[str, int]) -> Column:

@@ -18,7 +18,7 @@ from kquota_pipeline.forecast.job import forecast
 from kquota_pipeline.forecast.probabilities import Outlook
 from kquota_pipeline.history import History
 from kquota_pipeline.recommend.judge import recommend_limits
-from kquota_pipeline.recommend.limits import Sizing
+from kquota_pipeline.recommend.reserve import Sizing
 from kquota_pipeline.recommend.write import quota_commands
 from kquota_pipeline.report.courses import courses, spans
 from kquota_pipeline.report.holders import DAYS, PLOTTED, holders_of
