@@ -61,6 +61,7 @@ def seconds(count: float) -> timedelta:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_closed_days_lose_their_duplicates_open_ones_are_compacted_and_old_ones_dropped(
     spark, tables, tmp_path
 ):
