@@ -81,7 +81,8 @@ def test_a_topic_has_growth_where_each_of_its_volumes_says_so_at_both_ends(spark
         *row("/c", "z", 0, 1), *row("/a", "new", 2),
     ]  # fmt: skip
     holdings = rows(spark, HOLDINGS, given)
-    found = accounted_by_spark(holdings, rows(spark, WRITINGS, []), FIRST, DAYS[-1])
+    nothing = spark.createDataFrame([], WRITINGS.schema)
+    found = accounted_by_spark(holdings, nothing, FIRST, DAYS[-1])
     own = found.rows.set_index("topic")[["held_bytes", "growth_bytes"]]
     assert own.loc[["x", "y", "new"], "held_bytes"].tolist() == [2, 1, 1]
     assert own.loc[["y", "new"], "growth_bytes"].tolist() == [0, 1]
