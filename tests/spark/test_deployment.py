@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kquota_pipeline.archive import write_archive
+from kquota_pipeline.cli.analysis import example_policies
 from kquota_pipeline.jars import JarsUnavailable, ensure_jars, fetch_jars, locked_jars
 
 
@@ -60,7 +61,8 @@ def test_the_archive_can_be_imported_from_and_holds_of_kquota_only_the_core(tmp_
     archive = write_archive(tmp_path)
     program = (
         "import kquota.core.policy, kquota_pipeline.tables, kquota_pipeline.cli.main, importlib.util as u;"
-        "print(kquota_pipeline.tables.__file__); print(u.find_spec('kquota.daemon'))"
+        "print(kquota_pipeline.tables.__file__); print(u.find_spec('kquota.daemon'));"
+        "from kquota_pipeline.cli.analysis import example_policies; print(len(example_policies()))"
     )
     # -S and -I keep this machine's own kquota away; pyspark has to come from somewhere.
     packages = str(Path(sys.modules["pyspark"].__file__).parents[1])
@@ -72,7 +74,8 @@ def test_the_archive_can_be_imported_from_and_holds_of_kquota_only_the_core(tmp_
         text=True,
         env={"PATH": os.environ["PATH"]},
     )
-    assert done.stdout.splitlines() == [f"{archive}/kquota_pipeline/tables/__init__.py", "None"]
+    place = f"{archive}/kquota_pipeline/tables/__init__.py"
+    assert done.stdout.splitlines() == [place, "None", str(len(example_policies()))]
 
 
 def test_the_same_sources_give_the_same_archive(tmp_path):

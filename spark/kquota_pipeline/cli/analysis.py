@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -212,7 +212,9 @@ def read_groups(path: Path) -> dict[str, list[str]]:
 
 def example_policies() -> tuple[Policy, ...]:
     """Return the policies that come with the package."""
-    return read_policies(Path(str(files("kquota_pipeline").joinpath("policies", "examples.yml"))))
+    # Under spark-submit the package is in an archive.
+    with as_file(files("kquota_pipeline").joinpath("policies", "examples.yml")) as path:
+        return read_policies(path)
 
 
 def write_recommendations(analysis: Analysis, folder: Path) -> list[str]:
