@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, PandasCogroupedOps
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -44,6 +44,7 @@ CLOSED_LOOP = StructType(
         *TALLY,
     ]
 )
+_CLUSTER_KEY = "cluster_key"
 
 
 def closed_loop(
@@ -71,7 +72,7 @@ def closed_loop(
     parts = parts_of(usage, max((of_all, *by_cluster.values()), key=len))
 
     def run(key: tuple[pa.Scalar, ...], rows: pa.Table, events: pa.Table) -> pa.Table:
-        part, cluster_id = (value.as_py() for value in key)
+        part, cluster_id = part_and_cluster(key, events)
         own = by_cluster.get(cluster_id, of_all)[part::parts]
         grids = grids_of(rows, events, tick_seconds) if own else None
         if grids is None:
@@ -80,10 +81,9 @@ def closed_loop(
         outcome = simulate(grids.scene, flows, own)
         return _course(cluster_id, grids.scene, own, outcome)
 
-    group = ("part", "cluster_id")
-    rows = for_parts(parts, samples(usage, tick_seconds, ceilings=ceilings, topics=topics))
-    events = for_parts(parts, happenings(usage, decisions, clients, operators, tick_seconds, topics=topics))
-    return rows.groupBy(*group).cogroup(events.groupBy(*group)).applyInArrow(run, CLOSED_LOOP)
+    rows = samples(usage, tick_seconds, ceilings=ceilings, topics=topics)
+    events = happenings(usage, decisions, clients, operators, tick_seconds, topics=topics)
+    return for_parts(parts, rows, events).applyInArrow(run, CLOSED_LOOP)
 
 
 def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
@@ -121,11 +121,34 @@ def parts_of(usage: DataFrame, policies: Sequence[Policy]) -> int:
     return max(1, min(len(policies), usage.sparkSession.sparkContext.defaultParallelism))
 
 
-def for_parts(parts: int, rows: DataFrame) -> DataFrame:
-    """Return each row once per part of the policies."""
+def for_parts(parts: int, rows: DataFrame, events: DataFrame) -> PandasCogroupedOps:
+    """Return the rows of `stage.samples` by cluster, together with its events: once for each part of the
+    policies. `part_and_cluster` returns what a task is for.
+    """
+    group = ("part", _CLUSTER_KEY)
+    return numbers_for_parts(parts, rows).groupBy(*group).cogroup(_copied(parts, events).groupBy(*group))
+
+
+def numbers_for_parts(parts: int, rows: DataFrame) -> DataFrame:
+    """Return each row once per part, without a text.
+
+    Spark hands all rows of a cluster to Python in one piece of Arrow, where a column of texts has room for
+    1 GiB: as many rows of the cluster's id as 1,000 brokers with 12 volumes have in a month.
+    """
+    return _copied(parts, rows).drop("cluster_id")
+
+
+def part_and_cluster(key: tuple[pa.Scalar, ...], events: pa.Table) -> tuple[int, str]:
+    """Return which part of the policies a task has, and the id of its cluster."""
+    # Each volume that has a row is named by an event.
+    return key[0].as_py(), events["cluster_id"][0].as_py()
+
+
+def _copied(parts: int, rows: DataFrame) -> DataFrame:
     # Under names of their own: both sides come from one table, and Spark could not distinguish their columns.
     columns = [F.col(name).alias(name) for name in rows.columns]
-    return rows.select(F.explode(F.array(*[F.lit(part) for part in range(parts)])).alias("part"), *columns)
+    copies = F.explode(F.array(*[F.lit(part) for part in range(parts)])).alias("part")
+    return rows.select(copies, F.xxhash64("cluster_id").alias(_CLUSTER_KEY), *columns)
 
 
 def _course(cluster_id: str, scene: Scene, policies: Sequence[Policy], outcome: Outcome) -> pa.Table:

@@ -33,7 +33,7 @@ from kquota_pipeline.backtest.events import tick_of, with_named_topics
 from kquota_pipeline.backtest.flows import Flows, flows_of
 from kquota_pipeline.backtest.grids import Grids, grids_of, of_kind
 from kquota_pipeline.backtest.holds import Holds
-from kquota_pipeline.backtest.job import for_parts, parts_of
+from kquota_pipeline.backtest.job import for_parts, part_and_cluster, parts_of
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.relief import Relief, relief_bytes
 from kquota_pipeline.backtest.scene import NONE, Floats, Outcome, Scene
@@ -103,7 +103,7 @@ def what_if(
     parts = parts_of(usage, policies)
 
     def run(key: tuple[pa.Scalar, ...], rows: pa.Table, events: pa.Table) -> pa.Table:
-        part, cluster_id = (value.as_py() for value in key)
+        part, cluster_id = part_and_cluster(key, events)
         grids = grids_of(rows, events, tick_seconds)
         found = (
             []
@@ -125,10 +125,8 @@ def what_if(
         events = events.unionByName(
             _topic_bytes(history.topics, change.relief, tick_seconds), allowMissingColumns=True
         )
-    group = ("part", "cluster_id")
-    rows = for_parts(parts, samples(usage, tick_seconds, ceilings=ceilings, topics=by_topic))
-    both = rows.groupBy(*group).cogroup(for_parts(parts, events).groupBy(*group))
-    return both.applyInArrow(run, ANSWER)
+    rows = samples(usage, tick_seconds, ceilings=ceilings, topics=by_topic)
+    return for_parts(parts, rows, events).applyInArrow(run, ANSWER)
 
 
 def _added_load(clients: DataFrame, change: Change, tick_seconds: int) -> DataFrame:
