@@ -16,11 +16,15 @@ import pyspark
 from bench.harness.bench import REPOSITORY, Bench, Measurement, Profile
 from bench.harness.command import main
 from bench.pipeline import closed
+from bench.pipeline.arrays import measure_arrays
+from bench.pipeline.cost import Cost
 from bench.pipeline.data import Fleet, make
-from bench.pipeline.figures import HELD_OUT, KINDS, Cost, Foresight, claims
+from bench.pipeline.engines import not_compared
+from bench.pipeline.figures import HELD_OUT, KINDS, Foresight, claims
 from bench.pipeline.foretold import TUNING, judge
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
+from bench.pipeline.origin import rows
 from bench.pipeline.work import CLOSING, HOURS, PARTS, REGRESSION, REPLAY, WORKS
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
@@ -39,7 +43,7 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     yield Measurement(
         "closed-loop", "closed-loop", lambda folder: [closed.measure_job(folder / "closed", cluster, _CORES)]
     )
-    yield Measurement("closed-loop-arrays", "closed-loop", lambda _: [closed.measure_arrays(cluster)])
+    yield Measurement("closed-loop-arrays", "closed-loop", lambda _: [measure_arrays(cluster)])
     fleet, days = (Fleet(brokers=100), 2) if small else (Fleet(), 3)
     yield _lane(fleet, "spark", days, (*WORKS, *PARTS))
     yield _lane(fleet, "duckdb", days, WORKS)
@@ -99,6 +103,7 @@ BENCH = Bench(
     measurements=measurements,
     template="pipeline/page.md.j2",
     claims=claims,
+    functions={"rows": rows, "not_compared": not_compared},
 )
 
 if __name__ == "__main__":

@@ -1,35 +1,28 @@
-"""The closed loop of many policies: processor time and peak memory of the whole job, and of its arrays."""
+"""The closed loop of many policies: processor time and peak memory of the whole job."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
-import numpy as np
-import psutil
 
 from bench.harness.processor import processor_seconds
-from bench.pipeline.figures import Arrays, ClosedLoop
-from kquota.core.limits import Limit, LimitPair, LimitType
-from kquota_pipeline.backtest.closed_loop import simulate
-from kquota_pipeline.backtest.flows import Observed, flows_of
+from bench.pipeline.figures import ClosedLoop
+from bench.pipeline.processes import peak_memory
+from kquota.core.limits import Limit, LimitType
 from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.policy import Limits, Policy
-from kquota_pipeline.backtest.scene import Scene, Terms, VolumePlace
 from kquota_pipeline.session import start_session
 from kquota_pipeline.tables import DECISIONS, OPERATORS
 
 TICK_SECONDS, SAMPLE_SECONDS = 600, 30
-_START_SECONDS = 1_790_812_800  # 2026-10-01, UTC
+START_SECONDS = 1_790_812_800  # 2026-10-01, UTC
 _CLIENTS = 3
-_CAPACITY, _MB = 2_000_000_000_000, 1_000_000
+CAPACITY_BYTES, MB = 2_000_000_000_000, 1_000_000
 # Disks of 2 TB that begin between 40 and 80 % full and go up and down by a tenth within two days: a few
 # reach over their limits.
 _USAGE = """
@@ -88,12 +81,6 @@ def measure_job(folder: Path, fleet: Fleet, cores: int) -> ClosedLoop:
         return process.submit(_run, folder, fleet, cores).result()
 
 
-def measure_arrays(fleet: Fleet) -> Arrays:
-    """Simulate one policy, and all, on arrays of the fleet's size in a process of its own."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(_arrays, fleet).result()
-
-
 def make(folder: Path, fleet: Fleet) -> None:
     """Write the fleet's samples and the records of its clients."""
     if folder.exists():
@@ -102,9 +89,9 @@ def make(folder: Path, fleet: Fleet) -> None:
     (unfinished / "usage").mkdir(parents=True, exist_ok=True)
     connection = duckdb.connect()
     fields = {
-        "start": _START_SECONDS, "sample": SAMPLE_SECONDS, "tick": TICK_SECONDS, "capacity": _CAPACITY,
+        "start": START_SECONDS, "sample": SAMPLE_SECONDS, "tick": TICK_SECONDS, "capacity": CAPACITY_BYTES,
         "brokers": fleet.brokers, "volumes": fleet.volumes, "ticks": fleet.ticks, "clients": _CLIENTS,
-        "mb": _MB,
+        "mb": MB,
     }  # fmt: skip
     a_day = 86_400 // SAMPLE_SECONDS
     for day in range(fleet.days):
@@ -124,7 +111,7 @@ def _run(folder: Path, fleet: Fleet, cores: int) -> ClosedLoop:
     usage, clients = (session.read.parquet(f"{folder}/{name}") for name in ("usage", "clients.parquet"))
     samples = fleet.brokers * fleet.volumes * fleet.days * 86_400 // SAMPLE_SECONDS
     begun, cpu = time.monotonic(), processor_seconds()
-    with _peak() as peak:
+    with peak_memory() as peak:
         course = closed_loop(
             usage,
             session.createDataFrame([], DECISIONS.schema),
@@ -146,82 +133,5 @@ def _run(folder: Path, fleet: Fleet, cores: int) -> ClosedLoop:
         policies_that_filled=filled,
         cpu_seconds=processor_seconds() - cpu,
         wall_seconds=time.monotonic() - begun,
-        peak_bytes=peak[0],
+        peak_bytes=peak.tree_bytes,
     )
-
-
-def _arrays(fleet: Fleet) -> Arrays:
-    scene, observed = _scene(fleet)
-    before = psutil.Process().memory_info().rss
-    cells = fleet.ticks * fleet.brokers * fleet.volumes
-    with _peak(interval_seconds=0.02) as peak:
-        begun = time.process_time()
-        flows = flows_of(observed, 3.0)
-        prepared = time.process_time()
-        simulate(scene, flows, policies(1))
-        one = time.process_time()
-        simulate(scene, flows, policies(fleet.policies))
-        ended = time.process_time()
-    given = sum(
-        array.nbytes
-        for array in (
-            scene.terms,
-            scene.volume_ids,
-            scene.failed,
-            observed.consumed_bytes,
-            observed.capacity_bytes,
-        )
-    )
-    return Arrays(
-        cells=cells,
-        policies=fleet.policies,
-        prepare_seconds=prepared - begun,
-        one_policy_seconds=one - prepared,
-        all_policies_seconds=ended - one,
-        bytes=peak[0] - before + given,
-    )
-
-
-def _scene(fleet: Fleet) -> tuple[Scene, Observed]:
-    """Return the fleet's history as arrays, without Spark."""
-    shape = fleet.ticks, fleet.brokers * fleet.volumes
-    kind = LimitType.MIN_FREE_PERCENTAGE
-    levels = np.linspace(0.4, 0.8, shape[1])
-    waves = 0.1 * (1 + np.sin(np.arange(shape[0]) / 46))
-    produced = np.full(shape[0], fleet.brokers * 15.0 * _MB * TICK_SECONDS)
-    scene = Scene(
-        ticks=(np.arange(shape[0]) + 1) * TICK_SECONDS,
-        volumes=[VolumePlace(n // fleet.volumes, f"v{n}") for n in range(shape[1])],
-        terms=np.zeros(shape, dtype=np.int32),
-        all_terms=[Terms("/data", LimitPair(soft=Limit.of(kind, 15), hard=Limit.of(kind, 5)))],
-        volume_ids=np.tile(np.arange(shape[1], dtype=np.int32), (shape[0], 1)),
-        failed=np.zeros(shape, dtype=bool),
-        unknown={},
-        decommissioned={},
-        producers={},
-        held=frozenset(),
-    )
-    consumed = np.rint(_CAPACITY * (levels + waves[:, None]))
-    return scene, Observed(consumed, np.full(shape, float(_CAPACITY)), produced, produced)
-
-
-@contextmanager
-def _peak(interval_seconds: float = 0.2) -> Iterator[list[int]]:
-    """Yield a list whose only entry becomes the most memory that this process and its children held."""
-    most, ended = [0], threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(interval_seconds):
-            held = 0
-            for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-                with suppress(psutil.NoSuchProcess):
-                    held += process.memory_info().rss
-            most[0] = max(most[0], held)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield most
-    finally:
-        ended.set()
-        watcher.join()

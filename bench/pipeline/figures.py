@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.harness.claims import Claim
 from bench.harness.results import Figures, of
-from bench.pipeline.data import Fleet
-from bench.pipeline.work import (
-    CHOOSING,
-    CLOSING,
-    HOURS,
-    MANY_POLICIES,
-    READING,
-    REGRESSION,
-    REPLAY,
-    UPKEEP,
-    WORKS,
-)
+from bench.pipeline.cost import Cost
+from bench.pipeline.engines import engine_claims
 
-_REPLAY = "three texts are compared for each row: role, status, and the cluster's name"
-_REGRESSION = (
-    "the key contains two texts, the cluster's and the volume's, and Spark hashes them for each row. The "
-    "bits of the time select its span, which costs less than a division by days; the hashing remains"
-)
-_TWO_CORES = (
-    "Java's compiler and collector have a core to themselves if the work uses one core, and none if it uses "
-    "two; and two cores of a virtual machine may be threads of the same core"
-)
-_HOURS = (
-    "the key contains five texts, which Spark hashes and compares for each sample; numbers or hashes in "
-    "their place, given when a day is closed, cost more than they save"
-)
-_CLOSING = "a day is shuffled and sorted whole, by texts, and compressed"
-_DAY_ROWS = Fleet().rows(1)
 _UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
+# Seven numbers of 64 bits, one of 32 and one bit.
+_ROW_BYTES = 60.1
 FORECAST = "forecast"
 HELD_OUT = ("changes", "clusters", "recorded")
 """The fleets that judge a forecast; it is tuned on the others."""
@@ -45,41 +20,6 @@ BEGUN, EXPECTED = "what had begun", "what was to be expected"
 """Said by who knows all of a volume but what begins later, and by who does not know its chance, either."""
 NEW_TOPICS = ("new topic", "new topics")
 """Their families in which topics have just begun."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The cost of one work for one engine: CPU and wall seconds of each repetition, and the answer of all."""
-
-    engine: str
-    cores: int
-    days: int
-    rows: int
-    load: float
-    """Load average over the last minute before it."""
-    work: str
-    answer: Mapping[str, float]
-    cpu_seconds: tuple[float, ...]
-    wall_seconds: tuple[float, ...]
-
-    @property
-    def cpu(self) -> float:
-        """The median of the CPU seconds."""
-        return statistics.median(self.cpu_seconds)
-
-    @property
-    def wall(self) -> float:
-        """The median of the wall seconds."""
-        return statistics.median(self.wall_seconds)
-
-    @property
-    def speed(self) -> float:
-        """Millions of samples per CPU second."""
-        return self.rows / self.cpu / 1e6
-
-    def __str__(self) -> str:
-        """The work and on how much, for people."""
-        return f"{self.work}, {self.rows / 1e6:.0f} M"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +93,8 @@ class ClosedLoop:
 class Arrays:
     """The arrays of the closed loop alone: a cell is a volume in a tick.
 
-    `bytes` are those of the arrays and of all that is computed from them, with all policies.
+    `bytes` are those of the arrays and of all that is computed from them, with all policies; `task_bytes`
+    also those of the rows that Spark hands over, which a task holds as long (None in results of before).
     """
 
     cells: int
@@ -162,6 +103,7 @@ class Arrays:
     one_policy_seconds: float
     all_policies_seconds: float
     bytes: int
+    task_bytes: int | None = None
 
     @property
     def cell_seconds(self) -> float:
@@ -175,8 +117,17 @@ class Arrays:
 
     @property
     def cell_bytes(self) -> float:
-        """The memory for a cell."""
+        """The memory for a cell, without its row."""
         return self.bytes / self.cells
+
+    @property
+    def row_bytes(self) -> float:
+        """The memory for the row of a cell, as Spark hands it over."""
+        return _ROW_BYTES if self.task_bytes is None else (self.task_bytes - self.bytes) / self.cells
+
+    def task_gigabytes(self, cells: int) -> float:
+        """Return the memory of a task with a history of another size."""
+        return cells * (self.cell_bytes + self.row_bytes) / 1e9
 
     def seconds(self, cells: int, policies: int) -> float:
         """Return the processor time of a history of another size."""
@@ -184,37 +135,11 @@ class Arrays:
 
 
 KINDS = (Cost, Ingest, Foresight, ClosedLoop, Arrays)
-_Costs = Mapping[tuple[str, str, int, int], Cost]
 
 
 def claims(figures: Figures) -> Iterator[Claim]:
     """The aims of which the figures are there; another answer than DuckDB's, or a wrong count, is broken."""
-    upkeep = {cost.work: cost for cost in of(Cost, figures) if cost.work in UPKEEP}
-    costs = {
-        (cost.engine, cost.work, cost.cores, cost.days): cost
-        for cost in of(Cost, figures)
-        if cost.work not in UPKEEP
-    }
-    all_days = sorted({days for engine, _, _, days in costs if engine == "duckdb"})
-    usual = min((days for _, _, _, days in costs), default=0)
-    causes = {REPLAY: _replay_cause(costs, usual), REGRESSION: _REGRESSION}
-    for days in all_days or [usual]:
-        ours = {work: costs.get(("spark", work, 2, days)) for work in WORKS}
-        for work in WORKS:
-            yield from _against_duckdb(ours[work], costs.get(("duckdb", work, 2, days)), causes.get(work, ""))
-        for work, least in ((REPLAY, 13.0), (REGRESSION, 14.0)):
-            if cost := ours[work]:
-                name = f"{cost}: ≥ {least:g} M samples per CPU second"
-                yield Claim(name, cost.speed, ">=", least, f"{cost.speed:.1f} M", cause=causes[work])
-        yield from _ratio(ours[MANY_POLICIES], ours[REPLAY], "32 policies: CPU compared with one", 1.3)
-    for work in (REPLAY, REGRESSION):
-        two = costs.get(("spark", work, 2, usual))
-        twice = costs.get(("spark", work, 2, 2 * usual))
-        yield from _ratio(twice, two, f"{work}: CPU of twice the days", 2.1, causes[work])
-        if two and (one := costs.get(("spark", work, 1, usual))):
-            gain = one.wall / two.wall
-            yield Claim(f"{work}: two cores ≥ 1.7 x one", gain, ">=", 1.7, f"{gain:.2f} x", _TWO_CORES)
-    yield from _upkeep(upkeep)
+    yield from engine_claims(of(Cost, figures))
     for ingest in of(Ingest, figures):
         raw, speed = ingest.records / ingest.raw_seconds, ingest.records / ingest.seconds
         yield Claim(
@@ -235,51 +160,6 @@ def claims(figures: Figures) -> Iterator[Claim]:
     yield from _foresight(of(Foresight, figures))
     for loop in of(ClosedLoop, figures):
         yield from _closed_loop(loop)
-
-
-def _upkeep(costs: Mapping[str, Cost]) -> Iterator[Claim]:
-    if hours := costs.get(HOURS):
-        name = f"{HOURS}: ≥ 5 M samples per CPU second"
-        yield Claim(name, hours.speed, ">=", 5.0, f"{hours.speed:.1f} M", cause=_HOURS)
-    if closing := costs.get(CLOSING):
-        minutes = closing.cpu / 60 * _DAY_ROWS / closing.rows
-        name = "a day of 1,000 brokers put in order (computed from fewer): ≤ 4 CPU minutes"
-        yield Claim(name, minutes, "<=", 4.0, f"{minutes:.1f}", cause=_CLOSING)
-
-
-def _against_duckdb(ours: Cost | None, theirs: Cost | None, cause: str) -> Iterator[Claim]:
-    if ours is None or theirs is None:
-        return
-    different = sum(
-        not math.isclose(value, theirs.answer[name], rel_tol=1e-6, abs_tol=1e-9)
-        for name, value in ours.answer.items()
-    )
-    yield from _ratio(ours, theirs, f"{ours}: CPU compared with DuckDB's", 1.5, cause)
-    shown = "another" if different else "the same"
-    yield Claim(f"{ours}: the same answer as DuckDB", different, "==", 0, shown, asserted=True)
-    if "paused" in ours.answer:
-        ticks, paused, opened = (ours.answer[name] for name in ("ticks", "paused", "open"))
-        crossed = 0 < paused < ticks and 0 < opened < ticks - paused
-        shown = f"{paused:,.0f} of {ticks:,.0f} ticks in PAUSE, {opened:,.0f} in OPEN"
-        yield Claim(f"{ours}: the load crosses the limits", crossed, "==", True, shown, asserted=True)
-
-
-def _ratio(one: Cost | None, other: Cost | None, what: str, most: float, cause: str = "") -> Iterator[Claim]:
-    if one is not None and other is not None:
-        ratio = one.cpu / other.cpu
-        yield Claim(f"{what} ≤ {most:g} x", ratio, "<=", most, f"{ratio:.2f} x", cause=cause)
-
-
-def _replay_cause(costs: _Costs, days: int) -> str:
-    parts = [costs.get(("spark", work, 2, days)) for work in (REPLAY, READING, CHOOSING)]
-    whole, reading, chosen = (0.0 if part is None else part.cpu for part in parts)
-    if not all(parts):
-        return _REPLAY
-    return (
-        f"{_REPLAY}. Of {whole:.1f} CPU seconds {reading:.1f} are reading, "
-        f"{max(chosen - reading, 0):.1f} comparing role and status, and {max(whole - chosen, 0):.1f} "
-        "grouping by tick, the comparison of names included"
-    )
 
 
 def _foresight(figures: Sequence[Foresight]) -> Iterator[Claim]:

@@ -6,18 +6,22 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
 
 from bench.harness.processor import processor_seconds
+from bench.pipeline.cost import Cost
 from bench.pipeline.data import Fleet
-from bench.pipeline.figures import Cost
 from bench.pipeline.work import DUCKDB, SPARK, Answer, folders, spark_usage
 from kquota_pipeline.session import start_session
 
 _WARM_UPS, _REPEATS = 2, 3
+# Costs are compared within a run: only there are code, versions and machine the same.
+_RUN = datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def measure_engine(
@@ -25,7 +29,8 @@ def measure_engine(
 ) -> list[Cost]:
     """Run each work some times on the fleet's samples; runs on one day warm up before."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return process.submit(_measure, engine, cores, samples, fleet, days, works).result()
+        costs = process.submit(_measure, engine, cores, samples, fleet, days, works).result()
+    return [replace(cost, run=_RUN) for cost in costs]
 
 
 def _measure(

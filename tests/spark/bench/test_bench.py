@@ -13,10 +13,13 @@ from rich.console import Console
 from bench.harness.bench import Profile
 from bench.harness.claims import Claim
 from bench.harness.command import judge
-from bench.harness.results import Store
+from bench.harness.results import Saved, Store
 from bench.pipeline.__main__ import BENCH, measurements
+from bench.pipeline.cost import Cost
 from bench.pipeline.data import Fleet, make
-from bench.pipeline.figures import Cost, claims
+from bench.pipeline.engines import not_compared
+from bench.pipeline.figures import Arrays, claims
+from bench.pipeline.origin import origin, rows
 from bench.pipeline.work import DUCKDB, SPARK, WORKS, folders, spark_usage
 
 FLEET = Fleet(brokers=4, volumes=2)
@@ -24,9 +27,16 @@ ANSWER = {"ticks": 10.0, "paused": 2.0, "open": 3.0}
 
 
 def cost(
-    engine: str, work: str, cpu: float, *, cores: int = 2, days: int = 3, rows: int = 12_000_000
+    engine: str,
+    work: str,
+    cpu: float,
+    *,
+    cores: int = 2,
+    days: int = 3,
+    rows: int = 12_000_000,
+    run: str = "2031-03-01T12:00:00+00:00",
 ) -> Cost:
-    return Cost(engine, cores, days, rows, 0.1, work, ANSWER, (cpu, cpu, 9 * cpu), (cpu / cores,) * 3)
+    return Cost(engine, cores, days, rows, 0.1, work, ANSWER, (cpu, cpu, 9 * cpu), (cpu / cores,) * 3, run)
 
 
 def judged(*figures: object) -> dict[str, Claim]:
@@ -76,6 +86,44 @@ def test_an_aim_is_judged_by_the_median_and_another_answer_must_not_be() -> None
     assert [name for name, claim in broken.items() if claim.asserted and not claim.holds] == [
         "tick replay, 12 M: the same answer as DuckDB"
     ]
+
+
+def test_a_ratio_is_judged_only_if_one_run_has_measured_both() -> None:
+    one_core = cost("spark", "tick replay", 1.0, cores=1)
+    costs = [cost("spark", work, 1.0) for work in WORKS]
+    name = "tick replay: two cores ≥ 1.7 x one"
+    assert name in judged(*costs, one_core)
+    for run in ("2031-03-02T12:00:00+00:00", ""):
+        others = [*costs, replace(one_core, run=run), replace(cost("duckdb", "tick replay", 1.0), run=run)]
+        found = judged(*others)
+        against = "tick replay, 12 M: CPU compared with DuckDB's ≤ 1.5 x"
+        assert not {name, against} & set(found)
+        assert not_compared(others) == [against, name]
+        assert found["tick replay, 12 M: the same answer as DuckDB"].holds
+        assert "32 policies: CPU compared with one ≤ 1.3 x" in found
+    # Works of one measurement are of one run, whether they name it or not; those of others may not be.
+    before = [replace(one, run="") for one in (*costs, one_core)]
+    assert "32 policies: CPU compared with one ≤ 1.3 x" in judged(*before)
+    assert not_compared(before) == [name]
+
+
+def test_a_row_says_its_day_and_what_not_all_have_in_common() -> None:
+    def saved(day: str, machine: str) -> Saved:
+        return Saved("one", f"{day}T10:00:00+00:00", 1.0, 0.1, machine, (cost("spark", "regression", 1.0),))
+
+    old = saved("2031-03-01", "2 cores, Linux 7, Spark 4.0.0, DuckDB 1, Kafka 4.3.0")
+    new = saved("2031-04-01", "2 cores, Linux 7, Spark 4.0.5, DuckDB 1, Kafka 4.4.0")
+    assert origin(old, [old, new]) == "2031-03-01, Spark 4.0.0, Kafka 4.3.0"
+    assert origin(new, [new, new]) == "2031-04-01"
+    assert rows("Cost", [new]) == [(new.figures[0], "2031-04-01")]
+    assert rows("Ingest", [new]) == []
+
+
+def test_a_task_of_the_closed_loop_holds_its_rows_next_to_its_arrays() -> None:
+    measured = Arrays(1_000_000, 32, 1.0, 1.0, 1.0, bytes=100_000_000, task_bytes=170_000_000)
+    assert measured.task_gigabytes(1_000_000_000) == pytest.approx(170)
+    before = replace(measured, task_bytes=None)
+    assert before.task_gigabytes(1_000_000_000) == pytest.approx(160, rel=0.01)
 
 
 def test_the_saved_results_give_the_page_of_this_repository_and_every_claim_holds(tmp_path: Path) -> None:

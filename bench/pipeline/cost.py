@@ -1,0 +1,44 @@
+"""The cost of works and of commands: values."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of one work for one engine: CPU and wall seconds of each repetition, and the answer of all."""
+
+    engine: str
+    cores: int
+    days: int
+    rows: int
+    load: float
+    """Load average over the last minute before it."""
+    work: str
+    answer: Mapping[str, float]
+    cpu_seconds: tuple[float, ...]
+    wall_seconds: tuple[float, ...]
+    run: str = ""
+    """When the run began that measured it, ISO 8601; empty in results of before."""
+
+    @property
+    def cpu(self) -> float:
+        """The median of the CPU seconds."""
+        return statistics.median(self.cpu_seconds)
+
+    @property
+    def wall(self) -> float:
+        """The median of the wall seconds."""
+        return statistics.median(self.wall_seconds)
+
+    @property
+    def speed(self) -> float:
+        """Millions of samples per CPU second."""
+        return self.rows / self.cpu / 1e6
+
+    def __str__(self) -> str:
+        """The work and on how much, for people."""
+        return f"{self.work}, {self.rows / 1e6:.0f} M"
