@@ -25,6 +25,8 @@ from bench.pipeline.foretold import TUNING, judge
 from bench.pipeline.ingest import measure_ingest
 from bench.pipeline.lane import measure_engine
 from bench.pipeline.origin import rows
+from bench.pipeline.stored import StoredFleet
+from bench.pipeline.tenth import TENTH, measure_tenth
 from bench.pipeline.work import CLOSING, HOURS, PARTS, REGRESSION, REPLAY, WORKS
 from testbed.loopback.runtime import DEFAULT_KAFKA_VERSION
 
@@ -52,6 +54,10 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     for name, brokers, some_days, work in (("hours", 300, 3, HOURS), ("closing", 100, 1, CLOSING)):
         part = Fleet(brokers=20 if small else brokers)
         yield Measurement(name, "upkeep", partial(_engine, part, "spark", some_days, (work,), _CORES))
+    # Measured with all others only: it takes more than a quarter of an hour.
+    tenth = StoredFleet(brokers=10, volumes=12, days=30, sample_seconds=600) if small else TENTH
+    if profile is not Profile.USUAL:
+        yield Measurement("tenth", "tenth", lambda folder: [measure_tenth(folder / "tenth", tenth)])
     if profile is Profile.FULL:
         yield _lane(fleet, "spark", _LONG_DAYS, WORKS)
         yield _lane(fleet, "duckdb", _LONG_DAYS, WORKS)

@@ -42,3 +42,24 @@ class Cost:
     def __str__(self) -> str:
         """The work and on how much, for people."""
         return f"{self.work}, {self.rows / 1e6:.0f} M"
+
+
+@dataclass(frozen=True, slots=True)
+class OnCluster:
+    """A back-test in closed loop by spark-submit on a standalone cluster: the cost of all processes, the
+    cluster's, too. `task_bytes` is the most that one of its tasks held, in Python.
+    """
+
+    brokers: int
+    volumes: int
+    days: int
+    tick_seconds: int
+    cells: int
+    samples: int
+    policies: int
+    policies_that_held: int
+    load: float
+    cpu_seconds: float
+    wall_seconds: float
+    peak_bytes: int
+    task_bytes: int

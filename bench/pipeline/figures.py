@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.harness.claims import Claim
 from bench.harness.results import Figures, of
-from bench.pipeline.cost import Cost
+from bench.pipeline.cost import Cost, OnCluster
 from bench.pipeline.engines import engine_claims
 
 _UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
@@ -134,7 +134,7 @@ class Arrays:
         return cells * (self.cell_seconds + policies * self.decision_seconds)
 
 
-KINDS = (Cost, Ingest, Foresight, ClosedLoop, Arrays)
+KINDS = (Cost, Ingest, Foresight, ClosedLoop, Arrays, OnCluster)
 
 
 def claims(figures: Figures) -> Iterator[Claim]:
@@ -160,6 +160,8 @@ def claims(figures: Figures) -> Iterator[Claim]:
     yield from _foresight(of(Foresight, figures))
     for loop in of(ClosedLoop, figures):
         yield from _closed_loop(loop)
+    for job in of(OnCluster, figures):
+        yield from _on_cluster(job, of(Arrays, figures))
 
 
 def _foresight(figures: Sequence[Foresight]) -> Iterator[Claim]:
@@ -233,3 +235,15 @@ def _closed_loop(loop: ClosedLoop) -> Iterator[Claim]:
     held = loop.policies_that_held
     shown = f"{held} of {loop.policies} policies"
     yield Claim(f"{what}: producers are held", held, ">=", 1, shown, asserted=True)
+
+
+def _on_cluster(job: OnCluster, constants: Sequence[Arrays]) -> Iterator[Claim]:
+    what = f"closed loop on a cluster, {job.cells / 1e6:.0f} M cells"
+    held = job.policies_that_held
+    shown = f"{held} of {job.policies} policies"
+    yield Claim(f"{what}: producers are held", held, ">=", 1, shown, asserted=True)
+    for arrays in constants:
+        computed = arrays.task_gigabytes(job.cells)
+        ratio = job.task_bytes / 1e9 / computed
+        shown = f"{job.task_bytes / 1e9:.1f} GB, computed {computed:.1f}"
+        yield Claim(f"{what}: a task holds ≤ 1.2 x the computed memory", ratio, "<=", 1.2, shown)

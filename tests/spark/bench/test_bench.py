@@ -15,7 +15,7 @@ from bench.harness.claims import Claim
 from bench.harness.command import judge
 from bench.harness.results import Saved, Store
 from bench.pipeline.__main__ import BENCH, measurements
-from bench.pipeline.cost import Cost
+from bench.pipeline.cost import Cost, OnCluster
 from bench.pipeline.data import Fleet, make
 from bench.pipeline.engines import not_compared
 from bench.pipeline.figures import Arrays, claims
@@ -124,6 +124,19 @@ def test_a_task_of_the_closed_loop_holds_its_rows_next_to_its_arrays() -> None:
     assert measured.task_gigabytes(1_000_000_000) == pytest.approx(170)
     before = replace(measured, task_bytes=None)
     assert before.task_gigabytes(1_000_000_000) == pytest.approx(160, rel=0.01)
+
+
+def test_a_task_on_a_cluster_is_compared_with_what_is_computed_for_it() -> None:
+    constants = Arrays(1_000_000, 32, 1.0, 1.0, 1.0, bytes=100_000_000, task_bytes=170_000_000)
+    job = OnCluster(
+        100, 12, 365, 600, 60_000_000, 60_000_000, 32, 32, 0.1, 900.0, 800.0, 20 << 30, 11 * 10**9
+    )
+    name = "closed loop on a cluster, 60 M cells: a task holds ≤ 1.2 x the computed memory"
+    assert judged(constants, job)[name].measured == "11.0 GB, computed 10.2"
+    assert judged(constants, job)[name].holds
+    assert not judged(constants, replace(job, task_bytes=13 * 10**9))[name].holds
+    held = "closed loop on a cluster, 60 M cells: producers are held"
+    assert not judged(replace(job, policies_that_held=0))[held].holds
 
 
 def test_the_saved_results_give_the_page_of_this_repository_and_every_claim_holds(tmp_path: Path) -> None:
