@@ -45,6 +45,25 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """The cost of a whole command and of all processes that it starts; memory is the most that they held
+    together. `samples` of `days` are those that it works on.
+    """
+
+    work: str
+    cores: int
+    brokers: int
+    volumes: int
+    days: int
+    samples: int
+    load: float
+    """Load average over the last minute before it."""
+    cpu_seconds: float
+    wall_seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class OnCluster:
     """A back-test in closed loop by spark-submit on a standalone cluster: the cost of all processes, the
     cluster's, too. `task_bytes` is the most that one of its tasks held, in Python.

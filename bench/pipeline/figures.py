@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench.harness.claims import Claim
 from bench.harness.results import Figures, of
-from bench.pipeline.cost import Cost, OnCluster
+from bench.pipeline.cost import Command, Cost, OnCluster
 from bench.pipeline.engines import engine_claims
 
 _UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
@@ -134,7 +134,7 @@ class Arrays:
         return cells * (self.cell_seconds + policies * self.decision_seconds)
 
 
-KINDS = (Cost, Ingest, Foresight, ClosedLoop, Arrays, OnCluster)
+KINDS = (Cost, Ingest, Foresight, ClosedLoop, Arrays, Command, OnCluster)
 
 
 def claims(figures: Figures) -> Iterator[Claim]:

@@ -1,0 +1,59 @@
+"""Whole commands as operators run them, on the tables of a generated fleet: the processor time, wall time and
+memory of all their processes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.pipeline.cost import Command
+from bench.pipeline.processes import measured
+from bench.pipeline.stored import StoredFleet, store
+
+# The history is of a past year, and has to stay.
+_KEPT = ("--retention-days=36500", "--raw-retention-days=36500")
+MAINTAIN, OPEN_LOOP, REPORT = "maintain", "backtest --open-loop", "report"
+
+
+def measure_commands(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[Command]:
+    """Yield the cost of each command on tables below the folder: of `maintain` for the last day, when those
+    before are closed.
+
+    Raises:
+        RuntimeError: a command failed, or did not do what is measured.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    store(folder, fleet, range(fleet.days - 1))
+    _run(folder, fleet, cores, MAINTAIN, _KEPT)
+    store(folder, fleet, range(fleet.days - 1, fleet.days))
+    said, cost = _run(folder, fleet, cores, MAINTAIN, _KEPT)
+    if "ticks of 1, hours of 1, holdings of 1, writings of 1 days derived" not in said:
+        raise RuntimeError(f"maintain was to close one day, and did: {said}")
+    yield cost
+    yield _run(folder, fleet, cores, OPEN_LOOP, ["--json"])[1]
+    yield _run(folder, fleet, cores, REPORT, [f"--to={folder}/report.html"])[1]
+
+
+def _run(
+    folder: Path, fleet: StoredFleet, cores: int, work: str, options: Sequence[str]
+) -> tuple[str, Command]:
+    load = os.getloadavg()[0]
+    command = [sys.executable, "-m", "kquota_pipeline", *work.split(), f"--tables=file:{folder}/tables"]
+    ran = measured([*command, f"--spark=spark.master=local[{cores}]", *options], folder / "log")
+    cost = Command(
+        work=work,
+        cores=cores,
+        brokers=fleet.brokers,
+        volumes=fleet.volumes,
+        days=1 if work == MAINTAIN else fleet.days,
+        samples=fleet.samples // fleet.days if work == MAINTAIN else fleet.samples,
+        load=load,
+        cpu_seconds=ran.cpu_seconds,
+        wall_seconds=ran.wall_seconds,
+        peak_bytes=ran.peak.tree_bytes,
+    )
+    return ran.said, cost
