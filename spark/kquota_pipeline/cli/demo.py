@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import typer
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,7 +21,7 @@ from kquota_pipeline.cli.results import to_json
 from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import append, create, read
 from kquota_pipeline.generator.fleet import FleetSize, InvalidFleet
-from kquota_pipeline.generator.history import make_rows, with_spark
+from kquota_pipeline.generator.history import make_rows
 from kquota_pipeline.history import History
 from kquota_pipeline.report.model import analyse
 from kquota_pipeline.report.page import page
@@ -40,6 +43,10 @@ from kquota_pipeline.tables import (
 _SHORT_RUN = (
     "spark.driver.defaultJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 )
+# Each task has a file of every day open. Of row groups of the usual 128 MiB, all together would not fit into
+# memory; no file becomes as large as one of these.
+_SMALL_GROUPS = f"spark.hadoop.parquet.block.size={4 * 1024 * 1024}"
+_ROWS_PER_FILE = 50_000
 # No client is refused there, and there are no groups: these two stay empty.
 _TABLES = (CLIENTS, USAGE, TOPICS, DECISIONS, EXPIRY, OPERATORS, REFUSALS, GROUPS)
 # Tables are written side by side: while one is planned or committed, Spark's tasks write another.
@@ -73,11 +80,11 @@ def demo(
     )
     with ThreadPoolExecutor(1) as other:
         rows = other.submit(make_rows, size)
-        session = command_session("demo", [_SHORT_RUN, *(spark or [])])
-        made = with_spark(session, rows.result())
+        session = command_session("demo", [_SHORT_RUN, _SMALL_GROUPS, *(spark or [])])
+        made = rows.result()
     progress("writing them to tables")
     to.mkdir(parents=True)
-    history = _stored(session, made, f"file:{to.resolve()}")
+    history = _stored(session, made, to.resolve())
     analysis = analyse(history, example_policies(), _GROUPS, now=datetime.now(UTC), progress=progress)
     report = to / "report.html"
     report.write_text(page(analysis.document), "utf-8")
@@ -87,25 +94,31 @@ def demo(
     progress(f"done: open {report}")
 
 
-def _stored(session: SparkSession, made: History, place: str) -> History:
+def _stored(session: SparkSession, made: Mapping[str, pa.Table], place: Path) -> History:
     """Write a history to tables, and return it as it is read from there."""
-    tables = Tables(f"{place}/tables")
-    rates = made.rates
-    assert rates is not None
+    tables = Tables(f"file:{place}/tables")
+    rates = place / "topic-rates"
+    _write(made["rates"], rates)
+    # Spark reads the rows from files. If tasks carried them, it would warn of their size. Executors of a
+    # cluster have this folder, as they write the tables there.
+    with TemporaryDirectory(dir=place) as name:
 
-    def store(table: Table) -> DataFrame:
-        create(session, tables, table)
-        rows = getattr(made, table.name, None)
-        if rows is not None:
-            append(rows, tables, table)
-        return read(session, tables, table)
+        def store(table: Table) -> DataFrame:
+            create(session, tables, table)
+            if table.name in made:
+                files = Path(name) / table.name
+                _write(made[table.name], files)
+                append(session.read.parquet(f"file:{files}"), tables, table)
+            return read(session, tables, table)
 
-    # Tasks carry the rows that were made, and Spark warns of their size.
-    session.sparkContext.setLogLevel("ERROR")
-    with ThreadPoolExecutor(_WRITERS) as writers:
-        rates_written = writers.submit(rates.write.parquet, f"{place}/topic-rates")
-        stored = dict(zip([table.name for table in _TABLES], writers.map(store, _TABLES), strict=True))
-        rates_written.result()
-    session.sparkContext.setLogLevel("WARN")
-    known = {name: frame for name, frame in stored.items() if getattr(made, name, None) is not None}
-    return replace(made, **known, rates=session.read.parquet(f"{place}/topic-rates"))
+        with ThreadPoolExecutor(_WRITERS) as writers:
+            stored = dict(zip([table.name for table in _TABLES], writers.map(store, _TABLES), strict=True))
+    known = {name: frame for name, frame in stored.items() if name in made}
+    return History(**known, rates=session.read.parquet(f"file:{rates}"))
+
+
+def _write(rows: pa.Table, folder: Path) -> None:
+    """Write rows as files of some thousand, so that several tasks can read them."""
+    folder.mkdir()
+    for first in range(0, max(1, rows.num_rows), _ROWS_PER_FILE):
+        pq.write_table(rows.slice(first, _ROWS_PER_FILE), folder / f"{first:08d}.parquet")
