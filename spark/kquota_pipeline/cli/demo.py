@@ -1,4 +1,4 @@
-"""`demo`: a generated month of a cluster, all jobs on it, and the report."""
+"""`demo`: a generated month of a cluster, and its report."""
 
 from __future__ import annotations
 
