@@ -10,6 +10,10 @@ from bench.harness.results import Figures, of
 from bench.pipeline.cost import Command, Cost, OnCluster
 from bench.pipeline.engines import engine_claims
 
+_TOO_WIDE = (
+    "few errors of volumes of a kind are joined with those on the fleets for tuning, which change more"
+)
+_POSSIBLE = "a crossing counts from a probability of 25 % on, and up to three in four of those do not come"
 _UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
 # Seven numbers of 64 bits, one of 32 and one bit.
 _ROW_BYTES = 60.1
@@ -183,7 +187,12 @@ def _foresight_of(fleet: str, figures: Sequence[Foresight]) -> Iterator[Claim]:
     covered = ours.covered_ratio or 0.0
     name = f"{what}: the interval of 80 % holds 75 to 85 %"
     yield Claim(
-        name, min(covered - 0.75, 0.85 - covered), ">=", 0, f"{100 * covered:.0f} %", cause=_UNFORESEEN
+        name,
+        min(covered - 0.75, 0.85 - covered),
+        ">=",
+        0,
+        f"{100 * covered:.0f} %",
+        cause=_UNFORESEEN if covered < 0.75 else _TOO_WIDE,
     )
     families = [one for one in figures if one.method == FORECAST and one.covered_ratio is not None]
     worst = min(families, key=lambda one: one.covered_ratio or 0.0)
@@ -202,7 +211,8 @@ def _foresight_of(fleet: str, figures: Sequence[Foresight]) -> Iterator[Claim]:
             yield Claim(name, found / all_of_them, ">=", 0.7, shown, cause=cause)
     if ours.not_crossed:
         shown = f"{ours.false} of {ours.not_crossed}"
-        yield Claim(f"{what}: false ones ≤ 10 %", ours.false / ours.not_crossed, "<=", 0.1, shown)
+        share = ours.false / ours.not_crossed
+        yield Claim(f"{what}: false ones ≤ 10 %", share, "<=", 0.1, shown, cause=_POSSIBLE)
     for new in families:
         if new.family in NEW_TOPICS:
             name = f"{what}: the highest crest of two weeks with new topics within 10 %, in the mean"
