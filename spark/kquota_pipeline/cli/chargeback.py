@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.console import Console
 
 from kquota_pipeline.accounting.attribution import (
     BEFORE_DAYS,
@@ -23,7 +21,7 @@ from kquota_pipeline.accounting.attribution import (
 from kquota_pipeline.accounting.job import accounted
 from kquota_pipeline.cli.analysis import GroupsOption, read_groups
 from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
-from kquota_pipeline.cli.results import JsonOption, table_of, to_json
+from kquota_pipeline.cli.results import JsonOption, console_for_people, table_of, to_json
 from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable
 from kquota_pipeline.maintain.derived import HOLDING_DAYS, WRITING_DAYS, read_derived
@@ -32,7 +30,6 @@ from kquota_pipeline.tables import Tables
 
 _NAMES = ("group", "user", "client_id", "topic")
 _UNKNOWN = "unattributed"
-_ANY_WIDTH = 10_000
 
 
 class By(StrEnum):
@@ -137,7 +134,7 @@ def _print(sums: pd.DataFrame, title: str) -> None:
         **{name: [figures.known(size) for size in sums[name]] for name in FIGURES[1:]},
     )
     shown.insert(list(shown.columns).index("byte_days") + 1, "share", shares)
-    console = Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
+    console = console_for_people()
     shown.columns = [name.removesuffix("_bytes") for name in shown.columns]
     names = list(shown.columns)
     numbers = [name for name in names if name not in {"cluster_id", *_NAMES}]

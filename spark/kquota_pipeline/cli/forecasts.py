@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
 
-from kquota_pipeline.cli.results import table_of
+from kquota_pipeline.cli.results import console_for_people, table_of
 from kquota_pipeline.forecast.probabilities import Outlook
 from kquota_pipeline.report import figures
 
@@ -26,7 +25,6 @@ COLUMNS = (
 """The columns of a forecast for people; JSON has those of forecast.job.FORECAST."""
 _NUMBERS = frozenset(name for name in COLUMNS if name != "volume")
 _HOUR_SECONDS, _DAY_SECONDS = 3600, 86_400
-_ANY_WIDTH = 10_000
 # A word where there is no date.
 _WORDS = {
     Outlook.OVER: "over",
@@ -55,8 +53,7 @@ def print_forecast(
     """Print a table for each cluster of rows of forecast.job.FORECAST, in their order, after `more` of their
     columns.
     """
-    if console is None:
-        console = Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
+    console = console or console_for_people()
     of_cluster: dict[str, list[dict[str, object]]] = {}
     for row in rows:
         of_cluster.setdefault(row["cluster_id"], []).append(

@@ -26,9 +26,16 @@ def show(frame: DataFrame, title: str, as_json: bool) -> None:
     if as_json:
         typer.echo(to_json(rows))
         return
-    # A reader through a pipe has a width of its own; folded to a guess, figures can't be read.
-    console = Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
+    console = console_for_people()
     console.print(table_of(frame.columns, rows, title, console))
+
+
+def console_for_people() -> Console:
+    """Return standard output as tables are printed there.
+
+    A reader through a pipe has a width of its own; folded to a guess, figures can't be read.
+    """
+    return Console(width=None if sys.stdout.isatty() else _ANY_WIDTH)
 
 
 def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
