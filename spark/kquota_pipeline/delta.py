@@ -22,8 +22,7 @@ _ATTEMPTS = 4
 _ONE_DAY = timedelta(days=1)
 # At midnight a clock that is ahead by some minutes is in the next day.
 _AHEAD = _ONE_DAY
-DAY_FOLDER = re.compile(r"/day=(\d{4}-\d{2}-\d{2})/")
-"""Where the name of a table's file has its day."""
+_DAY_FOLDER = re.compile(r"/day=(\d{4}-\d{2}-\d{2})/")
 # Without an index on the rest: its figures would cost more at each append than they ever save.
 _SKIPPING_COLUMNS = ("cluster_id", "broker_id", "at")
 
@@ -124,7 +123,7 @@ def opened(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
     if not of_days(frame, last + _ONE_DAY).inputFiles():
         return frame
     # Brokers give records their time, and this machine's clock may be behind theirs.
-    arrived = days_of_files(read(spark, tables, RECORDS)) if exists(spark, tables, RECORDS) else ()
+    arrived = files_by_day(read(spark, tables, RECORDS)) if exists(spark, tables, RECORDS) else ()
     if not arrived:
         return frame
     last = max(last, max(arrived) + _AHEAD)
@@ -138,10 +137,13 @@ def opened(spark: SparkSession, tables: Tables, table: Table) -> DataFrame:
     return of_days(frame, last=last)
 
 
-def days_of_files(frame: DataFrame) -> set[date]:
-    """Return the days of which a table has files. No file is opened."""
-    found = (DAY_FOLDER.search(name) for name in frame.inputFiles())
-    return {date.fromisoformat(match[1]) for match in found if match}
+def files_by_day(frame: DataFrame) -> dict[date, list[str]]:
+    """Return the names of the files of each day of a table. No file is opened."""
+    found: dict[date, list[str]] = {}
+    for name in frame.inputFiles():
+        if match := _DAY_FOLDER.search(name):
+            found.setdefault(date.fromisoformat(match[1]), []).append(name)
+    return found
 
 
 @cache

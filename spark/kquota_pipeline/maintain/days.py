@@ -16,10 +16,7 @@ from kquota_pipeline.tables import MAINTAINED, Table, Tables
 
 def files_of_days(spark: SparkSession, tables: Tables, table: Table) -> dict[date, list[str]]:
     """Return the files of each day of a table, sorted. No file is opened."""
-    found: dict[date, list[str]] = defaultdict(list)
-    for name in delta.read(spark, tables, table).inputFiles():
-        if match := delta.DAY_FOLDER.search(name):
-            found[date.fromisoformat(match[1])].append(name)
+    found = delta.files_by_day(delta.read(spark, tables, table))
     return {day: sorted(names) for day, names in sorted(found.items())}
 
 
