@@ -158,9 +158,9 @@ def by_topic(holdings: DataFrame, first: date, last: date) -> DataFrame:
     A volume that held some of a topic between `first` and `last` says nothing of it on a day without samples,
     nor, of a topic with a name, on a day without a look at its segments.
 
-    Columns: cluster_id, topic, day, byte_days, mean_bytes (while there were samples), inflow_bytes; and of
-    the volumes that hold some of it on this day (null if there are none) has_held, whether one of them says
-    what it held on the last day, and has_growth, whether all of them say so of both ends.
+    Columns: cluster_id, topic, day, byte_days, mean_bytes (while there were samples), inflow_bytes, has_held
+    and has_growth. The last two ask the volumes that hold some of the topic on this day, and are null if none
+    does. `has_held`: at least one of them reports the last day. `has_growth`: each of them reports both ends.
     """
     mean = F.col("byte_days") * _DAY_HOURS / F.col("hours")
     volume = Window.partitionBy(*VOLUME)

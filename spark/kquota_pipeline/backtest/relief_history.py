@@ -93,9 +93,10 @@ def added_at_end(relief: Relief, history: History) -> Mapping[VolumePlace, float
     places = {VolumePlace(row.broker_id, row.volume_name) for row in rows}
     ends = {place for step in relief.steps for place in (step.source, step.target) if place is not None}
     volumes = sorted(places | ends, key=lambda place: (place.broker_id, place.name))
+    column = {volume: number for number, volume in enumerate(volumes)}
     held = {topic: np.zeros((1, len(volumes))) for topic in relief.topics}
     for row in rows:
-        held[row.topic][0, volumes.index(VolumePlace(row.broker_id, row.volume_name))] = row.bytes
+        held[row.topic][0, column[VolumePlace(row.broker_id, row.volume_name)]] = row.bytes
     added = relief_bytes(relief, volumes, held, np.array([np.inf]))
     return dict(zip(volumes, added[0], strict=True))
 

@@ -12,8 +12,8 @@ from itertools import product
 import numpy as np
 
 from kquota_pipeline.forecast.history import Floats
+from kquota_pipeline.forecast.methods import WEEK
 
-_WEEK = 7
 # The parts of an error by which level, slope and day of the week are moved; what is left of a slope a day.
 _LEVEL = (0.1, 0.3, 0.6, 0.9)
 _SLOPE = ((0.0, 1.0), (0.05, 0.9), (0.2, 0.9), (0.02, 0.98))
@@ -30,7 +30,7 @@ def smoothed(crests: Floats, moments: int, ahead: int) -> Floats:
 def smoothed_week(crests: Floats, moments: int, ahead: int) -> Floats:
     """Return the same with a rhythm of the week: NaN at moments with less than two weeks before them."""
     grid = np.array([[*a, of_week] for a, of_week in product(_grid(), _OF_WEEK)])
-    return _foretold(crests, moments, ahead, grid, _WEEK)
+    return _foretold(crests, moments, ahead, grid, WEEK)
 
 
 def _grid() -> list[tuple[float, float, float]]:

@@ -26,7 +26,8 @@ _REPLICAS = 3
 
 def generate(spark: SparkSession, size: FleetSize, clusters: int = 1) -> History:
     """Return the history of generated clusters; the same size gives the same rows."""
-    return with_spark(spark, make_rows(size, clusters))
+    rows = make_rows(size, clusters)
+    return History(**{name: spark.createDataFrame(table) for name, table in rows.items()})
 
 
 def make_rows(size: FleetSize, clusters: int = 1) -> dict[str, pa.Table]:
@@ -35,11 +36,6 @@ def make_rows(size: FleetSize, clusters: int = 1) -> dict[str, pa.Table]:
     return {
         name: rows_of([make(*world) for world in worlds], schema) for name, (make, schema) in _MAKERS.items()
     }
-
-
-def with_spark(spark: SparkSession, rows: Mapping[str, pa.Table]) -> History:
-    """Return the history of rows of `make_rows`."""
-    return History(**{name: spark.createDataFrame(table) for name, table in rows.items()})
 
 
 def rows_of(frames: Sequence[pd.DataFrame], schema: StructType) -> pa.Table:

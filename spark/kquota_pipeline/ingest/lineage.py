@@ -94,8 +94,8 @@ def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int
     A batch that an ingest has begun comes there later: an ingest that runs now, or the next one.
 
     Raises:
-        ForeignCheckpoint: the checkpoint is not the one that filled the tables, or its batch in progress was
-            begun so long ago that the version before it is not known any more.
+        ForeignCheckpoint: another checkpoint filled the tables, or the log of `records` no longer has the
+            version before the batch in progress.
         NotATable: there are no tables at that place, or others, or no ingest has kept records yet.
     """
     for table in (USAGE, RECORDS):

@@ -223,9 +223,8 @@ def candidates(volumes: Sequence[Need]) -> tuple[Policy, ...]:
     by_broker: dict[int, list[Need]] = {}
     for need in volumes:
         by_broker.setdefault(need.broker_id, []).append(need)
-    policies = []
     defaults = Limits()
-    policies.append(Policy("defaults", limits=defaults, brokers=dict.fromkeys(sorted(by_broker), defaults)))
+    policies = [Policy("defaults", limits=defaults, brokers=dict.fromkeys(sorted(by_broker), defaults))]
     for share in ROOM_SHARES:
         for hours in ZONE_HOURS:
             limits = {broker: limits_of(own, share, hours) for broker, own in sorted(by_broker.items())}
