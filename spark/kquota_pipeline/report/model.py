@@ -100,7 +100,8 @@ def analyse(
     plotted = courses(recent.by_hour, [row for own in shown.values() for row in own[:PLOTTED]])
     decided = spans(recent.decisions, tick_seconds)
     clusters = []
-    for one in found:
+    readable = {one.cluster_id for one in reach}
+    for one in (one for one in found if one.cluster_id in readable):
         of_cluster = _Filter(one.cluster_id)
         clusters.append(
             {
@@ -131,6 +132,7 @@ def analyse(
         "replication_factor": replication_factor,
         "quarantine": refused,
         "accuracy": [_plain(row) for row in methods],
+        "unreadable_clusters": sorted({one.cluster_id for one in found} - readable),
         "clusters": clusters,
     }
     return Analysis(document, {one.cluster_id: one.policy for one in found if one.policy is not None})

@@ -33,6 +33,7 @@ def page(document: Mapping[str, Any]) -> str:
         element("h1", "Which disk fills, who fills it, which limits to set"),
         element("p", f"History of {span}. Nothing here has been applied.", class_="note"),
         _quarantine(document["quarantine"]),
+        *[_unreadable(name) for name in document["unreadable_clusters"]],
         *[_cluster(cluster, document) for cluster in document["clusters"]],
         _accuracy(document["accuracy"]),
         element("p", f"Made by kquota-pipeline, {document['made_at']}.", class_="note"),
@@ -60,6 +61,11 @@ def _quarantine(rows: Sequence[Mapping[str, Any]]) -> Markup:
     ]
     columns = ("defect", "records", "brokers", "last one, UTC")
     return element("div", element("p", text, class_="bad"), table(columns, lines, numbers=(1,)))
+
+
+def _unreadable(cluster_id: str) -> Markup:
+    text = f"No sample of a volume of cluster {cluster_id} could be read: it has no figures."
+    return element("p", text, class_="bad")
 
 
 def _cluster(cluster: Cluster, document: Mapping[str, Any]) -> Markup:

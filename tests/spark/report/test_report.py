@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kquota_pipeline.backtest.policy import parse_policies
 from kquota_pipeline.cli.results import to_json
@@ -22,6 +23,7 @@ from tests.spark.report.browser import Browser, chromium
 
 LAYOUT = Path(__file__).with_name("layout.js").read_text("utf-8")
 SIZE = FleetSize(brokers=5, volumes_per_broker=2, days=16, interval_seconds=1800)
+UNREADABLE = "unreadable-cluster"
 POLICIES = parse_policies(
     {
         "policies": [
@@ -55,9 +57,13 @@ class Made:
 @pytest.fixture(scope="module")
 def made(spark: SparkSession) -> Made:
     progress: list[str] = []
+    # By usage alone: forecasts from looks have tests of their own.
+    history = replace(generate(spark, SIZE), expiry=None)
+    unread = history.usage.where("broker_id = 1").withColumns(
+        {"cluster_id": F.lit(UNREADABLE), "status": F.lit("failed")}
+    )
     analysis = analyse(
-        # By usage alone: forecasts from looks have tests of their own.
-        replace(generate(spark, SIZE), expiry=None),
+        replace(history, usage=history.usage.union(unread)),
         POLICIES,
         {"web": ["CN=web", "CN=app"]},
         tick_seconds=1800,
@@ -83,6 +89,13 @@ def made(spark: SparkSession) -> Made:
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("chromium") / "profile") as running:
         yield running
+
+
+def test_a_cluster_whose_volumes_can_t_be_read_is_named_beside_the_others(made: Made) -> None:
+    document: Any = made.analysis.document
+    assert document["unreadable_clusters"] == [UNREADABLE]
+    assert [cluster["cluster_id"] for cluster in document["clusters"]] == [f"generated-{SIZE.seed}-0"]
+    assert f"No sample of a volume of cluster {UNREADABLE} could be read" in made.html
 
 
 def test_every_volume_has_a_forecast_and_every_policy_an_outcome(made: Made) -> None:
