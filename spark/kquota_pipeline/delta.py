@@ -242,6 +242,11 @@ def replace_each(rows: DataFrame, tables: Tables, table: Table, days: Iterable[d
     _replace(rows, tables, table, _among(days))
 
 
+def remove_days(spark: SparkSession, tables: Tables, table: Table, days: Iterable[date]) -> None:
+    """Delete the rows of the days."""
+    spark.sql(f"DELETE FROM delta.`{tables.location(table)}` WHERE {_among(days)}")
+
+
 def _among(days: Iterable[date]) -> str:
     return "day IN (" + ", ".join(f"'{day.isoformat()}'" for day in days) + ")"
 

@@ -10,8 +10,8 @@ from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
 from kquota_pipeline.forecast.series import hourly
-from kquota_pipeline.maintain.days import digest, files_of_days, note
-from kquota_pipeline.maintain.derived import read_hours
+from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
+from kquota_pipeline.maintain.derived import HOUR_DAYS, derive, read_hours
 from kquota_pipeline.maintain.hours import hour_rows
 from kquota_pipeline.tables import HOURS, MAINTAINED, USAGE
 from tests.spark.rows import rows
@@ -101,3 +101,21 @@ def test_hours_are_read_where_they_are_derived_and_made_of_samples_where_a_day_h
     samples = delta.read(spark, tables, USAGE)
     found = read_hours(spark, tables)
     assertDataFrameEqual(found, hourly(samples).select(*found.columns))
+
+
+def test_a_day_that_its_samples_have_left_has_no_hours(spark, tables):
+    for table in (USAGE, HOURS, MAINTAINED):
+        delta.create(spark, tables, table)
+    delta.append(rows(spark, USAGE, [sample(5, 10), sample(24 * 60 + 1, 40)]), tables, USAGE)
+
+    def maintained() -> int:
+        before = last_digests(spark, tables)[HOURS.name]
+        return derive(spark, tables, HOUR_DAYS, before, lambda _day: True, MIDNIGHT)
+
+    assert maintained() == 2
+    delta.remove_days(spark, tables, USAGE, [SECOND])
+    assert [row["crest_bytes"] for row in read_hours(spark, tables).collect()] == [10]
+    assert set(files_of_days(spark, tables, HOURS)) == {FIRST, SECOND}
+    assert maintained() == 1
+    assert set(files_of_days(spark, tables, HOURS)) == {FIRST}
+    assert maintained() == 0

@@ -64,13 +64,15 @@ def derive(
     is_closed: Callable[[date], bool],
     now: datetime,
 ) -> int:
-    """Derive the days that have changed since `before`, and return how many: first it is every day."""
-    due = {
-        day: found
-        for day, found in _digests(spark, tables, derived).items()
-        if found != before.get(day) and is_closed(day)
-    }
+    """Derive the days that have changed since `before`, and return how many: first it is every day. A day
+    that its source no longer has, as `reparse` may leave it, is removed.
+    """
+    digests = _digests(spark, tables, derived)
+    due = {day: found for day, found in digests.items() if found != before.get(day) and is_closed(day)}
     days = sorted(due)
+    gone = files_of_days(spark, tables, derived.table).keys() - digests.keys()
+    if gone:
+        delta.remove_days(spark, tables, derived.table, gone)
     for begin in range(0, len(days), _AT_ONCE_DAYS):
         some = {day: due[day] for day in days[begin : begin + _AT_ONCE_DAYS]}
         sources = [delta.read(spark, tables, table).where(_among(some)) for table in derived.sources]
@@ -78,7 +80,7 @@ def derive(
         in_order = rows.sortWithinPartitions("day", *derived.table.order)
         delta.replace_each(in_order, tables, derived.table, some)
         note(spark, tables, derived.table, some, now)
-    return len(days)
+    return len(days) + len(gone)
 
 
 def read_derived(
@@ -98,11 +100,12 @@ def read_derived(
     ready = last_digests(spark, tables)[derived.table.name]
     changed = [day for day, found in digests.items() if found != ready.get(day)]
     columns = derived.table.schema.fieldNames()
-    if len(changed) == len(digests):
+    unchanged = digests.keys() - changed
+    if not unchanged:
         return derived.rows(*sources).select(*columns)
     stored = delta.of_days(delta.opened(spark, tables, derived.table), first, last)
     made = derived.rows(*(source.where(_among(changed)) for source in sources))
-    return made.select(*columns).unionByName(stored.where(~_among(changed)))
+    return made.select(*columns).unionByName(stored.where(_among(unchanged)))
 
 
 def read_hours(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:
