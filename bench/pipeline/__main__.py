@@ -55,14 +55,14 @@ def measurements(profile: Profile) -> Iterator[Measurement[Path]]:
     for name, brokers, some_days, work in (("hours", 300, 3, HOURS), ("closing", 100, 1, CLOSING)):
         part = Fleet(brokers=20 if small else brokers)
         yield Measurement(name, "upkeep", partial(_engine, part, "spark", some_days, (work,), _CORES))
-    stored = StoredFleet(brokers=5, days=3) if small else StoredFleet(brokers=100, days=14)
+    stored = StoredFleet(brokers=5, days=2) if small else StoredFleet(brokers=100, days=8)
     yield _commands("commands", stored)
     # Neither is measured unless it is asked for, or with all: each takes more than a quarter of an hour.
     tenth = StoredFleet(brokers=10, volumes=12, days=30, sample_seconds=600) if small else TENTH
     if profile is not Profile.USUAL:
         yield Measurement("tenth", "tenth", lambda folder: [measure_tenth(folder / "tenth", tenth)])
     if profile is Profile.FULL:
-        yield _commands("commands-1000", StoredFleet(brokers=1000, days=4))
+        yield _commands("commands-1000", StoredFleet(brokers=1000, days=2))
         yield _lane(fleet, "spark", _LONG_DAYS, WORKS)
         yield _lane(fleet, "duckdb", _LONG_DAYS, WORKS)
 
