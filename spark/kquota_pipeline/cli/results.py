@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
@@ -16,7 +17,12 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from kquota_pipeline.report.figures import known, percent, rate, size
+
 _ANY_WIDTH = 10_000
+# Figures are shown with these units, which their headings need not repeat.
+_UNIT = re.compile("_bytes(_per_second)?$")
+_WORDS = {"bytes": size, "bytes_per_second": rate, "_ratio": percent}
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects.")]
 
 
@@ -65,10 +71,10 @@ def table_of(
         )
         for name in columns:
             is_number = name in figures or all(isinstance(row[name], (int, float, NoneType)) for row in rows)
-            heading = name.replace("_", between_words)
+            heading = _UNIT.sub("", name).replace("_", between_words)
             table.add_column(heading, overflow="fold", justify="right" if is_number else "left")
         for row in rows:
-            table.add_row(*[_text(row[name]) for name in columns])
+            table.add_row(*[_text(name, row[name]) for name in columns])
         if (
             Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), table).maximum
             <= console.width
@@ -88,7 +94,13 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not written as JSON")
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
+def _text(column: str, value: Any) -> str:
+    """Return a value in the words that suit the unit in its column's name."""
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
+    if not isinstance(value, (int, float)):
+        return str(value)
+    for ending, words in _WORDS.items():
+        if column.endswith(ending):
+            return known(value, words)
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
