@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -114,7 +115,9 @@ def _stored(session: SparkSession, made: Mapping[str, pa.Table], place: Path) ->
         with ThreadPoolExecutor(_WRITERS) as writers:
             stored = dict(zip([table.name for table in _TABLES], writers.map(store, _TABLES), strict=True))
     known = {name: frame for name, frame in stored.items() if name in made}
-    return History(**known, rates=session.read.parquet(f"file:{rates}"))
+    history = History(**known, rates=session.read.parquet(f"file:{rates}"))
+    # `maintain` would have derived them; here several jobs read them.
+    return replace(history, ten_minutes=history.by_ten_minutes.cache())
 
 
 def _write(rows: pa.Table, folder: Path) -> None:
