@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -43,6 +44,7 @@ from kquota_pipeline.tables import (
     Tables,
 )
 
+RELIEF_OF_DEMO = Path(__file__).parents[2] / "schemas/samples/relief/valid/of-the-demonstration.json"
 SIZE = FleetSize(brokers=5, volumes_per_broker=2, days=14, interval_seconds=1800)
 # One of them is decommissioned on the way, and of no interest any more.
 BROKERS = SIZE.brokers - 1
@@ -215,6 +217,25 @@ def test_rows_of_several_clusters_say_which() -> None:
     assert [column.header for column in table.columns] == ["cluster id", "bytes"]
 
 
+def test_people_read_figures_with_units_and_no_notation_of_programs() -> None:
+    row = {
+        "held_bytes": 3.195e12,
+        "lost_bytes": None,
+        "bytes": 1_797_032_322_567,
+        "used_ratio": 0.8985,
+        "produce_bytes_per_second": 15_500_000.0,
+        "gain_bytes": math.nan,
+        "is_changed": True,
+        "hours": 4.5,
+    }
+    table = table_of(tuple(row), [row], "Clients", Console(width=200))
+    shown = {column.header: next(iter(column.cells)) for column in table.columns}
+    assert shown == {
+        "held": "3.19\xa0TB", "lost": "", "bytes": "1.8\xa0TB", "used ratio": "89.8\xa0%",
+        "produce": "15.5\xa0MB/s", "gain": "not known", "is changed": "yes", "hours": "4.5",
+    }  # fmt: skip
+
+
 def test_an_option_names_a_day_or_a_number_of_days_ago() -> None:
     today = date(2026, 3, 1)
     assert day_named("2026-02-01", today, "--since") == date(2026, 2, 1)
@@ -238,6 +259,21 @@ def test_a_new_user_has_something_to_look_at(spark: SparkSession, tmp_path: Path
     (cluster,) = json.loads((folder / "report.json").read_text("utf-8"))["clusters"]
     assert len(cluster["forecasts"]) == 4 * 3
     assert len(list((folder / "recommended-limits").iterdir())) == 4, "one has been decommissioned"
+    options = (
+        f"--tables=file:{folder}/tables",
+        f"--relief={RELIEF_OF_DEMO}",
+        "--tick-seconds=1800",
+        "--json",
+    )
+    done = run("whatif", *options)
+    assert done.exit_code == 0, done.output
+    before, after = (
+        {(row["broker_id"], row["volume_name"]): row for row in json.loads(done.stdout)["volumes"]
+         if row["is_changed"] is so}
+        for so in (False, True)
+    )  # fmt: skip
+    assert before.keys() == after.keys()
+    assert after[3, "/dev/sdd1"]["crest_bytes"] < before[3, "/dev/sdd1"]["crest_bytes"]
     again = run("demo", f"--to={folder}")
     assert again.exit_code == 1
     assert f"{folder} is there already" in again.stderr
