@@ -227,12 +227,15 @@ def test_people_read_figures_with_units_and_no_notation_of_programs() -> None:
         "gain_bytes": math.nan,
         "is_changed": True,
         "hours": 4.5,
+        "open_seconds": 2_426_400,
+        "first_filled_tick": 1_792_000_000,
     }
     table = table_of(tuple(row), [row], "Clients", Console(width=200))
     shown = {column.header: next(iter(column.cells)) for column in table.columns}
     assert shown == {
         "held": "3.19\xa0TB", "lost": "", "bytes": "1.8\xa0TB", "used ratio": "89.8\xa0%",
         "produce": "15.5\xa0MB/s", "gain": "not known", "is changed": "yes", "hours": "4.5",
+        "open": "28.1\xa0d", "first filled": "2026-10-14 17:46",
     }  # fmt: skip
 
 

@@ -17,12 +17,18 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from kquota_pipeline.report.figures import known, percent, rate, size
+from kquota_pipeline.report.figures import duration, known, moment_of, percent, rate, size
 
 _ANY_WIDTH = 10_000
 # Figures are shown with these units, which their headings need not repeat.
-_UNIT = re.compile("_bytes(_per_second)?$")
-_WORDS = {"bytes": size, "bytes_per_second": rate, "_ratio": percent}
+_UNIT = re.compile("_(bytes|bytes_per_second|seconds|tick)$")
+_WORDS = {
+    "bytes": size,
+    "bytes_per_second": rate,
+    "_ratio": percent,
+    "_seconds": duration,
+    "_tick": moment_of,
+}
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON: a list of objects.")]
 
 
