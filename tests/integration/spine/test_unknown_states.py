@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kquota.core.timestamps import format_utc
+from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, SOON_STALE_SECONDS, Fleet
 from tests.integration.waiting import eventually
 
@@ -107,11 +108,16 @@ def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(f
     marks = fleet.marks()
     fleet.agents[2].stop()
     fleet.await_enforced("PAUSE", [1, 3])
+    stale = [{"broker_id": 2, "cause": "stale"}]
     for agent in others:
-        decision = agent.decision
-        assert decision is not None
+
+        def names_it_alone(agent: AgentProcess = agent) -> dict[str, Any] | None:
+            decision = agent.decision
+            return decision if decision is not None and decision["undetermined"] == stale else None
+
+        # On a busy machine reports of other brokers may be late, too, for a moment.
+        decision = eventually(names_it_alone, "only broker 2 is not known")
         assert decision["fallback"] is True
-        assert decision["undetermined"] == [{"broker_id": 2, "cause": "stale"}]
         assert [reason["cause"] for reason in decision["reasons"]] == ["fallback"]
         agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
         agent.await_metric(1, "kquota_fallback")
@@ -131,7 +137,6 @@ def test_a_silent_agent_makes_the_others_fall_back_and_metrics_name_its_broker(f
     fleet.put("2", snapshot(fleet, 2, age_seconds=0))
     eventually(lambda: undetermined(fleet, 1) == undetermined(fleet, 3) == [], "it is known for a moment")
     fleet.put("2", snapshot(fleet, 2, age_seconds=3600))
-    stale = [{"broker_id": 2, "cause": "stale"}]
     eventually(lambda: undetermined(fleet, 1) == undetermined(fleet, 3) == stale, "an old snapshot is stale")
     for agent in others:
         agent.await_metric(1, "kquota_undetermined", broker="2", cause="stale")
