@@ -31,8 +31,8 @@ def measure_arrays(fleet: Fleet) -> Arrays:
 
 def _arrays(fleet: Fleet) -> Arrays:
     grids_of(*_handed_over(Fleet(brokers=1, days=1)), TICK_SECONDS)  # imports what it needs
-    before = psutil.Process().memory_info().rss
     rows, events = _handed_over(fleet)
+    before = psutil.Process().memory_info().rss
     with peak_memory(interval_seconds=0.02) as peak:
         begun = time.process_time()
         grids = grids_of(rows, events, TICK_SECONDS)
@@ -43,37 +43,34 @@ def _arrays(fleet: Fleet) -> Arrays:
         one = time.process_time()
         simulate(grids.scene, flows, policies(fleet.policies))
         ended = time.process_time()
-    task_bytes = peak.tree_bytes - before
     return Arrays(
-        cells=rows.num_rows,
+        cells=sum(batch.num_rows for batch in rows),
         policies=fleet.policies,
         prepare_seconds=prepared - begun,
         one_policy_seconds=one - prepared,
         all_policies_seconds=ended - one,
-        bytes=task_bytes - rows.nbytes,
-        task_bytes=task_bytes,
+        bytes=peak.tree_bytes - before,
     )
 
 
-def _handed_over(fleet: Fleet) -> tuple[pa.Table, pa.Table]:
+def _handed_over(fleet: Fleet) -> tuple[list[pa.RecordBatch], pa.Table]:
     """Return a cluster's rows and events as Spark hands them to a task: those of `backtest.stage`."""
     ticks = START_SECONDS + (np.arange(fleet.ticks) + 1) * TICK_SECONDS
     keys = np.arange(fleet.brokers * fleet.volumes, dtype=np.int64) + 1
     cells = len(ticks) * len(keys)
     waves = np.linspace(0.4, 0.8, len(keys)) + 0.1 * (1 + np.sin(np.arange(len(ticks)) / 46))[:, None]
-    given: dict[str, pa.Array] = {
-        "part": pa.repeat(pa.scalar(0, pa.int32()), cells),
-        "cluster_key": pa.repeat(1, cells),
-        "tick": pa.array(np.repeat(ticks, len(keys))),
-        "volume_key": pa.array(np.tile(keys, len(ticks))),
-        "consumed_bytes": pa.array((CAPACITY_BYTES * waves).astype(np.int64).ravel()),
-        "capacity_bytes": pa.repeat(CAPACITY_BYTES, cells),
-        "volume_id_key": pa.array(np.tile(keys, len(ticks))),
-        "terms_key": pa.repeat(1, cells),
-        "is_failed": pa.repeat(pa.scalar(value=False), cells),
-    }
-    rows = pa.table(given)
-    return pa.Table.from_batches(rows.to_batches(max_chunksize=_ROWS_PER_BATCH)), _events(fleet, ticks, keys)
+    rows = pa.table(
+        {
+            "tick": pa.array(np.repeat(ticks, len(keys))),
+            "volume_key": pa.array(np.tile(keys, len(ticks))),
+            "consumed_bytes": pa.array((CAPACITY_BYTES * waves).astype(np.int64).ravel()),
+            "capacity_bytes": pa.repeat(CAPACITY_BYTES, cells),
+            "volume_id_key": pa.array(np.tile(keys, len(ticks))),
+            "terms_key": pa.repeat(1, cells),
+            "is_failed": pa.repeat(pa.scalar(value=False), cells),
+        }
+    )
+    return rows.to_batches(max_chunksize=_ROWS_PER_BATCH), _events(fleet, ticks, keys)
 
 
 def _events(fleet: Fleet, ticks: NDArray[np.int64], keys: NDArray[np.int64]) -> pa.Table:
@@ -86,6 +83,8 @@ def _events(fleet: Fleet, ticks: NDArray[np.int64], keys: NDArray[np.int64]) -> 
             "key": int(key),
             "terms_key": 1,
             "mount_point": "/data",
+            "first_tick": int(ticks[0]),
+            "last_tick": int(ticks[-1]),
             **limits,
         }
         for key in keys

@@ -15,8 +15,6 @@ _TOO_WIDE = (
 )
 _POSSIBLE = "a crossing counts from a probability of 25 % on, and up to three in four of those do not come"
 _UNFORESEEN = "no history has what begins after the forecast; a new topic is in it from its first day on"
-# Seven numbers of 64 bits, one of 32 and one bit.
-_ROW_BYTES = 60.1
 FORECAST = "forecast"
 HELD_OUT = ("changes", "clusters", "recorded")
 """The fleets that judge a forecast; it is tuned on the others."""
@@ -95,10 +93,8 @@ class ClosedLoop:
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """The arrays of the closed loop alone: a cell is a volume in a tick.
-
-    `bytes` are those of the arrays and of all that is computed from them, with all policies; `task_bytes`
-    also those of the rows that Spark hands over, which a task holds as long (None in results of before).
+    """The arrays of the closed loop alone: a cell is a volume in a tick. `bytes` are those of the arrays and
+    of all that is computed from them, with all policies.
     """
 
     cells: int
@@ -107,7 +103,6 @@ class Arrays:
     one_policy_seconds: float
     all_policies_seconds: float
     bytes: int
-    task_bytes: int | None = None
 
     @property
     def cell_seconds(self) -> float:
@@ -121,17 +116,12 @@ class Arrays:
 
     @property
     def cell_bytes(self) -> float:
-        """The memory for a cell, without its row."""
+        """The memory for a cell."""
         return self.bytes / self.cells
-
-    @property
-    def row_bytes(self) -> float:
-        """The memory for the row of a cell, as Spark hands it over."""
-        return _ROW_BYTES if self.task_bytes is None else (self.task_bytes - self.bytes) / self.cells
 
     def task_gigabytes(self, cells: int) -> float:
         """Return the memory of a task with a history of another size."""
-        return cells * (self.cell_bytes + self.row_bytes) / 1e9
+        return cells * self.cell_bytes / 1e9
 
     def seconds(self, cells: int, policies: int) -> float:
         """Return the processor time of a history of another size."""

@@ -22,13 +22,11 @@ TENTH = StoredFleet(brokers=100, volumes=12, days=365, sample_seconds=TICK_SECON
 """Of 1,000 brokers with 12 volumes each: a sample in each of the year's ticks."""
 _POLICIES = 32
 _DAY_SECONDS = 86_400
-# One task at a time: two of a year would not fit into 24 GiB. An executor hands all rows of a cluster to its
-# Python in one piece, outside of its heap.
+# One task at a time: two of a year would hardly fit into 24 GiB beside Spark's own processes.
 _SETTINGS = {
     "spark.cores.max": "1",
     "spark.driver.memory": "1g",
     "spark.executor.memory": "2g",
-    "spark.executor.extraJavaOptions": "-XX:MaxDirectMemorySize=6g",
     "spark.sql.shuffle.partitions": "2",
 }
 

@@ -18,8 +18,8 @@ from kquota_pipeline.tables import TOPICS
 class History:
     """Tables by their names. `topics` and `expiry` are None where agents have not looked at segments; `hours`
     (forecast.series.hourly), `looks` (forecast.looks.hourly_looks), `ten_minutes`, `holdings` and `writings`
-    where they have to be made of the others; `rates` (accounting.topics.TOPIC_RATES) where no operator has
-    them.
+    where they have to be made of the others; `steps` (the samples that ten minutes are simulated by) where
+    it takes all of them; `rates` (accounting.topics.TOPIC_RATES) where no operator has them.
     """
 
     usage: DataFrame
@@ -33,6 +33,7 @@ class History:
     writings: DataFrame | None = None
     rates: DataFrame | None = None
     ten_minutes: DataFrame | None = None
+    steps: DataFrame | None = None
     looks: DataFrame | None = None
 
     @property
@@ -53,11 +54,10 @@ class History:
         return ten_minute_rows(self.usage) if self.ten_minutes is None else self.ten_minutes
 
     def sampled(self, tick_seconds: int) -> DataFrame:
-        """Return the samples that a closed loop reads: where a step is ten minutes or a multiple, those of
-        table `ten_minutes`, otherwise all.
+        """Return the samples that a closed loop reads: `steps` where a step is ten minutes or a multiple,
+        otherwise all.
         """
-        is_step = self.ten_minutes is not None and tick_seconds % STEP_SECONDS == 0
-        return self.by_ten_minutes if is_step else self.usage
+        return self.usage if self.steps is None or tick_seconds % STEP_SECONDS else self.steps
 
     @property
     def held(self) -> DataFrame:

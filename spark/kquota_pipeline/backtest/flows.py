@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+_TICKS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +57,32 @@ class Flows:
 def flows_of(observed: Observed, replication_factor: float) -> Flows:
     """Return the flows behind a history, for topics of the given mean replication factor."""
     present = ~np.isnan(observed.consumed_bytes)
-    consumed = _carried_on(observed.consumed_bytes)
-    capacity = _carried_on(observed.capacity_bytes)
-    changes = np.diff(consumed, axis=0, prepend=consumed[:1])
-    weight = np.where(_ever_again(present), consumed, 0.0)
-    share = replication_factor * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1.0)
-    landed = share * observed.produced_bytes[:, None]
-    # While a broker is away nothing lands on it; the missed data comes by replication when it is back.
-    landed = np.where(present, landed, 0.0)
-    landed[0] = 0.0
-    beyond = np.where(present, np.maximum(0.0, changes - landed), 0.0)
-    deleted = np.maximum(0.0, landed + beyond - changes)
-    first = consumed[0]
+    consumed, capacity = _carried_on(observed.consumed_bytes), _carried_on(observed.capacity_bytes)
+    returns = _ever_again(present)
+    share, beyond, arrived, deleted = (np.empty_like(consumed) for _ in range(4))
+    # What is only needed on the way is as large as all of this: so it is made for a part of the time.
+    for first in range(0, len(consumed), _TICKS_AT_ONCE):
+        some = slice(first, first + _TICKS_AT_ONCE)
+        changes = np.diff(consumed[some], axis=0, prepend=consumed[[max(0, first - 1)]])
+        weight = np.where(returns[some], consumed[some], 0.0)
+        spread = replication_factor * weight / np.maximum(weight.sum(axis=1, keepdims=True), 1.0)
+        # While a broker is away nothing lands on it; the missed data comes by replication when it is back.
+        share[some] = np.where(present[some], spread, 0.0)
+        landed = share[some] * observed.produced_bytes[some, None]
+        if first == 0:
+            landed[0] = 0.0
+        beyond[some] = np.where(present[some], np.maximum(0.0, changes - landed), 0.0)
+        arrived[some] = landed + beyond[some]
+        deleted[some] = np.maximum(0.0, arrived[some] - changes)
+    for tick in range(1, len(consumed)):
+        arrived[tick] += arrived[tick - 1]
+        deleted[tick] += deleted[tick - 1]
     return Flows(
-        first_bytes=first,
-        share=np.where(present, share, 0.0),
+        first_bytes=consumed[0].copy(),
+        share=share,
         beyond_bytes=beyond,
-        arrived=np.cumsum(landed + beyond, axis=0),
-        deleted_until=np.cumsum(deleted, axis=0),
+        arrived=arrived,
+        deleted_until=deleted,
         offered_bytes=observed.offered_bytes,
         held_bytes=np.maximum(0.0, observed.offered_bytes - observed.produced_bytes),
         capacity_bytes=capacity,
@@ -114,7 +123,7 @@ def _carried_on(values: Floats) -> Floats:
         filled[tick] = np.where(np.isnan(filled[tick]), filled[tick - 1], filled[tick])
     for tick in range(len(filled) - 2, -1, -1):
         filled[tick] = np.where(np.isnan(filled[tick]), filled[tick + 1], filled[tick])
-    return np.nan_to_num(filled)
+    return np.nan_to_num(filled, copy=False)
 
 
 def _ever_again(present: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kquota.core.topic_scope import Topics
 from kquota_pipeline.backtest.events import DECOMMISSION, HELD, PRODUCERS, UNKNOWN
 from kquota_pipeline.backtest.flows import Floats, Observed
 from kquota_pipeline.backtest.policy import LIMITS, recorded_limits
 from kquota_pipeline.backtest.producers import named, topics_of
-from kquota_pipeline.backtest.scene import NONE, Codes, Scene, Terms, VolumePlace, Writers
+from kquota_pipeline.backtest.scene import NONE, Scene, Terms, VolumePlace, Writers
 from kquota_pipeline.backtest.stage import NO_KEY, PRODUCED, TOPICS, VOLUME
+
+# By the column of `stage.samples`: what a cell has without a row.
+_EMPTY: Mapping[str, Any] = {
+    "consumed_bytes": np.nan,
+    "capacity_bytes": np.nan,
+    "terms_key": np.int32(0),
+    "volume_id_key": np.int32(NONE),
+    "is_failed": False,
+    "fill_ceiling": np.nan,
+    "topics_key": np.int32(NONE),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,56 +41,68 @@ class Grids:
     keys: Sequence[int]
 
 
-def grids_of(rows: pa.Table, events: pa.Table, tick_seconds: int) -> Grids | None:
-    """Return the arrays; None where there is no row."""
-    if not rows.num_rows:
-        return None
-    row_ticks = _numbers(rows, "tick")
-    ticks = np.arange(row_ticks.min(), row_ticks.max() + tick_seconds, tick_seconds)
-    index = {int(tick): number for number, tick in enumerate(ticks)}
+def grids_of(rows: Iterable[pa.RecordBatch], events: pa.Table, tick_seconds: int) -> Grids | None:
+    """Return the arrays; None where there is no row. Each batch is read once, and none is kept."""
     named_volumes = of_kind(events, VOLUME)
+    if named_volumes.empty:
+        return None
+    begin, end = int(named_volumes["first_tick"].min()), int(named_volumes["last_tick"].max())
+    ticks = np.arange(begin, end + tick_seconds, tick_seconds)
+    index = {int(tick): number for number, tick in enumerate(ticks)}
     volumes = named_volumes.drop_duplicates("key").sort_values(["broker_id", "name"])
-    row = (row_ticks - ticks[0]) // tick_seconds
-    column = _places(_numbers(rows, "volume_key"), volumes["key"].to_numpy(np.int64))
-    shape = len(ticks), len(volumes)
-
-    def grid(values: NDArray[Any], empty: object) -> NDArray[Any]:
-        cells = np.full(shape, empty, dtype=values.dtype)
-        cells[row, column] = values
-        return cells
-
     all_terms = named_volumes.drop_duplicates("terms_key")
+    all_topics = _topics(events) if "names" in events.column_names else {}
+    columns, shape = pd.Index(volumes["key"]), (len(ticks), len(volumes))
+    codes = {
+        "terms_key": pd.Index(all_terms["terms_key"]).get_indexer,
+        "volume_id_key": _Ids().codes,
+        "topics_key": pd.Index(list(all_topics), dtype=np.int64).get_indexer,
+    }
+    cells: dict[str, NDArray[Any]] = {}
+    for batch in rows:
+        place = (
+            (_numbers(batch, "tick") - begin) // tick_seconds,
+            columns.get_indexer(_numbers(batch, "volume_key")),
+        )
+        for name in _EMPTY.keys() & set(batch.schema.names):
+            values = _numbers(batch, name)
+            if name not in cells:
+                cells[name] = np.full(shape, _EMPTY[name])
+            cells[name][place] = codes[name](values) if name in codes else values
     produced, offered = _of_cluster(events, ticks)
-    observed = Observed(
-        grid(_numbers(rows, "consumed_bytes").astype(float), np.nan),
-        grid(_numbers(rows, "capacity_bytes").astype(float), np.nan),
-        produced,
-        offered,
-    )
-    topics = all_topics = None
-    if "topics_key" in rows.column_names:
-        all_topics, topics = _topics(events, _numbers(rows, "topics_key"))
     scene = Scene(
         ticks=ticks,
         volumes=[
             VolumePlace(int(broker), name)
             for broker, name in zip(volumes["broker_id"], volumes["name"], strict=True)
         ],
-        terms=grid(_places(_numbers(rows, "terms_key"), all_terms["terms_key"].to_numpy(np.int64)), 0),
+        terms=cells["terms_key"],
         all_terms=[_terms(one) for one in all_terms.to_dict("records")],
-        volume_ids=grid(_codes(_numbers(rows, "volume_id_key")), NONE),
-        failed=grid(_numbers(rows, "is_failed").astype(bool), empty=False),
+        volume_ids=cells["volume_id_key"],
+        failed=cells["is_failed"],
         unknown=_brokers(events, UNKNOWN, index),
         decommissioned=_brokers(events, DECOMMISSION, index),
         producers=_producers(events, index),
         held={tick for tick, _ in _events_at(events, HELD, index)},
-        fill_ceilings=grid(_numbers(rows, "fill_ceiling").astype(float), np.nan)
-        if "fill_ceiling" in rows.column_names
-        else None,
-        topics=None if topics is None else grid(topics, NONE),
-        all_topics=all_topics or (),
+        fill_ceilings=cells.get("fill_ceiling"),
+        topics=cells.get("topics_key"),
+        all_topics=list(all_topics.values()),
     )
+    observed = Observed(cells["consumed_bytes"], cells["capacity_bytes"], produced, offered)
     return Grids(scene, observed, volumes["key"].tolist())
+
+
+class _Ids:
+    """Small numbers for the keys of volumes' ids, in the order in which they come; NONE for none."""
+
+    def __init__(self) -> None:
+        self._known = pd.Index([], dtype=np.int64)
+
+    def codes(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the number of each key."""
+        given = pd.Index(keys)
+        self._known = self._known.append(given[self._known.get_indexer(given) < 0].unique())
+        return np.where(keys == NO_KEY, NONE, self._known.get_indexer(given))
 
 
 def of_kind(events: pa.Table, kind: str) -> pd.DataFrame:
@@ -87,36 +111,18 @@ def of_kind(events: pa.Table, kind: str) -> pd.DataFrame:
     return found
 
 
-def _numbers(rows: pa.Table, name: str) -> NDArray[Any]:
+def _numbers(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
     """Return a column; one with nulls has fractions, with nan for them."""
-    return np.asarray(rows[name].to_numpy())
+    return np.asarray(batch[name].to_numpy(zero_copy_only=False))
 
 
-def _places(keys: NDArray[np.int64], known: NDArray[np.int64]) -> Codes:
-    """Return where each key is among those that are known."""
-    order = np.argsort(known)
-    return order[np.searchsorted(known, keys, sorter=order)].astype(np.int32)
-
-
-def _codes(keys: NDArray[np.int64]) -> Codes:
-    """Return a small number for each key, NONE for none."""
-    codes = np.unique(keys, return_inverse=True)[1].astype(np.int32)
-    return np.where(keys == NO_KEY, np.int32(NONE), codes)
-
-
-def _topics(events: pa.Table, keys: NDArray[np.int64]) -> tuple[list[Any], Codes]:
-    """Return the topics that are named, and for each row their place there; NONE where an agent would not
-    name them.
-    """
+def _topics(events: pa.Table) -> dict[int, Topics]:
+    """Return the topics that are named, by their key, as far as an agent would name them."""
     known = of_kind(events, TOPICS)
     read = {
         int(key): topics_of(tuple(names)) for key, names in zip(known["key"], known["names"], strict=True)
     }
-    usable = [key for key, names in read.items() if names is not None]
-    places = {key: place for place, key in enumerate(usable)}
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    codes = np.array([places.get(int(key), NONE) for key in distinct], dtype=np.int32)
-    return [read[key] for key in usable], codes[inverse]
+    return {key: names for key, names in read.items() if names is not None}
 
 
 def _terms(one: dict[Any, Any]) -> Terms:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, PandasCogroupedOps
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -23,6 +23,7 @@ from kquota_pipeline.backtest.closed_loop import simulate
 from kquota_pipeline.backtest.events import with_named_topics
 from kquota_pipeline.backtest.flows import flows_of
 from kquota_pipeline.backtest.grids import grids_of
+from kquota_pipeline.backtest.hand_over import for_parts, parts_of
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.scene import Outcome, Scene
 from kquota_pipeline.backtest.stage import happenings, samples
@@ -44,7 +45,6 @@ CLOSED_LOOP = StructType(
         *TALLY,
     ]
 )
-_CLUSTER_KEY = "cluster_key"
 
 
 def closed_loop(
@@ -71,8 +71,7 @@ def closed_loop(
         usage = with_named_topics(usage)
     parts = parts_of(usage, max((of_all, *by_cluster.values()), key=len))
 
-    def run(key: tuple[pa.Scalar, ...], rows: pa.Table, events: pa.Table) -> pa.Table:
-        part, cluster_id = part_and_cluster(key, events)
+    def run(part: int, cluster_id: str, events: pa.Table, rows: Iterator[pa.RecordBatch]) -> pa.Table:
         own = by_cluster.get(cluster_id, of_all)[part::parts]
         grids = grids_of(rows, events, tick_seconds) if own else None
         if grids is None:
@@ -83,7 +82,7 @@ def closed_loop(
 
     rows = samples(usage, tick_seconds, ceilings=ceilings, topics=topics)
     events = happenings(usage, decisions, clients, operators, tick_seconds, topics=topics)
-    return for_parts(parts, rows, events).applyInArrow(run, CLOSED_LOOP)
+    return for_parts(parts, rows, events, run, CLOSED_LOOP)
 
 
 def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
@@ -111,44 +110,6 @@ def closed_loop_summary(course: DataFrame, tick_seconds: int) -> DataFrame:
         F.min(F.when(F.col("filled_volumes") > 0, F.col("tick"))).alias("first_filled_tick"),
         *held_columns(tick_seconds),
     )
-
-
-def parts_of(usage: DataFrame, policies: Sequence[Policy]) -> int:
-    """Return in how many parts policies are simulated.
-
-    Those of a part share the arrays of their cluster, so there are no more parts than can run at once.
-    """
-    return max(1, min(len(policies), usage.sparkSession.sparkContext.defaultParallelism))
-
-
-def for_parts(parts: int, rows: DataFrame, events: DataFrame) -> PandasCogroupedOps:
-    """Return the rows of `stage.samples` by cluster, together with its events: once for each part of the
-    policies. `part_and_cluster` returns what a task is for.
-    """
-    group = ("part", _CLUSTER_KEY)
-    return numbers_for_parts(parts, rows).groupBy(*group).cogroup(_copied(parts, events).groupBy(*group))
-
-
-def numbers_for_parts(parts: int, rows: DataFrame) -> DataFrame:
-    """Return each row once per part, without a text.
-
-    Spark hands all rows of a cluster to Python in one piece of Arrow, where a column of texts has room for
-    1 GiB: as many rows of the cluster's id as 1,000 brokers with 12 volumes have in a month.
-    """
-    return _copied(parts, rows).drop("cluster_id")
-
-
-def part_and_cluster(key: tuple[pa.Scalar, ...], events: pa.Table) -> tuple[int, str]:
-    """Return which part of the policies a task has, and the id of its cluster."""
-    # Each volume that has a row is named by an event.
-    return key[0].as_py(), events["cluster_id"][0].as_py()
-
-
-def _copied(parts: int, rows: DataFrame) -> DataFrame:
-    # Under names of their own: both sides come from one table, and Spark could not distinguish their columns.
-    columns = [F.col(name).alias(name) for name in rows.columns]
-    copies = F.explode(F.array(*[F.lit(part) for part in range(parts)])).alias("part")
-    return rows.select(copies, F.xxhash64("cluster_id").alias(_CLUSTER_KEY), *columns)
 
 
 def _course(cluster_id: str, scene: Scene, policies: Sequence[Policy], outcome: Outcome) -> pa.Table:

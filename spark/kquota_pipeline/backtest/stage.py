@@ -72,12 +72,15 @@ def happenings(
     producers.
 
     Columns: cluster_id, event, and those of broker_events and producers; of a VOLUME its broker_id, name,
-    key, terms_key, mount_point and limits; of TOPICS key and names; of a tick PRODUCED produced_bytes and
-    offered_bytes.
+    key, terms_key, mount_point, limits, and the first_tick and last_tick with them; of TOPICS key and names;
+    of a tick PRODUCED produced_bytes and offered_bytes.
     """
     terms = ("mount_point", *LIMITS)
     votes = _voting(usage)
-    found = votes.select("cluster_id", "broker_id", "volume_name", *terms).distinct()
+    tick = tick_of("at", tick_seconds)
+    found = votes.groupBy("cluster_id", "broker_id", "volume_name", *terms).agg(
+        F.min(tick).alias("first_tick"), F.max(tick).alias("last_tick")
+    )
     parts = [
         found.select(
             "cluster_id",
@@ -87,6 +90,8 @@ def happenings(
             volume_key().alias("key"),
             _terms_key().alias("terms_key"),
             *terms,
+            "first_tick",
+            "last_tick",
         ),
         production(clients, decisions, tick_seconds).withColumn("event", F.lit(PRODUCED)),
         broker_events(decisions, operators, tick_seconds),

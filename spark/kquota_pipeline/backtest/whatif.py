@@ -32,8 +32,8 @@ from kquota_pipeline.backtest.closed_loop import simulate
 from kquota_pipeline.backtest.events import tick_of, with_named_topics
 from kquota_pipeline.backtest.flows import Flows, flows_of
 from kquota_pipeline.backtest.grids import Grids, grids_of, of_kind
+from kquota_pipeline.backtest.hand_over import for_parts, parts_of
 from kquota_pipeline.backtest.holds import Holds
-from kquota_pipeline.backtest.job import for_parts, part_and_cluster, parts_of
 from kquota_pipeline.backtest.policy import Policy
 from kquota_pipeline.backtest.relief import Relief, relief_bytes
 from kquota_pipeline.backtest.scene import NONE, Floats, Outcome, Scene
@@ -102,8 +102,7 @@ def what_if(
         usage = with_named_topics(usage)
     parts = parts_of(usage, policies)
 
-    def run(key: tuple[pa.Scalar, ...], rows: pa.Table, events: pa.Table) -> pa.Table:
-        part, cluster_id = part_and_cluster(key, events)
+    def run(part: int, cluster_id: str, events: pa.Table, rows: Iterator[pa.RecordBatch]) -> pa.Table:
         grids = grids_of(rows, events, tick_seconds)
         found = (
             []
@@ -126,7 +125,7 @@ def what_if(
             _topic_bytes(history.topics, change.relief, tick_seconds), allowMissingColumns=True
         )
     rows = samples(usage, tick_seconds, ceilings=ceilings, topics=by_topic)
-    return for_parts(parts, rows, events).applyInArrow(run, ANSWER)
+    return for_parts(parts, rows, events, run, ANSWER)
 
 
 def _added_load(clients: DataFrame, change: Change, tick_seconds: int) -> DataFrame:

@@ -34,6 +34,7 @@ from kquota_pipeline.maintain.derived import (
     read_derived,
     read_hours,
     read_looks,
+    read_steps,
     read_ten_minutes,
 )
 from kquota_pipeline.recommend.write import write_limits
@@ -299,6 +300,7 @@ def history_of(
         made(read_hours),
         rates=rates,
         ten_minutes=made(read_ten_minutes) if in_steps else None,
+        steps=made(read_steps) if in_steps else None,
         looks=made(read_looks) if with_looks and looks[1] is not None else None,
     )
 

@@ -117,7 +117,8 @@ def _stored(session: SparkSession, made: Mapping[str, pa.Table], place: Path) ->
     known = {name: frame for name, frame in stored.items() if name in made}
     history = History(**known, rates=session.read.parquet(f"file:{rates}"))
     # `maintain` would have derived them; here several jobs read them.
-    return replace(history, ten_minutes=history.by_ten_minutes.cache())
+    ten_minutes = history.by_ten_minutes.cache()
+    return replace(history, ten_minutes=ten_minutes, steps=ten_minutes)
 
 
 def _write(rows: pa.Table, folder: Path) -> None:

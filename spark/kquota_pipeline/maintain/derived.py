@@ -6,7 +6,7 @@ A reader gets the days that have not changed since, and all others made of their
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -134,6 +134,22 @@ def read_ten_minutes(spark: SparkSession, tables: Tables, first: date | None = N
         NotATable: there are no tables at that place, or others.
     """
     return read_derived(spark, tables, TEN_MINUTE_DAYS, first)
+
+
+def read_steps(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:
+    """Return the samples by which steps of ten minutes are simulated, from the day `first` on, with the
+    columns of `ten_minutes`: its rows, and on days that are not derived every sample, which needs no work of
+    its own.
+
+    Raises:
+        NotATable: there are no tables at that place, or others.
+    """
+    return read_derived(spark, tables, replace(TEN_MINUTE_DAYS, rows=_as_steps), first)
+
+
+def _as_steps(usage: DataFrame) -> DataFrame:
+    missing = [field for field in TEN_MINUTES.schema if field.name not in usage.columns]
+    return usage.withColumns({field.name: F.lit(None).cast(field.dataType) for field in missing})
 
 
 def _digests(spark: SparkSession, tables: Tables, derived: Derived) -> dict[date, str]:

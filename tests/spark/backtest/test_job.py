@@ -8,9 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kquota.core.decision import FallbackAction, Scope
-from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary, numbers_for_parts
+from kquota_pipeline.backtest.job import closed_loop, closed_loop_summary
 from kquota_pipeline.backtest.policy import Policy
-from kquota_pipeline.backtest.stage import samples
 from kquota_pipeline.tables import CLIENTS, DECISIONS, OPERATORS, USAGE
 from tests.spark.rows import rows
 
@@ -105,14 +104,6 @@ def test_each_policy_holds_whom_the_tables_name(course: dict[str, list[tuple[obj
     silent = 3 * [(0, 3, 0, 4, False)]
     assert course["volume"][:9] == 6 * [(0, 1, 0, 0, False)] + 3 * [(0, 2, 0, 4, True)]
     assert course["volume"][9:] == silent
-
-
-def test_rows_reach_a_task_as_numbers_alone(spark: SparkSession) -> None:
-    """A text in each of them would end at 1 GiB of it."""
-    made = samples(rows(spark, USAGE, [usage(1, 0, 1)]), TICK_SECONDS, ceilings=True, topics=True)
-    names = dict(numbers_for_parts(2, made).dtypes)
-    assert {*made.columns} - {"cluster_id"} < names.keys()
-    assert not {"string", "array<string>", "binary"} & set(names.values())
 
 
 def test_the_sums_are_hours_of_producers(course: dict[str, list[tuple[object, ...]]]) -> None:

@@ -238,6 +238,20 @@ def test_no_sample_of_a_closed_day_is_read_in_steps_of_ten_minutes(tables: Table
         assert days_read(frame, "usage") == {closed, open_}
 
 
+def test_on_a_day_that_is_not_derived_every_sample_is_a_step(tables: Tables, given: list[Sample]) -> None:
+    history = history_of(tables.root, None, None, in_steps=True)
+    of_open_day = history.sampled(600).where(F.col("day") == OPEN)
+    assert of_open_day.count() == sum(one["day"] == OPEN for one in given)
+    closed = F.col("day") == CLOSED
+    stored = history.by_ten_minutes.where(closed)
+    assert history.sampled(600).where(closed).exceptAll(stored).isEmpty()
+    of_all, of_steps = (
+        samples(with_named_topics(one), STEP_SECONDS, ceilings=True, topics=True)
+        for one in (history.usage, history.sampled(STEP_SECONDS))
+    )
+    assertDataFrameEqual(of_steps, of_all)
+
+
 @pytest.mark.long
 def test_the_commands_do_without_the_files_of_a_closed_day(
     spark: SparkSession, tables: Tables, tmp_path: Path

@@ -119,15 +119,8 @@ def test_a_row_says_its_day_and_what_not_all_have_in_common() -> None:
     assert rows("Ingest", [new]) == []
 
 
-def test_a_task_of_the_closed_loop_holds_its_rows_next_to_its_arrays() -> None:
-    measured = Arrays(1_000_000, 32, 1.0, 1.0, 1.0, bytes=100_000_000, task_bytes=170_000_000)
-    assert measured.task_gigabytes(1_000_000_000) == pytest.approx(170)
-    before = replace(measured, task_bytes=None)
-    assert before.task_gigabytes(1_000_000_000) == pytest.approx(160, rel=0.01)
-
-
 def test_a_task_on_a_cluster_is_compared_with_what_is_computed_for_it() -> None:
-    constants = Arrays(1_000_000, 32, 1.0, 1.0, 1.0, bytes=100_000_000, task_bytes=170_000_000)
+    constants = Arrays(1_000_000, 32, 1.0, 1.0, 1.0, bytes=170_000_000)
     job = OnCluster(
         100, 12, 365, 600, 60_000_000, 60_000_000, 32, 32, 0.1, 900.0, 800.0, 20 << 30, 11 * 10**9
     )
