@@ -56,7 +56,7 @@ def test_looks_are_read_where_they_are_derived_and_made_where_a_day_has_changed(
         delta.create(spark, tables, table)
     stored(0, 180)
     stored(24 * 60, 25 * 60)
-    assert derive(spark, tables, LOOK_DAYS, {}, lambda day: day == FIRST, MIDNIGHT) == 1
+    assert derive(spark, tables, LOOK_DAYS, {}, lambda day: day == FIRST, MIDNIGHT) == (1, 0)
     derived = delta.read(spark, tables, LOOKS)
     assert {row.day for row in derived.collect()} == {FIRST}
     assert derived.count() == 3 * 2 * (1 + 2), "six looks in an hour, and a row has the last"

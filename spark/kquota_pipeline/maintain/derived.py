@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -47,6 +48,13 @@ class Derived:
     rows: Callable[..., DataFrame]
 
 
+class Changed(NamedTuple):
+    """How many days of a derived table were made, and how many removed."""
+
+    derived: int
+    removed: int
+
+
 TICK_DAYS = Derived(TICKS, (USAGE, DECISIONS), tick_rows)
 TEN_MINUTE_DAYS = Derived(TEN_MINUTES, (USAGE,), ten_minute_rows)
 HOUR_DAYS = Derived(HOURS, (USAGE,), hour_rows)
@@ -63,9 +71,9 @@ def derive(
     before: Mapping[date, str],
     is_closed: Callable[[date], bool],
     now: datetime,
-) -> int:
-    """Derive the days that have changed since `before`, and return how many: first it is every day. A day
-    that its source no longer has, as `reparse` may leave it, is removed.
+) -> Changed:
+    """Derive the days that have changed since `before`: first it is every day. A day that its source no
+    longer has, as `reparse` may leave it, is removed.
     """
     digests = _digests(spark, tables, derived)
     due = {day: found for day, found in digests.items() if found != before.get(day) and is_closed(day)}
@@ -80,7 +88,7 @@ def derive(
         in_order = rows.sortWithinPartitions("day", *derived.table.order)
         delta.replace_each(in_order, tables, derived.table, some)
         note(spark, tables, derived.table, some, now)
-    return len(days) + len(gone)
+    return Changed(len(days), len(gone))
 
 
 def read_derived(

@@ -95,11 +95,14 @@ def maintain(
         _put_in_order(spark, tables, table, before[table.name], now, settings, done, report)
     for derived in ALL_DERIVED:
         name = derived.table.name
-        days = derive(spark, tables, derived, before[name], lambda day: settings.is_closed(day, now), now)
-        done.derived_days[name] = days
-        if days:
+        changed = derive(spark, tables, derived, before[name], lambda day: settings.is_closed(day, now), now)
+        done.derived_days[name] = changed.derived
+        if any(changed):
             done.rewritten.add(name)
-            report(f"{name} of {days} days: derived")
+        if changed.derived:
+            report(f"{name} of {changed.derived} days: derived")
+        if changed.removed:
+            report(f"{name} of {changed.removed} days: removed, as their source has none of them any more")
     if any(len(files) > 1 for files in files_of_days(spark, tables, MAINTAINED).values()):
         # Its notes come one by one, and only a run appends to it.
         spark.sql(f"OPTIMIZE delta.`{tables.location(MAINTAINED)}`")
@@ -151,7 +154,7 @@ def _drop_old_days(
         first_kept = (now - timedelta(days=days)).date()
         old = [day for day in files_of_days(spark, tables, table) if day < first_kept]
         if old:
-            spark.sql(f"DELETE FROM delta.`{tables.location(table)}` WHERE day < '{first_kept.isoformat()}'")
+            delta.remove_days(spark, tables, table, old)
             done.dropped_days += len(old)
             done.rewritten.add(table.name)
             report(f"{table.name}: {len(old)} days before {first_kept} dropped")
