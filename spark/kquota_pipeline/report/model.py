@@ -100,8 +100,9 @@ def analyse(
     plotted = courses(recent.by_hour, [row for own in shown.values() for row in own[:PLOTTED]])
     decided = spans(recent.decisions, tick_seconds)
     clusters = []
-    readable = {one.cluster_id for one in reach}
-    for one in (one for one in found if one.cluster_id in readable):
+    ids = {one.cluster_id for one in reach}
+    readable = [one for one in found if one.cluster_id in ids]
+    for one in readable:
         of_cluster = _Filter(one.cluster_id)
         clusters.append(
             {
@@ -132,7 +133,7 @@ def analyse(
         "replication_factor": replication_factor,
         "quarantine": refused,
         "accuracy": [_plain(row) for row in methods],
-        "unreadable_clusters": sorted({one.cluster_id for one in found} - readable),
+        "unreadable_clusters": sorted({one.cluster_id for one in found} - ids),
         "clusters": clusters,
     }
     return Analysis(document, {one.cluster_id: one.policy for one in found if one.policy is not None})
