@@ -81,6 +81,7 @@ def test_each_part_gets_each_cluster_whole(
 
 def test_a_row_is_of_numbers_alone(rows: DataFrame, events: DataFrame) -> None:
     """Millions of them are sorted and sent; a text in each would be most of it."""
-    kinds = dict(in_order(PARTS, rows, events).drop("event").dtypes)
+    kinds = dict(in_order(PARTS, rows, events).dtypes)
+    assert kinds.pop("event") == "string", "a struct would be looked through with each row"
     assert {*rows.columns} - {"cluster_id"} < kinds.keys()
     assert set(kinds.values()) == {"int", "bigint"}
