@@ -39,7 +39,6 @@ def for_parts(parts: int, rows: DataFrame, events: DataFrame, work: Work, schema
     """Return what `work` makes of each cluster's rows (stage.samples) and events (stage.happenings), once for
     each part of the policies.
     """
-
     of_event = to_arrow_schema(events.schema)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from kquota_pipeline.backtest.scene import NONE
 from kquota_pipeline.backtest.stage import NO_KEY, PRODUCED, TOPICS, VOLUME
 
 TICK_SECONDS, TICKS = 600, 6
+History = dict[tuple[int, int], dict[str, Any]]
 VOLUME_KEYS, TERMS_KEYS, ID_KEYS, TOPICS_KEYS = (-5, 7, 9), (11, -12), (21, -22, 23, NO_KEY), (31, NO_KEY)
-NOTHING = {"producers": None, "unlisted_clients": None, "names": None, "produced_bytes": None}
 
 cells = st.fixed_dictionaries(
     {
@@ -36,16 +37,22 @@ histories = st.dictionaries(
 )
 
 
-def events_of(history: dict[tuple[int, int], dict[str, Any]]) -> pa.Table:
+def events_of(history: History) -> pa.Table:
     limits = dict(zip(LIMITS, 2 * ("MinFreePercentage", 5.0), strict=True))
     named: dict[tuple[int, int], list[int]] = {}
     for (tick, key), cell in history.items():
         named.setdefault((key, cell["terms_key"]), []).append(tick)
     volumes = [
         {
-            **{"event": VOLUME, "broker_id": VOLUME_KEYS.index(key), "name": f"/dev/{key}", "key": key},
-            **{"terms_key": terms, "mount_point": f"/data/{terms}", **limits},
-            **{"first_tick": min(ticks), "last_tick": max(ticks)},
+            "event": VOLUME,
+            "broker_id": VOLUME_KEYS.index(key),
+            "name": f"/dev/{key}",
+            "key": key,
+            "terms_key": terms,
+            "mount_point": f"/data/{terms}",
+            "first_tick": min(ticks),
+            "last_tick": max(ticks),
+            **limits,
         }
         for (key, terms), ticks in named.items()
     ]
@@ -54,38 +61,32 @@ def events_of(history: dict[tuple[int, int], dict[str, Any]]) -> pa.Table:
         {"event": PRODUCED, "tick": TICK_SECONDS, "produced_bytes": 5.0, "offered_bytes": 6.0},
     ]
     names = {name: None for one in (*volumes[:1], *others) for name in one}
-    return pa.Table.from_pylist([{**names, **NOTHING, **one} for one in (*volumes, *others)])
+    no_producers = {"producers": None, "unlisted_clients": None}
+    return pa.Table.from_pylist([{**names, **no_producers, **one} for one in (*volumes, *others)])
 
 
 @given(history=histories, sizes=st.lists(st.integers(1, 4), min_size=18), order=st.randoms())
-def test_batches_make_no_difference(
-    history: dict[tuple[int, int], dict[str, Any]], sizes: list[int], order: Any
-) -> None:
-    events = events_of(history)
+def test_batches_make_no_difference(history: History, sizes: list[int], order: Random) -> None:
     rows = [{"tick": tick, "volume_key": key, **cell} for (tick, key), cell in history.items()]
     order.shuffle(rows)
-    whole = pa.Table.from_pylist(rows).combine_chunks()
+    whole = pa.Table.from_pylist(rows)
     begins = np.cumsum([0, *sizes])
-    batches = [
+    batches = (
         batch
         for begin, size in zip(begins.tolist(), sizes, strict=False)
         for batch in whole.slice(begin, size).to_batches()
-    ]
-    grids = grids_of(iter(batches), events, TICK_SECONDS)
+    )
+    grids = grids_of(batches, events_of(history), TICK_SECONDS)
     assert grids is not None
     first = min(tick for tick, _ in history)
+    ids: dict[int, set[int]] = {}
     for (tick, key), cell in history.items():
         at = (tick - first) // TICK_SECONDS, grids.keys.index(key)
         check_cell(grids, at, cell)
-    filled = ~np.isnan(grids.observed.consumed_bytes)
-    assert filled.sum() == len(history)
-    codes = grids.scene.volume_ids[filled]
-    keys = {
-        int(code): cell["volume_id_key"]
-        for (tick, key), cell in history.items()
-        for code in [grids.scene.volume_ids[(tick - first) // TICK_SECONDS, grids.keys.index(key)]]
-    }
-    assert len(set(keys.values())) == len(keys) == len(set(codes.tolist()))
+        ids.setdefault(cell["volume_id_key"], set()).add(int(grids.scene.volume_ids[at]))
+    assert np.isnan(grids.observed.consumed_bytes).sum() == grids.scene.terms.size - len(history)
+    assert {len(codes) for codes in ids.values()} == {1}
+    assert len(set.union(*ids.values())) == len(ids), "each id has a number of its own"
 
 
 def check_cell(grids: Grids, at: tuple[int, int], cell: dict[str, Any]) -> None:
