@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kquota_pipeline.backtest.policy import Policy
+from kquota_pipeline.backtest.stage import cluster_key
 
 Work = Callable[[int, str, pa.Table, Iterator[pa.RecordBatch]], pa.Table]
 """A task of Python: of the number of a part, a cluster's id, its events and its rows, it returns a table."""
@@ -57,10 +58,9 @@ def in_order(parts: int, rows: DataFrame, events: DataFrame) -> DataFrame:
     looks at the size of a batch with each row, and for a struct that takes twenty times as long as the row.
     """
     copies = F.explode(F.array(*[F.lit(part) for part in range(parts)])).alias(_PART)
-    key = F.xxhash64("cluster_id").alias(_CLUSTER_KEY)
-    numbers = [name for name in rows.columns if name != "cluster_id"]
-    both = events.select(copies, key, F.to_json(F.struct(*events.columns)).alias(_EVENT)).unionByName(
-        rows.select(copies, key, *numbers), allowMissingColumns=True
+    texts = F.to_json(F.struct(*events.columns)).alias(_EVENT)
+    both = events.select(copies, cluster_key().alias(_CLUSTER_KEY), texts).unionByName(
+        rows.select(copies, *rows.columns), allowMissingColumns=True
     )
     return both.repartition(_PART, _CLUSTER_KEY).sortWithinPartitions(
         _PART, _CLUSTER_KEY, F.col(_EVENT).isNull()

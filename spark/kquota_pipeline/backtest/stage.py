@@ -32,7 +32,7 @@ def samples(usage: DataFrame, tick_seconds: int, *, ceilings: bool, topics: bool
     """Return a row of numbers per data volume and tick, as it last was; with fill ceilings and topics only if
     they are wanted.
 
-    Columns: cluster_id, tick, volume_key, consumed_bytes, capacity_bytes, volume_id_key, terms_key,
+    Columns: cluster_key, tick, volume_key, consumed_bytes, capacity_bytes, volume_id_key, terms_key,
     is_failed, fill_ceiling (null where not reported), topics_key.
     """
     figures = {
@@ -47,14 +47,14 @@ def samples(usage: DataFrame, tick_seconds: int, *, ceilings: bool, topics: bool
     if topics:
         figures["topics_key"] = _key("topics")
     numbers = _voting(usage).select(
-        "cluster_id",
+        cluster_key().alias("cluster_key"),
         tick_of("at", tick_seconds).alias("tick"),
         volume_key().alias("volume_key"),
         "at",
         *[column.alias(name) for name, column in figures.items()],
     )
-    # Of numbers alone, Spark finds the last ones in a hash table, and sorts nothing.
-    return numbers.groupBy("cluster_id", "tick", "volume_key").agg(
+    # Of numbers alone, Spark finds the last ones in a hash table. It sorts what does not fit into that.
+    return numbers.groupBy("cluster_key", "tick", "volume_key").agg(
         *[F.max_by(name, "at").alias(name) for name in figures]
     )
 
@@ -119,6 +119,11 @@ def longest_usual_window(clients: DataFrame) -> float | None:
 
 def _voting(usage: DataFrame) -> DataFrame:
     return usage.where((F.col("role") == "data") & (F.col("status") != "offline"))
+
+
+def cluster_key() -> Column:
+    """Return the key of a row's cluster."""
+    return F.xxhash64("cluster_id")
 
 
 def volume_key() -> Column:

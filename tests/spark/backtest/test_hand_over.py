@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from kquota_pipeline.backtest.hand_over import for_parts, in_order
+from kquota_pipeline.backtest.stage import cluster_key
 
 PARTS, BATCH = 3, 7
 ROWS = {"one": 100, "two": 1, "three": 14, "without rows": 0}
@@ -38,7 +39,9 @@ def setting(spark: SparkSession, name: str, value: object) -> Iterator[None]:
 def rows(spark: SparkSession) -> DataFrame:
     each = [(cluster, tick) for cluster, count in ROWS.items() for tick in range(count)]
     made = spark.createDataFrame(each, "cluster_id string, tick bigint")
-    return made.withColumn("topics_key", F.lit(None).cast("long"))
+    return made.select(
+        cluster_key().alias("cluster_key"), "tick", F.lit(None).cast("long").alias("topics_key")
+    )
 
 
 @pytest.fixture
@@ -83,5 +86,5 @@ def test_a_row_is_of_numbers_alone(rows: DataFrame, events: DataFrame) -> None:
     """Millions of them are sorted and sent; a text in each would be most of it."""
     kinds = dict(in_order(PARTS, rows, events).dtypes)
     assert kinds.pop("event") == "string", "a struct would be looked through with each row"
-    assert {*rows.columns} - {"cluster_id"} < kinds.keys()
+    assert {*rows.columns} < kinds.keys()
     assert set(kinds.values()) == {"int", "bigint"}
