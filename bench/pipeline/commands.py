@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bench.pipeline.cost import Command
@@ -18,12 +19,12 @@ from kquota_pipeline.maintain.derived import ALL_DERIVED
 
 # The history is of a past year, and has to stay.
 _KEPT = ("--retention-days=36500", "--raw-retention-days=36500")
-MAINTAIN, OPEN_LOOP, REPORT = "maintain", "backtest --open-loop", "report"
+MAINTAIN, CLOSED_LOOP, OPEN_LOOP, REPORT = "maintain", "backtest", "backtest --open-loop", "report"
 
 
 def measure_commands(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[Command]:
-    """Yield the cost of each command on tables below the folder: of `maintain` for the last day, when those
-    before are closed.
+    """Yield the cost of each command on tables below the folder: of `maintain` and of the open loop for the
+    last day, when those before are closed.
 
     Raises:
         RuntimeError: a command failed, or did not do what is measured.
@@ -32,11 +33,16 @@ def measure_commands(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[C
     store(folder, fleet, range(fleet.days - 1))
     _run(folder, fleet, cores, MAINTAIN, _KEPT)
     store(folder, fleet, range(fleet.days - 1, fleet.days))
-    said, cost = _run(folder, fleet, cores, MAINTAIN, _KEPT)
+    last_day = replace(fleet, days=1)
+    said, cost = _run(folder, last_day, cores, MAINTAIN, _KEPT)
     if not closed_one_day(said):
         raise RuntimeError(f"maintain was to close one day, and did: {said}")
     yield cost
-    yield _run(folder, fleet, cores, OPEN_LOOP, ["--json"])[1]
+    yield _run(folder, fleet, cores, CLOSED_LOOP, ["--json"])[1]
+    policy = folder / "policy.yml"
+    policy.write_text("policies: [{name: in force}]", "utf-8")
+    options = ["--json", f"--policies={policy}", f"--since={fleet.last_day}"]
+    yield _run(folder, last_day, cores, OPEN_LOOP, options)[1]
     yield _run(folder, fleet, cores, REPORT, [f"--to={folder}/report.html"])[1]
 
 
@@ -56,8 +62,8 @@ def _run(
         cores=cores,
         brokers=fleet.brokers,
         volumes=fleet.volumes,
-        days=1 if work == MAINTAIN else fleet.days,
-        samples=fleet.samples // fleet.days if work == MAINTAIN else fleet.samples,
+        days=fleet.days,
+        samples=fleet.samples,
         load=load,
         cpu_seconds=ran.cpu_seconds,
         wall_seconds=ran.wall_seconds,
