@@ -22,7 +22,7 @@ TENTH = StoredFleet(brokers=100, volumes=12, days=365, sample_seconds=TICK_SECON
 """Of 1,000 brokers with 12 volumes each: a sample in each of the year's ticks."""
 _POLICIES = 32
 _DAY_SECONDS = 86_400
-# One task at a time: two of a year would hardly fit into 24 GiB beside Spark's own processes.
+# One task at a time: two of a year would hardly fit into 24 GiB with Spark's own processes.
 _SETTINGS = {
     "spark.cores.max": "1",
     "spark.driver.memory": "1g",

@@ -60,7 +60,7 @@ def flows_of(observed: Observed, replication_factor: float) -> Flows:
     consumed, capacity = _carried_on(observed.consumed_bytes), _carried_on(observed.capacity_bytes)
     returns = _ever_again(present)
     share, beyond, arrived, deleted = (np.empty_like(consumed) for _ in range(4))
-    # What is only needed on the way is as large as all of this: so it is made for a part of the time.
+    # Values on the way would take as much memory as these, so there are only those of a part of the time.
     for first in range(0, len(consumed), _TICKS_AT_ONCE):
         some = slice(first, first + _TICKS_AT_ONCE)
         changes = np.diff(consumed[some], axis=0, prepend=consumed[[max(0, first - 1)]])

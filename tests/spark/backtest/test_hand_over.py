@@ -52,7 +52,7 @@ def events(spark: SparkSession) -> DataFrame:
 
 def seen(part: int, cluster_id: str, events: pa.Table, rows: Iterator[pa.RecordBatch]) -> pa.Table:
     assert events["cluster_id"].unique().to_pylist() == [cluster_id]
-    # One that nobody reads does not disturb the next.
+    # A cluster whose rows are not read does not disturb the next.
     batches = [] if cluster_id == UNREAD else list(rows)
     found = {
         "cluster_id": cluster_id,
