@@ -13,7 +13,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from kquota_pipeline.backtest.hand_over import for_parts, in_order
-from kquota_pipeline.backtest.stage import cluster_key
+from kquota_pipeline.backtest.stage import cluster_key, samples
+from kquota_pipeline.tables import USAGE
+from tests.spark.rows import rows as usage_rows
 
 PARTS, BATCH = 3, 7
 ROWS = {"one": 100, "two": 1, "three": 14, "without rows": 0}
@@ -31,8 +33,10 @@ SEEN = StructType(
 def setting(spark: SparkSession, name: str, value: object) -> Iterator[None]:
     usual = spark.conf.get(name)
     spark.conf.set(name, str(value))
-    yield
-    spark.conf.set(name, usual)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        spark.conf.set(name, usual)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -82,9 +86,10 @@ def test_each_part_gets_each_cluster_whole(
     assert max(row[-1] for row in found) <= BATCH
 
 
-def test_a_row_is_of_numbers_alone(rows: DataFrame, events: DataFrame) -> None:
+def test_a_row_is_of_numbers_alone(spark: SparkSession, events: DataFrame) -> None:
     """Millions of them are sorted and sent; a text in each would be most of it."""
-    kinds = dict(in_order(PARTS, rows, events).dtypes)
+    made = samples(usage_rows(spark, USAGE, []), 600, ceilings=True, topics=True)
+    kinds = dict(in_order(PARTS, made, events).dtypes)
     assert kinds.pop("event") == "string", "a struct would be looked through with each row"
-    assert {*rows.columns} < kinds.keys()
-    assert set(kinds.values()) == {"int", "bigint"}
+    assert {*made.columns} < kinds.keys()
+    assert set(kinds.values()) == {"int", "bigint", "boolean"}
