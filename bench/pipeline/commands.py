@@ -22,7 +22,9 @@ _KEPT = ("--retention-days=36500", "--raw-retention-days=36500")
 MAINTAIN, CLOSED_LOOP, OPEN_LOOP, REPORT = "maintain", "backtest", "backtest --open-loop", "report"
 
 
-def measure_commands(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[Command]:
+def measure_commands(
+    folder: Path, fleet: StoredFleet, cores: int, *, open_loop: bool = True
+) -> Iterator[Command]:
     """Yield the cost of each command on tables below the folder: of `maintain` and of the open loop for the
     last day, when those before are closed.
 
@@ -30,8 +32,9 @@ def measure_commands(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[C
         RuntimeError: a command failed, or did not do what is measured.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    store(folder, fleet, range(fleet.days - 1))
-    _run(folder, fleet, cores, MAINTAIN, _KEPT)
+    if fleet.days > 1:
+        store(folder, fleet, range(fleet.days - 1))
+        _run(folder, fleet, cores, MAINTAIN, _KEPT)
     store(folder, fleet, range(fleet.days - 1, fleet.days))
     last_day = replace(fleet, days=1)
     said, cost = _run(folder, last_day, cores, MAINTAIN, _KEPT)
@@ -39,11 +42,13 @@ def measure_commands(folder: Path, fleet: StoredFleet, cores: int) -> Iterator[C
         raise RuntimeError(f"maintain was to close one day, and did: {said}")
     yield cost
     yield _run(folder, fleet, cores, CLOSED_LOOP, ["--json"])[1]
+    yield _run(folder, fleet, cores, REPORT, [f"--to={folder}/report.html"])[1]
+    if not open_loop:
+        return
     policy = folder / "policy.yml"
     policy.write_text("policies: [{name: in force}]", "utf-8")
     options = ["--json", f"--policies={policy}", f"--since={fleet.last_day}"]
     yield _run(folder, last_day, cores, OPEN_LOOP, options)[1]
-    yield _run(folder, fleet, cores, REPORT, [f"--to={folder}/report.html"])[1]
 
 
 def closed_one_day(said: str) -> bool:
