@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from kquota_pipeline.cli.analysis import report_history
 from kquota_pipeline.cli.main import COMMANDS
 from kquota_pipeline.cli.options import day_named
+from kquota_pipeline.cli.reader import reader, report_history
 from kquota_pipeline.cli.results import table_of
 from kquota_pipeline.delta import append, create, read
 from kquota_pipeline.forecast.series import hourly
@@ -177,7 +177,7 @@ def test_a_report_reads_samples_of_open_days_alone(spark: SparkSession, month: T
     for derived in (HOUR_DAYS, HOLDING_DAYS, WRITING_DAYS):
         create(spark, month, derived.table)
         derive(spark, month, derived, {}, lambda day: day < days[-1], datetime.now(UTC))
-    history = report_history(month.root, None, None)
+    history = report_history(reader(month.root, None, None))
     recent = without_samples(history, reaches(history.by_hour))
     frames = {"usage": recent.usage, "hours": recent.by_hour, "held": recent.held, "written": recent.written}
     for name, frame in frames.items():

@@ -2,58 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from kquota_pipeline import skew as skew_of
-from kquota_pipeline.accounting.attribution import BEFORE_DAYS
 from kquota_pipeline.accounting.clients import by_client, by_group, by_quota_group, refused
-from kquota_pipeline.accounting.topics import TOPIC_RATES, topic_thresholds
+from kquota_pipeline.accounting.topics import topic_thresholds
 from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
 from kquota_pipeline.backtest.stage import longest_usual_window
 from kquota_pipeline.cli.forecasts import print_forecast
-from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say
+from kquota_pipeline.cli.reader import history_of, reader, report_history
 from kquota_pipeline.cli.results import JsonOption, show, to_json
-from kquota_pipeline.cli.session import command_session
-from kquota_pipeline.delta import NotATable, of_days, opened
 from kquota_pipeline.forecast.accuracy import accuracy, forecast_errors
 from kquota_pipeline.forecast.job import forecast as forecast_of
 from kquota_pipeline.history import History
-from kquota_pipeline.maintain.days import files_of_days
 from kquota_pipeline.maintain.derived import (
-    HOLDING_DAYS,
-    WRITING_DAYS,
-    read_derived,
     read_hours,
     read_looks,
-    read_steps,
-    read_ten_minutes,
 )
 from kquota_pipeline.recommend.write import write_limits
-from kquota_pipeline.report.holders import DAYS
 from kquota_pipeline.report.model import Analysis, NoSamples, analyse, urgency
 from kquota_pipeline.report.newest import newest_samples, reaches
 from kquota_pipeline.report.page import page
 from kquota_pipeline.tables import (
-    CLIENTS,
-    DECISIONS,
-    EXPIRY,
     GROUPS,
-    OPERATORS,
     QUARANTINE,
     REFUSALS,
-    TOPICS,
     USAGE,
-    Table,
-    Tables,
 )
 
 SinceOption = Annotated[
@@ -88,8 +70,6 @@ ReplicationOption = Annotated[
     float, typer.Option("--replication-factor", min=1, max=9, help="Mean replication factor of the topics.")
 ]
 
-_ReadDerived = Callable[[SparkSession, Tables, date | None], DataFrame]
-
 
 def forecast(
     tables: TablesOption,
@@ -101,9 +81,9 @@ def forecast(
     as_json: JsonOption = False,
 ) -> None:
     """Show for each volume when and how likely it reaches its soft and hard limit, the first one first."""
-    session, _, made = _reader(tables, spark, since)
-    has_looks = _looks(session, tables, since)[1] is not None
-    known = (made(read_hours), made(read_looks) if has_looks else None)
+    read = reader(tables, spark, since)
+    has_looks = read.looks()[1] is not None
+    known = (read.made(read_hours), read.made(read_looks) if has_looks else None)
     if with_accuracy:
         show(accuracy(forecast_errors(*known)).orderBy("mean_error_ratio"), "Accuracy", as_json)
     else:
@@ -125,8 +105,8 @@ def skew(
     as_json: JsonOption = False,
 ) -> None:
     """Show how unevenly brokers and their volumes are filled."""
-    _, of, made = _reader(tables, spark, since)
-    volumes = skew_of.volumes_now(newest_samples(of(USAGE), reaches(made(read_hours))))
+    read = reader(tables, spark, since)
+    volumes = skew_of.volumes_now(newest_samples(read.of(USAGE), reaches(read.made(read_hours))))
     if moves:
         show(skew_of.best_moves(volumes), "Moves", as_json)
     else:
@@ -149,14 +129,14 @@ def accounting(
 ) -> None:
     """Show bytes and throttle time by client, by group or by topic; or the refused clients."""
     if quota_groups:
-        rows = by_quota_group(table_since(GROUPS, tables, spark, since))
+        rows = by_quota_group(reader(tables, spark, since).of(GROUPS))
         show(rows.orderBy(rows["bytes"].desc()), "Quota groups", as_json)
         return
     if refusals:
-        rows = refused(table_since(REFUSALS, tables, spark, since))
+        rows = refused(reader(tables, spark, since).of(REFUSALS))
         show(rows.orderBy(rows["requests"].desc()), "Refused", as_json)
         return
-    history = history_of(tables, spark, since, topics)
+    history = history_of(reader(tables, spark, since), topics)
     clients = by_client(history.clients)
     if history.rates is not None:
         show(topic_thresholds(history.rates).orderBy("cluster_id", "broker_id", "topic"), "Topics", as_json)
@@ -183,10 +163,11 @@ def report(
     ] = False,
 ) -> None:
     """Write one page with everything: forecasts, states, back-test, recommendation, clients, skew."""
-    history = report_history(tables, spark, since, topics)
+    read = reader(tables, spark, since)
+    history = report_history(read, topics)
     check_tick(history, tick_seconds)
     named = {} if groups is None else read_groups(groups)
-    quarantine = _if_there(history.usage.sparkSession, tables, QUARANTINE)
+    quarantine = read.if_there(QUARANTINE)
     analysis = _analysed(history, policies_of(policies), named, tick_seconds, replication_factor, quarantine)
     if as_json:
         typer.echo(to_json(analysis.document))
@@ -273,99 +254,3 @@ def policies_of(path: Path | None) -> tuple[Policy, ...]:
         return example_policies() if path is None else read_policies(path)
     except InvalidPolicy as error:
         fail(str(error))
-
-
-def history_of(
-    tables: str,
-    spark: list[str] | None,
-    since: str | None,
-    topics: str | None = None,
-    *,
-    in_steps: bool = False,
-    with_looks: bool = False,
-) -> History:
-    """Return the tables' history since a day; ends the command if a table can't be used.
-
-    A simulation `in_steps` reads ten minutes, and a forecast needs it `with_looks`.
-    """
-    session, of, made = _reader(tables, spark, since)
-    rates = None if topics is None else session.read.schema(TOPIC_RATES).parquet(topics)
-    looks = _looks(session, tables, since)
-    return History(
-        of(USAGE),
-        of(DECISIONS),
-        of(CLIENTS),
-        of(OPERATORS),
-        *looks,
-        made(read_hours),
-        rates=rates,
-        ten_minutes=made(read_ten_minutes) if in_steps else None,
-        steps=made(read_steps) if in_steps else None,
-        looks=made(read_looks) if with_looks and looks[1] is not None else None,
-    )
-
-
-def report_history(
-    tables: str, spark: list[str] | None, since: str | None, topics: str | None = None
-) -> History:
-    """Return the same, with what `maintain` has derived for the account of the last days."""
-    history = history_of(tables, spark, since, topics, in_steps=True, with_looks=True)
-    session, place = history.usage.sparkSession, Tables(tables)
-    days = files_of_days(session, place, USAGE)
-    if not days:
-        return history
-    first = max(days) - timedelta(days=DAYS - 1 + BEFORE_DAYS)
-    if since is not None:
-        first = max(first, day_named(since, datetime.now(UTC).date(), "--since"))
-    written = read_derived(session, place, WRITING_DAYS, first)
-    # Without looks no day has holdings that are stored.
-    held = None if history.topics is None else read_derived(session, place, HOLDING_DAYS, first)
-    return replace(history, holdings=held, writings=written)
-
-
-def _looks(
-    session: SparkSession, tables: str, since: str | None
-) -> tuple[DataFrame | None, DataFrame | None]:
-    """Return the tables of agents that look at segments, None where a former version made the tables."""
-    first = None if since is None else day_named(since, datetime.now(UTC).date(), "--since")
-    found = [_if_there(session, tables, table) for table in (TOPICS, EXPIRY)]
-    topics, expiry = (None if frame is None else of_days(frame, first) for frame in found)
-    return (None, None) if topics is None or expiry is None else (topics, expiry)
-
-
-def _if_there(session: SparkSession, tables: str, table: Table) -> DataFrame | None:
-    """Return a table, None if a former version made the tables."""
-    try:
-        return opened(session, Tables(tables), table)
-    except NotATable:
-        return None
-
-
-def table_since(table: Table, tables: str, spark: list[str] | None, since: str | None) -> DataFrame:
-    """Return a table since a day; ends the command if it can't be used."""
-    return _reader(tables, spark, since)[1](table)
-
-
-def _reader(
-    tables: str, spark: list[str] | None, since: str | None
-) -> tuple[SparkSession, Callable[[Table], DataFrame], Callable[[_ReadDerived], DataFrame]]:
-    """Start Spark; also return readers of tables and of derived ones, which end the command if a table can't
-    be used.
-    """
-    first = None if since is None else day_named(since, datetime.now(UTC).date(), "--since")
-    session = command_session("analysis", spark)
-
-    def of(table: Table) -> DataFrame:
-        try:
-            frame = opened(session, Tables(tables), table)
-        except NotATable as error:
-            fail(str(error))
-        return frame if first is None else frame.where(frame["day"] >= first)
-
-    def made(read: _ReadDerived) -> DataFrame:
-        try:
-            return read(session, Tables(tables), first)
-        except NotATable as error:
-            fail(str(error))
-
-    return session, of, made

@@ -18,10 +18,10 @@ from kquota_pipeline.cli.analysis import (
     SinceOption,
     TickOption,
     check_tick,
-    history_of,
     policies_of,
 )
 from kquota_pipeline.cli.options import SparkOption, TablesOption, fail
+from kquota_pipeline.cli.reader import history_of, reader
 from kquota_pipeline.cli.results import JsonOption, rows_of, show, to_json
 from kquota_pipeline.history import History
 
@@ -66,7 +66,7 @@ def backtest(
     """Show the effect of other policies: time in each state, bytes delayed, disks filled."""
     wanted = (Policy("in force"),) if as_recorded and policies is None else policies_of(policies)
     in_steps = not (at_first or open_loop or as_recorded)
-    history = history_of(tables, spark, since, in_steps=in_steps)
+    history = history_of(reader(tables, spark, since), in_steps=in_steps)
     if at_first:
         try:
             outcome = summary(first_look(history.usage, wanted, tick_seconds), tick_seconds)

@@ -9,8 +9,9 @@ import typer
 from pyspark.sql import Row
 
 from kquota_pipeline.accounting.clients import by_client, quotas
-from kquota_pipeline.cli.analysis import ReplicationOption, SinceOption, TickOption, check_tick, history_of
+from kquota_pipeline.cli.analysis import ReplicationOption, SinceOption, TickOption, check_tick
 from kquota_pipeline.cli.options import SparkOption, TablesOption, say
+from kquota_pipeline.cli.reader import history_of, reader
 from kquota_pipeline.cli.results import to_json
 from kquota_pipeline.recommend.judge import Recommendation, recommend_limits
 from kquota_pipeline.recommend.reserve import Sizing
@@ -66,7 +67,7 @@ def recommend(
     """Write limits that would have kept every disk from filling, also in weeks that were held back, and print
     commands for quotas. Applies nothing.
     """
-    history = history_of(tables, spark, since, in_steps=True)
+    history = history_of(reader(tables, spark, since), in_steps=True)
     check_tick(history, tick_seconds)
     sizing = Sizing(
         reaction_seconds,

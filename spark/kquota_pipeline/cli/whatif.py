@@ -23,12 +23,11 @@ from kquota_pipeline.cli.analysis import (
     SinceOption,
     TickOption,
     check_tick,
-    history_of,
     policies_of,
-    table_since,
 )
 from kquota_pipeline.cli.forecasts import print_forecast
 from kquota_pipeline.cli.options import SparkOption, TablesOption, fail
+from kquota_pipeline.cli.reader import history_of, reader
 from kquota_pipeline.cli.results import rows_of, show, to_json
 from kquota_pipeline.forecast.job import forecast
 from kquota_pipeline.history import History
@@ -95,10 +94,11 @@ def whatif(
         lost=frozenset(without or ()),
     )
     wanted = (Policy("in force"),) if policies is None else policies_of(policies)
-    history = history_of(tables, spark, since, in_steps=True, with_looks=plan is not None)
+    read = reader(tables, spark, since)
+    history = history_of(read, in_steps=True, with_looks=plan is not None)
     check_tick(history, tick_seconds)
     needs_topics = change.retentions or plan is not None
-    topics = table_since(TOPICS, tables, spark, since) if needs_topics else None
+    topics = read.of(TOPICS) if needs_topics else None
     _check_names(change, history.sampled(tick_seconds), history.clients, topics)
     given = replace(history, topics=topics)
     if relief is not None and plan is not None and topics is not None:

@@ -5,7 +5,7 @@ A reader gets the days that have not changed since, and all others made of their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import NamedTuple
@@ -103,17 +103,7 @@ def read_derived(
     Raises:
         NotATable: there are no tables at that place, or others.
     """
-    sources = [delta.of_days(delta.opened(spark, tables, table), first, last) for table in derived.sources]
-    digests = _digests(spark, tables, derived)
-    ready = last_digests(spark, tables)[derived.table.name]
-    changed = [day for day, found in digests.items() if found != ready.get(day)]
-    columns = derived.table.schema.fieldNames()
-    unchanged = digests.keys() - changed
-    if not unchanged:
-        return derived.rows(*sources).select(*columns)
-    stored = delta.of_days(delta.opened(spark, tables, derived.table), first, last)
-    made = derived.rows(*(source.where(_among(changed)) for source in sources))
-    return made.select(*columns).unionByName(stored.where(_among(unchanged)))
+    return _rows(derived, *_parts(spark, tables, derived, first, last))
 
 
 def read_hours(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:
@@ -135,24 +125,40 @@ def read_looks(spark: SparkSession, tables: Tables, first: date | None = None) -
     return as_hourly_looks(read_derived(spark, tables, LOOK_DAYS, first))
 
 
-def read_ten_minutes(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:
-    """Return the rows of table `ten_minutes` from the day `first` on.
+def read_ten_minutes(
+    spark: SparkSession, tables: Tables, first: date | None = None
+) -> tuple[DataFrame, DataFrame]:
+    """Return the rows of table `ten_minutes` from the day `first` on, and with its columns the samples by
+    which steps of ten minutes are simulated: these rows, and on days that are not derived every sample,
+    which needs no work of its own.
 
     Raises:
         NotATable: there are no tables at that place, or others.
     """
-    return read_derived(spark, tables, TEN_MINUTE_DAYS, first)
+    parts = _parts(spark, tables, TEN_MINUTE_DAYS, first)
+    return _rows(TEN_MINUTE_DAYS, *parts), _rows(replace(TEN_MINUTE_DAYS, rows=_as_steps), *parts)
 
 
-def read_steps(spark: SparkSession, tables: Tables, first: date | None = None) -> DataFrame:
-    """Return the samples by which steps of ten minutes are simulated, from the day `first` on, with the
-    columns of `ten_minutes`: its rows, and on days that are not derived every sample, which needs no work of
-    its own.
-
-    Raises:
-        NotATable: there are no tables at that place, or others.
+def _parts(
+    spark: SparkSession, tables: Tables, derived: Derived, first: date | None, last: date | None = None
+) -> tuple[Sequence[DataFrame], DataFrame | None]:
+    """Return the sources of the rows that have yet to be made, and the rows that are stored, None if no day
+    is.
     """
-    return read_derived(spark, tables, replace(TEN_MINUTE_DAYS, rows=_as_steps), first)
+    sources = [delta.of_days(delta.opened(spark, tables, table), first, last) for table in derived.sources]
+    digests = _digests(spark, tables, derived)
+    ready = last_digests(spark, tables)[derived.table.name]
+    changed = [day for day, found in digests.items() if found != ready.get(day)]
+    unchanged = digests.keys() - changed
+    if not unchanged:
+        return sources, None
+    stored = delta.of_days(delta.opened(spark, tables, derived.table), first, last)
+    return [source.where(_among(changed)) for source in sources], stored.where(_among(unchanged))
+
+
+def _rows(derived: Derived, sources: Sequence[DataFrame], stored: DataFrame | None) -> DataFrame:
+    made = derived.rows(*sources).select(*derived.table.schema.fieldNames())
+    return made if stored is None else made.unionByName(stored)
 
 
 def _as_steps(usage: DataFrame) -> DataFrame:

@@ -21,8 +21,8 @@ from kquota_pipeline.backtest.job import closed_loop
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.stage import samples
 from kquota_pipeline.backtest.ten_minutes import STEP_SECONDS, ten_minute_rows
-from kquota_pipeline.cli.analysis import history_of
 from kquota_pipeline.cli.main import COMMANDS
+from kquota_pipeline.cli.reader import history_of, reader
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.maintain.derived import HOUR_DAYS, TEN_MINUTE_DAYS, derive
 from kquota_pipeline.recommend.limits import needs
@@ -229,7 +229,7 @@ def days_read(frame: DataFrame, table: str) -> set[str]:
 
 
 def test_no_sample_of_a_closed_day_is_read_in_steps_of_ten_minutes(tables: Tables) -> None:
-    history = history_of(tables.root, None, None, in_steps=True)
+    history = history_of(reader(tables.root, None, None), in_steps=True)
     closed, open_ = (f"day={day}" for day in (CLOSED, OPEN))
     for frame in (history.sampled(600), history.sampled(1800), history.by_ten_minutes):
         assert days_read(frame, "usage") == {open_}
@@ -239,7 +239,7 @@ def test_no_sample_of_a_closed_day_is_read_in_steps_of_ten_minutes(tables: Table
 
 
 def test_on_a_day_that_is_not_derived_every_sample_is_a_step(tables: Tables, given: list[Sample]) -> None:
-    history = history_of(tables.root, None, None, in_steps=True)
+    history = history_of(reader(tables.root, None, None), in_steps=True)
     of_open_day = history.sampled(600).where(F.col("day") == OPEN)
     assert of_open_day.count() == sum(one["day"] == OPEN for one in given)
     closed = F.col("day") == CLOSED
