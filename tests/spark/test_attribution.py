@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -22,8 +23,9 @@ from kquota_pipeline.accounting.attribution import (
     joined_account,
     owners,
 )
-from kquota_pipeline.accounting.days import by_topic, held_by_day, held_by_topics, holding_rows, writing_rows
-from kquota_pipeline.tables import CLIENTS, HOLDINGS, TOPICS, USAGE
+from kquota_pipeline.accounting.days import by_topic, held_by_topics, holdings_of, writing_rows
+from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.tables import CLIENTS, TOPICS, USAGE
 from tests.spark.rows import rows
 
 FIRST = date(2026, 11, 2)
@@ -235,6 +237,9 @@ def test_a_rest_of_rounding_is_no_part_of_what_fills_a_volume() -> None:
     }
 
 
+PLACE: dict[str, object] = {"volume_name": "/dev/sda", "day": DAYS[0]}
+
+
 @pytest.mark.parametrize("look_hours", [[0, 5], [3], [20], []])
 def test_a_volume_holds_what_its_samples_say_and_looks_divide_it(look_hours: list[int]) -> None:
     hours = pd.DataFrame({"hour": [0, 1, 2, 10], "mean_bytes": [100.0, 120.0, 40.0, 90.0]})
@@ -246,7 +251,7 @@ def test_a_volume_holds_what_its_samples_say_and_looks_divide_it(look_hours: lis
         ],
         columns=["at", "topic", "bytes", "inflow_bytes"],
     )
-    found = held_by_topics(hours, looks)
+    found = held_by_topics(hours.assign(**PLACE), looks.assign(**PLACE))
     assert found["byte_days"].sum() == pytest.approx(350 / 24)
     assert set(found["hours"]) == {4}
     held = {row.topic: row.byte_days * 24 for row in found.itertuples()}
@@ -264,6 +269,7 @@ def test_an_hour_has_the_last_look_of_its_own_hour_and_a_day_without_samples_not
     looks = pd.DataFrame(
         {"at": [7 * 3_600_000_000, 7 * 3_600_000_000 + 1], "topic": ["a", "b"], "bytes": [24, 24]}
     ).assign(inflow_bytes=0.0)
+    hours, looks = hours.assign(**PLACE), looks.assign(**PLACE)
     found = held_by_topics(hours, looks)
     assert {row.topic: row.byte_days for row in found.itertuples()} == {"a": 0, "b": 1, None: 0}
     assert held_by_topics(hours.iloc[:0], looks).empty
@@ -276,18 +282,64 @@ def test_each_day_of_a_volume_is_divided_by_its_own_looks() -> None:
     looks = looks.assign(at=looks["hour"] * 3_600_000_000, bytes=[24, 72, 24], inflow_bytes=[1.0, 2.0, 4.0])
     for rows_ in (hours, looks):
         rows_["day"] = [DAYS[(hour - begin) // 24] for hour in rows_["hour"]]
-    found = held_by_day(("C", 1, "/dev/sda"), hours, looks)
-    assert found.columns.tolist() == HOLDINGS.schema.fieldNames()
-    assert found[["cluster_id", "broker_id", "volume_name"]].drop_duplicates().to_numpy().tolist() == [
-        ["C", 1, "/dev/sda"]
-    ]
-    columns = ["topic", "byte_days", "hours", "inflow_bytes"]
-    for day in DAYS[:2]:
-        own = held_by_topics(hours[hours["day"] == day], looks[looks["day"] == day])
-        pd.testing.assert_frame_equal(found.loc[found["day"] == day, columns].reset_index(drop=True), own)
+        rows_["volume_name"] = "/dev/sda"
+    found = held_by_topics(hours, looks)
     assert found["day"].tolist() == [DAYS[0]] * 3 + [DAYS[1]], "a look alone holds nothing"
     assert found["byte_days"].tolist() == [1, 3, 2, 5]
-    assert held_by_day(("C", 1, "/dev/sda"), hours.iloc[:0], looks).empty
+    assert set(found["volume_name"]) == {"/dev/sda"}
+
+
+MOMENTS = st.integers(0, 71)
+HOURS_OF_VOLUMES = st.dictionaries(
+    st.tuples(st.sampled_from(["/dev/sda", "/dev/sdb"]), MOMENTS), st.integers(0, 10**6), max_size=30
+)
+LOOKS_AT_VOLUMES = st.dictionaries(
+    st.tuples(
+        st.sampled_from(["/dev/sda", "/dev/sdb", "/dev/sdc"]), MOMENTS, st.sampled_from(["a", "b", None])
+    ),
+    st.tuples(st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 100))),
+    max_size=40,
+)
+
+
+@given(held=HOURS_OF_VOLUMES, seen=LOOKS_AT_VOLUMES, order=st.randoms(use_true_random=False))
+def test_each_day_of_each_volume_is_divided_as_if_it_were_alone(
+    held: dict[tuple[str, int], int],
+    seen: dict[tuple[str, int, str | None], tuple[int, int | None]],
+    order: random.Random,
+) -> None:
+    hours = pd.DataFrame(
+        [(volume, DAYS[hour // 24], hour, float(size)) for (volume, hour), size in held.items()],
+        columns=["volume_name", "day", "hour", "mean_bytes"],
+    )
+    looks = pd.DataFrame(
+        [
+            (volume, DAYS[hour // 24], hour * 3_600_000_000, topic, size, inflow)
+            for (volume, hour, topic), (size, inflow) in seen.items()
+        ],
+        columns=["volume_name", "day", "at", "topic", "bytes", "inflow_bytes"],
+    )
+    shuffled = [frame.iloc[order.sample(range(len(frame)), len(frame))] for frame in (hours, looks)]
+    found = held_by_topics(*shuffled)
+    assert not found.duplicated(["volume_name", "day", "topic"]).any()
+    places = hours[["volume_name", "day"]].drop_duplicates()
+    alone = []
+    for place in places.itertuples(index=False):
+        of_hours, of_looks = (
+            frame[(frame["volume_name"] == place.volume_name) & (frame["day"] == place.day)]
+            for frame in (hours, looks)
+        )
+        one = held_by_topics(of_hours, of_looks)
+        assert one["byte_days"].sum() == pytest.approx(of_hours["mean_bytes"].sum() / 24)
+        assert one["inflow_bytes"].sum() == of_looks["inflow_bytes"].sum()
+        assert set(one["hours"]) == {len(of_hours)}
+        alone.append(one)
+    keys = ["volume_name", "day", "topic"]
+    if alone:
+        expected = pd.concat(alone).sort_values(keys, ignore_index=True)
+        pd.testing.assert_frame_equal(found.sort_values(keys, ignore_index=True), expected)
+    else:
+        assert found.empty
 
 
 def test_what_records_say_of_clients_and_looks_becomes_days(spark: SparkSession) -> None:
@@ -334,7 +386,7 @@ def test_what_records_say_of_clients_and_looks_becomes_days(spark: SparkSession)
         {**volume, "topic": None, "bytes": 40},
     ]  # fmt: skip
     held = by_topic(
-        holding_rows(rows(spark, USAGE, usage), rows(spark, TOPICS, looks)), FIRST, FIRST
+        holdings_of(hourly(rows(spark, USAGE, usage)), rows(spark, TOPICS, looks)), FIRST, FIRST
     ).collect()
     found = {row.topic: (row.byte_days, row.mean_bytes, row.inflow_bytes) for row in held}
     assert found == {

@@ -9,11 +9,12 @@ from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
+from kquota_pipeline.accounting.days import holdings_of
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
-from kquota_pipeline.maintain.derived import HOUR_DAYS, derive, read_hours
+from kquota_pipeline.maintain.derived import HOLDING_DAYS, HOUR_DAYS, derive, read_derived, read_hours
 from kquota_pipeline.maintain.hours import hour_rows
-from kquota_pipeline.tables import HOURS, MAINTAINED, USAGE
+from kquota_pipeline.tables import HOLDINGS, HOURS, MAINTAINED, TOPICS, USAGE
 from tests.spark.rows import rows
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -119,3 +120,28 @@ def test_a_day_that_its_samples_have_left_has_no_hours(spark, tables):
     assert maintained() == (0, 1)
     assert set(files_of_days(spark, tables, HOURS)) == {FIRST}
     assert maintained() == (0, 0)
+
+
+def test_bytes_held_are_made_of_hours_and_of_samples_only_where_a_day_has_none(spark, tables):
+    for table in (USAGE, TOPICS, HOURS, HOLDINGS, MAINTAINED):
+        delta.create(spark, tables, table)
+    minutes = (5, 65, 24 * 60 + 1)
+    looks = [sample(at, 0, topic=topic, bytes=at) for at in minutes for topic in ("orders", None)]
+    delta.append(rows(spark, USAGE, [sample(at, 10) for at in minutes]), tables, USAGE)
+    delta.append(rows(spark, TOPICS, looks), tables, TOPICS)
+    assert derive(spark, tables, HOUR_DAYS, {}, lambda day: day == FIRST, MIDNIGHT) == (1, 0)
+
+    found = read_derived(spark, tables, HOLDING_DAYS)
+    read = {tuple(path.split("/")[-3:-1]) for path in found.inputFiles()}
+    days = {f"day={day}" for day in (FIRST, SECOND)}
+    assert read == {("usage", f"day={SECOND}"), ("hours", f"day={FIRST}"), *(("topics", day) for day in days)}
+    of_samples = holdings_of(hourly(delta.read(spark, tables, USAGE)), delta.read(spark, tables, TOPICS))
+    assertDataFrameEqual(found, of_samples.select(*found.columns))
+
+    assert derive(spark, tables, HOLDING_DAYS, {}, lambda _day: True, MIDNIGHT) == (2, 0)
+    assertDataFrameEqual(delta.read(spark, tables, HOLDINGS).select(*found.columns), found)
+    delta.append(rows(spark, USAGE, [sample(30, 50)]), tables, USAGE)
+    before = last_digests(spark, tables)[HOLDINGS.name]
+    assert derive(spark, tables, HOLDING_DAYS, before, lambda _day: True, MIDNIGHT) == (1, 0)
+    of_samples = holdings_of(hourly(delta.read(spark, tables, USAGE)), delta.read(spark, tables, TOPICS))
+    assertDataFrameEqual(delta.read(spark, tables, HOLDINGS), of_samples.select(*found.columns))

@@ -11,104 +11,130 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kquota_pipeline.forecast.series import VOLUME, hourly
+from kquota_pipeline.forecast.series import VOLUME
 from kquota_pipeline.tables import HOLDINGS
 
 _HOUR_SECONDS = 3600
 _DAY_HOURS = 24
 # An hour without a look is divided as the nearest look before it says, or else as the one after it.
 _LOOK_HOURS = 6
-_PLACE = (*VOLUME, "day")
-_OF_TOPIC = ("topic", "byte_days", "hours", "inflow_bytes")
-
-
-def holding_rows(usage: DataFrame, topics: DataFrame) -> DataFrame:
-    """Return the rows of table `holdings` for whole days of the tables `usage` and `topics`."""
-    return holdings_of(hourly(usage), topics)
+# More than the hours since 1970: those of two places are never mixed.
+_HOURS_APART = 1 << 32
+_BROKER = VOLUME[:2]
+_PLACE = ("volume_name", "day")
 
 
 def holdings_of(by_hour: DataFrame, topics: DataFrame) -> DataFrame:
-    """Return the same for the hours of volumes (forecast.series.hourly)."""
+    """Return the rows of table `holdings` for whole days of the hours of volumes (forecast.series.hourly) and
+    of table `topics`.
+    """
     hour = F.col("hour").cast("long")
     day = F.to_date(F.timestamp_seconds(hour * _HOUR_SECONDS))
     hours = by_hour.select(*VOLUME, day.alias("day"), hour.alias("hour"), "mean_bytes")
     # In a steady topic as much leaves in an hour as will leave in the next one.
     left = F.col("leaving_soon_bytes") * F.col("span_seconds") / _HOUR_SECONDS
     looks = topics.select(
-        *_PLACE,
+        *VOLUME,
+        "day",
         F.unix_micros("at").alias("at"),
         "topic",
         F.col("bytes").cast("double").alias("bytes"),
         F.greatest(F.lit(0.0), F.col("grown_bytes") + F.coalesce(left, F.lit(0.0))).alias("inflow_bytes"),
     )
-    # A group for each day, too, would cost more than its work.
-    groups = hours.groupBy(*VOLUME).cogroup(looks.groupBy(*VOLUME))
-    return groups.applyInPandas(held_by_day, HOLDINGS.schema)
+    # A group for each volume or day would cost more than its work.
+    groups = hours.groupBy(*_BROKER).cogroup(looks.groupBy(*_BROKER))
+    return groups.applyInPandas(_held_on_broker, HOLDINGS.schema)
 
 
-def held_by_day(key: tuple[Any, ...], hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of table `holdings` of one volume (`key`): held_by_topics of each day with samples."""
-    of_day, nothing = dict(iter(looks.groupby("day"))), looks.iloc[:0]
-    days = [
-        held_by_topics(own, of_day.get(day, nothing)).assign(day=day) for day, own in hours.groupby("day")
-    ]
-    columns = HOLDINGS.schema.fieldNames()
-    found = pd.concat(days, ignore_index=True) if days else pd.DataFrame(columns=columns)
-    return found.assign(**dict(zip(VOLUME, key, strict=True)))[columns]
+def _held_on_broker(key: tuple[Any, ...], hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
+    found = held_by_topics(hours, looks).assign(**dict(zip(_BROKER, key, strict=True)))
+    return found[HOLDINGS.schema.fieldNames()]
 
 
 def held_by_topics(hours: pd.DataFrame, looks: pd.DataFrame) -> pd.DataFrame:
-    """Return what each topic held on a volume in a day, and None all that is in no topic that is named.
+    """Return what each topic held on each volume of a broker on each day with samples, and None all that is
+    in no topic that is named.
 
-    The bytes of the volume are those of its samples. Looks divide them among topics, and never add to them.
+    The bytes of a volume are those of its samples. The looks of a day divide them among topics, and never add
+    to them.
 
     Args:
-        hours: hour (epoch hours), mean_bytes; of the volume's samples.
-        looks: at (epoch µs), topic (None: all others), bytes, inflow_bytes (since the look before).
+        hours: volume_name, day, hour (epoch hours), mean_bytes; of the samples.
+        looks: volume_name, day, at (epoch µs), topic (None: all others), bytes, inflow_bytes (since the look
+            before).
 
-    Columns: topic, byte_days, hours (with samples), inflow_bytes.
+    Columns: volume_name, day, topic, byte_days, hours (with samples), inflow_bytes.
     """
-    if hours.empty:
-        return pd.DataFrame(columns=list(_OF_TOPIC))
-    at, of_look = np.unique(looks["at"].to_numpy(dtype=np.int64), return_inverse=True)
+    known = hours[list(_PLACE)].drop_duplicates(ignore_index=True)
+    places = pd.MultiIndex.from_frame(known)
+    place, of_place = (
+        places.get_indexer(pd.MultiIndex.from_frame(rows[list(_PLACE)])) for rows in (hours, looks)
+    )
+    looks, of_place = looks[of_place >= 0], of_place[of_place >= 0]
+    moments, of_look = np.unique(
+        np.column_stack([of_place, looks["at"].to_numpy(dtype=np.int64)]), axis=0, return_inverse=True
+    )
+    of_look = of_look.reshape(-1)
     bytes_ = looks["bytes"].to_numpy(dtype=float)
-    whole = np.bincount(of_look, bytes_, minlength=len(at)).astype(float)
+    whole = np.bincount(of_look, bytes_, minlength=len(moments)).astype(float)
     mean = hours["mean_bytes"].to_numpy(dtype=float)
-    look = _nearest(hours["hour"].to_numpy(dtype=np.int64), at // (_HOUR_SECONDS * 10**6))
+    look = _nearest(
+        place, hours["hour"].to_numpy(dtype=np.int64), moments[:, 0], moments[:, 1] // (_HOUR_SECONDS * 10**6)
+    )
     seen = look >= 0
-    held = np.bincount(look[seen], np.minimum(mean[seen], whole[look[seen]]), minlength=len(at)).astype(float)
+    held_then = np.minimum(mean[seen], whole[look[seen]])
+    held = np.bincount(look[seen], held_then, minlength=len(moments)).astype(float)
     # The byte-days of one byte of a look.
     weight = np.divide(held, whole * _DAY_HOURS, out=np.zeros_like(held), where=whole > 0)
-    byte_days = bytes_ * weight[of_look]
-    inflow = looks["inflow_bytes"].fillna(0.0).to_numpy(dtype=float)
-    of_topic, topics = pd.factorize(looks["topic"], sort=True)
-    named = of_topic >= 0
-
-    def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(of_topic[named], values[named], minlength=len(topics)).astype(float)
-
-    others = max(0.0, mean.sum() / _DAY_HOURS - byte_days[named].sum())
-    return pd.DataFrame(
+    rows = pd.DataFrame(
         {
-            "topic": np.array([*topics, None], dtype=object),
-            "byte_days": np.append(sums(byte_days), others),
-            "hours": np.int32(len(mean)),
-            "inflow_bytes": np.append(sums(inflow), inflow[~named].sum()),
+            "place": of_place,
+            "topic": looks["topic"].to_numpy(),
+            "byte_days": bytes_ * weight[of_look],
+            "inflow_bytes": np.nan_to_num(looks["inflow_bytes"].to_numpy(dtype=float)),
         }
     )
+    sums = rows.groupby(["place", "topic"], sort=True).sum().reset_index()
+    named = np.bincount(sums["place"], sums["byte_days"], minlength=len(known))
+    unnamed = rows[rows["topic"].isna()]
+    others = pd.DataFrame(
+        {
+            "place": np.arange(len(known)),
+            "topic": None,
+            "byte_days": np.maximum(0.0, np.bincount(place, mean, minlength=len(known)) / _DAY_HOURS - named),
+            "inflow_bytes": np.bincount(unnamed["place"], unnamed["inflow_bytes"], minlength=len(known)),
+        }
+    )
+    every = pd.concat([sums, others], ignore_index=True).sort_values(
+        "place", ignore_index=True, kind="stable"
+    )
+    of_row = every.pop("place").to_numpy()
+    hours_sampled = np.bincount(place, minlength=len(known)).astype(np.int32)[of_row]
+    own = known.iloc[of_row].reset_index(drop=True).assign(hours=hours_sampled)
+    return pd.concat([own, every], axis=1)
 
 
-def _nearest(hours: np.ndarray, look_hours: np.ndarray) -> np.ndarray:
-    """Return for each hour its look: the last one up to its end, or else the first one after; -1 for none.
+def _nearest(
+    place: NDArray[np.int64],
+    hour: NDArray[np.int64],
+    look_place: NDArray[np.int64],
+    look_hour: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Return for each hour of a place its look: the last one up to its end, or else the first one after; -1
+    for none.
 
-    `look_hours` are sorted.
+    Looks are sorted by place and hour.
     """
-    if not len(look_hours):
-        return np.full(len(hours), -1)
-    before = np.searchsorted(look_hours, hours, side="right") - 1
-    after = np.minimum(before + 1, len(look_hours) - 1)
-    found = np.where((before >= 0) & (hours - look_hours[before] <= _LOOK_HOURS), before, after)
-    return np.where(np.abs(look_hours[found] - hours) <= _LOOK_HOURS, found, -1)
+    if not len(look_hour):
+        return np.full(len(hour), -1)
+    after = np.searchsorted(look_place * _HOURS_APART + look_hour, place * _HOURS_APART + hour, side="right")
+
+    def is_near(look: NDArray[np.int64]) -> NDArray[np.bool_]:
+        near: NDArray[np.bool_] = np.abs(look_hour[look] - hour) <= _LOOK_HOURS
+        return near & np.equal(look_place[look], place)
+
+    before, after = np.maximum(after - 1, 0), np.minimum(after, len(look_hour) - 1)
+    return np.where(is_near(before), before, np.where(is_near(after), after, -1))
 
 
 def writing_rows(clients: DataFrame) -> DataFrame:

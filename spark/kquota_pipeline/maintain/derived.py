@@ -5,7 +5,7 @@ A reader gets the days that have not changed since, and all others made of their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
-from kquota_pipeline.accounting.days import holding_rows, writing_rows
+from kquota_pipeline.accounting.days import holdings_of, writing_rows
 from kquota_pipeline.backtest.ten_minutes import ten_minute_rows
 from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.hours import as_hourly, as_hourly_looks, hour_rows, look_rows
@@ -41,11 +41,19 @@ _AT_ONCE_DAYS = 32
 
 @dataclass(frozen=True)
 class Derived:
-    """A table whose `rows` are made of whole days of its sources; it has the days of the first of them."""
+    """A table whose `rows` are made of whole days of its sources, which may be derived themselves; it has the
+    days of the first of them.
+    """
 
     table: Table
-    sources: tuple[Table, ...]
+    sources: tuple[Table | Derived, ...]
     rows: Callable[..., DataFrame]
+
+    @property
+    def origins(self) -> Iterator[Table]:
+        """The tables that are not derived, of whose files it is made in the end."""
+        for source in self.sources:
+            yield from source.origins if isinstance(source, Derived) else (source,)
 
 
 class Changed(NamedTuple):
@@ -59,8 +67,11 @@ TICK_DAYS = Derived(TICKS, (USAGE, DECISIONS), tick_rows)
 TEN_MINUTE_DAYS = Derived(TEN_MINUTES, (USAGE,), ten_minute_rows)
 HOUR_DAYS = Derived(HOURS, (USAGE,), hour_rows)
 LOOK_DAYS = Derived(LOOKS, (EXPIRY, TOPICS), look_rows)
-HOLDING_DAYS = Derived(HOLDINGS, (USAGE, TOPICS), holding_rows)
+HOLDING_DAYS = Derived(
+    HOLDINGS, (HOUR_DAYS, TOPICS), lambda hours, topics: holdings_of(as_hourly(hours), topics)
+)
 WRITING_DAYS = Derived(WRITINGS, (CLIENTS,), writing_rows)
+# Each after those that it is made of.
 ALL_DERIVED = (TICK_DAYS, TEN_MINUTE_DAYS, HOUR_DAYS, LOOK_DAYS, HOLDING_DAYS, WRITING_DAYS)
 
 
@@ -83,8 +94,8 @@ def derive(
         delta.remove_days(spark, tables, derived.table, gone)
     for begin in range(0, len(days), _AT_ONCE_DAYS):
         some = {day: due[day] for day in days[begin : begin + _AT_ONCE_DAYS]}
-        sources = [delta.read(spark, tables, table).where(_among(some)) for table in derived.sources]
-        rows = derived.rows(*sources).repartition("day")
+        sources = [_days_of(spark, tables, source, min(some), max(some)) for source in derived.sources]
+        rows = derived.rows(*(source.where(_among(some)) for source in sources)).repartition("day")
         in_order = rows.sortWithinPartitions("day", *derived.table.order)
         delta.replace_each(in_order, tables, derived.table, some)
         note(spark, tables, derived.table, some, now)
@@ -145,7 +156,7 @@ def _parts(
     """Return the sources of the rows that have yet to be made, and the rows that are stored, None if no day
     is.
     """
-    sources = [delta.of_days(delta.opened(spark, tables, table), first, last) for table in derived.sources]
+    sources = [_days_of(spark, tables, source, first, last) for source in derived.sources]
     digests = _digests(spark, tables, derived)
     ready = last_digests(spark, tables)[derived.table.name]
     changed = [day for day, found in digests.items() if found != ready.get(day)]
@@ -154,6 +165,14 @@ def _parts(
         return sources, None
     stored = delta.of_days(delta.opened(spark, tables, derived.table), first, last)
     return [source.where(_among(changed)) for source in sources], stored.where(_among(unchanged))
+
+
+def _days_of(
+    spark: SparkSession, tables: Tables, source: Table | Derived, first: date | None, last: date | None
+) -> DataFrame:
+    if isinstance(source, Derived):
+        return read_derived(spark, tables, source, first, last)
+    return delta.of_days(delta.opened(spark, tables, source), first, last)
 
 
 def _rows(derived: Derived, sources: Sequence[DataFrame], stored: DataFrame | None) -> DataFrame:
@@ -168,7 +187,7 @@ def _as_steps(usage: DataFrame) -> DataFrame:
 
 def _digests(spark: SparkSession, tables: Tables, derived: Derived) -> dict[date, str]:
     """Return the digest of the files that each day is made of."""
-    first, *others = (files_of_days(spark, tables, table) for table in derived.sources)
+    first, *others = (files_of_days(spark, tables, table) for table in derived.origins)
     return {
         day: digest([*files, *(name for other in others for name in other.get(day, []))])
         for day, files in first.items()
