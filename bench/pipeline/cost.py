@@ -6,6 +6,9 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+MAINTAIN = "maintain"
+"""The command that closes days."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 from bench.harness.claims import Claim
 from bench.pipeline.cost import Cost
-from bench.pipeline.data import Fleet
 from bench.pipeline.work import (
     CHOOSING,
-    CLOSING,
     HOURS,
     MANY_POLICIES,
     READING,
@@ -38,8 +36,6 @@ _HOURS = (
     "the key contains five texts, which Spark hashes and compares for each sample; numbers or hashes in "
     "their place, given when a day is closed, cost more than they save"
 )
-_CLOSING = "a day is shuffled and sorted whole, by texts, and compressed"
-_DAY_ROWS = Fleet().rows(1)
 _Costs = Mapping[tuple[str, str, int, int], Cost]
 
 
@@ -103,10 +99,6 @@ def _upkeep(costs: Mapping[str, Cost]) -> Iterator[Claim]:
     if hours := costs.get(HOURS):
         name = f"{HOURS}: ≥ 5 M samples per CPU second"
         yield Claim(name, hours.speed, ">=", 5.0, f"{hours.speed:.1f} M", cause=_HOURS)
-    if closing := costs.get(CLOSING):
-        minutes = closing.cpu / 60 * _DAY_ROWS / closing.rows
-        name = "a day of 1,000 brokers put in order (computed from fewer): ≤ 4 CPU minutes"
-        yield Claim(name, minutes, "<=", 4.0, f"{minutes:.1f}", cause=_CLOSING)
 
 
 def _against_duckdb(ours: Cost | None, theirs: Cost | None, cause: str) -> Iterator[Claim | NotCompared]:
