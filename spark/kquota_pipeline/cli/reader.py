@@ -1,4 +1,4 @@
-"""What a command reads of the tables since a day: one table, or a history."""
+"""The tables as commands read them, since a day: one by one, or as a history."""
 
 from __future__ import annotations
 
