@@ -167,7 +167,8 @@ def test_a_day_is_closed_only_some_time_after_its_end(minutes, closed):
 def test_a_tick_is_what_its_volumes_last_said_and_the_worst_that_was_decided(spark):
     usage = [
         volume(1, NOON + seconds(1), consumed=10),
-        volume(2, NOON + seconds(29.9), consumed=40),
+        volume(3, NOON + seconds(29.9), consumed=40),
+        volume(2, NOON + seconds(29.9), consumed=41),
         volume(2, NOON + seconds(29.9), consumed=90, name="/dev/sdb"),
         volume(1, NOON + seconds(5), consumed=99, broker=2, name="/dev/off", status="offline"),
         volume(1, NOON + seconds(5), consumed=98, broker=2, name="/dev/meta", role="metadata"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+
+from kquota_pipeline.forecast.series import VOLUME
 
 TICK_SECONDS = 30
 _SEVERITY = {"OPEN": 0, "THROTTLE": 1, "PAUSE": 2}
-_FIGURES = ("status", "role", "latched", "capacity_bytes", "consumed_bytes")
 
 
 def tick_rows(usage: DataFrame, decisions: DataFrame) -> DataFrame:
@@ -16,11 +17,13 @@ def tick_rows(usage: DataFrame, decisions: DataFrame) -> DataFrame:
     Of a volume the last row in a tick counts. Volumes that have no vote (offline, metadata) count nowhere,
     failed ones only as such: their figures are not known. A tick without a usage row has no row.
     """
-    place = ("cluster_id", F.window("at", f"{TICK_SECONDS} seconds")["start"].alias("tick"))
+    tick = F.window("at", f"{TICK_SECONDS} seconds")["start"]
+    # Most ticks have one row of a volume, so that groups of them would be nearly as many as rows.
+    in_turn = Window.partitionBy(*VOLUME, "day").orderBy("at", "sequence")
     latest = (
-        usage.groupBy(*place, "broker_id", "volume_name")
-        .agg(F.max_by(F.struct(*_FIGURES), F.struct("at", "sequence")).alias("volume"))
-        .select("cluster_id", "tick", "broker_id", "volume.*")
+        usage.withColumn("tick", tick)
+        .withColumn("next_tick", F.lead("tick").over(in_turn))
+        .where(~F.col("tick").eqNullSafe(F.col("next_tick")))
     )
     votes = (F.col("role") == "data") & (F.col("status") != "offline")
     known = votes & (F.col("status") == "ok")
@@ -39,7 +42,7 @@ def tick_rows(usage: DataFrame, decisions: DataFrame) -> DataFrame:
         F.max(F.when(known, F.col("consumed_bytes"))).alias("max_consumed_bytes"),
     )
     severity = F.create_map(*(F.lit(part) for pair in _SEVERITY.items() for part in pair))
-    decided = decisions.groupBy(*place).agg(
+    decided = decisions.groupBy("cluster_id", tick.alias("tick")).agg(
         F.max_by("state", severity[F.col("state")]).alias("decided_state"),
         F.min("factor").alias("decided_factor"),
         F.bool_or("fallback").alias("fallback"),
