@@ -10,7 +10,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from kquota_pipeline import delta
 from kquota_pipeline.accounting.days import holdings_of
-from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.forecast.series import VOLUME, hourly
 from kquota_pipeline.maintain.days import digest, files_of_days, last_digests, note
 from kquota_pipeline.maintain.derived import HOLDING_DAYS, HOUR_DAYS, derive, read_derived, read_hours
 from kquota_pipeline.maintain.hours import hour_rows
@@ -139,7 +139,10 @@ def test_bytes_held_are_made_of_hours_and_of_samples_only_where_a_day_has_none(s
     assertDataFrameEqual(found, of_samples.select(*found.columns))
 
     assert derive(spark, tables, HOLDING_DAYS, {}, lambda _day: True, MIDNIGHT) == (2, 0)
-    assertDataFrameEqual(delta.read(spark, tables, HOLDINGS).select(*found.columns), found)
+    stored = delta.read(spark, tables, HOLDINGS)
+    assertDataFrameEqual(stored.select(*found.columns), found)
+    assert stored.columns == HOLDINGS.schema.fieldNames()
+    assert {tuple(row[:3]) for row in stored.select(*VOLUME).collect()} == {("C", 1, "/dev/sda")}
     delta.append(rows(spark, USAGE, [sample(30, 50)]), tables, USAGE)
     before = last_digests(spark, tables)[HOLDINGS.name]
     assert derive(spark, tables, HOLDING_DAYS, before, lambda _day: True, MIDNIGHT) == (1, 0)
