@@ -41,21 +41,16 @@ class Revocations:
         written.replace(self._list)
         return time.monotonic()
 
-    def open_soon(self, text: str, tries: int = 5) -> None:
-        """Replace the list, which ends a PAUSE; where a busy machine takes longer than a second, try again.
+    def open_soon(self, text: str) -> None:
+        """Replace the list, which ends a PAUSE.
 
-        The second itself is that of tests/unit/daemon/test_revocation.py, whose clock is not the machine's.
+        The second that this may take is that of tests/unit/daemon/test_revocation.py, whose clock is not the
+        machine's. It can't be tried twice here: an agent that reads again signs on above the thief's counter,
+        and its next report takes the place of the thief's record though the list is empty again.
         """
-        taken_seconds = []
-        for number in range(1, tries + 1):
-            replaced = self.replace(text)
-            self._fleet.await_decided("OPEN")
-            taken_seconds.append(time.monotonic() - replaced)
-            if taken_seconds[-1] < 1.0 or number == tries:
-                break
-            self.replace("# none\n")
-            self._fleet.await_decided("PAUSE", [1, 2])
-        print(f"\nthe list was in force after {[round(seconds, 2) for seconds in taken_seconds]} s")
+        replaced = self.replace(text)
+        self._fleet.await_decided("OPEN")
+        print(f"\nthe list was in force after {time.monotonic() - replaced:.2f} s")
 
 
 def fingerprint_line(files: SigningFiles) -> str:
