@@ -9,7 +9,6 @@ import pytest
 
 from tests.unit.repository.tree import REPOSITORY, shown, source_files
 
-MAX_LINES = 400
 CODE = ("*.py", "*.java", "*.sh")
 # Written so that this file does not contain them itself.
 FORBIDDEN = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX|HA" + r"CK)\b")
@@ -34,11 +33,6 @@ def lines_with(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
         if pattern.search(line)
     ]
-
-
-def test_a_file_can_be_read_at_a_sitting():
-    lengths = {shown(path): len(path.read_text("utf-8").splitlines()) for path in source_files(*CODE)}
-    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
 
 
 def test_nothing_is_left_to_be_done_in_a_comment():
