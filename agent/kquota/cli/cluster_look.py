@@ -86,7 +86,7 @@ class ClusterLook:
         self._reading.take_orders(topics.orders.also_from_usage_topic)
         self._settings = settings
         self._refused = dict[tuple[TopicKind, bytes | None], RefusedEvent]()
-        self.membership = Membership(timedelta(seconds=settings.join_grace_seconds))
+        self.membership = Membership(timedelta(seconds=settings.join_grace_seconds), tolerance)
         self._read_once, self._behind = False, True
 
     def __enter__(self) -> Self:

@@ -23,10 +23,11 @@ class Membership:
     Brokers in the first list are not joining by our own sight: we do not know how long they have been there.
     ``recorded`` is, by broker, when others saw it become active (``ClusterView.joined``). Such a time counts
     up to `SAME_JOIN` after the first of the unbroken lists in which we saw that broker: a later one is wrong,
-    by mistake or on purpose.
+    by mistake or on purpose. ``tolerance`` is how far clocks may differ.
     """
 
     grace: timedelta
+    tolerance: timedelta
     active: frozenset[int] | None = None
     sightings: dict[int, datetime] = field(default_factory=dict)
     _seen_since: dict[int, datetime] = field(default_factory=dict)
@@ -75,7 +76,9 @@ class Membership:
             joins = [at for at in recorded.get(broker, ()) if at <= seen + SAME_JOIN]
             joins += [self.sightings[broker]] if broker in self.sightings else []
             joins = [at for at in joins if self._excuses(at, now)]
-            if joins and ((removed := removed_at(broker)) is None or removed < min(joins) - SAME_JOIN):
+            removed = removed_at(broker)
+            # another clock than that of the join gave its time
+            if joins and (removed is None or removed < min(joins) - SAME_JOIN - self.tolerance):
                 joining.add(broker)
         return frozenset(joining)
 

@@ -53,7 +53,8 @@ class Situation:
     """The active brokers, in addition to the records.
 
     ``active_brokers`` is None while no list of them was ever got. ``joining_brokers`` became active within
-    the join grace (`Membership.joining`); they count as active but need no fresh record yet. ``self_id`` is
+    the join grace (`Membership.joining`); they count as active but need no fresh record yet: a fresh one has
+    to be complete. ``self_id`` is
     the broker that decides, ``own`` its fresh look at its own disks (which may only tighten).
     ``cluster_causes`` give the reasons why the records may be incomplete. ``known_brokers`` are those that
     the cluster has listed; None if that can't be said of all, and then every report counts
@@ -154,7 +155,7 @@ def _judgements(
     active = situation.active_brokers or frozenset()
     # A broker that is away gets no other topics; only a list of the active ones shows whether one is.
     away = frozenset() if situation.active_brokers is None else view.brokers.keys() - active
-    must_be_known = active - situation.joining_brokers
+    joining = situation.joining_brokers
     quarantined = view.brokers_under(BrokerOrder.QUARANTINE, now) - {situation.self_id}
     maintained = view.brokers_under(BrokerOrder.MAINTENANCE, now)
     record_of, fresh_since = view.records_at(now), now - settings.staleness
@@ -162,16 +163,16 @@ def _judgements(
         record = record_of(broker_id)
         votes: Votes = ()
         unknown: Undetermined | Covered | None = None
+        is_old = not isinstance(record, NoRecord) and record.dated_at(settings.staleness) < fresh_since
         if isinstance(record, NoRecord):
-            unknown = Undetermined(broker_id, UndeterminedCause(record.value))
-        elif broker_id not in must_be_known:  # its last verdict counts, however old
-            is_back = broker_id in active and record.dated_at(settings.staleness) >= fresh_since
-            votes = record.votes if is_back else record.votes_away
-        elif record.dated_at(settings.staleness) < fresh_since and broker_id not in maintained:
+            if broker_id not in joining:
+                unknown = Undetermined(broker_id, UndeterminedCause(record.value))
+        elif broker_id not in active or (broker_id in joining and is_old):
+            votes = record.votes_away  # its last verdict counts, however old
+        elif is_old and broker_id not in maintained:
             votes, unknown = _silent(broker_id, record, settings, now)
         else:
             votes, unknown = record.votes, _unknown_in(broker_id, record)
-        is_old = not isinstance(record, NoRecord) and record.dated_at(settings.staleness) < fresh_since
         if is_old and broker_id not in away:
             votes = without_topics(votes)
         for other in view.others_of(broker_id, now):  # we cannot judge which of them is right
@@ -179,7 +180,7 @@ def _judgements(
                 votes = worse_votes(votes, other.votes if broker_id in active else other.votes_away)
                 if not isinstance(unknown, Undetermined):
                     unknown = _unknown_in(broker_id, other) or unknown
-        yield broker_id, votes, unknown if broker_id in must_be_known else None
+        yield broker_id, votes, unknown if broker_id in active else None
 
 
 def _silent(

@@ -96,6 +96,8 @@ class BrokerHistory:
     Only records newer (by offset) than the last one that is not from the future can ever count again,
     so everything before it is dropped. Of other instances that report for the same broker, the last record
     that is not from the future is in ``rivals``. ``removed_at`` is when the last tombstone was appended.
+    ``withdrawn`` is whether a report was found that must not count: it is another cluster's, or its
+    certificate is revoked.
     """
 
     records: list[UsageRecord] = field(default_factory=list)
@@ -103,19 +105,28 @@ class BrokerHistory:
     last_event: NoRecord = NoRecord.MISSING
     rivals: dict[str, UsageRecord] = field(default_factory=dict)
     removed_at: datetime | None = None
+    withdrawn: bool = False
 
     def add(self, record: UsageRecord, now: datetime, tolerance: timedelta) -> bool:
         """Append a record; return whether it is from the future."""
-        is_future = record.snapshot_at - now > tolerance
-        former = list(self.records)
+        horizon = now + tolerance
+        # Records whose time has come displace those before them in the order in which they were appended.
+        while len(self.records) > 1 and self.records[1].snapshot_at <= horizon:
+            displaced = self.records.pop(0)
+            self._displace(displaced, self.records[0])
+        if record.snapshot_at <= horizon:
+            # It is no older than any that came due, and newer by offset than those that are still to come.
+            self._displace(self.current(horizon), record)
+            self.records = [record]
+            return False
         # A later record that is no newer replaces all that are only "more in the future".
         while self.records and self.records[-1].snapshot_at >= record.snapshot_at:
             self.records.pop()
         self.records.append(record)
-        self._forget(now, tolerance)
-        if not is_future:
-            self._keep_rivals((one for one in former if one.snapshot_at - now <= tolerance), record)
-        return is_future
+        # Of too many from the future the middle ones go: the one that counts today is kept.
+        while len(self.records) > MAX_PENDING_RECORDS + 1:
+            del self.records[1]
+        return True
 
     def current(self, horizon: datetime) -> UsageRecord | None:
         """Return the record with the highest offset that is not from beyond the horizon."""
@@ -135,37 +146,38 @@ class BrokerHistory:
             latest.pop(current.instance_id, None)
         return [record for record in latest.values() if record.snapshot_at <= horizon]
 
-    def _keep_rivals(self, former: Iterable[UsageRecord], record: UsageRecord) -> None:
-        """Keep the records of other instances that a new one displaces, unless it reports that they ended."""
-        for one in former:
-            if one.instance_id is not None:
-                self.rivals[one.instance_id] = one
-        if record.instance_id is not None:
-            self.rivals.pop(record.instance_id, None)
-        if record.replaces is not None:
-            instance_id, sequence = record.replaces
-            ended = self.rivals.get(instance_id)
-            if ended is not None and ended.sequence is not None and ended.sequence <= sequence:
-                del self.rivals[instance_id]
+    def _displace(self, former: UsageRecord | None, record: UsageRecord) -> None:
+        """Keep the record of another instance that a new one displaces, unless it reports that it ended."""
+        if former is not None and former.instance_id is not None:
+            self.rivals[former.instance_id] = former
+        self.rivals = {key: one for key, one in self.rivals.items() if _is_rival(one, record)}
         while len(self.rivals) > MAX_RIVALS:
             del self.rivals[min(self.rivals, key=lambda one: self.rivals[one].snapshot_at)]
 
     def precede_by(self, former: BrokerHistory, horizon: datetime) -> None:
-        """Where no record counts yet, let the one that counted in a former history do so until then."""
-        known = former.current(horizon)
-        for one in former.others(horizon):
-            if one.instance_id is not None and one.instance_id not in self.rivals:
-                self.rivals[one.instance_id] = one
-        if known is not None and self.current(horizon) is None:
-            self.records.insert(0, known)
+        """Where no record counts yet, let the one that counted in a former history do so until then.
 
-    def _forget(self, now: datetime, tolerance: timedelta) -> None:
-        present = [i for i, record in enumerate(self.records) if record.snapshot_at - now <= tolerance]
-        if present:
-            del self.records[: present[-1]]
-        # Of too many from the future the middle ones go: the one that counts today is kept.
-        while len(self.records) > MAX_PENDING_RECORDS + 1:
-            del self.records[1]
+        Where one does, the one before is that of a rival if another instance wrote it: it may have been
+        compacted away meanwhile.
+        """
+        known, mine, rivals = former.current(horizon), self.current(horizon), former.others(horizon)
+        if known is not None and mine is None:
+            self.records.insert(0, known)
+        elif known is not None:
+            rivals.append(known)
+        for one in rivals:
+            if one.instance_id is not None and (mine is None or _is_rival(one, mine)):
+                self.rivals.setdefault(one.instance_id, one)
+
+
+def _is_rival(one: UsageRecord, record: UsageRecord) -> bool:
+    """Whether an earlier record is another instance's, which the later one does not report to have ended."""
+    if one.instance_id == record.instance_id:
+        return False
+    if record.replaces is None or one.sequence is None:
+        return True
+    instance_id, sequence = record.replaces
+    return one.instance_id != instance_id or one.sequence > sequence
 
 
 @dataclass(slots=True)
@@ -196,7 +208,8 @@ class ClusterView:
             case MalformedEvent(int(broker_id)) if not self._admits(broker_id):
                 return FoldResult.EXCESS
             case UsageEvent(broker_id, record) if self._of_another_cluster(record):
-                self.brokers.setdefault(broker_id, BrokerHistory()).last_event = NoRecord.MALFORMED
+                history = self.brokers.setdefault(broker_id, BrokerHistory())
+                history.last_event, history.withdrawn = NoRecord.MALFORMED, True
                 return FoldResult.MALFORMED
             case UsageEvent(broker_id, record):
                 history = self.brokers.setdefault(broker_id, BrokerHistory())
@@ -217,7 +230,8 @@ class ClusterView:
                 if not self.orders.fold(event, now):
                     return FoldResult.EXCESS
             case RefusedEvent(key, Refusal.REVOKED) if key.isdecimal() and int(key) in self.listed:
-                self.brokers.setdefault(int(key), BrokerHistory(last_event=NoRecord.REVOKED))
+                revoked = BrokerHistory(last_event=NoRecord.REVOKED, withdrawn=True)
+                self.brokers.setdefault(int(key), revoked)
                 return FoldResult.REFUSED
             case IgnoredEvent() | RefusedEvent():
                 return FoldResult.IGNORED if isinstance(event, IgnoredEvent) else FoldResult.REFUSED
@@ -252,7 +266,7 @@ class ClusterView:
             kept = [record for record in history.records if not goes(record)]
             if len(kept) < len(history.records):
                 history.records = kept
-                history.last_event = event
+                history.last_event, history.withdrawn = event, True
 
     def _of_another_cluster(self, record: UsageRecord) -> bool:
         return None not in (self.cluster_id, record.cluster_id) and self.cluster_id != record.cluster_id
@@ -292,6 +306,11 @@ class ClusterView:
         """Return the record that counts for a broker, or why there is none."""
         return self.records_at(now)(broker_id)
 
+    def reports_of(self, broker_id: int) -> list[UsageRecord]:
+        """Return the reports of a broker that count, now or when their time comes, the newest last."""
+        history = self.brokers.get(broker_id, BrokerHistory())
+        return [one for one in history.records if not self.orders_topic.forgets(broker_id, one)]
+
     def is_decommissioned(self, broker_id: int, now: datetime) -> bool:
         """Return whether the record that counted for a broker is from before its decommission."""
         history = self.brokers.get(broker_id)
@@ -324,7 +343,8 @@ class ClusterView:
     def removals(self, now: datetime) -> Callable[[int], datetime | None]:
         """Return a function that says when the report that counted for a broker was removed, or None.
 
-        It says None of a broker that has a report again.
+        It says None of a broker that has a report again. One that was withdrawn is removed until then: the
+        time of that differs from agent to agent, and is none that a joining broker could come after.
         """
         record_of = self.records_at(now)
 
@@ -333,7 +353,7 @@ class ClusterView:
             if history is None or not isinstance(record_of(broker_id), NoRecord):
                 return None
             if history.current(now + self.future_tolerance) is None:
-                return history.removed_at
+                return now if history.withdrawn else history.removed_at
             return self.orders_topic.decommissions[broker_id].at
 
         return removed_at

@@ -36,7 +36,7 @@ from kquota.core.sentences import malformed_sentence
 from kquota.core.signing import SigningMode
 from kquota.core.standing_orders import orders_in_force
 from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import FoldResult, NoRecord, foreign_sentence, wrong_topic_sentence
+from kquota.core.view import FoldResult, foreign_sentence, wrong_topic_sentence
 from kquota.core.vouching import ListedBrokers
 from kquota.daemon.cycle_sentence import cycle_sentence
 from kquota.daemon.enforcement import Enforcement, Grant
@@ -104,7 +104,7 @@ class Cycle:
         self._orders = OrdersFold(tolerance, orders_admission)
         self._reading = Reading(tolerance, admission, self._orders.reading)
         self._reading.take_orders(settings.topics.orders.also_from_usage_topic)
-        self._membership = Membership(timedelta(seconds=settings.join_grace_seconds))
+        self._membership = Membership(timedelta(seconds=settings.join_grace_seconds), tolerance)
         self._listed = ListedMemory(listed, started)
         self._schedule = PublicationSchedule(settings.interval_seconds)
         self._settings, self._broker_id = settings, broker_id
@@ -138,7 +138,8 @@ class Cycle:
         self._reading.admission, self._orders.reading.admission = admission, orders_admission
         self._reading.take_orders(settings.topics.orders.also_from_usage_topic)
         self._recalled = False
-        self._reading.view.future_tolerance = timedelta(seconds=settings.future_tolerance_seconds)
+        tolerance = timedelta(seconds=settings.future_tolerance_seconds)
+        self._reading.view.future_tolerance = self._membership.tolerance = tolerance
         forget = required and was is not SigningMode.REQUIRED
         self._orders.read_again(forget=forget)
         self._read_again(forget=forget)
@@ -208,11 +209,13 @@ class Cycle:
 
     def _recall(self, moment: Moment) -> None:
         """Take back from our last record on the topic the latches and what else was known then."""
-        record = self._reading.view.record_of(self._broker_id, moment.wall)
-        if isinstance(record, NoRecord):
+        reports = self._reading.view.reports_of(self._broker_id)
+        if not reports:
             self._local.recall(())
             return
-        self._previous = (*self._previous, *(v for v in record.volumes if v.latched))
+        # The newest may be from the future: that our clock was ahead then is no reason to forget a breach.
+        self._previous = (*self._previous, *(v for one in reports for v in one.volumes if v.latched))
+        record = reports[-1]
         self._local.recall(record.volumes)
         self._fill_rates.recall(record.volumes)
         self._membership.recall(record.joined, moment.wall)

@@ -234,6 +234,13 @@ def _problems(
             "unclean.leader.election.enable",
             "unclean.leader.election.enable is true: records can be lost silently; set it to false.",
         )
+    is_judged_by_time = contract.settings["cleanup.policy"] == "compact"
+    if is_judged_by_time and settings.get("message.timestamp.type") == "CreateTime":
+        yield (
+            "message.timestamp.type",
+            "message.timestamp.type is CreateTime: a writer with a wrong clock then also sets the time of "
+            "storage, which shows the age of a record; set it to LogAppendTime.",
+        )
     largest = _number(settings.get("max.message.bytes"))
     if largest is not None and largest > 2 * MAX_RECORD_BYTES:
         yield (

@@ -122,9 +122,10 @@ def test_what_is_worse_than_it_should_be_is_reported_and_used(
     )
     assert verdict.usable
     told = " ".join(verdict.problems.values())
-    for what in ("1 replicas where 2", "min.insync.replicas", "unclean.leader.election", "max.message.bytes"):
+    settings = "min.insync.replicas", "unclean.leader.election", "max.message.bytes", "message.timestamp.type"
+    for what in ("1 replicas where 2", *settings):
         assert what in told
-    assert len(verdict.problems) == 4
+    assert len(verdict.problems) == 5
     assert told in verdict.sentence
 
 

@@ -97,7 +97,7 @@ class Look:
     """A look at a cluster of brokers 1 and 2, in which broker 3 has reported and may report again."""
 
     def __init__(self, age_seconds: float, *, reports_on: bool = False) -> None:
-        self.membership = Membership(timedelta(0))
+        self.membership = Membership(timedelta(0), timedelta(0))
         self.membership.update(frozenset({1, 2}), datetime.now(UTC), {})
         self.view = ClusterView(timedelta(seconds=5))
         self.problems: tuple[str, ...] = ()

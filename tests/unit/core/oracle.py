@@ -90,7 +90,8 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
     record = usable[-1]
     is_listed = broker in case.active | case.joining
     is_away = not is_listed or (not must_be_known and _stale(case, record))
-    votes, cause = _votes(record, is_away), _unknown(record)
+    # the join grace excuses who has not reported yet, and no report that is there
+    votes, cause = _votes(record, is_away), None if is_away else _unknown(record)
     if must_be_known and _stale(case, record) and _order(case, f"maintenance/{broker}") is None:
         votes, cause = [vote for vote in votes if vote == 0], "stale"
         if case.fallback == "bounded" and _unknown(record) is None and _is_bounded(record):
@@ -98,7 +99,7 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
     for other in _others(usable):
         if not _stale(case, other):
             votes, cause = votes + _votes(other, not is_listed), cause or _unknown(other)
-    return votes, cause if must_be_known else None
+    return votes, cause if is_listed else None
 
 
 def _reports_from_the_future(case: Case, broker: int) -> bool:

@@ -150,14 +150,14 @@ def test_a_broker_joined_at_the_horizon_itself_and_at_each_of_two_times() -> Non
 
 
 def test_a_first_list_of_brokers_shows_nobody_who_joins() -> None:
-    membership = Membership(timedelta(seconds=60))
+    membership = Membership(timedelta(seconds=60), timedelta(seconds=30))
     assert not membership.update(frozenset({1, 2}), NOW, {})
     assert membership.joining(NOW, {}, lambda _: None) == frozenset()
     assert membership.update(frozenset({1, 2, 3}), NOW, {})
 
 
 def test_a_sighting_ends_with_the_grace_and_with_the_broker() -> None:
-    membership = Membership(timedelta(seconds=60))
+    membership = Membership(timedelta(seconds=60), timedelta(seconds=30))
     membership.update(frozenset({1}), NOW, {})
     membership.update(frozenset({1, 2, 3}), NOW, {})
     membership.update(frozenset({1, 2}), NOW + timedelta(seconds=1), {})

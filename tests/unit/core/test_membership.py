@@ -24,7 +24,7 @@ def at(seconds: float) -> datetime:
 
 
 def followed(*lists: tuple[float, set[int]], grace_seconds: float = GRACE_SECONDS) -> Membership:
-    membership = Membership(timedelta(seconds=grace_seconds))
+    membership = Membership(timedelta(seconds=grace_seconds), timedelta(0))
     for seconds, active in lists:
         membership.update(frozenset(active), at(seconds), NOBODY)
     return membership
@@ -152,7 +152,7 @@ def test_each_record_counts_but_no_quarantined_one_and_none_from_the_future() ->
 def test_claims_of_others_excuse_no_broker_for_longer_than_a_join(claims: list[int], now: int) -> None:
     """However often a record says that broker 2 has only just joined: this agent saw it at second 0."""
     claimed = {2: [at(claim) for claim in claims]}
-    membership = Membership(timedelta(seconds=GRACE_SECONDS))
+    membership = Membership(timedelta(seconds=GRACE_SECONDS), timedelta(0))
     for second in range(now + 1):
         membership.update(frozenset({1, 2}), at(second), claimed)
     if joining(membership, now, claimed):
@@ -183,7 +183,8 @@ def test_agents_that_started_at_different_times_grant_the_same_grace_from_the_sa
 ) -> None:
     """Every second each running agent asks for the brokers, writes what it saw, and reads what all wrote."""
     agents = {
-        number: (start, Membership(timedelta(seconds=GRACE_SECONDS))) for number, start in enumerate(starts)
+        number: (start, Membership(timedelta(seconds=GRACE_SECONDS), timedelta(0)))
+        for number, start in enumerate(starts)
     }
     for second in range(until + 1):
         view = _view_of(agents)
@@ -219,7 +220,7 @@ def _view_of(agents: Mapping[int, tuple[int, Membership]]) -> ClusterView:
 
 @pytest.mark.accepts("A31")
 def test_an_agent_recalls_what_the_instance_before_it_saw() -> None:
-    before = Membership(timedelta(seconds=GRACE_SECONDS))
+    before = Membership(timedelta(seconds=GRACE_SECONDS), timedelta(0))
     before.recall({2: at(0), 3: at(-GRACE_SECONDS)}, at(0))
     assert before.sightings == {2: at(0)}, "any broker may be active, but 3's grace is over"
     membership = followed((0, {1}), (10, {1, 2}))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import timedelta
+
 import pytest
 
+from kquota.core.records import Event, read_event
+from kquota.core.usage import UsageRecord
 from kquota.core.view import MAX_RIVALS, ClusterView
-from tests.unit.core.situations import NOW, Record, fold, free, usage
+from tests.unit.core.situations import NOW, Record, fold, free, raw, usage
 
 
 def of(instance: str, *, sequence: int = 1, age_seconds: float = 1, **fields: object) -> Record:
     return "1", usage(free(50), InstanceId=instance, Sequence=sequence, age_seconds=age_seconds, **fields)
+
+
+def read_all(*records: Record) -> Iterator[Event]:
+    return (read_event(key, raw(value)) for key, value in records)
 
 
 def rivals(view: ClusterView) -> list[str | None]:
@@ -51,6 +60,28 @@ def test_the_oldest_of_too_many_instances_is_forgotten() -> None:
     assert rivals(kept) == names[:-1], "as many as are kept"
     one_more = fold(*(of(name, age_seconds=ages[name]) for name in names), of("newest"))
     assert rivals(one_more) == [name for name in names if name != "i3"]
+
+
+@pytest.mark.accepts("F16", "F7")
+def test_a_record_whose_time_has_come_forgets_no_rival() -> None:
+    """Its time may have come before the next record of the broker, which may be from the future again."""
+    to_come = of("b", age_seconds=-40)
+    view = fold(of("a"), to_come, now=NOW)
+    later = NOW + timedelta(seconds=20)
+    view.fold_all(read_all(of("b", sequence=2, age_seconds=-90)), later)
+    current = view.record_of(1, later)
+    assert isinstance(current, UsageRecord)
+    assert current.instance_id == "b", "its time has come"
+    assert [one.instance_id for one in view.others_of(1, later)] == ["a"]
+
+
+def test_a_former_record_is_a_rival_of_another_instance_s_in_a_view_read_anew() -> None:
+    former = fold(of("a", sequence=5))
+    for sequence, left in [(4, ["a"]), (5, [])]:
+        claim = {"Instance": "a", "Sequence": sequence}
+        view = fold(of("b", Replaces=claim))
+        view.take_over(former, NOW)
+        assert rivals(view) == left
 
 
 def test_a_record_without_an_instance_displaces_those_of_instances() -> None:

@@ -70,12 +70,35 @@ def test_an_inactive_broker_is_never_undetermined(values: list[Value], cause: st
     assert (verdict(decision), causes(decision), decision.fallback) == (OPEN, [], False)
 
 
+SILENT = {"missing", "stale", "tombstone", "malformed", "future"}
+
+
 @pytest.mark.accepts("A31")
 @pytest.mark.parametrize(("values", "cause"), UNDETERMINED)
-def test_a_broker_within_the_join_grace_is_not_undetermined(values: list[Value], cause: str) -> None:
+def test_the_join_grace_excuses_a_broker_that_is_silent_and_no_report_that_it_made(
+    values: list[Value], cause: str
+) -> None:
+    """A host that reboots without one of its disks reports at once that it has failed."""
     records: list[Record] = [("1", value) for value in values]
     decision = decided(*records, ("2", usage(free(50))), active=[1, 2], joining=[1])
-    assert (verdict(decision), causes(decision)) == (OPEN, [])
+    expected = (OPEN, []) if cause in SILENT else (PAUSE, [(1, cause)])
+    assert (verdict(decision), causes(decision)) == expected
+
+
+@pytest.mark.accepts("A31", "F16")
+def test_the_join_grace_excuses_no_report_of_another_instance_either() -> None:
+    failed = usage(free(50, Status="failed"), InstanceId="a")
+    for sound, expected in [
+        (usage(free(50), InstanceId="b"), [(1, "failed")]),
+        (usage(free(50), InstanceId="a"), []),
+    ]:
+        assert causes(decided(("1", failed), ("1", sound), joining=[1])) == expected
+
+
+@pytest.mark.accepts("A31")
+def test_a_report_that_failed_before_its_broker_went_away_is_excused() -> None:
+    failed = usage(free(50, Status="failed"), age_seconds=61)
+    assert causes(decided(("1", failed), joining=[1])) == []
 
 
 @pytest.mark.accepts("A31")

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from kquota.core.membership import Membership
 from kquota.core.orders import MAX_BROKER_ORDERS
 from kquota.core.records import (
     MAX_BROKER_ID,
@@ -227,6 +228,23 @@ def test_records_of_another_cluster_count_no_more_once_it_is_known_which_this_is
     view.know_cluster("ours")
     found = [gigabytes_free(view.record_of(broker, NOW)) for broker in (1, 2, 3, 4)]
     assert found == [50, NoRecord.MALFORMED, 70, NoRecord.MALFORMED]
+
+
+@pytest.mark.accepts("A31")
+@pytest.mark.parametrize("is_known_before", [False, True])
+def test_a_report_of_another_cluster_is_no_report_that_never_came(is_known_before: bool) -> None:
+    """In the join grace nothing opens what it had paused, before its broker has reported."""
+    full = usage(free(5), ClusterId="another")
+    view = fold(("2", full), cluster_id="ours" if is_known_before else None)
+    view.know_cluster("ours")
+    membership = Membership(timedelta(seconds=60), TOLERANCE)
+    for active in ({1}, {1, 2}):
+        membership.update(frozenset(active), NOW, {})
+    assert membership.joining(NOW, {}, view.removals(NOW)) == frozenset()
+    view.fold(read_event("2", raw(usage(free(50), ClusterId="ours"))), NOW)
+    assert membership.joining(NOW, {}, view.removals(NOW)) == {2}
+    view.fold(TombstoneEvent(2, appended_at=NOW - timedelta(days=1)), NOW)
+    assert membership.joining(NOW, {}, view.removals(NOW)) == {2}
 
 
 def test_a_view_read_anew_takes_over_no_records_of_another_cluster() -> None:

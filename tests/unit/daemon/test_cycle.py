@@ -10,6 +10,7 @@ import pytest
 
 from kquota.applied.state import Mechanism
 from kquota.core.decision import Mode, State, UndeterminedCause
+from kquota.core.timestamps import format_utc
 from kquota.daemon.cycle import REWRITE_SECONDS, START_PATIENCE_SECONDS
 from kquota.daemon.enforcement import CONTRADICTION_SECONDS
 from kquota.daemon.report import CycleReport
@@ -26,6 +27,7 @@ from tests.unit.daemon.cycles import (
     MemoryPorts,
     applied_state,
     arrival,
+    moment,
     order,
     state,
     volume,
@@ -168,6 +170,24 @@ def test_a_latch_is_recalled_from_the_topic_before_anything_is_published() -> No
     report = bench.run()
     assert "Latched" not in bench.ports.published[-1]["Volumes"][0]
     assert state(report) == "THROTTLE"
+
+
+@pytest.mark.accepts("A30", "F39")
+@pytest.mark.parametrize("had_a_present_one", [False, True])
+def test_a_latch_is_recalled_from_a_report_of_the_time_when_the_clock_was_ahead(
+    had_a_present_one: bool,
+) -> None:
+    bench = Bench()
+    bench.ports.volumes = (volume(10 + 1, volume_id="uuid"),)
+    own = bench.usage(11)
+    latched = [{**own["Volumes"][0], "VolumeName": "/dev/sda1", "VolumeId": "uuid", "Latched": "HARD"}]
+    ahead = {"SnapshotAt": format_utc(moment(3600).wall)}
+    former = [arrival(1, bench.usage(50))] if had_a_present_one else []
+    bench.run(*former, arrival(1, {**own, **ahead, "Volumes": latched}))
+    bench.run()
+    assert bench.ports.published[0]["Volumes"][0]["Latched"] == "HARD"
+    assert state(bench.run()) == "PAUSE"
+    assert [one.consumed_bytes for one in bench.ports.recalled[0]] == [89], "the newest ones"
 
 
 def test_the_volumes_of_the_own_last_record_are_recalled_once_and_again_after_a_reload() -> None:

@@ -69,10 +69,21 @@ def test_to_remove_the_report_of_a_full_broker_that_has_just_come_back_opens_not
     assert state(bench.run(arrival(2, bench.usage(50)))) == "OPEN", "its agent has reported again"
 
 
+@pytest.mark.accepts("A31", "F11", "F41")
+@pytest.mark.parametrize("behind_seconds", [0, 15, 29])
+def test_a_removal_by_a_clock_that_is_behind_is_no_removal_before_the_join(behind_seconds: float) -> None:
+    bench = Bench()
+    bench.run(arrival(2, bench.usage(5)))
+    assert state(bench.settle()) == "PAUSE"
+    bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    assert state(bench.run()) == "PAUSE"
+    assert state(bench.run(removal(bench.seconds - behind_seconds))) == "PAUSE"
+
+
 @pytest.mark.accepts("A31", "F12")
 def test_a_broker_that_returns_after_its_decommission_has_its_grace() -> None:
     bench = Bench()
-    bench.run(arrival(2, bench.usage(5)), removal(-30))
+    bench.run(arrival(2, bench.usage(5)), removal(-60))
     assert state(bench.settle()) == "OPEN"
     bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
     assert state(bench.run()) == "OPEN"

@@ -108,6 +108,25 @@ def test_an_active_broker_with_nothing_but_a_revoked_report_is_not_known(
     assert fleet.run(fleet.record(renewed, "2", fleet.bench.usage(50))) == "OPEN"
 
 
+@pytest.mark.accepts("G12", "A31")
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_join_grace_excuses_no_broker_whose_report_was_revoked(fleet: Fleet, restarts: bool) -> None:
+    fleet.bench.news = NEWS
+    stolen = fleet.seal("agent/2")
+    full = fleet.record(stolen, "2", fleet.bench.usage(5))
+    assert [fleet.run(full), fleet.run(), fleet.run()][-1] == "PAUSE"
+    fleet.bench.news = replace(NEWS, active_brokers=frozenset({1, 2}))
+    assert fleet.run() == "PAUSE"
+    fleet.revoke(stolen)
+    assert fleet.look()
+    assert fleet.run() == "PAUSE"
+    if restarts:  # the record is all that it finds on the topic
+        fleet.bench.news = replace(fleet.bench.news, rereadings=1)
+        assert fleet.run(full) == "PAUSE"
+    renewed = fleet.seal("agent/2", "renewed")
+    assert fleet.run(fleet.record(renewed, "2", fleet.bench.usage(50))) == "OPEN"
+
+
 def test_the_verdict_of_a_broker_that_is_not_there_ends_with_its_certificate(fleet: Fleet) -> None:
     fleet.bench.news = NEWS
     stolen = fleet.seal("agent/9")

@@ -125,6 +125,13 @@ def test_unclean_settings_are_told_and_the_topic_is_used(setting: str, value: st
     assert problem in verdict.sentence
 
 
+def test_a_usage_topic_whose_writers_set_the_time_of_storage_is_reported_and_used() -> None:
+    contract = usage_topic()
+    verdict = judge(contract, FACTS, {**contract.settings, "message.timestamp.type": "CreateTime"}, 3)
+    assert (verdict.usable, list(verdict.problems)) == (True, ["message.timestamp.type"])
+    assert "set it to LogAppendTime" in verdict.sentence
+
+
 def test_the_history_is_bounded_as_asked() -> None:
     settings = history_topic(retention_seconds=3600, retention_bytes=80_000_000).settings
     assert settings["retention.ms"] == "3600000"
