@@ -121,9 +121,9 @@ def test_a_mode_that_an_operator_set_for_all_brokers_is_replaced_only_by_force(
     tasks = [
         {key: value for key, value in task.items() if key != "run_once"}
         for task in yaml.safe_load((PLAYBOOKS / "tasks/enforce.yml").read_text("utf-8"))
-        if "kquota_mend_the_glass" in str(task)
+        if "kquota_force_enforce" in str(task)
     ]
-    given = {"none": {}, "new": {"kquota_force_enforce": True}, "old": {"kquota_mend_the_glass": True}}
+    given = {"none": {}, "forced": {"kquota_force_enforce": True}}
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(json.dumps({"all": {"hosts": given}}))
     modes = {"kquota_mode": "enforce", "kquota_brokers_mode": "observe"}
@@ -131,6 +131,5 @@ def test_a_mode_that_an_operator_set_for_all_brokers_is_replaced_only_by_force(
         run_play(tmp_path, tasks, modes, inventory=str(inventory))
     said, recap = str(failed.value).rsplit("PLAY RECAP", 1)
     failures = {line.split()[0]: "failed=1" in line for line in recap.splitlines() if "failed=" in line}
-    assert failures == {"none": True, "new": False, "old": False}
+    assert failures == {"none": True, "forced": False}
     assert "-e kquota_force_enforce=true" in " ".join(said.split())
-    assert said.count("DEPRECATED") == 1
