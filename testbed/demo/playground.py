@@ -42,7 +42,7 @@ on() {{
   _broker=$1; shift
   case "$1 $2" in
     "kquota hold" | "kquota quarantine" | "kquota maintenance" | "kquota decommission" | \\
-    "kquota orders" | "kquota relief")
+    "kquota relief")
       "$@" --config "$PLAYGROUND/broker-$_broker.yml" --command-config "$PLAYGROUND/operator.properties" ;;
     *) "$@" --config "$PLAYGROUND/broker-$_broker.yml" ;;
   esac

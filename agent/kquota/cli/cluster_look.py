@@ -83,7 +83,6 @@ class ClusterLook:
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
         self._orders = OrdersFold(tolerance, orders_admission)
         self._reading = Reading(tolerance, admission, self._orders.reading)
-        self._reading.take_orders(topics.orders.also_from_usage_topic)
         self._settings = settings
         self._refused = dict[tuple[TopicKind, bytes | None], RefusedEvent]()
         self.membership = Membership(timedelta(seconds=settings.join_grace_seconds), tolerance)

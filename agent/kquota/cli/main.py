@@ -26,7 +26,6 @@ COMMANDS = LazyCommands(
     groups={
         "config": "kquota.cli.local:config_app",
         "hold": "kquota.cli.orders:hold_app",
-        "orders": "kquota.cli.orders:orders_app",
         "topics": "kquota.cli.topics:topics_app",
     },
 )

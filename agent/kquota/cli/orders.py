@@ -1,4 +1,4 @@
-"""``kquota hold``, ``quarantine``, ``maintenance``, ``decommission``, ``orders``: operators' orders."""
+"""``kquota hold``, ``quarantine``, ``maintenance``, ``decommission``: operators' orders."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ from kquota.publish.operator import publish_operator_record
 from kquota.settings import Settings
 
 hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time.", no_args_is_help=True)
-orders_app = typer.Typer(help="Orders that agents of former versions know.", no_args_is_help=True)
 
 _LOOK_SECONDS = 15.0
 _CLOCK_TOLERANCE = timedelta(minutes=5)
@@ -91,12 +90,9 @@ def hold_release(
     command_config: CommandConfigOption = None,
     actor: ActorOption = None,
 ) -> None:
-    """End a hold now. Warns if a hold at PAUSE that a former version gave on the usage topic goes on."""
-    desk = Desk.of(config, command_config)
-    desk.withdraw(HOLD_KEY, reason, actor)
+    """End a hold now."""
+    Desk.of(config, command_config).withdraw(HOLD_KEY, reason, actor)
     typer.echo("the hold is released")
-    if (warning := _former_pause(desk.settings)) is not None:
-        typer.echo(f"warning: {warning}", err=True)
 
 
 def quarantine(
@@ -164,27 +160,6 @@ def decommission(
         _refuse_alive(desk.settings, broker_id)
     desk.publish(decommission_key(broker_id), {"Reason": reason, "Actor": author}, author, reason)
     typer.echo(f"broker {broker_id} is decommissioned")
-
-
-@orders_app.command("move")
-def orders_move(config: ConfigOption = DEFAULT_CONFIG, command_config: CommandConfigOption = None) -> None:
-    """Copy the orders in force on the usage topic, where former versions gave them, to the orders topic.
-
-    An order that the orders topic has a record of is left as it is. Reads with the agent's credentials, and
-    needs an operator's only if there is an order to copy.
-    """
-    settings = settings_of(config)
-    with look_at_cluster(settings) as look:
-        if not look.wait(_LOOK_SECONDS):
-            fail("; ".join(look.problems) or "the cluster could not be read in time")
-        to_move = look.view.orders_to_move(datetime.now(UTC))
-    desk = Desk(settings, operator_config(command_config, settings)) if to_move else None
-    for key, order in to_move.items():
-        assert desk is not None
-        desk.publish(key, order.to_document(), user(), "moved from the usage topic")
-        typer.echo(f"the order {key} is moved")
-    if not to_move:
-        typer.echo("there is no order to move")
 
 
 def _order(
@@ -285,24 +260,6 @@ class Desk:
             typer.echo(f"warning: {seal.warning}", err=True)
         if isinstance(result, KafkaFailure):
             fail(f"nothing was ordered: {result.sentence}")
-
-
-def _former_pause(settings: Settings) -> str | None:
-    """Return which hold on the usage topic no release on the orders topic ends, or why that is not known."""
-    if not settings.topics.orders.also_from_usage_topic:
-        return None
-    with look_at_cluster(settings) as look:
-        if not look.wait(_LOOK_SECONDS):
-            problems = "; ".join(look.problems) or "the cluster could not be read in time"
-            return f"a hold at PAUSE that a former version gave may go on: {problems}"
-        hold = look.view.orders.hold_in_force(datetime.now(UTC))
-    if hold is None or hold.action is not HoldAction.PAUSE:
-        return None
-    return (
-        f"the cluster is still held at PAUSE until {format_utc(hold.note.until)} by {hold.note.author}"
-        f" ({hold.note.reason}), who ordered it on the usage topic: release it there with the former"
-        " version's command, or set topics.orders.also_from_usage_topic: false on all hosts"
-    )
 
 
 def _refuse_alive(settings: Settings, broker_id: int) -> None:

@@ -18,6 +18,7 @@ from kquota.core.records import (
     RawRecord,
     Refusal,
     RefusedEvent,
+    WrongTopicEvent,
     read_event,
     read_record,
 )
@@ -144,7 +145,7 @@ class Admission:
         The certificate has to be valid at the time at which a broker appended the record, not now: a report
         goes on counting after its broker is gone, and silence releases nothing.
         """
-        if isinstance(read_event(record.key, None, topic=record.topic), IgnoredEvent):
+        if isinstance(read_event(record.key, None, topic=record.topic), IgnoredEvent | WrongTopicEvent):
             return None
         claim = read_claim(record.headers)
         if claim is Refusal.UNSIGNED and self.mode is SigningMode.ACCEPT:

@@ -1,14 +1,4 @@
-"""Operators' orders: those of one topic, and which of two topics' counts.
-
-While a fleet is upgraded, the usage topic's orders of former versions count, too, and the stricter one does:
-
-- A hold at PAUSE on either topic counts.
-- Otherwise the orders topic's word counts. It has a word on each key that it has a record of, also where the
-  order has been withdrawn or has ended: then there is none, whatever the usage topic has.
-- The usage topic's order counts where the orders topic has no word.
-
-So the usage topic loosens nothing that the orders topic has a word on, and an upgrade loses no order.
-"""
+"""Operators' orders: the last one of each key."""
 
 from __future__ import annotations
 
@@ -17,18 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from kquota.core.records import (
-    HOLD_KEY,
     BrokerOrder,
     BrokerOrderEvent,
     Decommission,
     DecommissionEvent,
     Hold,
-    HoldAction,
     HoldEvent,
     Note,
     OrderEvent,
     ReliefEvent,
-    order_key,
 )
 from kquota.core.usage import UsageRecord
 
@@ -40,10 +27,9 @@ MAX_RELIEFS = 256
 
 @dataclass(slots=True)
 class Orders:
-    """The last order of each key of one topic; None for one that was withdrawn."""
+    """The last order of each key; None for one that was withdrawn."""
 
     hold: Hold | None = None
-    has_hold: bool = False
     notes: dict[tuple[BrokerOrder, int], Note | None] = field(default_factory=dict)
     decommissions: dict[int, Decommission] = field(default_factory=dict)
     reliefs: dict[str, Note] = field(default_factory=dict)
@@ -52,7 +38,7 @@ class Orders:
         """Take in an order; return whether there was room for it."""
         match event:
             case HoldEvent(hold):
-                self.hold, self.has_hold = hold, True
+                self.hold = hold
             case BrokerOrderEvent(order, broker_id, note):
                 if not self._takes(order, broker_id, now):
                     return False
@@ -74,7 +60,7 @@ class Orders:
         """Drop the order of an event's key, as if there had been no word on it."""
         match event:
             case HoldEvent():
-                self.hold, self.has_hold = None, False
+                self.hold = None
             case BrokerOrderEvent(order, broker_id):
                 self.notes.pop((order, broker_id), None)
             case DecommissionEvent(broker_id):
@@ -90,6 +76,13 @@ class Orders:
         """Return the order about a broker that has not yet ended."""
         note = self.notes.get((order, broker_id))
         return note if note is not None and note.in_force(now) else None
+
+    def all_in_force(self, now: datetime) -> Iterator[tuple[BrokerOrder, int, Note]]:
+        """Yield the orders about single brokers that have not yet ended, by order and broker."""
+        for order, broker_id in sorted(self.notes):
+            note = self.in_force(order, broker_id, now)
+            if note is not None:
+                yield order, broker_id, note
 
     def forgets(self, broker_id: int, record: UsageRecord) -> bool:
         """Whether a record is from before its broker's decommission."""
@@ -126,43 +119,3 @@ class Orders:
             del self.notes[highest]
             return True
         return False
-
-
-@dataclass(frozen=True, slots=True)
-class BothTopics:
-    """The orders that count of the orders topic and, for agents of former versions, of the usage topic."""
-
-    orders_topic: Orders
-    usage_topic: Orders
-
-    def hold_in_force(self, now: datetime) -> Hold | None:
-        """Return the hold that counts."""
-        new, old = self.orders_topic.hold_in_force(now), self.usage_topic.hold_in_force(now)
-        for hold in (new, old):
-            if hold is not None and hold.action is HoldAction.PAUSE:
-                return hold
-        return new if self.orders_topic.has_hold else old
-
-    def in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> Note | None:
-        """Return the order about a broker that counts."""
-        has_word = (order, broker_id) in self.orders_topic.notes
-        return (self.orders_topic if has_word else self.usage_topic).in_force(order, broker_id, now)
-
-    def to_move(self, now: datetime) -> dict[str, Hold | Note]:
-        """Return the usage topic's orders in force that the orders topic has no word on, by key."""
-        found: dict[str, Hold | Note] = {}
-        hold = self.usage_topic.hold_in_force(now)
-        if hold is not None and not self.orders_topic.has_hold:
-            found[HOLD_KEY] = hold
-        for place in self.usage_topic.notes.keys() - self.orders_topic.notes.keys():
-            note = self.usage_topic.in_force(*place, now)
-            if note is not None:
-                found[order_key(*place)] = note
-        return found
-
-    def all_in_force(self, now: datetime) -> Iterator[tuple[BrokerOrder, int, Note]]:
-        """Yield the orders about single brokers that count."""
-        for order, broker_id in sorted(self.orders_topic.notes.keys() | self.usage_topic.notes.keys()):
-            note = self.in_force(order, broker_id, now)
-            if note is not None:
-                yield order, broker_id, note

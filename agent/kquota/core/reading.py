@@ -61,17 +61,13 @@ class Reading:
     def view(self) -> ClusterView:
         """Return the view that counts."""
         if self._orders is not None:
-            self._view.orders_topic = self._orders.view.orders
+            self._view.orders = self._orders.view.orders
         return self._view
 
     @property
     def target(self) -> ClusterView:
         """Return the view that the next records belong to."""
         return self._next or self._view
-
-    def take_orders(self, taken: bool) -> None:
-        """Set whether orders on this topic count."""
-        self._view.takes_orders = self.target.takes_orders = taken
 
     def know(self, cluster_id: str | None, listed: frozenset[int] | None) -> None:
         """Take in the cluster's id, if it has been reported, and the brokers that it lists."""
@@ -136,7 +132,6 @@ class Reading:
             view.future_tolerance,
             cluster_id=view.cluster_id,
             listed=view.listed,
-            takes_orders=view.takes_orders,
         )
 
     def reached_end(self, now: datetime) -> None:

@@ -1,6 +1,6 @@
 """The meaning of the records of the usage topic and of the orders topic: key and value → one event.
 
-Keys of the usage topic: a broker id as decimal text (usage record), and those of former versions' orders.
+Keys of the usage topic: a broker id as decimal text (usage record).
 Keys of the orders topic: ``hold``, ``quarantine/<id>``, ``maintenance/<id>``, ``decommission/<id>``,
 ``relief/<plan>``.
 An absent value is a tombstone; unknown keys are ignored. No input raises.
@@ -187,6 +187,13 @@ class IgnoredEvent:
     key: str
 
 
+@dataclass(frozen=True, slots=True)
+class WrongTopicEvent:
+    """An order on the usage topic, to which every agent may write: it does not count."""
+
+    key: str
+
+
 class Refusal(StrEnum):
     """Why a record's signature, or the lack of one, keeps it from counting."""
 
@@ -212,7 +219,9 @@ class RefusedEvent:
 
 
 OrderEvent = HoldEvent | BrokerOrderEvent | DecommissionEvent | ReliefEvent
-Event = UsageEvent | TombstoneEvent | MalformedEvent | OrderEvent | IgnoredEvent | RefusedEvent
+Event = (
+    UsageEvent | TombstoneEvent | MalformedEvent | OrderEvent | IgnoredEvent | WrongTopicEvent | RefusedEvent
+)
 
 
 class RawRecord(NamedTuple):
@@ -269,6 +278,8 @@ def read_event(
     if text is None:
         return IgnoredEvent("" if key is None else printable(repr(key)))
     broker_id = None if topic is TopicKind.ORDERS else _broker_id(text)
+    if topic is TopicKind.USAGE and broker_id is None:
+        return WrongTopicEvent(printable(text)) if _is_order_key(text) else IgnoredEvent(printable(text))
     writing = _Writing(from_epoch_ms(appended_ms), signer, topic, certificate)
     try:
         if broker_id is not None:
@@ -290,6 +301,10 @@ def read_event(
     except MalformedRecord as error:
         return MalformedEvent(broker_id, text, printable(str(error)))
     return IgnoredEvent(printable(text))
+
+
+def _is_order_key(text: str) -> bool:
+    return text == HOLD_KEY or any(key.fullmatch(text) for key in (_BROKER_ORDER_KEY, _RELIEF_KEY))
 
 
 class _Writing(NamedTuple):
@@ -353,9 +368,7 @@ def _note(document: dict[str, object], writing: _Writing) -> Note:
         until = parse_utc(document.get("Until"))
     except InvalidTimestamp as error:
         raise MalformedRecord(f"Until: {error}") from None
-    # The times of the usage topic may be its writers'. Those of the orders topic are the brokers'.
-    has_bound = writing.topic is TopicKind.ORDERS or (writing.topic is not None and writing.appended_at)
-    if has_bound and until - _appended_at(writing) > LONGEST_ORDER:
+    if writing.topic is not None and until - _appended_at(writing) > LONGEST_ORDER:
         raise MalformedRecord(f"Until: must be at most {LONGEST_ORDER.days} days after the order was given")
     return Note(until, *_words(document, writing))
 

@@ -20,7 +20,6 @@ from enum import StrEnum
 from typing import Protocol
 
 from kquota.core.records import (
-    BrokerOrder,
     BrokerOrderEvent,
     DecommissionEvent,
     HoldEvent,
@@ -147,8 +146,8 @@ def writer_of(
 ) -> str | None:
     """Return which of a certificate's names may write this record (``agent/3``); None if none may.
 
-    An agent may write everything about its own broker that a report of its own could achieve, too, but only
-    on the usage topic. An operator may give orders, and decommission a broker, but not report for it.
+    An agent may report for its broker, and take its report back. An operator may give orders, and remove a
+    broker's report, but not report for it.
     """
     event = read_event(key, None, topic=topic)
     for name in names:
@@ -159,8 +158,6 @@ def writer_of(
         match event:
             case TombstoneEvent(broker_id):
                 may_write = tombstone if is_operator else owner == str(broker_id)
-            case BrokerOrderEvent(BrokerOrder.MAINTENANCE, broker_id) if topic is TopicKind.USAGE:
-                may_write = is_operator or owner == str(broker_id)
             case HoldEvent() | BrokerOrderEvent() | DecommissionEvent() | ReliefEvent():
                 may_write = is_operator
             case _:

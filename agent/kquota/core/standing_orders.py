@@ -34,7 +34,7 @@ class StandingOrder:
 
 def orders_in_force(view: ClusterView, now: datetime) -> tuple[StandingOrder, ...]:
     """Return the hold, then the maintenances and the quarantines, by broker, then relief plans, by id."""
-    orders = view.orders_in_force()
+    orders = view.orders
     hold = orders.hold_in_force(now)
     return (
         *(() if hold is None else (StandingOrder("hold", hold.note, hold.action.value),)),
@@ -42,8 +42,5 @@ def orders_in_force(view: ClusterView, now: datetime) -> tuple[StandingOrder, ..
             StandingOrder(kind.value, note, broker_id=broker_id)
             for kind, broker_id, note in orders.all_in_force(now)
         ),
-        *(
-            StandingOrder("relief", note, plan_id)
-            for plan_id, note in orders.orders_topic.reliefs_in_force(now).items()
-        ),
+        *(StandingOrder("relief", note, plan_id) for plan_id, note in orders.reliefs_in_force(now).items()),
     )

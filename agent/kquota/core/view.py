@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from kquota.core.orders import BothTopics, Orders
+from kquota.core.orders import Orders
 from kquota.core.records import (
     BrokerOrder,
     BrokerOrderEvent,
@@ -28,6 +28,7 @@ from kquota.core.records import (
     ReliefEvent,
     TombstoneEvent,
     UsageEvent,
+    WrongTopicEvent,
 )
 from kquota.core.strict_json import printable
 from kquota.core.usage import UsageRecord
@@ -50,7 +51,7 @@ class FoldResult(StrEnum):
     OPERATOR = "operator"
     MALFORMED = "malformed"
     IGNORED = "ignored"
-    WRONG_TOPIC = "wrong_topic"  # an order on the usage topic, where none counts any more
+    WRONG_TOPIC = "wrong_topic"  # an order on the usage topic, where none counts
     EXCESS = "excess"  # about a broker beyond the number that is kept
     REFUSED = "refused"  # for its signature, or for the lack of one
     SUPERSEDED = "superseded"  # of a backlog, and settled by a later one: not even parsed
@@ -184,9 +185,6 @@ def _is_rival(one: UsageRecord, record: UsageRecord) -> bool:
 class ClusterView:
     """Every broker's records, and the operators' orders.
 
-    ``orders`` are those of the topic that is folded, ``orders_topic`` those of the orders topic. Without
-    ``takes_orders`` only the latter count.
-
     With a ``cluster_id``, a usage record that names another cluster is malformed: it was copied here.
     Brokers in ``listed``, those that the cluster lists, are always kept. Of others the lowest ids are, up to
     a bound, so that the order in which records were read does not matter.
@@ -197,8 +195,6 @@ class ClusterView:
     orders: Orders = field(default_factory=Orders)
     cluster_id: str | None = None
     listed: frozenset[int] = frozenset()
-    orders_topic: Orders = field(default_factory=Orders)
-    takes_orders: bool = True
 
     def fold(self, event: Event, now: datetime) -> FoldResult:
         """Take in one record; events of one key must come in offset order."""
@@ -225,14 +221,14 @@ class ClusterView:
                     self.brokers.setdefault(broker_id, BrokerHistory()).last_event = NoRecord.MALFORMED
                 return FoldResult.MALFORMED
             case HoldEvent() | BrokerOrderEvent() | DecommissionEvent() | ReliefEvent():
-                if not self.takes_orders:
-                    return FoldResult.WRONG_TOPIC
                 if not self.orders.fold(event, now):
                     return FoldResult.EXCESS
             case RefusedEvent(key, Refusal.REVOKED) if key.isdecimal() and int(key) in self.listed:
                 revoked = BrokerHistory(last_event=NoRecord.REVOKED, withdrawn=True)
                 self.brokers.setdefault(int(key), revoked)
                 return FoldResult.REFUSED
+            case WrongTopicEvent():
+                return FoldResult.WRONG_TOPIC
             case IgnoredEvent() | RefusedEvent():
                 return FoldResult.IGNORED if isinstance(event, IgnoredEvent) else FoldResult.REFUSED
         return FoldResult.OPERATOR
@@ -309,13 +305,13 @@ class ClusterView:
     def reports_of(self, broker_id: int) -> list[UsageRecord]:
         """Return the reports of a broker that count, now or when their time comes, the newest last."""
         history = self.brokers.get(broker_id, BrokerHistory())
-        return [one for one in history.records if not self.orders_topic.forgets(broker_id, one)]
+        return [one for one in history.records if not self.orders.forgets(broker_id, one)]
 
     def is_decommissioned(self, broker_id: int, now: datetime) -> bool:
         """Return whether the record that counted for a broker is from before its decommission."""
         history = self.brokers.get(broker_id)
         record = None if history is None else history.current(now + self.future_tolerance)
-        return record is not None and self.orders_topic.forgets(broker_id, record)
+        return record is not None and self.orders.forgets(broker_id, record)
 
     def others_of(self, broker_id: int, now: datetime) -> list[UsageRecord]:
         """Return the last records of other instances for a broker than the one whose record counts."""
@@ -323,11 +319,11 @@ class ClusterView:
         if history is None or (not history.rivals and len(history.records) < 2):
             return []
         others = history.others(now + self.future_tolerance)
-        return [record for record in others if not self.orders_topic.forgets(broker_id, record)]
+        return [record for record in others if not self.orders.forgets(broker_id, record)]
 
     def records_at(self, now: datetime) -> Callable[[int], UsageRecord | NoRecord]:
         """Return the result of `record_of` at that moment, for callers that need thousands of brokers."""
-        histories, horizon, orders = self.brokers, now + self.future_tolerance, self.orders_topic
+        histories, horizon, orders = self.brokers, now + self.future_tolerance, self.orders
 
         def record_of(broker_id: int) -> UsageRecord | NoRecord:
             history = histories.get(broker_id)
@@ -354,7 +350,7 @@ class ClusterView:
                 return None
             if history.current(now + self.future_tolerance) is None:
                 return now if history.withdrawn else history.removed_at
-            return self.orders_topic.decommissions[broker_id].at
+            return self.orders.decommissions[broker_id].at
 
         return removed_at
 
@@ -367,7 +363,7 @@ class ClusterView:
         ignored = self.brokers_under(BrokerOrder.QUARANTINE, now) - {self_id}
         for broker_id, history in self.brokers.items():
             record = history.current(horizon)
-            if record is None or not record.joined or self.orders_topic.forgets(broker_id, record):
+            if record is None or not record.joined or self.orders.forgets(broker_id, record):
                 continue
             if broker_id not in ignored:
                 for other, at in record.joined.items():
@@ -375,23 +371,15 @@ class ClusterView:
                         joined.setdefault(other, []).append(at)
         return joined
 
-    def orders_in_force(self) -> BothTopics:
-        """Return the orders of which the stricter count; former versions give them on the usage topic."""
-        return BothTopics(self.orders_topic, self.orders if self.takes_orders else Orders())
-
-    def orders_to_move(self, now: datetime) -> dict[str, Hold | Note]:
-        """Return the usage topic's orders in force that the orders topic has no word on, by key."""
-        return BothTopics(self.orders_topic, self.orders).to_move(now)
-
     def hold_in_force(self, now: datetime) -> Hold | None:
         """Return the hold that has not yet ended."""
-        return self.orders_in_force().hold_in_force(now)
+        return self.orders.hold_in_force(now)
 
     def order_in_force(self, order: BrokerOrder, broker_id: int, now: datetime) -> Note | None:
         """Return the order about a broker that has not yet ended."""
-        return self.orders_in_force().in_force(order, broker_id, now)
+        return self.orders.in_force(order, broker_id, now)
 
     def brokers_under(self, order: BrokerOrder, now: datetime) -> set[int]:
         """Return the brokers that an order of this kind is in force for."""
-        found = self.orders_in_force().all_in_force(now)
+        found = self.orders.all_in_force(now)
         return {broker_id for kind, broker_id, _ in found if kind is order}

@@ -86,7 +86,7 @@ class ListedBrokers:
         """
         if cluster_id != self.cluster_id:
             self.cluster_id, self.ids, self.is_complete = cluster_id, frozenset(), False
-        away, decommissions = self.ids - active, view.orders_topic.decommissions
+        away, decommissions = self.ids - active, view.orders.decommissions
         gone = {
             one
             for one in away & decommissions.keys()

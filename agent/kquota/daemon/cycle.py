@@ -103,7 +103,6 @@ class Cycle:
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
         self._orders = OrdersFold(tolerance, orders_admission)
         self._reading = Reading(tolerance, admission, self._orders.reading)
-        self._reading.take_orders(settings.topics.orders.also_from_usage_topic)
         self._membership = Membership(timedelta(seconds=settings.join_grace_seconds), tolerance)
         self._listed = ListedMemory(listed, started)
         self._schedule = PublicationSchedule(settings.interval_seconds)
@@ -136,7 +135,6 @@ class Cycle:
         required, was = settings.signing.mode is SigningMode.REQUIRED, self._settings.signing.mode
         self._settings, self._local = settings, local
         self._reading.admission, self._orders.reading.admission = admission, orders_admission
-        self._reading.take_orders(settings.topics.orders.also_from_usage_topic)
         self._recalled = False
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
         self._reading.view.future_tolerance = self._membership.tolerance = tolerance

@@ -42,8 +42,8 @@ class OrderNews:
 def order_news(event: Event, headers: RecordHeaders, timestamp_ms: int | None = None) -> OrderNews | None:
     """Return what a record with this time orders; None for everything that is no operator's.
 
-    Withdrawals, and decommissions of former versions, are tombstones: their headers ``actor`` and ``reason``
-    have the author, unless they are signed, and the reason.
+    Withdrawals are tombstones: their headers ``actor`` and ``reason`` have the author, unless they are
+    signed, and the reason.
     """
     news = partial(OrderNews, at=from_epoch_ms(timestamp_ms))
     match event:

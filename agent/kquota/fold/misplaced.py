@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kquota.core.records import IgnoredEvent, TopicKind, read_event
+from kquota.core.records import IgnoredEvent, TopicKind, WrongTopicEvent, read_event
 from kquota.fold.records import TopicRecord
 
 # Far more than brokers and orders; the bound limits the memory that invented keys can take.
@@ -47,7 +47,7 @@ class MisplacedRecords:
     def take(self, record: TopicRecord) -> None:
         """Take in a record; a tombstone removes the record in its own partition."""
         key = record.key
-        if key is None or isinstance(read_event(key, None, topic=self._kind), IgnoredEvent):
+        if key is None or isinstance(read_event(key, None, topic=self._kind), IgnoredEvent | WrongTopicEvent):
             return
         place = key, record.partition
         if record.value is None:

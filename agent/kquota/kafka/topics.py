@@ -99,8 +99,7 @@ def orders_topic(name: str = ORDERS_TOPIC) -> TopicContract:
     """The compacted topic of operators' orders: a few records.
 
     The end of an order is judged by the time at which a broker appended it. A tombstone has to outlive the
-    order that it ended, which takes 30 days at most: a former version's order of the same key may still be on
-    the usage topic.
+    order that it ended, which takes 30 days at most.
     """
     settings = {
         **_OF_ALL,

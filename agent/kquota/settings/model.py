@@ -76,12 +76,11 @@ class HistoryTopicSection(_Section):
 
 
 class OrdersTopicSection(_Section):
-    """The compacted topic of operators' orders; former versions gave them on the usage topic."""
+    """The compacted topic of operators' orders."""
 
     name: values.TopicName = "__kquota_orders"
     partitions: values.FewPartitions = 1
     replication_factor: values.ReplicationFactor = None
-    also_from_usage_topic: values.Boolean = True
 
 
 class TopicsSection(_Section):

@@ -9,6 +9,7 @@ from itertools import count
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from kquota.core.view import wrong_topic_sentence
 from kquota.fold.misplaced import partition_of
 from testbed.loopback.clients import admin_client
 from tests.integration.security.attackers import ADMINISTRATOR, PARTITIONS, TYPED, Armoury, Attacker
@@ -121,7 +122,7 @@ class Stages:
         self._attack(write, attacker)
         brokers = json.loads(self.fleet.agents[2].order("status", "--json"))["brokers"]
         planned = {one["broker_id"] for one in brokers if one["maintenance"] is not None}
-        return "nothing" if not planned else "planned" if planned == {OWN} else "hidden"
+        return "hidden" if planned else "nothing"
 
     def _silent(self, write: Write, attacker: Attacker) -> str:
         def goes_on() -> bool:
@@ -195,7 +196,9 @@ class Stages:
             if partition_of(f"maintenance/{one}".encode(), PARTITIONS[topic]) == partition
         )
         self.operator.write(f"maintenance/{number}", None, topic)
-        return f"the maintenance of broker {number} was ended"
+        if topic == ORDERS_TOPIC:
+            return f"the maintenance of broker {number} was ended"
+        return wrong_topic_sentence(f"maintenance/{number}")
 
     def _at(self, ids: Iterable[int]) -> set[str | None]:
         return {agent.state for agent in self.fleet.of(ids)}

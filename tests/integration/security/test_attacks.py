@@ -24,7 +24,7 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
 }
 """The topics that Kafka lets an attacker write; the others only the usage topic."""
 
-_WITHOUT_SIGNATURES = {"invented-broker", "other-full", "hold-pause", "maintenance"}
+_WITHOUT_SIGNATURES = {"invented-broker", "other-full", "granted-orders", "hold-pause"}
 """Attacks that each change plays with signatures off, too: of each outcome but those that take longest."""
 
 
@@ -35,13 +35,12 @@ def _permitted(name: str) -> tuple[str, ...]:
 def _cases() -> Iterator[object]:
     """Yield each attack in each mode, with one change of mode and few of stages.
 
-    Orders on the orders topic come late: agents obey those on the usage topic only where that has none. A
-    broker that is silenced stays so: that is last.
+    A broker that is silenced stays so: that is last.
     """
 
-    def place(name: str) -> tuple[bool, bool, str]:
+    def place(name: str) -> tuple[bool, str]:
         stage, _ = WRITES[name]
-        return stage == "silenced", ORDERS_TOPIC in _permitted(name), stage
+        return stage == "silenced", stage
 
     for mode in ("off", "required"):
         for name in sorted(_ATTACKS, key=place):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kquota.core.timestamps import format_utc, parse_utc
-from tests.integration.spine.agents import AgentProcess, uptime_ms
+from tests.integration.spine.agents import uptime_ms
 from tests.integration.spine.fleet import GONE_BROKERS, HISTORY_TOPIC, ORDERS_TOPIC, SOON_STALE_SECONDS, Fleet
 from tests.integration.spine.terminal import Terminal
 from tests.integration.waiting import eventually
@@ -325,34 +325,18 @@ def test_a_watched_status_obeys_keys_and_leaves_the_terminal_as_it_was(fleet: Fl
 
 
 @pytest.mark.accepts("G11")
-def test_orders_of_a_former_version_count_until_they_are_moved_and_then_ended(fleet: Fleet) -> None:
+def test_an_order_on_the_usage_topic_does_nothing_and_each_agent_says_so(fleet: Fleet) -> None:
     until = format_utc(datetime.now(UTC) + timedelta(minutes=10))
-    note = {"Until": until, "Reason": "a former version", "Actor": "alice"}
-    fleet.fill(2, headroom=-0.2)
-    fleet.await_enforced("PAUSE")
-    fleet.put("quarantine/2", note)
-    fleet.await_enforced("OPEN", [1, 3])
-    agent = fleet.agents[1]
-    assert agent.order("orders", "move") == "the order quarantine/2 is moved\n"
-    assert agent.order("orders", "move") == "there is no order to move\n"
-    moved = next(m for m in reversed(fleet.records(ORDERS_TOPIC)) if m.key() == b"quarantine/2")
-    assert json.loads(moved.value() or b"") == note
-    for other in fleet.of():
-        other.reload(topics={"orders": {"also_from_usage_topic": False}})
-    marks = fleet.marks()
     sentence = "the record of key hold on the usage topic does not count: orders have a topic of their own"
-
-    def refused(other: AgentProcess) -> bool:
-        # An agent that still reads the topic again after its reload takes the record for an old one.
-        fleet.put("hold", {"Action": "pause", **note})
-        return ("WARNING", sentence) in other.journal(marks[other.broker_id])
-
+    marks = fleet.marks()
+    fleet.put("hold", {"Action": "pause", "Until": until, "Reason": "of an agent", "Actor": "alice"})
     for other in fleet.of():
-        eventually(lambda agent=other: refused(agent), f"{other} reports the order on the usage topic")
+        eventually(
+            lambda agent=other: ("WARNING", sentence) in agent.journal(marks[agent.broker_id]),
+            f"{other} reports the order on the usage topic",
+        )
         eventually(
             lambda agent=other: (agent.metric("kquota_records_total", result="wrong_topic") or 0) >= 1,
             "the record is counted",
         )
-    assert [one.state for one in fleet.of([1, 3])] == ["OPEN", "OPEN"]
-    agent.order("quarantine", "2", "--end")
-    fleet.await_enforced("PAUSE")
+    assert [one.state for one in fleet.of()] == ["OPEN", "OPEN", "OPEN"]

@@ -15,6 +15,7 @@ import pytest
 from kquota.cli.cluster_look import ClusterLook
 from kquota.core.admission import Counters
 from kquota.core.timestamps import format_utc
+from kquota.daemon.orders_topic import OfOrders
 from kquota.daemon.signing import Seal
 from kquota.fold.records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
 from kquota.kafka.brokers import BrokerList
@@ -25,9 +26,10 @@ from tests.unit.signing.issuing import Authority
 MINUTE = timedelta(minutes=1)
 
 
-def hold(action: str) -> TopicRecord:
+def hold(action: str) -> OfOrders:
     until = format_utc(datetime.now(UTC) + 10 * MINUTE)
-    return record(b"hold", {"Action": action, "Until": until, "Reason": "a test", "Actor": "alice"})
+    value = {"Action": action, "Until": until, "Reason": "a test", "Actor": "alice"}
+    return OfOrders(record(b"hold", value))
 
 
 def usage(free: int, age: timedelta = timedelta(0)) -> TopicRecord:
@@ -62,7 +64,7 @@ class Shown:
         self._look = look
         look.put(BrokerList(frozenset({1}), "c", 0.0))
 
-    def after(self, *events: TopicRecord | ReaderEvent) -> str:
+    def after(self, *events: TopicRecord | ReaderEvent | OfOrders) -> str:
         for event in events:
             self._look.put(event)
         self._look.take(0)
@@ -89,22 +91,22 @@ def test_old_records_of_a_topic_that_is_read_again_are_not_shown_as_the_present(
 
 
 def test_an_order_outlives_the_deletion_of_the_topic(shown: Shown) -> None:
-    assert shown.after(usage(50), hold("pause"), CaughtUp(2)) == "PAUSE"
+    assert shown.after(usage(50), hold("pause"), CaughtUp(1), OfOrders(CaughtUp(1))) == "PAUSE"
     created = TopicRestarted("id", "the topic was deleted and created again")
-    assert shown.after(created, usage(50), CaughtUp(1)) == "PAUSE", "as the agents have it"
+    assert shown.after(OfOrders(created), OfOrders(CaughtUp(0))) == "PAUSE", "as the agents have it"
 
 
 def test_an_order_in_the_backlog_of_a_shortened_log_is_not_in_force_before_the_end(shown: Shown) -> None:
-    assert shown.after(usage(50), CaughtUp(1)) == "OPEN"
-    cut = TopicRestarted("id", "the offset is out of range", same_topic=True)
+    assert shown.after(usage(50), CaughtUp(1), OfOrders(CaughtUp(0))) == "OPEN"
+    cut = OfOrders(TopicRestarted("id", "the offset is out of range", same_topic=True))
     assert shown.after(cut, hold("pause")) == "OPEN"
-    assert shown.after(record(b"hold", None), usage(50), CaughtUp(3)) == "OPEN"
+    assert shown.after(OfOrders(record(b"hold", None)), OfOrders(CaughtUp(2))) == "OPEN"
 
 
 def test_an_order_that_a_shortened_log_has_lost_does_not_count(shown: Shown) -> None:
-    assert shown.after(usage(50), hold("pause"), CaughtUp(2)) == "PAUSE"
+    assert shown.after(usage(50), hold("pause"), CaughtUp(1), OfOrders(CaughtUp(1))) == "PAUSE"
     cut = TopicRestarted("id", "the offset is out of range", same_topic=True)
-    assert shown.after(cut, usage(50), CaughtUp(1)) == "OPEN"
+    assert shown.after(OfOrders(cut), OfOrders(CaughtUp(0))) == "OPEN"
 
 
 @pytest.mark.accepts("G25")

@@ -12,7 +12,7 @@ import typer
 from kquota.cli.main import application
 from kquota.cli.orders import user
 from kquota.core.membership import Membership
-from kquota.core.records import HoldAction, HoldEvent, read_event
+from kquota.core.records import read_event
 from kquota.core.timestamps import format_utc
 from kquota.core.view import ClusterView
 from kquota.publish.operator import Published
@@ -175,57 +175,6 @@ def test_a_broker_that_reports_no_more_is_decommissioned_when_its_report_is_stal
     assert said.out == "broker 3 is decommissioned\n"
     assert ("does its agent report again?" in said.err) is (stale_in_seconds > 0)
     assert published == [(b"decommission/3", gone())]
-
-
-@pytest.mark.parametrize(
-    ("action", "ends_in", "ignored", "warned"),
-    [
-        ("pause", timedelta(hours=1), False, True),
-        ("pause", timedelta(hours=-1), False, False),
-        ("open", timedelta(hours=1), False, False),
-        ("pause", timedelta(hours=1), True, False),
-    ],
-)
-def test_a_release_warns_of_a_pause_on_the_usage_topic_that_goes_on(
-    host: Host,
-    monkeypatch: pytest.MonkeyPatch,
-    published: list[tuple[bytes, bytes | None]],
-    capsys: pytest.CaptureFixture[str],
-    action: str,
-    ends_in: timedelta,
-    ignored: bool,
-    warned: bool,
-) -> None:
-    look, now = Look(1.0), datetime.now(UTC)
-    until = format_utc(now + ends_in)
-    order = {"Action": action, "Until": until, "Reason": "a move", "Actor": "alice"}
-    look.view.fold(read_event(b"hold", json.dumps(order).encode()), now)
-    look.view.orders_topic.fold(HoldEvent(None), now)
-    look_is(monkeypatch, look)
-    host.configure(topics={"orders": {"also_from_usage_topic": not ignored}})
-    assert ordered(host, "hold", "release") == 0
-    said = capsys.readouterr()
-    assert said.out == "the hold is released\n"
-    assert published == [(b"hold", None)]
-    assert (
-        f"held at PAUSE until {until} by alice (a move), who ordered it on the usage topic" in said.err
-    ) is warned
-    still = None if ignored else look.view.hold_in_force(now)
-    assert (still is not None and still.action is HoldAction.PAUSE) is warned, "as the agents decide"
-
-
-def test_a_release_warns_if_the_usage_topic_cannot_be_read(
-    host: Host,
-    monkeypatch: pytest.MonkeyPatch,
-    published: list[tuple[bytes, bytes | None]],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    look = Look(1.0)
-    look.problems = ("the topic has no leader",)
-    monkeypatch.setattr(look, "wait", lambda _seconds: False)
-    look_is(monkeypatch, look)
-    assert ordered(host, "hold", "release") == 0
-    assert "that a former version gave may go on: the topic has no leader" in capsys.readouterr().err
 
 
 def gone() -> bytes:

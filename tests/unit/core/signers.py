@@ -129,14 +129,16 @@ def admission(
 
 def signed_events(records: Iterable[Record], now: datetime) -> Iterator[Event]:
     """Read these records where only signed ones count, each signed by who may write it, and appended now."""
-    admits, now_ms = admission(), round(now.timestamp() * 1000)
+    now_ms = round(now.timestamp() * 1000)
+    admits = {TopicKind.USAGE: admission(), TopicKind.ORDERS: admission(topic=ORDERS_TOPIC)}
     for number, (key, value) in enumerate(records):
         name = key.encode() if isinstance(key, str) else key or b""
         content = raw(value)
+        topic = TopicKind.USAGE if name.isdigit() else TopicKind.ORDERS
         signer = agent(name.decode()) if name.isdigit() else operator(_author_of(content))
-        claim = signer.claim(name, content, now_ms + number)
-        record = RawRecord(key, content, None, 0, claim.to_headers())
-        event = admits.read(record, now)
+        appended_ms = None if name.isdigit() else now_ms
+        record = signer.record(name, content, now_ms + number, appended_ms=appended_ms, topic=topic)
+        event = admits[topic].read(record, now)
         assert event is not None
         yield event
 

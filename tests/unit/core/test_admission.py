@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kquota.core.admission import MAX_DELAY_MS
 from kquota.core.reading import Reading
-from kquota.core.records import BrokerOrder, HoldEvent, RawRecord, Refusal, RefusedEvent, UsageEvent
+from kquota.core.records import BrokerOrder, RawRecord, Refusal, RefusedEvent, TopicKind, UsageEvent
 from kquota.core.signing import SigningMode
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, FoldResult, NoRecord
 from tests.unit.core.clusters import bounded
-from tests.unit.core.signers import CLUSTER, NOW_MS, Authorities, Signer, admission, agent, operator
+from tests.unit.core.signers import (
+    CLUSTER,
+    NOW_MS,
+    ORDERS_TOPIC,
+    Authorities,
+    Signer,
+    admission,
+    agent,
+    operator,
+)
 from tests.unit.core.situations import NOW, TOLERANCE, free, order, raw, usage
 
 OUR_ID, OWN_KEY = 7, b"7"
@@ -32,6 +40,12 @@ def value(gigabytes: int, instance: str = "a") -> bytes:
 def reading(mode: SigningMode = SigningMode.REQUIRED, authorities: Authorities | None = None) -> Reading:
     found = Reading(TOLERANCE, admission(mode, authorities))
     found.know(CLUSTER, frozenset({OUR_ID, 8}))
+    return found
+
+
+def orders_reading() -> Reading:
+    found = Reading(TOLERANCE, admission(topic=ORDERS_TOPIC))
+    found.know(CLUSTER, frozenset({OUR_ID}))
     return found
 
 
@@ -95,10 +109,7 @@ def test_nobody_without_its_key_changes_what_is_counted_for_a_broker(
     expected = reading()
     read(expected, COPIES[: highest + 1][-1:])
     assert figures(found.view) == figures(expected.view)
-    assert found.view.orders.hold is None
-    assert not {BrokerOrder.QUARANTINE, BrokerOrder.MAINTENANCE} & {
-        kind for kind, broker_id in found.view.orders.notes if broker_id == OUR_ID
-    }
+    assert (found.view.orders.hold, found.view.orders.notes) == (None, {})
 
 
 OF_BEFORE = [GENUINE.record(OWN_KEY, value(10 + n), NOW_MS - 9 + n, partition=1) for n in range(3)]
@@ -180,20 +191,21 @@ def test_of_a_backlog_only_what_still_counts_is_verified() -> None:
 
 
 def test_a_record_that_was_kept_back_is_a_replay() -> None:
-    held = operator().record(b"hold", raw(order(Action="pause")), NOW_MS, appended_ms=NOW_MS + MAX_DELAY_MS)
+    held = GENUINE.record(OWN_KEY, value(10), NOW_MS, appended_ms=NOW_MS + MAX_DELAY_MS)
     (event,) = reading().read([held], NOW, backlog=False)
-    assert isinstance(event, HoldEvent)
+    assert isinstance(event, UsageEvent)
     late = held._replace(appended_ms=NOW_MS + MAX_DELAY_MS + 1)
-    assert reading().read([late], NOW, backlog=False) == [RefusedEvent("hold", Refusal.REPLAYED)]
+    refused = RefusedEvent(OWN_KEY.decode(), Refusal.REPLAYED)
+    assert reading().read([late], NOW, backlog=False) == [refused]
 
 
 def test_an_operator_s_withdrawal_is_not_undone_by_its_own_order() -> None:
     jane = operator()
     given, withdrawn = (
-        jane.record(b"hold", raw(order(Action="pause")), NOW_MS),
-        jane.record(b"hold", None, NOW_MS + 1),
+        jane.record(b"hold", raw(order(Action="pause")), NOW_MS, topic=TopicKind.ORDERS),
+        jane.record(b"hold", None, NOW_MS + 1, topic=TopicKind.ORDERS),
     )
-    found = reading()
+    found = orders_reading()
     read(found, [given, withdrawn, given])
     assert found.view.orders.hold is None
 
@@ -253,10 +265,13 @@ def test_the_highest_counter_of_a_key_is_known_also_while_the_topic_is_read_agai
     assert counters.highest(b"8") == 0
 
 
-@pytest.mark.parametrize("signer", [GENUINE, operator()])
-def test_a_broker_s_own_agent_may_announce_its_maintenance(signer: Signer) -> None:
-    found = reading()
-    read(found, [signer.record(b"maintenance/7", raw(order()))])
+def test_an_operator_alone_announces_a_maintenance() -> None:
+    found = orders_reading()
+    records = [
+        signer.record(b"maintenance/7", raw(order()), topic=TopicKind.ORDERS)
+        for signer in (GENUINE, operator())
+    ]
+    assert read(found, records) == [FoldResult.REFUSED, FoldResult.OPERATOR]
     assert found.view.brokers_under(BrokerOrder.MAINTENANCE, NOW + timedelta(seconds=1)) == {7}
 
 

@@ -7,11 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kquota.core.admission import Admission
-from kquota.core.orders import MAX_BROKER_ORDERS, BothTopics, Orders
+from kquota.core.orders import MAX_BROKER_ORDERS, Orders
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.reading import Reading
 from kquota.core.records import (
@@ -22,26 +20,23 @@ from kquota.core.records import (
     BrokerOrderEvent,
     Decommission,
     DecommissionEvent,
-    HoldAction,
     HoldEvent,
     IgnoredEvent,
     MalformedEvent,
-    Note,
     RawRecord,
     TombstoneEvent,
     TopicKind,
+    WrongTopicEvent,
     read_record,
 )
 from kquota.core.signing import SigningMode
 from kquota.core.timestamps import format_utc
 from kquota.core.view import ClusterView, FoldResult, NoRecord, wrong_topic_sentence
-from tests.unit.core.clusters import bounded
 from tests.unit.core.signers import CLUSTER, NOW_MS, Authorities, agent, operator
 from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, Value, free, order, raw, usage
 
 DAY_SECONDS = 86_400
 ORDERS, USAGE = TopicKind.ORDERS, TopicKind.USAGE
-TOPICS = pytest.mark.parametrize("topic", [ORDERS, USAGE])
 KEYS = ["hold", "quarantine/3", "maintenance/3"]
 
 
@@ -54,7 +49,6 @@ def value_for(key: str, **fields: object) -> dict[str, object]:
 
 
 @pytest.mark.accepts("G11")
-@TOPICS
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(
     ("fields", "problem"),
@@ -70,19 +64,18 @@ def value_for(key: str, **fields: object) -> dict[str, object]:
     ],
 )
 def test_an_order_beyond_its_bounds_is_malformed_and_the_one_before_stays(
-    topic: TopicKind, key: str, fields: Mapping[str, Any], problem: str
+    key: str, fields: Mapping[str, Any], problem: str
 ) -> None:
-    event = read_record(on(topic, key, value_for(key, **fields)))
+    event = read_record(on(ORDERS, key, value_for(key, **fields)))
     assert isinstance(event, MalformedEvent)
     assert problem in event.problem
     view = ClusterView(TOLERANCE)
-    view.fold(read_record(on(topic, key, value_for(key))), NOW)
+    view.fold(read_record(on(ORDERS, key, value_for(key))), NOW)
     before = view.orders.hold, dict(view.orders.notes)
     assert view.fold(event, NOW) is FoldResult.MALFORMED
     assert (view.orders.hold, view.orders.notes) == before
 
 
-@TOPICS
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(
     "fields",
@@ -91,8 +84,8 @@ def test_an_order_beyond_its_bounds_is_malformed_and_the_one_before_stays(
         {"Reason": "x" * LONGEST_REASON, "Actor": "y" * LONGEST_ACTOR},
     ],
 )
-def test_an_order_at_its_bounds_counts(topic: TopicKind, key: str, fields: Mapping[str, Any]) -> None:
-    event = read_record(on(topic, key, value_for(key, **fields)))
+def test_an_order_at_its_bounds_counts(key: str, fields: Mapping[str, Any]) -> None:
+    event = read_record(on(ORDERS, key, value_for(key, **fields)))
     assert isinstance(event, HoldEvent | BrokerOrderEvent)
 
 
@@ -104,17 +97,17 @@ def test_the_end_counts_from_the_append_not_from_the_reading() -> None:
 
 
 @pytest.mark.parametrize("key", [*KEYS, "decommission/3"])
-def test_without_the_brokers_time_an_order_is_malformed_on_the_orders_topic_alone(key: str) -> None:
+def test_without_the_brokers_time_an_order_is_malformed(key: str) -> None:
     event = read_record(on(ORDERS, key, value_for(key), None))
     assert isinstance(event, MalformedEvent)
     assert "the time at which a broker appended it is not known" in event.problem
-    assert not isinstance(read_record(on(USAGE, key, value_for(key), None)), MalformedEvent)
 
 
-def test_the_orders_topic_has_orders_alone_and_the_usage_topic_no_decommissions() -> None:
+def test_the_orders_topic_has_orders_alone_and_the_usage_topic_none() -> None:
     assert isinstance(read_record(on(ORDERS, "3", usage(free(5)))), IgnoredEvent)
     assert isinstance(read_record(on(ORDERS, "3", None)), IgnoredEvent)
-    assert isinstance(read_record(on(USAGE, "decommission/3", order())), IgnoredEvent)
+    for key in (*KEYS, "decommission/3", "relief/a"):
+        assert isinstance(read_record(on(USAGE, key, order())), WrongTopicEvent)
     for key in ("decommission/2147483648", "decommission/03", "decommission/"):
         assert isinstance(read_record(on(ORDERS, key, order())), IgnoredEvent)
 
@@ -182,7 +175,7 @@ def test_a_decommission_forgets_the_reports_up_to_its_time(
     view = ClusterView(TOLERANCE)
     gone = read_record(on(ORDERS, "decommission/3", {"Reason": "sold", "Actor": "alice"}))
     turns = [
-        lambda: view.orders_topic.fold(gone, NOW),
+        lambda: view.orders.fold(gone, NOW),
         lambda: view.fold(read_record(reported(at_seconds)), NOW),
     ]
     for turn in turns if order_is_read_first else reversed(turns):
@@ -201,10 +194,10 @@ def test_a_decommission_also_forgets_the_other_instance_and_what_it_knew_of_join
     view.fold(read_record(reported(-3, InstanceId="a", **joined)), NOW)
     view.fold(read_record(reported(-2, InstanceId="b", **joined)), NOW)
     assert len(view.others_of(3, NOW)) == 1
-    view.orders_topic.fold(DecommissionEvent(3, Decommission(NOW, "sold", "alice")), NOW)
+    view.orders.fold(DecommissionEvent(3, Decommission(NOW, "sold", "alice")), NOW)
     assert view.others_of(3, NOW) == []
     assert view.joined(NOW) == {}
-    view.orders_topic.fold(DecommissionEvent(3, None), NOW)
+    view.orders.fold(DecommissionEvent(3, None), NOW)
     assert len(view.others_of(3, NOW)) == 1, "a withdrawn decommission forgets nothing"
 
 
@@ -220,7 +213,7 @@ def test_when_a_report_was_removed_is_known_until_another_one_comes() -> None:
     assert view.removals(NOW)(3) == NOW - timedelta(seconds=5), "rubbish is no report"
     view.fold(read_record(reported(-3)), NOW)
     assert view.removals(NOW)(3) is None
-    view.orders_topic.fold(DecommissionEvent(3, Decommission(decommissioned_at, "sold", "alice")), NOW)
+    view.orders.fold(DecommissionEvent(3, Decommission(decommissioned_at, "sold", "alice")), NOW)
     assert view.removals(NOW)(3) == decommissioned_at
 
 
@@ -233,81 +226,10 @@ def test_decommissions_are_bounded_and_the_lowest_ids_stay() -> None:
     assert set(orders.decommissions) == set(range(MAX_BROKER_ORDERS))
 
 
-# --- Both topics
-
-words = st.sampled_from(["silent", "withdrawn", "ended", "pause", "open"])
-
-
-def orders_with(hold: str, about: str) -> Orders:
-    """Return one topic's orders; ``about`` is its word on quarantine and maintenance of broker 1."""
-    found = Orders()
-
-    def note(word: str) -> Note:
-        return Note(NOW + timedelta(seconds=-1 if word == "ended" else 60), "a test", word)
-
-    if hold != "silent":
-        action = HoldAction.PAUSE if hold == "pause" else HoldAction.OPEN
-        value = value_for("hold", seconds_left=-1 if hold == "ended" else 60, Action=action.value)
-        event = read_record(on(ORDERS, "hold", None if hold == "withdrawn" else value))
-        assert found.fold(event, NOW)  # type: ignore[arg-type]
-    for kind in BrokerOrder:
-        if about != "silent":
-            given_note = None if about == "withdrawn" else note(about)
-            assert found.fold(BrokerOrderEvent(kind, 1, given_note), NOW)
-    return found
-
-
-def strictness(orders: BothTopics) -> tuple[int, bool, bool]:
-    """Return how strict orders are: a pause more than no hold, and that more than open; a vote than none."""
-    hold = orders.hold_in_force(NOW)
-    rank = 1 if hold is None else 2 if hold.action is HoldAction.PAUSE else 0
-    kinds = {order for order, _, _ in orders.all_in_force(NOW)}
-    return rank, BrokerOrder.QUARANTINE not in kinds, BrokerOrder.MAINTENANCE not in kinds
-
-
-def alone(orders: Orders) -> tuple[int, bool, bool]:
-    return strictness(BothTopics(orders, Orders()))
-
-
-@pytest.mark.accepts("G11")
-@given(new=st.tuples(words, words), old=st.tuples(words, words))
-@bounded(400)
-def test_of_both_topics_the_stricter_word_counts(new: tuple[str, str], old: tuple[str, str]) -> None:
-    orders_topic, usage_topic = orders_with(*new), orders_with(*old)
-    both = strictness(BothTopics(orders_topic, usage_topic))
-    assert (both[0] == 2) == ("pause" in (new[0], old[0])), "a pause on either topic counts"
-    if new[0] != "silent":
-        assert both[0] >= alone(orders_topic)[0], "the usage topic loosens nothing that the orders topic says"
-    else:
-        assert both[0] == alone(usage_topic)[0], "an upgrade loses no order"
-    expected = alone(usage_topic if new[1] == "silent" else orders_topic)[1:]
-    assert both[1:] == expected
-    assert strictness(BothTopics(orders_topic, Orders())) == alone(orders_topic)
-
-
-@given(new=st.tuples(words, words), old=st.tuples(words, words))
-@bounded(400)
-def test_orders_that_are_moved_change_nothing_and_none_is_left(
-    new: tuple[str, str], old: tuple[str, str]
-) -> None:
-    orders_topic, usage_topic = orders_with(*new), orders_with(*old)
-    before = BothTopics(orders_topic, usage_topic)
-    said = strictness(before)
-    for key, moved in before.to_move(NOW).items():
-        event = read_record(on(ORDERS, key, moved.to_document()))
-        assert orders_topic.fold(event, NOW)  # type: ignore[arg-type]
-    assert strictness(before) == said
-    assert before.to_move(NOW) == {}
-    without = strictness(BothTopics(orders_topic, Orders()))
-    if "pause" not in old or new[0] in ("silent", "pause"):
-        assert without == said, "they hold on when the usage topic's count no more"
-
-
 @pytest.mark.accepts("G11")
 @pytest.mark.parametrize(("key", "value"), [(key, value_for(key)) for key in KEYS] + [("hold", None)])
-def test_once_the_usage_topic_s_orders_end_they_are_counted_and_do_nothing(key: str, value: Value) -> None:
+def test_orders_on_the_usage_topic_are_counted_and_do_nothing(key: str, value: Value) -> None:
     reading = Reading(TOLERANCE)
-    reading.take_orders(False)
     for backlog in (True, False):
         (event,) = reading.read([on(USAGE, key, value)], NOW, backlog=backlog)
         assert event is not None

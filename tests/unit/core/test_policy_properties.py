@@ -174,7 +174,9 @@ def test_the_topic_compacted_to_what_still_counts_gives_the_same_decision(case: 
 @bounded(100)
 def test_a_backlog_read_from_its_end_gives_the_same_decision(case: Case) -> None:
     view = ClusterView(TOLERANCE)
-    records = [RawRecord(key, raw(value)) for key, value in case.records]
+    of_usage = [(key, value) for key, value in case.records if key.isdecimal()]
+    case = replace(case, records=of_usage)
+    records = [RawRecord(key, raw(value)) for key, value in of_usage]
     events = read_backlog(records, view, NOW)
     assert len(events) == len(records)
     for event in events:

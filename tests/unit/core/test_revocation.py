@@ -95,24 +95,8 @@ def test_a_record_that_its_broker_has_signed_with_its_next_certificate_stays() -
     assert found.view.others_of(7, NOW) == []
 
 
-def test_orders_of_a_revoked_certificate_end_at_once() -> None:
-    authorities = Authorities()
-    found = reading(authorities)
-    given = [
-        THIEF.record(b"hold", raw(order(Action="open"))),
-        THIEF.record(b"quarantine/7", raw(order())),
-        THIEF.record(b"quarantine/8", raw(order())),
-        JANE.record(b"quarantine/8", raw(order())),
-    ]
-    assert read(found, given) == [FoldResult.OPERATOR] * 4
-    authorities.revoke(THIEF)
-    found.take_revocations()
-    assert found.view.hold_in_force(NOW) is None
-    assert found.view.brokers_under(BrokerOrder.QUARANTINE, NOW) == {8}, "that of another operator stays"
-
-
 @pytest.mark.accepts("G12")
-def test_orders_on_their_own_topic_end_too_and_leave_no_word_on_their_keys() -> None:
+def test_orders_of_a_revoked_certificate_end_at_once_and_leave_no_word_on_their_keys() -> None:
     authorities = Authorities()
     orders = Reading(TOLERANCE, admission(authorities=authorities, topic=ORDERS_TOPIC))
     usages = Reading(TOLERANCE, admission(authorities=authorities), orders)
@@ -120,19 +104,20 @@ def test_orders_on_their_own_topic_end_too_and_leave_no_word_on_their_keys() -> 
         one.know(CLUSTER, frozenset({7, 8}))
         assert not one.take_revocations()
     of_orders = partial(THIEF.record, topic=TopicKind.ORDERS)
-    read(usages, [JANE.record(b"hold", raw(order(Action="open"))), OTHER.record(b"8", value(40))])
+    read(usages, [OTHER.record(b"8", value(40))])
     given = [
         of_orders(b"hold", raw(order(Action="pause"))),
         of_orders(b"quarantine/7", raw(order())),
+        JANE.record(b"quarantine/8", raw(order()), topic=TopicKind.ORDERS),
         of_orders(b"decommission/8", raw({"Reason": "gone", "Actor": "thief"})),
         JANE.record(b"maintenance/7", raw(order()), topic=TopicKind.ORDERS),
     ]
-    assert read(orders, given) == [FoldResult.OPERATOR] * 4
+    assert read(orders, given) == [FoldResult.OPERATOR] * 5
     assert (held_at(usages.view), counts(usages.view, 8)) == ("pause", NoRecord.TOMBSTONE)
     authorities.revoke(THIEF)
     assert (orders.take_revocations(), usages.take_revocations()) == (True, True)
-    assert (held_at(usages.view), counts(usages.view, 8)) == ("open", 40), "as if there had been no word"
-    assert usages.view.brokers_under(BrokerOrder.QUARANTINE, NOW) == set()
+    assert (held_at(usages.view), counts(usages.view, 8)) == (None, 40), "as if there had been no word"
+    assert usages.view.brokers_under(BrokerOrder.QUARANTINE, NOW) == {8}
     assert usages.view.brokers_under(BrokerOrder.MAINTENANCE, NOW) == {7}
 
 

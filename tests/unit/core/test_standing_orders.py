@@ -40,7 +40,7 @@ def test_the_hold_and_the_orders_about_brokers_are_listed_until_they_end() -> No
 def test_a_relief_plan_is_an_order_until_it_ends_or_is_withdrawn() -> None:
     view = ClusterView(TOLERANCE)
     for plan_id, value in (("b", order()), ("a", order()), ("over", order(0)), ("b", None)):
-        assert view.orders_topic.fold(read_record(relief(plan_id, value)), NOW)  # type: ignore[arg-type]
+        assert view.orders.fold(read_record(relief(plan_id, value)), NOW)  # type: ignore[arg-type]
     (found,) = orders_in_force(view, NOW)
     assert found.to_document() == {
         "order": "relief",
@@ -56,7 +56,7 @@ def test_a_relief_plan_is_an_order_until_it_ends_or_is_withdrawn() -> None:
 def test_a_plan_has_an_id_and_is_on_the_orders_topic_alone(key: str) -> None:
     view = ClusterView(TOLERANCE)
     assert view.fold(read_record(relief(key, order())), NOW) is FoldResult.IGNORED
-    assert view.fold(read_record(relief("a", order(), TopicKind.USAGE)), NOW) is FoldResult.IGNORED
+    assert view.fold(read_record(relief("a", order(), TopicKind.USAGE)), NOW) is FoldResult.WRONG_TOPIC
 
 
 def test_relief_plans_are_bounded_and_ended_ones_make_room() -> None:

@@ -129,7 +129,7 @@ def completed(memory: ListedBrokers, view: ClusterView, *active: int) -> ListedB
 
 def decommissioned(view: ClusterView, broker_id: int, *, age_seconds: float) -> ClusterView:
     at = NOW - timedelta(seconds=age_seconds)
-    view.orders_topic.fold(DecommissionEvent(broker_id, Decommission(at, "sold", "alice")), NOW)
+    view.orders.fold(DecommissionEvent(broker_id, Decommission(at, "sold", "alice")), NOW)
     return view
 
 

@@ -19,6 +19,7 @@ from kquota.applied.state import (
 from kquota.applied.verification import Verification
 from kquota.core.decision import Mode, State
 from kquota.core.limits import Limit, LimitType
+from kquota.core.records import TopicKind
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord, Volume, VolumeRole
 from kquota.core.usage_format import usage_to_document
@@ -212,9 +213,12 @@ class Bench:
 
 
 def arrival(key: int | str, value: Mapping[str, Any] | bytes | None, **headers: str) -> Arrival:
-    """A record as it comes from the topic."""
+    """A record as it comes from its topic: an order, appended at the start, from that of orders."""
     raw = json.dumps(value).encode() if isinstance(value, Mapping) else value
-    return Arrival(str(key).encode(), raw, tuple((name, text.encode()) for name, text in headers.items()))
+    read = Arrival(str(key).encode(), raw, tuple((name, text.encode()) for name, text in headers.items()))
+    if str(key).isdecimal():
+        return read
+    return replace(read, topic=TopicKind.ORDERS, timestamp_ms=round(START.timestamp() * 1000))
 
 
 def state(report: CycleReport) -> str | None:

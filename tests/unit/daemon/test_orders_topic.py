@@ -24,12 +24,7 @@ from kquota.fold.records import (
 )
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.kafka.topics import TopicVerdict, Verdict
-from kquota.settings.model import OrdersTopicSection, TopicsSection
-from tests.unit.daemon.cycles import NEWS, SETTINGS, START, Bench, MemoryPorts, arrival, order, state
-
-ALONE = SETTINGS.model_copy(
-    update={"topics": TopicsSection(orders=OrdersTopicSection(also_from_usage_topic=False))}
-)
+from tests.unit.daemon.cycles import NEWS, START, Bench, arrival, order, state
 
 
 def ordered(key: str, value: Mapping[str, Any] | None, at_seconds: float = 0.0, **headers: str) -> Arrival:
@@ -62,26 +57,14 @@ def test_what_breaks_the_bounds_is_told_and_the_hold_before_it_stays() -> None:
 
 
 @pytest.mark.accepts("G11")
-def test_once_ended_orders_on_the_usage_topic_are_counted_told_and_nothing_else() -> None:
-    bench = Bench(settings=ALONE)
+def test_orders_on_the_usage_topic_are_counted_told_and_nothing_else() -> None:
+    bench = Bench()
     bench.settle()
-    report = bench.run(arrival("hold", order(600, Action="pause")))
+    report = bench.run(replace(arrival("hold", order(600, Action="pause")), topic=TopicKind.USAGE))
     assert state(report) == "OPEN"
     assert report.fold.results["wrong_topic"] == 1
     assert report.fold.orders == []
     assert "the record of key hold on the usage topic does not count" in report.fold.malformed[0]
-
-
-def test_a_reload_ends_the_orders_of_the_usage_topic_at_once_and_brings_them_back() -> None:
-    bench = Bench()
-    bench.settle()
-    held = arrival("hold", order(600, Action="pause"))
-    assert state(bench.run(held)) == "PAUSE"
-    bench.replace_ports(MemoryPorts(), ALONE)
-    assert state(bench.run()) == "OPEN"
-    bench.replace_ports(MemoryPorts(), SETTINGS)
-    bench.run(held)
-    assert state(bench.run()) == "PAUSE"
 
 
 @pytest.mark.accepts("F12")

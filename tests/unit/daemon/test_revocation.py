@@ -138,12 +138,11 @@ def test_the_verdict_of_a_broker_that_is_not_there_ends_with_its_certificate(fle
 
 
 @pytest.mark.accepts("G12")
-@pytest.mark.parametrize("topic", TopicKind)
-def test_a_hold_of_a_revoked_operator_ends(fleet: Fleet, topic: TopicKind) -> None:
+def test_a_hold_of_a_revoked_operator_ends(fleet: Fleet) -> None:
     fleet.bench.news = NEWS
-    thief = fleet.seal("operator/thief", topic=TOPIC if topic is TopicKind.USAGE else ORDERS_TOPIC)
+    thief = fleet.seal("operator/thief", topic=ORDERS_TOPIC)
     thief.last = round(moment(0).wall.timestamp() * 1000)
-    hold = fleet.record(thief, "hold", order(600, Action="pause"), topic)
+    hold = fleet.record(thief, "hold", order(600, Action="pause"), TopicKind.ORDERS)
     assert [fleet.run(hold), fleet.run(), fleet.run()][-1] == "PAUSE"
     fleet.revoke(thief)
     assert fleet.look()

@@ -17,6 +17,7 @@ from kquota.core.view import FoldResult
 from kquota.daemon.cycle_messages import REFUSED_SECONDS, CycleMessages
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.kafka_side import KafkaKnowledge, KafkaSide
+from kquota.daemon.orders_topic import OrdersKnowledge
 from kquota.daemon.signing import (
     OperatorFiles,
     OrderNotSigned,
@@ -65,10 +66,12 @@ def configured(authority: Authority, *uris: str, mode: str = "required", **field
     return settings_in(authority.directory, signing=signing | fields)
 
 
-def seal_of(settings: Settings, counters: Counters | None = None, last: int = 0, at: float = 5.0) -> Seal:
+def seal_of(
+    settings: Settings, counters: Counters | None = None, last: int = 0, at: float = 5.0, topic: str = TOPIC
+) -> Seal:
     signer = signer_of(settings, None)
     assert signer is not None
-    return Seal(signer, TOPIC, counters or Counters(), last, lambda: at)
+    return Seal(signer, topic, counters or Counters(), last, lambda: at)
 
 
 def operator_files(authority: Authority, *uris: str) -> OperatorFiles:
@@ -235,25 +238,28 @@ def test_nobody_has_the_topic_refused_by_a_record_in_a_wrong_partition(authority
     assert known.take(TopicRecord(wrong, 1, 3, key, b"{}", headers)) == Arrival(key, b"{}", headers, 3, wrong)
 
 
-@pytest.mark.parametrize(
-    ("writer", "key", "refused"),
-    [
-        ("operator/jane", b"hold", True),
-        ("operator/jane", b"quarantine/7", True),
-        ("agent/7", b"7", False),
-        ("agent/7", b"maintenance/7", False),
-    ],
-)
-def test_an_order_in_a_partition_of_before_refuses_the_topic_and_a_record_of_an_agent_does_not(
-    authority: Authority, writer: str, key: bytes, refused: bool
+@pytest.mark.parametrize("key", [b"hold", b"quarantine/7"])
+def test_an_order_in_a_partition_of_before_refuses_its_topic(authority: Authority, key: bytes) -> None:
+    known = OrdersKnowledge(ORDERS_TOPIC, admission(authority, topic=ORDERS_TOPIC))
+    known.take(PartitionsChanged(4))
+    known.take(misplaced(authority, "operator/jane", key, ORDERS_TOPIC))
+    assert "partitions were added" in str(known.misplaced.sentence)
+
+
+def test_a_record_of_an_agent_in_a_partition_of_before_refuses_no_topic(
+    authority: Authority,
 ) -> None:
     known = knowledge(authority)
+    known.take(misplaced(authority, "agent/7", b"7", TOPIC))
+    assert known.misplaced.sentence is None
+
+
+def misplaced(authority: Authority, writer: str, key: bytes, topic: str) -> TopicRecord:
+    """A signed record where its key lay before the topic had four partitions."""
     partitions = next(n for n in range(1, 4) if partition_of(key, n) != partition_of(key, 4))
-    headers = tuple(
-        seal_of(configured(authority, f"kquota://*/{writer}")).headers(key, b"{}", CLUSTER, partitions)
-    )
-    known.take(TopicRecord(partition_of(key, partitions), 0, None, key, b"{}", headers))
-    assert ("partitions were added" in str(known.misplaced.sentence)) is refused
+    seal = seal_of(configured(authority, f"kquota://*/{writer}"), topic=topic)
+    headers = tuple(seal.headers(key, b"{}", CLUSTER, partitions))
+    return TopicRecord(partition_of(key, partitions), 0, None, key, b"{}", headers)
 
 
 def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> None:
