@@ -112,7 +112,7 @@ test-java-4.4: deps ## Its tests on Kafka 4.4, campaigns and all
 	$(call tally,callback/target/kafka-4.4)
 
 .PHONY: mutants
-mutants: ## Change agent and plug-in in small ways; fails where tests notice too few of the changes, and writes docs/mutants.md
+mutants: ## Change agent and plug-in in small ways; fails where tests notice too few of the changes, and writes build/mutants/mutants.md
 	-$(MAKE) --keep-going mutants-python mutants-java
 	$(PY) -m tools.mutants
 
@@ -121,7 +121,7 @@ mutants-python: deps-mutants ## The agent's half (MUTANTS_ARGS="--resume": only 
 	$(AS_ROOT) $(PY) -m tools.mutants.python_results $(MUTANTS_ARGS)
 
 .PHONY: mutants-page
-mutants-page: deps ## Judge the last campaigns, and write docs/mutants.md
+mutants-page: deps ## Judge the last campaigns, and write build/mutants/mutants.md
 	$(PY) -m tools.mutants
 
 MUTANT_PACKAGES = admission decision quota govern fence group share threshold

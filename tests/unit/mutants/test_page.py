@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from tools.mutants.__main__ import TARGETS, main, missed, page
+from tools.mutants.__main__ import TARGETS, missed, page
 
 NONE = {"killed": 0, "timed_out": 0, "survived": 0, "no_coverage": 0, "equivalent": 0}
 PERFECT = {
@@ -16,11 +14,6 @@ PERFECT = {
 def with_core(**counts):
     core = {"packages": PERFECT["python"]["packages"] | {"core": NONE | counts}, "survivors": []}
     return PERFECT | {"python": core}
-
-
-def test_the_page_is_fresh(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["mutants", "--check"])
-    assert main() == 0
 
 
 def test_a_score_at_its_target_is_enough():
