@@ -52,10 +52,11 @@ git archive HEAD | tar --extract --directory "$work/source"
 .venv-fleet/bin/ansible-galaxy collection build --output-path "$work" "$work/source" >/dev/null
 tar --extract --gzip --file "$work/kquota-kquota-$version.tar.gz" --directory "$work/collection"
 python3 tools/release/collection.py "$work/collection"
-archive "$work/collection" . > "$out/kquota-kquota-$version.tar.gz"
+# Named one by one: ansible-galaxy looks for MANIFEST.json, and finds no ./MANIFEST.json.
+(cd "$work/collection" && ls -A) | archive "$work/collection" --files-from=- > "$out/kquota-kquota-$version.tar.gz"
 
 echo "The documentation"
-.venv-docs/bin/python -m tools.site >/dev/null
+make --no-print-directory docs >/dev/null
 archive build --transform "s,^site,kquota-$version-docs," --exclude .buildinfo site > "$out/kquota-$version-docs.tar.gz"
 
 echo "The bills of materials"
