@@ -18,7 +18,7 @@ from kquota.core.latch import latch_volumes
 from kquota.core.policy import PolicySettings, Situation, decide
 from kquota.core.topic_scope import Topics, narrowed
 from kquota.core.usage import UsageRecord, Volume
-from kquota.core.view import ClusterView
+from kquota.core.view import BrokerHistory, ClusterView
 from kquota.core.votes import Vote, Votes
 from tests.model.cluster_model import Model
 from tests.model.exploration import INVARIANTS, Explored, Violated, explore
@@ -106,6 +106,28 @@ def forget_the_time(
     return decide(replace(view, brokers=histories), situation, settings, now)
 
 
+def cover_though_cut_off(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Take one's own deafness for the silence of the others."""
+    heard = BrokerHistory([UsageRecord(now, (), None, None)])
+    return decide(replace(view, brokers={**view.brokers, 9: heard}), situation, settings, now)
+
+
+def forget_the_time_in_the_join_grace(
+    view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
+) -> Decision:
+    """Take a silent volume for what it last had when its broker starts again."""
+    histories = dict(view.brokers)
+    for broker_id in situation.joining_brokers & view.brokers.keys():
+        records = [
+            replace(one, volumes=tuple(v._replace(fill_ceiling_bytes_per_second=None) for v in one.volumes))
+            for one in histories[broker_id].records
+        ]
+        histories[broker_id] = replace(histories[broker_id], records=records)
+    return decide(replace(view, brokers=histories), situation, settings, now)
+
+
 def forget_the_inactive(
     view: ClusterView, situation: Situation, settings: PolicySettings, now: datetime
 ) -> Decision:
@@ -185,7 +207,7 @@ def latch_for_ever(
     )
 
 
-BROKEN: list[tuple[str, dict[str, Any]]] = [
+BROKEN: list[Any] = [
     ("silence never releases", {"decide": forget_the_stale, "fallback": FallbackAction.OPEN}),
     ("silence never releases", {"decide": forget_the_inactive}),
     ("breaches hold producers", {"decide": ignore_the_own_look, "fallback": FallbackAction.OPEN}),
@@ -194,6 +216,16 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     (
         "silent volumes are covered",
         {"decide": forget_the_time, "fallback": FallbackAction.BOUNDED, "max_faults": 1},
+    ),
+    ("silent volumes are covered", {"decide": cover_though_cut_off, "fallback": FallbackAction.BOUNDED}),
+    pytest.param(
+        "silent volumes are covered",
+        {
+            "decide": forget_the_time_in_the_join_grace,
+            "fallback": FallbackAction.BOUNDED,
+            "max_faults": 3,
+        },
+        marks=pytest.mark.long,
     ),
     ("other topics flow", {"decide": hold_all, "scope": Scope.VOLUME}),
     ("breaches hold producers", {"decide": hold_only_what_is_named, "scope": Scope.VOLUME}),

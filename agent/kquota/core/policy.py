@@ -159,18 +159,22 @@ def _judgements(
     quarantined = view.brokers_under(BrokerOrder.QUARANTINE, now) - {situation.self_id}
     maintained = view.brokers_under(BrokerOrder.MAINTENANCE, now)
     record_of, fresh_since = view.records_at(now), now - settings.staleness
+    covers = settings.fallback_action is FallbackAction.BOUNDED and _hears(view, settings, now)
     for broker_id in sorted((active | view.brokers.keys()) - quarantined - strangers):
         record = record_of(broker_id)
         votes: Votes = ()
         unknown: Undetermined | Covered | None = None
         is_old = not isinstance(record, NoRecord) and record.dated_at(settings.staleness) < fresh_since
         if isinstance(record, NoRecord):
-            if broker_id not in joining:
-                unknown = Undetermined(broker_id, UndeterminedCause(record.value))
-        elif broker_id not in active or (broker_id in joining and is_old):
+            missing = Undetermined(broker_id, UndeterminedCause(record.value))
+            unknown = None if broker_id in joining else missing
+        elif broker_id not in active:
             votes = record.votes_away  # its last verdict counts, however old
+        elif is_old and broker_id in joining:
+            covers_it = covers and broker_id not in maintained
+            votes, unknown = _starting_again(broker_id, record, settings, now, covers=covers_it)
         elif is_old and broker_id not in maintained:
-            votes, unknown = _silent(broker_id, record, settings, now)
+            votes, unknown = _silent(broker_id, record, settings, now, covers=covers)
         else:
             votes, unknown = record.votes, _unknown_in(broker_id, record)
         if is_old and broker_id not in away:
@@ -183,17 +187,42 @@ def _judgements(
         yield broker_id, votes, unknown if broker_id in active else None
 
 
+def _hears(view: ClusterView, settings: PolicySettings, now: datetime) -> bool:
+    """Whether any report is fresh, the judge's own among them.
+
+    Where none is, the judge is cut off, and what it knows last of a broker may not be what that said last.
+    """
+    record_of, fresh_since = view.records_at(now), now - settings.staleness
+    return any(
+        not isinstance(record, NoRecord) and record.dated_at(settings.staleness) >= fresh_since
+        for record in map(record_of, view.brokers)
+    )
+
+
 def _silent(
-    broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime
+    broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime, *, covers: bool
 ) -> tuple[Votes, Undetermined | Covered]:
-    """Judge a stale record: by the bound on its growth, if that is chosen and can be had."""
+    """Judge a stale record: by the bound on its growth, if a bound ``covers`` it and can be had."""
     unknown = _stale(broker_id, record, settings, now)
-    if settings.fallback_action is FallbackAction.BOUNDED and _unknown_in(broker_id, record) is None:
+    if covers and _unknown_in(broker_id, record) is None:
         votes, (_, after) = record.votes_after(now - record.observed_at), record.reaches_after
         if votes is not None:
             return votes, Covered(unknown, None if after is None else record.observed_at + after)
     # Stale state is ignored, but silence never releases: a volume at 0 continues to count as 0.
     return breaches(record.votes), unknown
+
+
+def _starting_again(
+    broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime, *, covers: bool
+) -> tuple[Votes, Covered | None]:
+    """Judge a stale record in the join grace: the last verdict counts, and the bound that covers its silence.
+
+    A broker that starts again without its agent must not release what the bound has paused.
+    """
+    votes, silence = _silent(broker_id, record, settings, now, covers=covers)
+    if isinstance(silence, Covered):
+        return worse_votes(record.votes_away, votes), silence
+    return record.votes_away, None
 
 
 def _stale(broker_id: int, record: UsageRecord, settings: PolicySettings, now: datetime) -> Undetermined:

@@ -161,7 +161,8 @@ class Verdicts:
                         votes, unnamed = votes.copy(), np.zeros(votes.shape, dtype=bool)
                     columns = self._columns[broker]
                     bounded, reached = self._bound(broker, now)
-                    covered = silent & bounded
+                    # Where no report is fresh, the agents are cut off, and cover none.
+                    covered = silent & bounded & fresh.any(axis=0)
                     # Stale state is ignored, but silence never releases.
                     breached = np.where(votes[columns] == 0, 0.0, 1.0)
                     votes[columns] = np.where(covered, reached, np.where(silent, breached, votes[columns]))

@@ -92,14 +92,29 @@ def _broker(case: Case, broker: int) -> tuple[list[Fraction], str | None]:
     is_away = not is_listed or (not must_be_known and _stale(case, record))
     # the join grace excuses who has not reported yet, and no report that is there
     votes, cause = _votes(record, is_away), None if is_away else _unknown(record)
-    if must_be_known and _stale(case, record) and _order(case, f"maintenance/{broker}") is None:
-        votes, cause = [vote for vote in votes if vote == 0], "stale"
-        if case.fallback == "bounded" and _unknown(record) is None and _is_bounded(record):
-            votes, cause = _votes(_grown(case, record)), None
+    if is_listed and _stale(case, record) and _order(case, f"maintenance/{broker}") is None:
+        if must_be_known:
+            votes, cause = [vote for vote in votes if vote == 0], "stale"
+        bounded = case.fallback == "bounded" and _hears(case)
+        if bounded and _unknown(record) is None and _is_bounded(record):
+            votes, cause = votes + _votes(_grown(case, record)), None
     for other in _others(usable):
         if not _stale(case, other):
             votes, cause = votes + _votes(other, not is_listed), cause or _unknown(other)
     return votes, cause if is_listed else None
+
+
+def _hears(case: Case) -> bool:
+    """Whether any broker's report is fresh: else it is the judge that is cut off."""
+    return any(_is_fresh(case, key) for key, _ in case.records if key.isdigit())
+
+
+def _is_fresh(case: Case, key: str) -> bool:
+    events = [value for one, value in case.records if one == key]
+    if None in events:
+        events = events[len(events) - events[::-1].index(None) :]
+    usable = [event for event in events if isinstance(event, Mapping) and not _future(case, event)]
+    return bool(usable) and not _stale(case, usable[-1])
 
 
 def _reports_from_the_future(case: Case, broker: int) -> bool:

@@ -62,8 +62,12 @@ def _of_broker(
         silent = expected and stale and not view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now)
         is_away = broker_id not in (situation.active_brokers or ()) or (stale and not expected)
         found = _of_record(record, broker_id, is_away)
-        bounds = _of_bounds(record, broker_id, now) if silent else None
-        if silent and bounds is not None and settings.fallback_action is FallbackAction.BOUNDED:
+        listed = broker_id in (situation.active_brokers or ())
+        maintained = view.order_in_force(BrokerOrder.MAINTENANCE, broker_id, now)
+        may_grow = listed and stale and not maintained
+        bounds = _of_bounds(record, broker_id, now) if may_grow else None
+        covers = settings.fallback_action is FallbackAction.BOUNDED and _hears(view, settings, now)
+        if bounds is not None and covers:
             _add_worse(reasons, found + bounds)
         else:
             _add_worse(reasons, [reason for reason in found if not silent or reason.headroom == 0])
@@ -72,6 +76,13 @@ def _of_broker(
             is_away = broker_id not in (situation.active_brokers or ())
             _add_worse(reasons, _of_record(other, broker_id, is_away))
     return list(reasons.values())
+
+
+def _hears(view: ClusterView, settings: PolicySettings, now: datetime) -> bool:
+    records = [view.record_of(broker_id, now) for broker_id in view.brokers]
+    return any(
+        isinstance(one, UsageRecord) and now - one.snapshot_at <= settings.staleness for one in records
+    )
 
 
 def _add_worse(reasons: dict[str | None, Reason], more: list[Reason]) -> None:

@@ -24,9 +24,9 @@ from kquota.core.policy import PolicySettings
 from kquota.core.records import read_event
 from kquota.core.sentences import covered_sentence, decision_sentence, what_ends_it
 from kquota.core.status import status_document
+from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord
 from kquota.core.usage_format import usage_from_document, usage_to_document
-from kquota.core.view import ClusterView
 from tests.unit.core import situations
 from tests.unit.core.clusters import bounded
 from tests.unit.core.situations import (
@@ -34,7 +34,6 @@ from tests.unit.core.situations import (
     NOW,
     OPEN,
     PAUSE,
-    TOLERANCE,
     Record,
     causes,
     free,
@@ -104,11 +103,44 @@ def test_where_no_throttle_zone_is_left_the_bound_of_the_hard_limit_comes_first(
 
 
 def test_what_was_measured_goes_on_counting_and_keeps_its_cause() -> None:
-    assert reasons(decided(silent(9, 61))) == [(2, "/dev/sda1", "hard")]
-    assert reasons(decided(silent(50, 61, Latched="HARD"))) == [(2, "/dev/sda1", "latched")]
-    assert reasons(decided(silent(16, 61))) == [(2, "/dev/sda1", "bounded")]
-    assert reasons(decided(silent(15, 61, FillCeiling=0))) == [(2, "/dev/sda1", "soft")]
-    assert verdict(decided(silent(15, 10**6, FillCeiling=0))) == throttle("1/2")
+    assert reasons(decided(CALM, silent(9, 61))) == [(2, "/dev/sda1", "hard")]
+    assert reasons(decided(CALM, silent(50, 61, Latched="HARD"))) == [(2, "/dev/sda1", "latched")]
+    assert reasons(decided(CALM, silent(16, 61))) == [(2, "/dev/sda1", "bounded")]
+    assert reasons(decided(CALM, silent(15, 61, FillCeiling=0))) == [(2, "/dev/sda1", "soft")]
+    assert verdict(decided(CALM, silent(15, 10**6, FillCeiling=0))) == throttle("1/2")
+
+
+@pytest.mark.accepts("G6", "F1")
+def test_a_judge_that_hears_no_broker_covers_none() -> None:
+    """It is cut off: its records are not the last ones, and it hears neither breaches nor holds."""
+    for silence in (
+        [silent(50, 61)],
+        [silent(50, 61), ("1", usage(free(50, FillCeiling=0), age_seconds=61))],
+    ):
+        decision = decided(*silence)
+        assert verdict(decision) == PAUSE
+        assert (decision.fallback, decision.covered) == (True, ())
+        assert {cause for _, cause in causes(decision)} == {"stale"}
+    own = own_look(free(50))
+    assert verdict(decided(silent(50, 61), self_id=2, own=own)) == PAUSE, "its own look is no news of others"
+    assert verdict(decided(silent(50, 61), ("1", usage(free(50), age_seconds=60)))) == OPEN
+    for unheard in (None, b"{}", usage(free(50), age_seconds=-31)):
+        assert verdict(decided(silent(50, 61), ("9", unheard), active=(2,))) == PAUSE
+
+
+@pytest.mark.accepts("G6")
+def test_a_silent_broker_that_starts_again_stays_bounded_in_the_join_grace() -> None:
+    def joining(*records: Record) -> Decision:
+        return decided(CALM, *records, active=(1, 2), joining=(2,))
+
+    assert verdict(joining(silent(30, 150))) == verdict(decided(CALM, silent(30, 150))) == throttle("1/2")
+    assert joining(silent(30, 150)).covered == (Covered(stale(2), at(-50)),)
+    assert verdict(joining(silent(30, 300))) == PAUSE
+    assert verdict(joining(silent(30, 300, Status="offline", Latched="HARD"))) == PAUSE, "its last verdict"
+    for excused in (silent(50, 300, FillCeiling=None), silent(50, 300, Status="failed")):
+        assert (verdict(joining(excused)), causes(joining(excused))) == (OPEN, [])
+    assert verdict(joining(silent(30, 300), ("maintenance/2", order()))) == OPEN
+    assert verdict(decided(silent(30, 300), active=(2,), joining=(2,))) == OPEN, "no broker reports yet"
 
 
 @pytest.mark.accepts("G7")
@@ -151,18 +183,18 @@ def test_a_volume_is_never_fuller_than_full() -> None:
         "HardLimit": {"type": "ConsumedSpace", "level": 200 * GB},
         "SoftLimit": {"type": "ConsumedSpace", "level": 90 * GB},
     }
-    decision = decided(silent(30, 10**6, **never))
+    decision = decided(CALM, silent(30, 10**6, **never))
     assert verdict(decision) == throttle("10/11")
     assert decision.covered == (Covered(stale(2), None),)
 
 
 def test_a_clock_that_is_ahead_makes_no_record_younger_and_one_behind_is_named() -> None:
     def heard(snapshot_age_seconds: float, stored_age_seconds: float) -> Decision:
-        view = ClusterView(TOLERANCE)
+        view = situations.fold(CALM)
         _, value = silent(30, snapshot_age_seconds)
         stored_ms = round(at(stored_age_seconds).timestamp() * 1000)
         view.fold(read_event("2", raw(value), stored_ms), NOW)
-        situation = situations.Situation(frozenset({2}))
+        situation = situations.Situation(frozenset({1, 2}))
         settings = PolicySettings(situations.FallbackAction.BOUNDED, situations.STALENESS)
         return situations.decide(view, situation, settings, NOW)
 
@@ -175,14 +207,14 @@ def test_a_clock_that_is_ahead_makes_no_record_younger_and_one_behind_is_named()
 def test_of_two_agents_for_one_broker_the_worse_counts() -> None:
     fresh = usage(free(15, FillCeiling=FAST), InstanceId="A", Sequence=1)
     old = usage(free(30, FillCeiling=FAST), InstanceId="B", Sequence=1, age_seconds=70)
-    assert verdict(decided(("2", fresh), ("2", old))) == throttle("1/2")
+    assert verdict(decided(CALM, ("2", fresh), ("2", old))) == throttle("1/2")
     failed = usage(free(15, Status="failed"), InstanceId="A", Sequence=1)
-    assert causes(decided(("2", failed), ("2", old))) == [(2, "failed")]
+    assert causes(decided(CALM, ("2", failed), ("2", old))) == [(2, "failed")]
 
 
 def test_the_own_look_tightens_and_a_hold_outranks() -> None:
-    assert verdict(decided(silent(50, 61), self_id=2, own=own_look(free(15)))) == throttle("1/2")
-    held = decided(silent(50, 300), ("hold", order(Action="open")))
+    assert verdict(decided(CALM, silent(50, 61), self_id=2, own=own_look(free(15)))) == throttle("1/2")
+    held = decided(CALM, silent(50, 300), ("hold", order(Action="open")))
     assert verdict(held) == OPEN
     assert [entry.broker_id for entry in held.covered] == [2]
 
@@ -203,9 +235,9 @@ def test_it_says_who_is_silent_and_until_when_it_is_covered() -> None:
         "PAUSE: volume /dev/sda1 of broker 2, which is silent, may be over its hard limit by now; broker 2 is"
     )
     assert what_ends_it(quiet, [], Fraction(1, 10)).startswith("It ends when the agent of broker 2 reports")
-    several = decided(silent(30, 99), ("3", usage(free(20, FillCeiling=0), age_seconds=70)))
+    several = decided(CALM, silent(30, 99), ("3", usage(free(20, FillCeiling=0), age_seconds=70)))
     assert decision_sentence(several).endswith("covered until 2026-11-20T10:17:11.123Z, and 1 more")
-    assert decision_sentence(decided(("3", usage(free(20, FillCeiling=0), age_seconds=70)))).endswith(
+    assert decision_sentence(decided(CALM, ("3", usage(free(20, FillCeiling=0), age_seconds=70)))).endswith(
         "broker 3 is silent (its last report is too old): its volumes do not fill"
     )
 
@@ -296,7 +328,10 @@ def test_while_growth_keeps_to_the_bound_no_volume_passes_its_hard_limit_in_open
         if now - known.snapshot_at <= situations.STALENESS:
             continue
         settings = PolicySettings(situations.FallbackAction.BOUNDED, situations.STALENESS)
-        decision = situations.decide(view, situations.Situation(frozenset({2})), settings, now)
+        calm = {**usage(free(50)), "SnapshotAt": format_utc(now)}
+        view.fold(read_event("1", raw(calm)), now)
+        decision = situations.decide(view, situations.Situation(frozenset({1, 2})), settings, now)
+        assert not decision.undetermined
         limits = known.volumes[0].limits
         assert limits is not None
         assert decision.headroom <= limits.headroom(1000, int(consumed))
