@@ -1,7 +1,7 @@
 """The records of a replay, for ``kquota decide``.
 
 In offset order, one JSON object a line; a JSON null is a tombstone, and a text the value as it stood in the
-topic:
+topic. The timestamp is when the topic stored the record, 0 or none where that is not known:
 
     {"key": "1", "timestamp_ms": 0, "value": {…} | null | "raw text"}
 """
@@ -42,5 +42,6 @@ def _record(number: int, line: str) -> tuple[str, str | ParsedJson | None, int |
     return (
         entry["key"],
         value if value is None or isinstance(value, str) else ParsedJson(value),
-        appended_ms if type(appended_ms) is int else None,
+        # No record was stored in 1970: a report would count as old as that.
+        appended_ms if type(appended_ms) is int and appended_ms > 0 else None,
     )

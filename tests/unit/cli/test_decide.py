@@ -111,3 +111,19 @@ def test_a_line_that_is_no_record_is_named_with_its_file(tmp_path: Path) -> None
     said = kquota("decide", "--records", str(records), "--brokers", "1", "--now", "2026-11-20T10:15:30Z")
     assert said.code == 2
     assert said.err.startswith(f"kquota: {records}: can't be read: ")
+
+
+@pytest.mark.accepts("A20")
+@pytest.mark.parametrize("stored", [{"timestamp_ms": 0}, {}, {"timestamp_ms": -1}])
+def test_a_report_without_a_time_of_storage_is_as_old_as_it_states(
+    stored: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form that the help shows has 0: the record was not stored in 1970."""
+    sample = SAMPLES / "replay" / "figures-15-gb-free.jsonl"
+    lines = [json.loads(line) for line in sample.read_text("utf-8").splitlines()]
+    plain = [{key: value for key, value in line.items() if key != "timestamp_ms"} | stored for line in lines]
+    records = tmp_path / "records.jsonl"
+    records.write_text("\n".join(map(json.dumps, plain)), "utf-8")
+    expected = expectation(sample)
+    printed = in_process(["--records", str(records), *options(expected["arguments"])], monkeypatch)
+    assert json.loads(printed) == expected["decision"]
