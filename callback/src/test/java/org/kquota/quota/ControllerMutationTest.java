@@ -145,21 +145,30 @@ class ControllerMutationTest {
 
     @Test
     @Tag("E7")
-    void aBurstSpreadOverTheWindowsIsBackInQuotaWithTheTokens() {
+    void theTokensSpreadABurstAndTheBrokersRateDoesNot() {
+        assertEquals(0, quotas.mutate("alice", "app", BURST));
+        // The broker's sensor measures over the samples of the broker's metrics, 2 x 30 s by default, and not over the quota's windows.
+        assertEquals(BURST / 30.0, metric("mutation-rate"), 1e-9);
+        time.advance(12_000);
+        assertEquals(0, metric("tokens"), 1e-9);
+        assertEquals(BURST / 42.0, metric("mutation-rate"), 1e-9, "the whole burst is still there, at 13 a second");
+        assertEquals(0, quotas.mutate("alice", "app", 0), "admitted by the tokens, far over the quota by the rate");
+        time.advance(60_000);
+        assertEquals(0, metric("mutation-rate"), "it is gone with its sample, while the tokens come back one by one");
+        assertEquals(60 * QUOTA, metric("tokens"), 1e-9);
+    }
+
+    @Test
+    @Tag("E7")
+    void alsoOverTheQuotasWindowsARateKeepsABurstInOneSample() {
         Sensor sensor = rate();
-        for (int window = 0; window < WINDOWS - 1; window++) {
-            sensor.record(QUOTA, time.milliseconds(), false);
-            time.advance(1000);
-        }
-        sensor.record(65, time.milliseconds(), false);
-        assertEquals(5.6, observed(), 1e-9);
-        int seconds = 0;
-        while (observed() > QUOTA) {
+        sensor.record(BURST, time.milliseconds(), false);
+        for (int second = 0; second <= WINDOWS; second++) {
+            assertEquals(5.6, observed(), 1e-9, "spread over the windows it would be back at 5 after 12 s");
             assertThrows(QuotaViolationException.class, () -> sensor.checkQuotas(time.milliseconds()));
             time.advance(1000);
-            seconds++;
         }
+        assertEquals(0, observed());
         sensor.checkQuotas(time.milliseconds());
-        assertEquals(12, seconds, 1, "the same as the tokens, to a window");
     }
 }
