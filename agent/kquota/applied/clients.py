@@ -68,7 +68,7 @@ class ClientUse(Use):
 
 @dataclass(frozen=True, slots=True)
 class RefusedClient:
-    """A client, and its produce requests refused since the broker started."""
+    """A client, and its produce requests refused since it is counted apart."""
 
     principal: Shown
     client_id: Shown

@@ -8,7 +8,6 @@ import org.kquota.group.Group;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,8 +16,8 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /**
- * Refused produce requests, among the broker's metrics: of each group, and of each client from its first refusal on. As many clients as
- * are counted apart, so bounded. Their rates and throttle times are in Kafka's own quota metrics.
+ * Refused produce requests, among the broker's metrics: of each group, and of each client from its first refusal on, while it is counted apart. So
+ * they are bounded. Their rates and throttle times are in Kafka's own quota metrics.
  */
 public final class RefusalMetrics {
     public static final String OF_CLIENT = "client-refusals-total";
@@ -26,7 +25,7 @@ public final class RefusalMetrics {
 
     private static final class Registry {
         private final PluginMetrics metrics;
-        private final Set<Refusals.Client> known = new HashSet<>();
+        private final Map<Refusals.Client, MetricName> known = new HashMap<>();
         private final Map<String, MetricName> groups = new HashMap<>();
 
         Registry(PluginMetrics metrics) {
@@ -74,15 +73,23 @@ public final class RefusalMetrics {
         registries.removeIf(registry -> registry.metrics == metrics);
     }
 
-    /** Adds those of clients that were refused for the first time; on the reporter's thread. */
+    /** Adds those of clients that were refused for the first time, and removes those of clients that made room; on the reporter's thread. */
     public synchronized void update() {
+        refusals.makeRoom();
+        Set<Refusals.Client> clients = refusals.clients();
         for (Registry registry : registries) {
-            refusals.byClient().forEach((client, count) -> {
-                if (registry.known.add(client)) {
-                    add(registry.metrics, OF_CLIENT, "Produce requests of the client refused since the broker started.",
-                        count::sum, "principal", client.principal(), "client-id", client.clientId());
+            registry.known.entrySet().removeIf(shown -> {
+                boolean gone = !clients.contains(shown.getKey());
+                if (gone) {
+                    registry.metrics.removeMetric(shown.getValue());
                 }
+                return gone;
             });
+            for (Refusals.Client client : clients) {
+                registry.known.computeIfAbsent(client, key -> add(registry.metrics, OF_CLIENT,
+                    "Produce requests of the client refused since it is counted apart.", () -> refusals.requests(key),
+                    "principal", key.principal(), "client-id", key.clientId()));
+            }
         }
     }
 

@@ -36,7 +36,7 @@ public record ClientFigures(int known, List<Client> top, List<Refused> refused, 
                          @JsonInclude(JsonInclude.Include.NON_NULL) Double factor, @JsonInclude(JsonInclude.Include.NON_NULL) List<String> topics) {
     }
 
-    /** A client as Type:name and client id, and its produce requests refused since the broker started. */
+    /** A client as Type:name and client id, and its produce requests refused since it is counted apart. */
     @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
     public record Refused(String principal, String clientId, long requests) {
     }

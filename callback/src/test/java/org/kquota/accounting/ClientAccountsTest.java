@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.apache.kafka.common.metrics.JmxReporter;
 import org.apache.kafka.common.metrics.KafkaMetricsContext;
 import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
 import org.apache.kafka.server.quota.QuotaType;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -214,5 +215,45 @@ class ClientAccountsTest {
         }
         List<Refusals.Count> top = refusals.top(2);
         assertEquals(List.of(new Refusals.Count("<others>", "", 2_010), new Refusals.Count("User:alice", "client-7", 11)), top);
+    }
+
+    @Test
+    void aClientThatMakesUpClientIdsHidesTheOthersForAMomentAlone() {
+        Refusals refusals = new Refusals();
+        for (int second = 0; second < 10; second++) {
+            for (int i = 0; i < 900; i++) {
+                refusals.count("User:mallory", "made-up-" + second + "-" + i);
+            }
+            refusals.count("User:bob", "orders");
+            refusals.makeRoom();
+            assertTrue(refusals.clients().size() <= 1_001, "bounded");
+        }
+        assertEquals(10, refusals.requests(new Refusals.Client("User:bob", "orders")), "refused again and again, it stays");
+        for (int i = 0; i < 1_000; i++) {
+            refusals.count("User:mallory", "made-up-at-last-" + i);
+        }
+        refusals.count("User:carol", "late");
+        assertEquals(0, refusals.requests(new Refusals.Client("User:carol", "late")), "no room at this moment");
+        refusals.makeRoom();
+        refusals.count("User:carol", "late");
+        assertEquals(1, refusals.requests(new Refusals.Client("User:carol", "late")));
+    }
+
+    @Test
+    void theMetricsOfClientsThatMadeRoomAreRemoved() {
+        Refusals refusals = new Refusals();
+        RefusalMetrics metrics = new RefusalMetrics(refusals);
+        Metrics registry = new Metrics();
+        metrics.register(new PluginMetricsImpl(registry, Map.of()), List.of());
+        for (int i = 0; i < 3_000; i++) {
+            refusals.count("User:mallory", "made-up-" + i);
+            if (i % 500 == 0) {
+                metrics.update();
+            }
+        }
+        metrics.update();
+        long shown = registry.metrics().keySet().stream().filter(name -> name.name().equals(RefusalMetrics.OF_CLIENT)).count();
+        assertEquals(refusals.clients().size(), shown);
+        registry.close();
     }
 }
