@@ -48,8 +48,8 @@ def decide(
     """Decide from recorded messages and print the decision file's JSON.
 
     A line of the file is {"key": "1", "timestamp_ms": 0, "value": {…} | null | "raw text"}: null is a
-    tombstone, a text is the raw value. The timestamp is the time of storage, 0 or left out if it is not known.
-    Mode, sequence and lease are null: only an agent has them.
+    tombstone, a text is the raw value. The timestamp is the time of storage, 0 or left out if it is not
+    known. Mode, sequence and lease are null: only an agent has them.
     """
     joining_ids = _broker_ids(joining, "--joining")
     situation = Situation(
