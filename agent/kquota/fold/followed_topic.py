@@ -31,6 +31,7 @@ from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.kafka.threads import going_on
 
+FETCH_AGAIN_SECONDS = 5.0
 _NOT_THERE = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._LOG_TRUNCATION)
 
 
@@ -82,6 +83,9 @@ class FollowedTopic:
         self._former_ids: set[str] = set()
         self._out_of_order: str | None = None
         self._again: str | None = None
+        self._is_whole = True
+        self._fetches_again_at: float | None = None
+        self._clock = clock
         self._assigned_in_vain = False
         self._records = 0
         self._lasting: set[Source] = set()
@@ -117,6 +121,20 @@ class FollowedTopic:
             return self._follow(found)
         return False
 
+    def fetch_again(self) -> None:
+        """While fetching has failed, ask for the partitions anew now and then.
+
+        librdkafka reports the end of a partition once for each assignment. Where nothing is written, no other
+        sign would show that fetches succeed again.
+        """
+        if not self.lasts(Source.FETCH):
+            self._fetches_again_at = None
+        elif self._fetches_again_at is None:
+            self._fetches_again_at = self._clock() + FETCH_AGAIN_SECONDS
+        elif self._clock() >= self._fetches_again_at:
+            self._fetches_again_at = None
+            self.assignment_due = True
+
     def follow_ends(self) -> None:
         """Take in where partitions end, as far as it is known."""
         ends = self._questions.ends(self._progress.ends_unknown())
@@ -137,17 +155,24 @@ class FollowedTopic:
         partition, offset = message.partition(), message.offset()
         if partition is None or offset is None or partition not in self._progress.partitions:
             return False
-        self._progress.read(partition, offset)
-        self._records += 1
         kind, timestamp_ms = message.timestamp()
         is_brokers = kind == TIMESTAMP_LOG_APPEND_TIME
         has_time = is_brokers if self._topic.brokers_times_only else kind != TIMESTAMP_NOT_AVAILABLE
         at_ms = timestamp_ms if has_time else None
-        self._hand_over(
-            TopicRecord(partition, offset, at_ms, message.key(), message.value(), _headers(message))
-        )
+        record = TopicRecord(partition, offset, at_ms, message.key(), message.value(), _headers(message))
+        self._progress.read(partition, offset)
+        self._records += 1
+        self._hand_over(record)
         self._read_something()
         return True
+
+    def lost(self) -> None:
+        """Take in that a message could not be read: without it, what was read is not the topic.
+
+        The topic is read from its beginning again, and has not been read to its end before that.
+        """
+        self._is_whole = False
+        self.read_again("a message could not be read")
 
     def reached_end(self, partition: int | None, offset: int | None) -> None:
         """Take in that a broker has nothing more."""
@@ -198,7 +223,7 @@ class FollowedTopic:
         self._topic_id = facts.topic_id
         self._out_of_order = None
         if restarted is not None:
-            self._caught_up = False
+            self._caught_up, self._is_whole = False, True
             self._progress.restart()
             self._questions.forget_ends()
         new = self._progress.begin(facts.partitions)
@@ -212,7 +237,7 @@ class FollowedTopic:
         return restarted is not None and not restarted.same_topic
 
     def _report_caught_up(self) -> None:
-        if self._caught_up or not self._progress.partitions or self._progress.behind:
+        if self._caught_up or not (self._is_whole and self._progress.partitions) or self._progress.behind:
             return
         self._caught_up = True
         self._hand_over(CaughtUp(self._records))
@@ -229,5 +254,13 @@ class FollowedTopic:
 
 
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
-    headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
-    return tuple((name, value) for name, value in headers)
+    """Return a record's headers; none where one's name is not UTF-8, which Kafka accepts and the client not.
+
+    None of ours has such a name, so that the record is one that nobody has signed.
+    """
+    try:
+        headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
+        return tuple((name, value) for name, value in headers)
+    except (UnicodeDecodeError, SystemError):
+        # confluent-kafka returns a list although it failed: Python notices then, or at its next step.
+        return ()

@@ -1,5 +1,6 @@
 """Reading our topics: all of them from the beginning, then whatever comes, without a consumer group."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from kquota.kafka.client import RotatingClient
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation, classify
 from kquota.kafka.threads import repeat
+
+_LOG = logging.getLogger(__name__)
 
 # A record ends the wait. The rest of the reading needs no more turns than this.
 _POLL_SECONDS = 0.5
@@ -137,6 +140,8 @@ class TopicReader:
                     topic.failed(Source.CONNECTION, problem)
             self._stop.wait(_POLL_SECONDS)
             return
+        for topic in topics:
+            topic.fetch_again()
         self._assign(consumer)
         for topic in topics:
             topic.follow_ends()
@@ -147,7 +152,7 @@ class TopicReader:
         if message is None:
             return
         for one in (message, *consumer.consume(_RECORDS_A_STEP, 0)):
-            self._take(one)
+            self._take_alone(one)
         if not begins:
             self._rest()
 
@@ -185,6 +190,16 @@ class TopicReader:
                 continue
             self._assigned[name] = partitions
             topic.assignment_due = False
+
+    def _take_alone(self, message: Message) -> None:
+        """Take in a message so that a failure costs no other one."""
+        try:
+            self._take(message)
+        except Exception:
+            _LOG.exception("reading a message failed unexpectedly: its topic is read again")
+            for name, topic in self._topics.items():
+                if name == message.topic():
+                    topic.lost()
 
     def _take(self, message: Message) -> None:
         error = message.error()

@@ -130,8 +130,8 @@ def read_all(
     return reader, seen
 
 
-def allow(admin: AdminClient, name: str, operation: AclOperation, topic: str) -> None:
-    """Let the identity `name` do `operation` on `topic`."""
+def allow(admin: AdminClient, name: str, operation: AclOperation, topic: str) -> AclBinding:
+    """Let the identity `name` do `operation` on `topic`; return the entry."""
     binding = AclBinding(
         ResourceType.TOPIC,
         topic,
@@ -142,3 +142,4 @@ def allow(admin: AdminClient, name: str, operation: AclOperation, topic: str) ->
         AclPermissionType.ALLOW,
     )
     admin.create_acls([binding])[binding].result(PATIENCE_SECONDS)
+    return binding

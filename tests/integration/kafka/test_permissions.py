@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AclOperation, AdminClient
+from confluent_kafka.admin import AclBindingFilter, AclOperation, AdminClient
 
 from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
+from kquota.fold.records import CaughtUp
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from kquota.kafka.topic_check import TopicCheck
@@ -101,6 +102,26 @@ def test_reading_begins_when_the_permission_is_given_and_until_then_holds_up_no_
     allow(super_admin, "late", AclOperation.READ, topic)
     eventually(lambda: late.caught_up and late.trouble is None, "it reads")
     assert seen.values == [b"a record"]
+
+
+def test_a_quiet_topic_is_read_again_once_the_permission_is_back(
+    secured: KafkaCluster, super_admin: AdminClient, topic: str, closing: Close
+) -> None:
+    """No record comes, and librdkafka reports no end of a partition that it has reported."""
+    allow(super_admin, "quiet", AclOperation.DESCRIBE, topic)
+    read = allow(super_admin, "quiet", AclOperation.READ, topic)
+    properties, seen = properties_of(secured, "quiet"), Seen()
+    closing(TopicReader(properties, closing(AdminConnection(properties)), ReadTopic(topic, seen))).start()
+    eventually(lambda: seen.caught_up, "it reads")
+    entry = AclBindingFilter(
+        *(read.restype, read.name, read.resource_pattern_type, read.principal, read.host),
+        *(read.operation, read.permission_type),
+    )
+    assert super_admin.delete_acls([entry])[entry].result(PATIENCE_SECONDS) == [read]
+    eventually(lambda: seen.trouble, "it may not read any more")
+    allow(super_admin, "quiet", AclOperation.READ, topic)
+    eventually(lambda: seen.trouble is None, "it reads again")
+    assert len(seen.of(CaughtUp)) == 1
 
 
 @pytest.mark.accepts("F23")

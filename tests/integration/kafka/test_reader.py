@@ -25,10 +25,11 @@ from kquota.publish.publisher import UsagePublisher
 from testbed.loopback.clients import create_topic, delete_topic
 from testbed.loopback.cluster import KafkaCluster
 from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen, read_all
+from tests.integration.kafka.raw_producer import append
 from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
-COMPACT = {"cleanup.policy": "compact"}
+COMPACT = {"cleanup.policy": "compact", "compression.type": "uncompressed"}
 
 
 @pytest.fixture
@@ -53,6 +54,28 @@ def topic_id(admin: AdminConnection, topic: str) -> str:
     facts = admin.describe_topic(topic).result()
     assert isinstance(facts, TopicFacts)
     return facts.topic_id
+
+
+def test_records_whose_header_names_are_not_utf_8_cost_a_reader_no_other_record(
+    secured: KafkaCluster,
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    topic_name: str,
+    closing: Close,
+) -> None:
+    create_topic(super_admin, topic_name, [[1, 2]], COMPACT)
+    hostile = ((b"\xff\xfe", b"1"),)
+    records = [
+        (b"%d" % number, b"a record", hostile if number % 5 == 3 else ((b"name", b"1"),))
+        for number in range(500)
+    ]
+    append(secured.client_configuration(AGENT), topic_name, records)
+    _, seen = read_all(properties, topic_name, admin, closing)
+    assert [record.key for record in seen.of(TopicRecord)] == [key for key, _, _ in records]
+    assert [event.records for event in seen.of(CaughtUp)] == [500]
+    kept = [tuple((name.encode(), value) for name, value in one.headers) for one in seen.of(TopicRecord)]
+    assert kept == [() if headers is hostile else headers for _, _, headers in records]
 
 
 @pytest.mark.accepts("A16")

@@ -25,7 +25,7 @@ class Message:
         topic: str | None = "t",
         partition: int | None = 0,
         timestamp: tuple[int, int] = (1, 1234),
-        headers: list[tuple[str, bytes | None]] | None = None,
+        headers: list[tuple[str, bytes | None]] | Exception | None = None,
     ) -> None:
         self._offset, self._partition, self._timestamp = offset, partition, timestamp
         self._headers, self._topic = headers, topic
@@ -53,6 +53,8 @@ class Message:
         return b"%d" % (self._offset or 0)
 
     def headers(self) -> list[tuple[str, bytes | None]] | None:
+        if isinstance(self._headers, Exception):
+            raise self._headers
         return self._headers
 
 

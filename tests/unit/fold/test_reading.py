@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError
 
+from kquota.fold import followed_topic
 from kquota.fold import reader as reading
 from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.records import (
@@ -92,6 +93,30 @@ def test_each_record_is_handed_over_as_it_is(script: Script, seen: list[Any]) ->
     assert script.contacts >= 3
 
 
+NO_UTF_8 = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+
+def test_a_record_whose_headers_cannot_be_read_has_none(script: Script, seen: list[Any]) -> None:
+    begun(script)
+    script.say(Message(0), Message(1, headers=NO_UTF_8), Message(2), Message(3, EOF))
+    eventually(lambda: of(seen, CaughtUp) == [CaughtUp(3)], "it has read all")
+    assert offsets(seen) == [0, 1, 2]
+    assert of(seen, TopicRecord)[1].headers == ()
+
+
+def test_a_message_that_cannot_be_read_costs_no_other_one_and_is_never_taken_for_read(
+    script: Script, seen: list[Any]
+) -> None:
+    begun(script)
+    script.say(Message(0), Message(1, headers=ValueError("a mistake")), Message(2), Message(3, EOF))
+    eventually(lambda: offsets(seen) == [0, 2], "those next to it are handed over")
+    eventually(lambda: [one.same_topic for one in of(seen, TopicRestarted)] == [True], "it begins again")
+    assert of(seen, CaughtUp) == []
+    script.say(Message(0), Message(1), Message(2), Message(3, EOF))
+    eventually(lambda: of(seen, CaughtUp), "it has read all")
+    assert offsets(seen) == [0, 2, 0, 1, 2]
+
+
 def test_what_is_of_no_partition_of_the_topic_is_left_out(script: Script, seen: list[Any]) -> None:
     begun(script)
     strange = [Message(5, partition=9), Message(None), Message(5, partition=None)]
@@ -130,6 +155,24 @@ def test_a_failure_to_read_is_told_and_so_is_its_end(script: Script, seen: list[
     assert of(seen, ReadingRecovered) == []
     script.say(good)
     eventually(lambda: of(seen, ReadingRecovered) == [ReadingRecovered()], "its end is reported")
+
+
+def test_while_it_fails_to_fetch_the_partitions_are_asked_for_again(
+    script: Script, seen: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """librdkafka reports the end of a partition once for each assignment."""
+    monkeypatch.setattr(followed_topic, "FETCH_AGAIN_SECONDS", 0.05)
+    begun(script)
+    script.say(Message(0), Message(1, EOF), Message(1, KafkaError.TOPIC_AUTHORIZATION_FAILED))
+    eventually(lambda: list(script.assigned)[1:] != [], "they are assigned again")
+    assert list(script.assigned)[-1] == [("t", 0, 1)], "from where it was"
+    script.say(Message(1, EOF))
+    eventually(lambda: of(seen, ReadingRecovered), "its end is reported")
+    assigned = len(script.assigned)
+    script.say(Message(1))
+    eventually(lambda: offsets(seen) == [0, 1], "it reads on")
+    time.sleep(0.2)
+    assert len(script.assigned) <= assigned + 1
 
 
 def test_the_group_that_is_not_used_needs_no_permission(script: Script, seen: list[Any]) -> None:
