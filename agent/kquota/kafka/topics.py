@@ -29,8 +29,10 @@ _OF_ALL = {
     "message.timestamp.type": "LogAppendTime",
     # Losing the newest records to an unclean leader would bring back verdicts that were taken back.
     "unclean.leader.election.enable": "false",
-    "compression.type": "producer",
 }
+# Of the topics that every agent reads as a whole: a broker then judges a batch by its size in an agent's
+# memory, and refuses one of a few kilobytes that would be gigabytes there.
+_READ_BY_ALL = {**_OF_ALL, "compression.type": "uncompressed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
     short (only a closed segment is compacted) and compacted as soon as a tenth of the log is dirty.
     """
     settings = {
-        **_OF_ALL,
+        **_READ_BY_ALL,
         "cleanup.policy": "compact",
         # 50 brokers write about 20 kB/s to a partition: a segment closes after some minutes; a
         # small cluster's by time. So at most a few MiB lie before a starting agent.
@@ -92,7 +94,7 @@ def usage_topic(name: str = USAGE_TOPIC) -> TopicContract:
         # last.
         "delete.retention.ms": str(_DAY_MS),
     }
-    return TopicContract(name, settings)
+    return TopicContract(name, settings, required=("cleanup.policy", "compression.type"))
 
 
 def orders_topic(name: str = ORDERS_TOPIC) -> TopicContract:
@@ -102,14 +104,14 @@ def orders_topic(name: str = ORDERS_TOPIC) -> TopicContract:
     order that it ended, which takes 30 days at most.
     """
     settings = {
-        **_OF_ALL,
+        **_READ_BY_ALL,
         "cleanup.policy": "compact",
         "segment.bytes": str(1_048_576),
         "segment.ms": str(_DAY_MS),
         "min.cleanable.dirty.ratio": "0.1",
         "delete.retention.ms": str(31 * _DAY_MS),
     }
-    required = ("cleanup.policy", "message.timestamp.type")
+    required = ("cleanup.policy", "message.timestamp.type", "compression.type")
     return TopicContract(name, settings, partitions=1, required=required)
 
 
@@ -122,6 +124,7 @@ def history_topic(
     """
     settings = {
         **_OF_ALL,
+        "compression.type": "producer",
         "cleanup.policy": "delete",
         "retention.ms": str(retention_seconds * 1000),
         "retention.bytes": str(retention_bytes),

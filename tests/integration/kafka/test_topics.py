@@ -8,14 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.kafka.topic_check import TopicCheck, TopicWatch
-from kquota.kafka.topics import TopicContract, TopicVerdict, Verdict, history_topic, usage_topic
+from kquota.kafka.topics import (
+    MAX_RECORD_BYTES,
+    TopicContract,
+    TopicVerdict,
+    Verdict,
+    history_topic,
+    orders_topic,
+    usage_topic,
+)
 from testbed.loopback.clients import create_topic, delete_topic
-from tests.integration.kafka.conftest import PATIENCE_SECONDS, Seen
+from testbed.loopback.cluster import KafkaCluster
+from tests.integration.kafka.conftest import AGENT, PATIENCE_SECONDS, Seen
 from tests.integration.waiting import eventually
 
 Close = Callable[[Any], Any]
@@ -67,7 +77,8 @@ def test_a_topic_is_created_with_the_partitions_and_replicas_that_are_wanted(
 def test_a_topic_with_another_cleanup_policy_is_refused(
     admin: AdminConnection, super_admin: AdminClient, topic_name: str, policy: str
 ) -> None:
-    create_topic(super_admin, topic_name, [[1, 2]], {"cleanup.policy": policy})
+    uncompressed = {"compression.type": "uncompressed"}
+    create_topic(super_admin, topic_name, [[1, 2]], {"cleanup.policy": policy, **uncompressed})
     verdict = look(admin, usage_topic(topic_name))
     assert verdict.status is Verdict.REFUSED
     assert not verdict.usable
@@ -75,6 +86,45 @@ def test_a_topic_with_another_cleanup_policy_is_refused(
     assert topic_name in verdict.sentence
     assert verdict.failure is not None
     assert verdict.failure.kind is Kind.TOPIC_REFUSED
+
+
+def answer_to(writer: Producer, topic: str, value: bytes) -> KafkaError | None:
+    answers: list[KafkaError | None] = []
+    writer.produce(topic, value, b"1", on_delivery=lambda error, _message: answers.append(error))
+    assert writer.flush(PATIENCE_SECONDS) == 0
+    (answer,) = answers
+    return answer
+
+
+@pytest.mark.parametrize("contract_of", [usage_topic, orders_topic])
+def test_a_topic_that_all_agents_read_takes_no_batch_that_is_too_large_in_their_memory(
+    admin: AdminConnection,
+    secured: KafkaCluster,
+    topic_name: str,
+    contract_of: Callable[[str], TopicContract],
+) -> None:
+    contract = contract_of(topic_name)
+    assert look(admin, contract).status is Verdict.CREATED
+    for codec in ("gzip", "snappy", "lz4", "zstd"):
+        own = {"compression.type": codec, "message.max.bytes": "40000000", "log_level": 0}
+        writer = Producer({**secured.client_configuration(AGENT), **own})
+        refused, taken = (
+            answer_to(writer, topic_name, bytes(size))
+            for size in (3 * MAX_RECORD_BYTES, MAX_RECORD_BYTES // 2)
+        )
+        assert refused is not None, codec
+        assert (refused.code(), taken) == (KafkaError.MSG_SIZE_TOO_LARGE, None), codec
+
+
+def test_a_topic_that_keeps_batches_compressed_is_refused(
+    admin: AdminConnection, super_admin: AdminClient, topic_name: str
+) -> None:
+    create_topic(super_admin, topic_name, [[1, 2]], {"cleanup.policy": "compact"})
+    verdict = eventually(
+        lambda: (found := look(admin, usage_topic(topic_name))).status is Verdict.REFUSED and found,
+        "it is refused",
+    )
+    assert "its compression.type is producer, and must be exactly uncompressed" in verdict.sentence
 
 
 @pytest.mark.accepts("F10")
@@ -111,6 +161,7 @@ def test_what_is_worse_than_it_should_be_is_reported_and_used(
         [[1]],
         {
             "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
             "min.insync.replicas": "2",
             "unclean.leader.election.enable": "true",
             "max.message.bytes": "30000000",
