@@ -52,7 +52,7 @@ def access(
         fail(f"{path} is no file")
     problems = _in_time({path: Grants(account).give(path, READ)}, _CONFIGURATION_SECONDS)
     try:
-        broker = read_broker_properties(path)
+        broker = read_broker_properties(path, node_id=0)  # the directories alone are needed
         owners = distrusted_owners(path)
     except (BrokerPropertiesError, OSError) as error:
         fail("; ".join(problems or [str(error)]))

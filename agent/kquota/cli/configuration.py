@@ -29,7 +29,7 @@ def settings_of(config: Path) -> Settings:
 def broker_of(settings: Settings) -> BrokerProperties:
     """Read the broker's server.properties, or end with its problem."""
     try:
-        return read_broker_properties(settings.broker.server_properties)
+        return read_broker_properties(settings.broker.server_properties, settings.broker.node_id)
     except BrokerPropertiesError as error:
         fail(str(error), exit_codes.CONFIGURATION)
 

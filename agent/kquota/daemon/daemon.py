@@ -22,7 +22,7 @@ from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.metrics_server import MetricsServer
 from kquota.daemon.notify import Notifier
 from kquota.kafka.config import ConfigurationError
-from kquota.observe.server_properties import BrokerPropertiesError, read_broker_properties
+from kquota.observe.server_properties import BrokerProperties, BrokerPropertiesError, read_broker_properties
 from kquota.settings.last_good import ConfigurationFile
 from kquota.settings.model import Settings
 from kquota.settings.problems import SettingsError
@@ -150,7 +150,7 @@ class _Daemon:
 
     def _agent(self, settings: Settings) -> Agent:
         self._serve(settings)
-        return Agent(settings, read_broker_properties(settings.broker.server_properties), self._metrics)
+        return Agent(settings, _properties(settings), self._metrics)
 
     def _in_force(self, settings: Settings, agent: Agent) -> None:
         self._journal.configure(
@@ -171,7 +171,7 @@ class _Daemon:
         self._notifier.reloading()
         try:
             settings = self._configuration.load()
-            agent.reconfigure(settings, read_broker_properties(settings.broker.server_properties))
+            agent.reconfigure(settings, _properties(settings))
         except (*_CONFIGURATION_ERRORS, OSError) as error:
             outcome = "the configuration is bad, the one in force stays"
             self._refuse(error, outcome)
@@ -222,3 +222,7 @@ class _Daemon:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _properties(settings: Settings) -> BrokerProperties:
+    return read_broker_properties(settings.broker.server_properties, settings.broker.node_id)

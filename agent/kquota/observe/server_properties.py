@@ -1,7 +1,8 @@
 """Read what the agent needs from a broker's ``server.properties``, by the broker's own rules.
 
 The broker loads the file as Java does: Latin-1 with ``\\uXXXX`` escapes, so a path with raw UTF-8
-letters is, for both, the mis-decoded one. Overrides on the broker's command line can't be seen here.
+letters is, for both, the mis-decoded one. Overrides on the broker's command line can't be seen here: its
+plug-in reports the log dirs that it runs with (`broker_dirs.py`).
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class BrokerProperties:
         return self.log_dirs if metadata is None or metadata in self.log_dirs else (*self.log_dirs, metadata)
 
 
-def read_broker_properties(path: Path) -> BrokerProperties:
-    """Read the file at ``path``.
+def read_broker_properties(path: Path, node_id: int | None = None) -> BrokerProperties:
+    """Read the file at ``path``; a ``node_id`` that is given counts, whether the file has one or not.
 
     Raises BrokerPropertiesError for a file that is missing, unreadable, too large or malformed, and
     for a value that the broker would refuse or that can't be judged from outside the broker.
@@ -65,10 +66,10 @@ def read_broker_properties(path: Path) -> BrokerProperties:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BrokerPropertiesError(f"{path}: can't be read: {reason}") from error
-    return parse_broker_properties(content, path)
+    return parse_broker_properties(content, path, node_id)
 
 
-def parse_broker_properties(content: bytes, path: Path) -> BrokerProperties:
+def parse_broker_properties(content: bytes, path: Path, node_id: int | None = None) -> BrokerProperties:
     """Parse the bytes of a server.properties; ``path`` is where they came from, for the messages."""
     if len(content) > LARGEST_FILE_BYTES:
         raise BrokerPropertiesError(
@@ -84,13 +85,14 @@ def parse_broker_properties(content: bytes, path: Path) -> BrokerProperties:
         raise BrokerPropertiesError(
             f"{path}: invalid escape {error.escape!r}; allowed is \\u and four hexadecimal digits"
         ) from error
-    return _Reading(path, MappingProxyType(dict(raw))).broker_properties()
+    return _Reading(path, MappingProxyType(dict(raw)), node_id).broker_properties()
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
     path: Path
     raw: Mapping[str, str]
+    node_id: int | None
 
     def broker_properties(self) -> BrokerProperties:
         roles = self._roles()
@@ -139,11 +141,14 @@ class _Reading:
             if not re.fullmatch(r"\+?[0-9]{1,18}", text, re.ASCII) or int(text) > _LARGEST_NODE_ID:
                 raise self._error(key, text, f"allowed are whole numbers from 0 to {_LARGEST_NODE_ID}")
             ids[key] = int(text)
-        if not ids:
-            raise BrokerPropertiesError(f"{self.path}: node.id is missing (or broker.id, its older name)")
+        if not ids and self.node_id is None:
+            raise BrokerPropertiesError(
+                f"{self.path}: node.id is missing (or broker.id, its older name); where the broker has it"
+                " from its command line, set broker.node_id"
+            )
         if len(set(ids.values())) > 1:
             raise self._error("broker.id", str(ids["broker.id"]), f"differs from node.id ({ids['node.id']})")
-        return next(iter(ids.values()))
+        return next(iter(ids.values())) if self.node_id is None else self.node_id
 
     def _directories(self, key: str) -> tuple[Path, ...]:
         text = self._text(key) if key in self.raw else DEFAULT_LOG_DIR

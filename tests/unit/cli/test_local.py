@@ -107,6 +107,17 @@ def test_a_good_configuration_is_called_good(host: Host) -> None:
     assert "warning: fallback_action is open: " in host.run("config", "check").out
 
 
+def test_a_broker_whose_id_is_on_its_command_line_has_it_from_the_configuration(host: Host) -> None:
+    host.server_properties.write_text(f"log.dirs={host.log_dir}\n", "utf-8")
+    assert "set broker.node_id" in host.run("config", "check").err
+    host.configure(broker={"server_properties": str(host.server_properties), "node_id": 7})
+    said = host.run("config", "check")
+    assert (said.code, said.out) == (
+        0,
+        f"{host.config} is good: broker 7, directories {host.log_dir}\n",
+    ), said.err
+
+
 def test_everything_that_is_wrong_is_said(host: Host) -> None:
     host.configure(mode="enfroce", staleness_seconds=0, unheard_of=1)
     said = host.run("config", "check")

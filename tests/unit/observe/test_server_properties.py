@@ -173,3 +173,13 @@ def test_of_a_long_value_the_beginning_is_shown(length: int, shown: str) -> None
     with pytest.raises(BrokerPropertiesError) as error:
         parse_broker_properties(f"node.id={'x' * length}\nlog.dirs=/a\n".encode(), Path("p"))
     assert f"node.id = {shown}" in str(error.value)
+
+
+def test_a_node_id_that_is_given_counts_also_where_the_file_has_none(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("log.dirs=/data/kafka\n", "utf-8")
+    with pytest.raises(BrokerPropertiesError, match=r"node\.id is missing .* set broker\.node_id"):
+        read_broker_properties(file)
+    assert read_broker_properties(file, 7).node_id == 7
+    file.write_text("node.id=1\n", "utf-8")
+    assert read_broker_properties(file, 0).node_id == 0
