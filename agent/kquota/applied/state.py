@@ -75,6 +75,18 @@ class LeadersUsed:
     seen_uptime_ms: Count | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LogDirUsed:
+    """A log dir that the broker runs with: its path, and the device and inode that it leads to there.
+
+    Both are None where the broker could not look at it.
+    """
+
+    path: Text
+    device: Count | None = None
+    inode: Count | None = None
+
+
 def _by_kind(entries: object) -> object:
     try:
         return {entry["kind"]: entry["count"] for entry in entries}  # type: ignore[attr-defined]
@@ -96,7 +108,8 @@ class AppliedState:
     in force; ``lost`` then has the reason. ``kept`` is why a decision holds on after its lease. ``errors``
     counts each kind since the plug-in started. ``clients`` is None where it does not report them, and so is
     ``cluster_topics``, how many topics the cluster has. ``leaders`` is None where it
-    divides nothing by the leaders of partitions.
+    divides nothing by the leaders of partitions. ``log_dirs`` are those that the broker runs with, None in a
+    file of a version without them.
     """
 
     schema_version: Positive
@@ -122,10 +135,19 @@ class AppliedState:
     cluster_topics: Count | None = None
     kept: Annotated[Shown | None, Field(min_length=1)] = None
     leaders: LeadersUsed | None = None
+    log_dirs: tuple[LogDirUsed, ...] | None = None
 
     def age_seconds(self, now: BootMoment) -> float:
         """Return how long ago it was written, within this boot."""
         return (now.uptime_ms - self.written_uptime_ms) / 1000
+
+    @property
+    def log_dir_places(self) -> dict[str, tuple[int, int] | None]:
+        """The device and inode of each log dir that the broker runs with, by path; None where not known."""
+        return {
+            used.path: None if used.device is None or used.inode is None else (used.device, used.inode)
+            for used in self.log_dirs or ()
+        }
 
     def to_usage_document(self) -> dict[str, object]:
         """Return the part of it that a usage record carries, its field ``Applied``."""
@@ -212,5 +234,7 @@ def _check_consistency(applied: AppliedState) -> None:
         raise MalformedDocument(
             f"mechanism {applied.mechanism} in state {applied.state}, mode {applied.mode}"
         )
+    if any((used.device is None) != (used.inode is None) for used in applied.log_dirs or ()):
+        raise MalformedDocument("log_dirs: device and inode must both be there, or neither")
     if applied.mode is Mode.ENFORCE and applied.broker_mode is Mode.OBSERVE:
         raise MalformedDocument("mode is enforce although broker_mode is observe")

@@ -11,6 +11,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from kquota.applied.state import AppliedState, read_applied_state
 from kquota.cli import exit_codes
 from kquota.cli.configuration import (
     DEFAULT_CONFIG,
@@ -26,10 +27,12 @@ from kquota.cli.output import fail, print_json
 from kquota.daemon.signing import admission_of, signing_warnings
 from kquota.daemon.web_access import look_at_web_config
 from kquota.display.figures import size_text
+from kquota.host.boot_clock import BootClock
 from kquota.kafka.client import look_at_properties
 from kquota.kafka.config import ClientProperties, ConfigurationError
+from kquota.observe.broker_dirs import with_broker_dirs
 from kquota.observe.identity import remembered_from_json, remembered_to_json
-from kquota.observe.observation import Observation, VolumeObservation
+from kquota.observe.observation import Observation, VolumeObservation, with_offline
 from kquota.observe.server_properties import BrokerProperties
 from kquota.observe.volume_limits import bound_from_json, refuse_limits
 from kquota.observe.volume_watch import VolumeWatch
@@ -177,6 +180,12 @@ def look_at_volumes(
             watch.accept()
         watch.wait_for_topics(topics_seconds)
         seen = watch.observe()
+        applied = read_applied_state(
+            settings.applied_file, BootClock().now(), broker_id=broker_id_of(settings)
+        )
+        if isinstance(applied, AppliedState):
+            compared = with_broker_dirs(seen, watch.looks, applied.log_dir_places)
+            seen = with_offline(compared, applied.offline_log_dirs)
     if accept:
         accepted = replace(
             state, remembered_volumes=remembered_to_json(watch.remembered), bound_limits=dict(watch.bound)

@@ -136,6 +136,7 @@ class Cycle:
         self._settings, self._local = settings, local
         self._reading.admission, self._orders.reading.admission = admission, orders_admission
         self._recalled = False
+        self._applied = None  # another local side has heard nothing yet
         tolerance = timedelta(seconds=settings.future_tolerance_seconds)
         self._reading.view.future_tolerance = self._membership.tolerance = tolerance
         forget = required and was is not SigningMode.REQUIRED

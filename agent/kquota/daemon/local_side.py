@@ -17,6 +17,7 @@ from kquota.daemon.signing import RESERVED_COUNTERS
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.topics_at_stake import log_dirs_near_a_limit
 from kquota.host.boot_clock import BootClock
+from kquota.observe.broker_dirs import Place, with_broker_dirs
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, with_offline
 from kquota.observe.server_properties import BrokerProperties
@@ -63,6 +64,7 @@ class LocalSide:
         self.covered_until_uptime_ms = lease_end_uptime_ms(settings.decision_file, self._started.boot_id)
         self._decision_file = DecisionFile(settings.decision_file)
         self.offline_log_dirs = offline_log_dirs
+        self._broker_dirs: Mapping[str, Place | None] = {}
         self._volumes = VolumeWatch(
             properties,
             limits=settings.limits,
@@ -90,7 +92,8 @@ class LocalSide:
         bound = {path: list(ids) for path, ids in self._volumes.bound.items()}
         if (remembered, bound) != (self.state.remembered_volumes, self.state.bound_limits):
             self._remember(replace(self.state, remembered_volumes=remembered, bound_limits=bound))
-        return with_offline(observation, self.offline_log_dirs)
+        compared = with_broker_dirs(observation, self._volumes.looks, self._broker_dirs)
+        return with_offline(compared, self.offline_log_dirs)
 
     def wake_at(self, record: UsageRecord | None) -> None:
         """Have ``alarm`` readable when a volume's state or topics change from those of this record."""
@@ -124,7 +127,7 @@ class LocalSide:
     def applied(
         self, moment: Moment, cluster_id: str | None
     ) -> tuple[AppliedState | AppliedUnknown, Verification]:
-        """Read what the plug-in applies; log dirs that it reports offline stay so until it is heard again."""
+        """Read what the plug-in applies; what it says of log dirs stays so until it is heard again."""
         applied = read_applied_state(
             self._settings.applied_file,
             moment.boot,
@@ -133,6 +136,7 @@ class LocalSide:
         )
         if isinstance(applied, AppliedState):
             self.offline_log_dirs = applied.offline_log_dirs
+            self._broker_dirs = applied.log_dir_places
             # those seen before we began may have been an earlier agent's, with another principal
             since_ms = self._started.uptime_ms
             seen = tuple(entry for entry in applied.exempt if entry.last_seen_uptime_ms >= since_ms)

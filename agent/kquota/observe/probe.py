@@ -40,9 +40,9 @@ class LogDirLook:
     the last look that succeeded at ``sampled_at_monotonic`` (None: none yet): the id of the mount that
     answered, the file system's capacity, the bytes available to an unprivileged user, all inodes and those
     available to it (0 where the file system does not count them), the errno of listing
-    the directory (0: listed), the file system's UUID if the kernel provides it, and whether Kafka has
-    formatted the directory (None where that can't be seen). ``topics`` are those that clients can write to
-    there, sorted; None where they are not asked for, not all known, or too many.
+    the directory (0: listed), the file system's UUID if the kernel provides it, the directory's device and
+    inode, and whether Kafka has formatted the directory (None where that can't be seen). ``topics`` are those
+    that clients can write to there, sorted; None where they are not asked for, not all known, or too many.
     """
 
     log_dir: str
@@ -57,6 +57,8 @@ class LogDirLook:
     available_inodes: int = 0
     list_errno: int = 0
     fs_uuid: str | None = None
+    device: int = 0
+    inode: int = 0
     formatted: bool | None = None
     topics: Topics | None = None
 
@@ -299,7 +301,7 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
     """Read one line of the probe's answer; values that it has not found yet stay as they were ``before``."""
     fields = line.split(" ")
     _, waited, sampled, step, failed, mount_id, capacity, available, *rest = fields
-    inodes, available_inodes, listed, uuid, formatted, topics = rest
+    inodes, available_inodes, listed, uuid, device, inode, formatted, topics = rest
     look = LogDirLook(
         log_dir=before.log_dir,
         waiting_seconds=int(waited) * probe_process.TICK_SECONDS,
@@ -313,6 +315,8 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
         available_inodes=int(available_inodes),
         list_errno=int(listed),
         fs_uuid=None if uuid == "-" else str(UUID(uuid)),
+        device=int(device),
+        inode=int(inode),
         formatted=None if formatted == "-" else formatted == "1",
         topics=before.topics if topics == "=" else _topics(topics),
     )

@@ -16,9 +16,9 @@ of these is a reason for a line ``!``, too.
 A line of an answer: index, ticks that an unfinished or late look waited, time of the last look with figures
 (CLOCK_MONOTONIC, nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available
 (bytes), inodes and those available (0 where they are not counted), errno of listing the directory, file
-system UUID or ``-``, whether Kafka has formatted the directory (1, 0, or ``-`` where that can't be seen), its
-topics: ``=`` if they are those of the answer before, ``-`` if they are not known, or ``:`` and the names with
-commas between them.
+system UUID or ``-``, device and inode of the directory, whether Kafka has formatted it (1, 0, or ``-`` where
+that can't be seen), its topics: ``=`` if they are those of the answer before, ``-`` if they are not known, or
+``:`` and the names with commas between them.
 """
 
 import _thread
@@ -48,7 +48,7 @@ FAR_RATIO = 0.5
 PATIENCE_TICKS = 2
 # _IOR(0x15, 0, struct { u8 length; u8 uuid[16]; }): needs no privileges, Linux 6.9 and later.
 FS_IOC_GETFSUUID = 0x80111500
-_NO_LOOK = 0, "-", 0, 0, 0, 0, 0, 0, 0, "-", "-"
+_NO_LOOK = 0, "-", 0, 0, 0, 0, 0, 0, 0, "-", 0, 0, "-"
 
 
 def next_look_seconds(interval_seconds: float, left_bytes: int, bytes_per_second: float) -> float:
@@ -74,13 +74,13 @@ class LogDir:
         self.late_ticks = 0
         self.uuid = self.formatted = "-"
         self.list_errno = 0
-        self.mount_id = 0
+        self.mount_id = self.device = self.inode = 0
         self.identity: tuple[int, int, int] | None = None
         self.full_look_at = 0.0
         # The numbers that wake the owner, or None where there are none left.
         self.band: tuple[int, int] | None = None
         # One tuple, replaced as a whole: the main thread never sees half a look.
-        self.result: tuple[int, str, int, int, int, int, int, int, int, str, str] = _NO_LOOK
+        self.result: tuple[int, str, int, int, int, int, int, int, int, str, int, int, str] = _NO_LOOK
 
     def look(self) -> None:
         """Look once; an error ends up in the result, and the figures of the last good look stay."""
@@ -110,6 +110,8 @@ class LogDir:
                 figures.f_favail,
                 self.list_errno,
                 self.uuid,
+                self.device,
+                self.inode,
                 self.formatted,
             )
         except OSError as error:
@@ -136,7 +138,7 @@ class LogDir:
         return next_look_seconds(interval_seconds, left_bytes, rate)
 
     def full_look(self, handle: int) -> None:
-        """Read the mount id, list one entry (a dead file system refuses), ask for the UUID and the format."""
+        """Read mount id and place, list one entry (a dead file system refuses), ask for UUID and format."""
         fdinfo = os.open(f"/proc/self/fdinfo/{handle}", os.O_RDONLY | os.O_CLOEXEC)
         try:
             for line in os.read(fdinfo, 4096).split(b"\n"):
@@ -144,6 +146,8 @@ class LogDir:
                     self.mount_id = int(line[7:])
         finally:
             os.close(fdinfo)
+        status = os.fstat(handle)
+        self.device, self.inode = status.st_dev, status.st_ino
         self.list_errno, self.uuid, self.formatted = 0, "-", "-"
         try:
             # The same directory by its descriptor: the path could lead elsewhere by now.

@@ -132,6 +132,11 @@ class VolumeWatch:
         self._bound.update(bound.bound)
         return bound.observation
 
+    @property
+    def looks(self) -> Mapping[str, LogDirLook]:
+        """The look at each directory of the broker that the last observation was made of."""
+        return {str(path): self._looks[str(path)] for path in self.properties.directories}
+
     def wake_at(self, bands: Mapping[str, Band], named: frozenset[str] = frozenset()) -> None:
         """Have the sampler's alarm go off when a log dir leaves its band (see :mod:`kquota.core.band`).
 

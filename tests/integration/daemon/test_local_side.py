@@ -187,3 +187,28 @@ def test_log_dirs_the_plug_in_reports_offline_stay_so_until_it_is_heard_again(ma
     machine.say(Moment.now(machine.boot_clock))
     machine.side.applied(Moment.now(machine.boot_clock), "c")
     assert machine.side.observe().volumes[0].status == "ok"
+
+
+@pytest.mark.accepts("A28")
+def test_log_dirs_that_are_not_the_broker_s_are_not_judged(machine: Machine) -> None:
+    machine.side.wait_for_volumes(60)
+    ours = machine.log_dir.stat()
+    other = machine.directory.stat()
+
+    def seen(*log_dirs: dict[str, object]) -> tuple[str, str]:
+        machine.say(Moment.now(machine.boot_clock), log_dirs=list(log_dirs))
+        machine.side.applied(Moment.now(machine.boot_clock), "c")
+        (volume,) = machine.side.observe().volumes
+        return volume.status, str(volume.reason)
+
+    same = {"path": str(machine.log_dir), "device": ours.st_dev, "inode": ours.st_ino}
+    assert seen(same)[0] == "ok"
+    status, reason = seen({"path": "/data/2/kafka"})
+    assert (status, reason[:40]) == ("failed", "the broker uses /data/2/kafka, not among")
+    status, reason = seen({**same, "device": other.st_dev, "inode": other.st_ino})
+    assert status == "failed"
+    assert "another directory at this path" in reason
+    machine.settings.applied_file.unlink()
+    machine.side.applied(Moment.now(machine.boot_clock), "c")
+    assert machine.side.observe().volumes[0].status == "failed", "until the plug-in is heard again"
+    assert seen(same)[0] == "ok"

@@ -17,9 +17,11 @@ import org.kquota.metering.NodeQuotas;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 
 /** Reports to the local agent what this broker applies, off the request path. */
 public final class AppliedReport {
@@ -27,6 +29,7 @@ public final class AppliedReport {
     private final AppliedFile file;
     private final ClientReport clientReport;
     private final OfflineLogDirs offlineLogDirs;
+    private final List<AppliedState.LogDir> logDirs;
     private List<String> lastOffline = List.of();
     private boolean failing;
     private long startedUptimeMs = -1;
@@ -70,6 +73,19 @@ public final class AppliedReport {
         this.file = new AppliedFile(source.config().appliedFile());
         this.clientReport = new ClientReport(source);
         this.offlineLogDirs = new OfflineLogDirs(source.config().logDirs());
+        this.logDirs = source.config().logDirs().stream().map(AppliedReport::logDir).toList();
+    }
+
+    /** Looks once, at the broker's start: later a broken disk would keep the report waiting. */
+    private static AppliedState.LogDir logDir(String configured) {
+        Path path = Path.of(configured).toAbsolutePath();
+        try {
+            Map<String, Object> attributes = Files.readAttributes(path, "unix:dev,ino");
+            return new AppliedState.LogDir(path.toString(), (Long) attributes.get("dev"), (Long) attributes.get("ino"));
+        } catch (IOException | RuntimeException e) {
+            LOG.info("{} cannot be looked at, the agent compares its path alone: {}", path, e.toString());
+            return new AppliedState.LogDir(path.toString(), null, null);
+        }
     }
 
     /**
@@ -147,6 +163,7 @@ public final class AppliedReport {
             source.leaders(),
             exempt,
             offline(),
+            logDirs,
             errors,
             new AppliedState.GovernorFigures(figures.tagSets(), figures.observedRate(), figures.baselineRate(),
                 figures.poolObservedRate(), figures.poolLimit(), figures.muteSeconds()),

@@ -46,6 +46,7 @@ import java.util.List;
  * @param leaders                whose leaders of partitions it divides by, or null where it divides nothing by them or in a file of a version without it
  * @param exempt                 exempt principals seen in the last ten minutes
  * @param offlineLogDirs         log dirs that the broker has taken offline
+ * @param logDirs                the log dirs that the broker runs with, or null in a file of a version without them
  * @param errors                 all kinds of errors, counted since the plug-in started
  * @param governor               the governor's figures
  * @param fence                  the fence's figures, or null in a file of a version that had none
@@ -75,6 +76,7 @@ public record AppliedState(
         @JsonInclude(JsonInclude.Include.NON_NULL) Leaders leaders,
         List<Exempt> exempt,
         List<String> offlineLogDirs,
+        @JsonInclude(JsonInclude.Include.NON_NULL) List<LogDir> logDirs,
         List<Error> errors,
         GovernorFigures governor,
         @JsonInclude(JsonInclude.Include.NON_NULL) FenceFigures fence,
@@ -112,6 +114,7 @@ public record AppliedState(
         decisionSchemaVersions = List.copyOf(decisionSchemaVersions);
         exempt = List.copyOf(exempt);
         offlineLogDirs = List.copyOf(offlineLogDirs);
+        logDirs = logDirs == null ? null : List.copyOf(logDirs);
         errors = List.copyOf(errors);
     }
 
@@ -146,6 +149,16 @@ public record AppliedState(
         public Exempt {
             check(principal.indexOf(':') > 0, "a principal is Type:name");
             clientIds = List.copyOf(clientIds);
+        }
+    }
+
+    /** A log dir, absolute, and the device and inode that its path leads to in the broker's mount namespace; null where it could not be read. */
+    @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
+    public record LogDir(String path, @JsonInclude(JsonInclude.Include.NON_NULL) Long device, @JsonInclude(JsonInclude.Include.NON_NULL) Long inode) {
+        public LogDir {
+            check(path != null && !path.isEmpty(), "a log dir has a path");
+            check((device == null) == (inode == null), "a log dir has both a device and an inode, or neither");
+            check(device == null || device >= 0 && inode >= 0, "a device and an inode are not negative");
         }
     }
 
@@ -185,8 +198,9 @@ public record AppliedState(
      */
     public static AppliedState fromJson(byte[] json) throws IOException {
         JsonNode tree = MAPPER.readTree(json);
-        nullWhereAbsent(tree, "scope", "cluster_topics", "kept", "leaders", "fence", "clients");
+        nullWhereAbsent(tree, "scope", "cluster_topics", "kept", "leaders", "log_dirs", "fence", "clients");
         nullWhereAbsent(tree.path("leaders"), "seen_uptime_ms");
+        tree.path("log_dirs").forEach(dir -> nullWhereAbsent(dir, "device", "inode"));
         tree.path("clients").path("top").forEach(client -> nullWhereAbsent(client, "fetched_bytes", "factor", "topics"));
         tree.path("clients").path("groups").forEach(group -> nullWhereAbsent(group, "fetched_bytes"));
         AppliedState state = READER.readValue(tree);

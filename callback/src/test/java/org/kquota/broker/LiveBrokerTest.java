@@ -1,6 +1,7 @@
 package org.kquota.broker;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.apache.kafka.clients.admin.Admin;
@@ -366,6 +367,11 @@ class LiveBrokerTest {
         assertEquals(broker.process().pid(), applied.pid());
         assertEquals("0.1.0", applied.pluginVersion());
         assertEquals(List.of(), applied.offlineLogDirs());
+        for (AppliedState.LogDir logDir : applied.logDirs()) {
+            assertEquals(Files.getAttribute(Path.of(logDir.path()), "unix:dev"), logDir.device());
+            assertEquals(Files.getAttribute(Path.of(logDir.path()), "unix:ino"), logDir.inode());
+        }
+        assertFalse(applied.logDirs().isEmpty());
         broker.awaitApplied("it is rewritten", later -> later.writtenUptimeMs() > applied.writtenUptimeMs());
         assertTrue(applied.errors().stream().filter(error -> !error.kind().equals("decision")).allMatch(error -> error.count() == 0),
             applied.errors().toString());
