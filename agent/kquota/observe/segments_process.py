@@ -94,6 +94,16 @@ def offsets_of(log_dir: str, checkpoint: str) -> dict[str, int]:
     return offsets
 
 
+def written(active: tuple[int, int, int, int], logs: dict[str, os.stat_result]) -> tuple[int, int, int, int]:
+    """Return the active segment with the bytes of its log that are on the disk.
+
+    With ``preallocate=true`` the file has the length of a full segment from the beginning, with a hole.
+    """
+    base, size_bytes, newest, log_bytes = active
+    on_disk_bytes = logs[f"{base:0{OFFSET_LENGTH}}"].st_blocks * BLOCK_BYTES
+    return base, size_bytes, newest, min(log_bytes, on_disk_bytes)
+
+
 class Look:
     """One look at all log dirs, within a budget of files per second."""
 
@@ -161,7 +171,7 @@ class Look:
                 segments.append((int(offset), sizes[offset], newest or int(log.st_mtime * 1000), log.st_size))
         finally:
             os.close(directory)
-        return removed, other, segments
+        return removed, other, [*segments[:-1], *(written(one, logs) for one in segments[-1:])]
 
     def log_dir(self, number: int, log_dir: str, partitions: list[str]) -> None:
         """Write a line for each of these directories."""

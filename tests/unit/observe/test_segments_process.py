@@ -186,3 +186,12 @@ def test_no_more_files_than_allowed_are_looked_at(monkeypatch: pytest.MonkeyPatc
     look.files += 100
     look.rest()
     assert slept[-1] == pytest.approx(1.0)
+
+
+def test_an_active_segment_that_is_preallocated_has_the_bytes_that_are_written(tmp_path: Path) -> None:
+    closed = segment(tmp_path, 0, entries=[(1, 1)])
+    active = segment(tmp_path, 5, entries=[(2, 1)])
+    os.truncate(active, 2**23)
+    _, _, found = Look(0).partition(str(tmp_path))
+    assert [one[3] for one in found] == [closed.stat().st_size, blocks_bytes(active)]
+    assert found[1][3] < 2**23
