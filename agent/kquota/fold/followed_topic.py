@@ -122,7 +122,7 @@ class FollowedTopic:
         return False
 
     def fetch_again(self) -> None:
-        """While fetching has failed, ask for the partitions anew now and then.
+        """While fetching has failed, ask for the partitions again now and then.
 
         librdkafka reports the end of a partition once for each assignment. Where nothing is written, no other
         sign would show that fetches succeed again.
@@ -256,7 +256,7 @@ class FollowedTopic:
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
     """Return a record's headers; none where one's name is not UTF-8, which Kafka accepts and the client not.
 
-    None of ours has such a name, so that the record is one that nobody has signed.
+    None of ours has such a name, so the record is an unsigned one.
     """
     try:
         headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
