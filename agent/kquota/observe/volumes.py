@@ -233,7 +233,8 @@ def _identify_devices(
             continue
         best = min(shown.get(mount.device, mount), mount, key=lambda one: (len(one.root), one.mount_point))
         shown[mount.device] = best
-        if (uuid := looks[log_dir].fs_uuid or device_uuids.get(mount.device)) is not None:
+        uuid = looks[log_dir].fs_uuid or device_uuids.get(mount.device)
+        if uuid is not None and mount.fs_type != "tmpfs":  # each mount of tmpfs makes a UUID of its own
             uuids[mount.device] = uuid
     for log_dir in log_dirs:
         presumed = None if log_dir in mount_by_dir else mounts.mount_of(log_dir)

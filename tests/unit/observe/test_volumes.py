@@ -382,3 +382,9 @@ def test_figures_stay_in_bounds() -> None:
 def test_a_silent_probe_fails_every_volume() -> None:
     found = resolved("/data/1/k,/data/2/k", look("/data/1/k", 11), look("/data/2/k", 12), silence="no answer")
     assert [volume.reason for volume in found.observation.volumes] == ["no answer", "no answer"]
+
+
+def test_a_tmpfs_that_is_mounted_again_is_the_same_volume() -> None:
+    first = resolved("/tmp1/k", replace(look("/tmp1/k", 14), fs_uuid=UUID_1))
+    second = resolved("/tmp1/k", replace(look("/tmp1/k", 14), fs_uuid=UUID_2), before=first)
+    assert (only(second).status, only(second).volume_id) == ("ok", only(first).volume_id)
