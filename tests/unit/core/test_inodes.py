@@ -199,7 +199,8 @@ def test_while_its_owner_is_away_a_volume_short_of_inodes_has_no_bound(
 ) -> None:
     """Neither for other agents, if the fallback is bounded, nor for the plug-in, if its decision is lost."""
     silent = usage(free(50, Inodes=left(free_inodes), FillCeiling=1), age_seconds=70)
-    decision = decided(("1", silent), fallback="bounded")
+    # A bound covers the silence of others, so that one report is fresh.
+    decision = decided(("1", silent), ("2", usage(free(50))), fallback="bounded")
     assert (decision.state is State.OPEN, bool(decision.covered)) == (is_covered, is_covered)
     assert (own_log_dirs([volume_of(free_inodes)._replace(log_dirs=("/a",))]) is not None) is is_covered
 
