@@ -143,7 +143,7 @@ class UsageRecord:
     ``signer`` has signed it, with the ``certificate`` of that fingerprint; None if it is not signed, or if
     signatures are not looked at.
     ``listed`` are inactive brokers that its agent has seen in the cluster's list, None if it names none
-    (:mod:`kquota.core.vouching`).
+    (:mod:`kquota.core.vouching`). ``size_bytes`` is the length of the value that it was read from.
     """
 
     snapshot_at: datetime
@@ -161,6 +161,7 @@ class UsageRecord:
     signer: str | None = field(default=None, compare=False)
     certificate: str | None = field(default=None, compare=False)
     listed: frozenset[int] | None = None
+    size_bytes: int = field(default=0, compare=False)
 
     @cached_property
     def votes(self) -> Votes:

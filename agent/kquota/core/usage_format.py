@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kquota.core.inodes import inodes_field
 from kquota.core.limits import MAX_BYTES, Limit, LimitPair
@@ -47,7 +47,8 @@ def parse_usage(raw: bytes | str | ParsedJson) -> UsageRecord:
         document = parse_json(raw)
     except InvalidJson as error:
         raise MalformedRecord(f"not JSON: {error}") from None
-    return usage_from_document(document)
+    record = usage_from_document(document)
+    return record if isinstance(raw, ParsedJson) else replace(record, size_bytes=len(raw))
 
 
 def usage_from_document(document: object) -> UsageRecord:

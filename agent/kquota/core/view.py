@@ -35,6 +35,8 @@ from kquota.core.usage import UsageRecord
 
 # Records from the future that are kept for a broker until their time has come.
 MAX_PENDING_RECORDS = 32
+# Their values' bytes together: a client with WRITE needs one key to have all agents keep them.
+MAX_PENDING_BYTES = 1_048_576
 # Brokers that the cluster does not list (stopped ones, and invented ids) that are kept. Far more than a
 # cluster has; a key costs a stranger nothing.
 MAX_UNLISTED_BROKERS = 4096
@@ -125,8 +127,11 @@ class BrokerHistory:
             self.records.pop()
         self.records.append(record)
         # Of too many from the future the middle ones go: the one that counts today is kept.
-        while len(self.records) > MAX_PENDING_RECORDS + 1:
-            del self.records[1]
+        pending_bytes = sum(one.size_bytes for one in self.records[1:])
+        while len(self.records) > MAX_PENDING_RECORDS + 1 or (
+            len(self.records) > 2 and pending_bytes > MAX_PENDING_BYTES
+        ):
+            pending_bytes -= self.records.pop(1).size_bytes
         return True
 
     def current(self, horizon: datetime) -> UsageRecord | None:

@@ -20,6 +20,7 @@ from kquota.core.records import (
 )
 from kquota.core.usage import UsageRecord
 from kquota.core.view import (
+    MAX_PENDING_BYTES,
     MAX_PENDING_RECORDS,
     MAX_UNLISTED_BROKERS,
     ClusterView,
@@ -112,6 +113,18 @@ def test_a_flood_from_the_future_is_bounded_and_displaces_nothing_that_counts() 
     view = fold(*(("1", value) for value in (usage(free(50)), *flood)))
     assert gigabytes_free(view.record_of(1, NOW)) == 50
     assert len(view.brokers[1].records) <= MAX_PENDING_RECORDS + 1
+
+
+@pytest.mark.accepts("F6", "F7")
+def test_large_records_from_the_future_are_bounded_in_bytes_and_displace_nothing_that_counts() -> None:
+    filler = "x" * (MAX_PENDING_BYTES * 2 // 5)
+    flood = [usage(free(60), age_seconds=-1000 - i) | {"Filler": filler} for i in range(MAX_PENDING_RECORDS)]
+    view = fold(*(("1", value) for value in (usage(free(50)), *flood)))
+    assert gigabytes_free(view.record_of(1, NOW)) == 50
+    counting_now, *pending = view.brokers[1].records
+    assert counting_now.size_bytes < 1000
+    assert len(pending) == 2, "as many as fit, and the newest is among them"
+    assert sum(record.size_bytes for record in pending) <= MAX_PENDING_BYTES
 
 
 @pytest.mark.accepts("F6")
