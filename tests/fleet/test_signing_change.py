@@ -168,15 +168,8 @@ def test_the_runbook_s_steps_end_what_a_stolen_key_of_an_agent_can_do(
         )
 
     wait_for(all_paused, bool)
-    show = (
-        "openssl",
-        "x509",
-        "-noout",
-        "-fingerprint",
-        "-sha256",
-        "-in",
-        "/etc/kquota/tls/current/agent.pem",
-    )
+    key = "openssl x509 -noout -pubkey -in /etc/kquota/tls/current/agent.pem"
+    show = ("sh", "-c", f"{key} | openssl pkey -pubin -outform DER | openssl dgst -sha256")
     fingerprint = fleet["broker-3"].run(*show).stdout
     rotate, revoke = (REPOSITORY / f"playbooks/{name}.yml" for name in ("rotate_certificates", "revoke"))
     play(running.inventory, rotate, options=["--limit", "broker-3"], kquota_signing="required")

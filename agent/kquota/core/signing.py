@@ -73,7 +73,7 @@ class Certificate(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of its DER, in lower-case hexadecimal digits."""
+        """The SHA-256 of its public key, in lower-case hexadecimal digits."""
 
     @property
     def names(self) -> Sequence[str]:

@@ -139,7 +139,7 @@ def _issued(der: bytes, authorities: tuple[x509.Certificate, ...]) -> IssuedCert
     for authority in authorities:
         if has_issued(authority, certificate):
             return IssuedCertificate(
-                fingerprint(der),
+                fingerprint(certificate),
                 names,
                 max(certificate.not_valid_before_utc, authority.not_valid_before_utc),
                 min(certificate.not_valid_after_utc, authority.not_valid_after_utc),

@@ -1,4 +1,8 @@
-"""The list of revoked certificates: a fingerprint a line, as ``openssl x509 -fingerprint -sha256`` has it."""
+"""The list of revoked certificates: a line for each, with the SHA-256 of its public key.
+
+Of the key, because the holder of a certificate can change its bytes without its authority: an ECDSA signature
+(r, s) is also valid as (r, n-s).
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
 from kquota.signing.live_file import LiveFile
 
 ALLOWED_LINES = (
-    "lines with the SHA-256 fingerprint of a certificate (64 hexadecimal digits, with or without colons, as"
-    " openssl x509 -noout -fingerprint -sha256 prints it), or a comment after #"
+    "lines with the SHA-256 fingerprint of a certificate's public key (64 hexadecimal digits without colons,"
+    " as openssl x509 -noout -pubkey | openssl pkey -pubin -outform DER | openssl dgst -sha256 prints it),"
+    " or a comment after #"
 )
-_LINE = re.compile(r"(?:sha256 fingerprint=)?((?:[0-9a-f]{2}:?){31}[0-9a-f]{2})")
+_LINE = re.compile(r"(?:(?:sha2-256|sha256)?\(stdin\)= )?([0-9a-f]{64})")
 # A hundred thousand certificates, each with its comment.
 _MAX_FILE_BYTES = 16 * 1_048_576
 
@@ -28,9 +36,10 @@ def revoked_in(path: Path, clock: Callable[[], float] = time.monotonic) -> LiveF
     return LiveFile(path, read_revoked, ALLOWED_LINES, clock)
 
 
-def fingerprint(der: bytes) -> str:
-    """Return the SHA-256 fingerprint of a certificate, in the form of the list in memory."""
-    return hashlib.sha256(der).hexdigest()
+def fingerprint(certificate: x509.Certificate) -> str:
+    """Return the SHA-256 of a certificate's public key, in the form of the list in memory."""
+    key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(key).hexdigest()
 
 
 def read_revoked(path: Path) -> frozenset[str]:
@@ -51,5 +60,5 @@ def read_revoked(path: Path) -> frozenset[str]:
         match = _LINE.fullmatch(text)
         if match is None:
             raise ValueError(f"line {number}, {text[:80]!r}, is no fingerprint")
-        found.add(match[1].replace(":", ""))
+        found.add(match[1])
     return frozenset(found)

@@ -124,7 +124,7 @@ class FileSigner:
 def fingerprint_in(path: Path) -> str:
     """Return the fingerprint of the first certificate in a PEM file; an empty text if it can't be read."""
     try:
-        return fingerprint(x509.load_pem_x509_certificates(path.read_bytes())[0].public_bytes(Encoding.DER))
+        return fingerprint(x509.load_pem_x509_certificates(path.read_bytes())[0])
     except (OSError, ValueError):
         return ""
 
@@ -148,7 +148,7 @@ def _read(files: SigningFiles) -> _Identity:
     der = certificate.public_bytes(Encoding.DER)
     if len(der) > MAX_CERTIFICATE_BYTES:
         raise FileProblem(files.certificate, "is too large", f"at most {MAX_CERTIFICATE_BYTES} bytes of DER")
-    return _Identity(certificate, der, fingerprint(der), names, key)
+    return _Identity(certificate, der, fingerprint(certificate), names, key)
 
 
 def _key(files: SigningFiles) -> PrivateKey:

@@ -14,7 +14,8 @@ from tests.unit.repository.tree import REPOSITORY
 
 REVOKE = REPOSITORY / "playbooks/revoke.yml"
 COLONS = ":".join(["AB"] * 32)
-LIST = f"# the disk of host 3 was sold\nsha256 Fingerprint={COLONS}\n{'0f' * 32}  # jane\n"
+ONE = "AB" * 32
+LIST = f"# the disk of host 3 was sold\nSHA2-256(stdin)= {ONE}\n{'0f' * 32}  # jane\n"
 
 
 class Hosts:
@@ -90,9 +91,11 @@ def test_a_dead_host_holds_up_no_other_and_is_named_at_the_end(hosts: Hosts) -> 
     ("text", "words"),
     [
         ("# a\nab:cd\n", "line 2, 'ab:cd', is no fingerprint"),
-        (f"{COLONS}:AB\n", "line 1, 'AB:AB:"),
-        (f"{COLONS[:-1]}\n", "is no fingerprint"),
-        (f"{COLONS} {COLONS}\n", "is no fingerprint"),
+        (f"{ONE}AB\n", "line 1, 'ABAB"),
+        (f"sha256 Fingerprint={COLONS}\n", "is no fingerprint"),
+        (f"{COLONS}\n", "line 1, 'AB:AB:"),
+        (f"{ONE[:-1]}\n", "is no fingerprint"),
+        (f"{ONE} {ONE}\n", "is no fingerprint"),
         (None, "given"),
     ],
 )

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import load_pem_x509_certificate
 
 from kquota.core.admission import Counters
 from kquota.core.signing import COUNTER_HEADER, Claim, signed_bytes
 from kquota.daemon.signing import Seal
 from kquota.fold.misplaced import partition_of
+from kquota.signing.revoked import fingerprint
 from kquota.signing.signer import FileSigner, SigningFiles
 from testbed.loopback.certificates import CertificateAuthority, Identity
 from testbed.loopback.node import node_name
@@ -208,7 +208,7 @@ class Armoury:
         identity = self._authority.issue("revoked-agent-1", uris=[name_of("agent/1")])
         certificate = load_pem_x509_certificate(identity.certificate.read_bytes())
         replacement = self.revoked.with_suffix(".new")
-        replacement.write_text(certificate.fingerprint(SHA256()).hex(), "utf-8")
+        replacement.write_text(fingerprint(certificate), "utf-8")
         replacement.replace(self.revoked)
         return Forger(identity)
 

@@ -54,9 +54,10 @@ class Revocations:
 
 
 def fingerprint_line(files: SigningFiles) -> str:
-    """Return the output of openssl for a certificate."""
-    command = ["openssl", "x509", "-noout", "-fingerprint", "-sha256", "-in", str(files.certificate)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    """Return the output of openssl for a certificate's key."""
+    key = f"openssl x509 -noout -pubkey -in '{files.certificate}'"
+    command = f"{key} | openssl pkey -pubin -outform DER | openssl dgst -sha256"
+    return subprocess.run(command, shell=True, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.accepts("G12")

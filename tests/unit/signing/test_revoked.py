@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from kquota.core.records import Refusal
 from kquota.signing.authorities import AuthorityFile
 from kquota.signing.live_file import FileProblem
-from kquota.signing.revoked import fingerprint, read_revoked
+from kquota.signing.revoked import read_revoked
 from kquota.signing.signer import FileSigner, fingerprint_in
 from tests.unit.signing.issuing import Authority
 from tests.unit.signing.test_authorities import AGENT_7, Clock, judged
@@ -27,9 +28,9 @@ COLONS = ":".join(["AB"] * 32)
         ("", set()),
         ("# none\n\n", set()),
         (f"{ONE}\n", {ONE}),
-        (f"{COLONS}\n{OTHER.upper()}", {ONE, OTHER}),
-        (f"  {COLONS}   # broker 3, stolen\r\n{COLONS}\n", {ONE}),
-        (f"sha256 Fingerprint={COLONS}\nSHA256 Fingerprint={COLONS}\n", {ONE}),
+        (f"{ONE}\n{OTHER.upper()}", {ONE, OTHER}),
+        (f"  {ONE}   # broker 3, stolen\r\n{ONE}\n", {ONE}),
+        (f"SHA2-256(stdin)= {ONE}\n(stdin)= {ONE}\n", {ONE}),
     ],
 )
 def test_a_line_is_a_fingerprint_or_a_comment(tmp_path: Path, text: str, expected: set[str]) -> None:
@@ -38,7 +39,7 @@ def test_a_line_is_a_fingerprint_or_a_comment(tmp_path: Path, text: str, expecte
 
 
 @pytest.mark.parametrize(
-    "line", ["ab", ONE + "0", ONE[:-1], "x" * 64, f"{ONE} {OTHER}", "SHA1 Fingerprint=ab"]
+    "line", ["ab", ONE + "0", ONE[:-1], "x" * 64, f"{ONE} {OTHER}", COLONS, f"sha256 Fingerprint={COLONS}"]
 )
 def test_another_line_is_refused_and_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "revoked").write_text(f"{ONE}\n# a comment\n{line}\n", "utf-8")
@@ -48,8 +49,9 @@ def test_another_line_is_refused_and_named(tmp_path: Path, line: str) -> None:
 
 def test_it_takes_what_openssl_prints(tmp_path: Path) -> None:
     files = Authority(tmp_path).issue(AGENT_7)
-    der = x509.load_pem_x509_certificates(files.certificate.read_bytes())[0].public_bytes(Encoding.DER)
-    printed = "sha256 Fingerprint=" + hashlib.sha256(der).digest().hex(":").upper() + "\n"
+    key = x509.load_pem_x509_certificates(files.certificate.read_bytes())[0].public_key()
+    der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    printed = f"SHA2-256(stdin)= {hashlib.sha256(der).hexdigest()}\n"
     (tmp_path / "revoked").write_text(printed, "utf-8")
     assert read_revoked(tmp_path / "revoked") == {FileSigner(files).fingerprint}
 
@@ -62,13 +64,36 @@ def test_a_replaced_list_is_in_force_within_a_second(tmp_path: Path) -> None:
     listed.write_text("", "utf-8")
     authorities = AuthorityFile(authority.file, clock, revoked=listed)
     assert judged(authorities, signer) == "agent/7"
-    listed.write_text(fingerprint(signer.certificate), "utf-8")
+    listed.write_text(signer.fingerprint, "utf-8")
     clock.seconds = 0.6
     assert judged(authorities, signer) is Refusal.REVOKED
     assert fingerprint_in(files.certificate) in authorities.revoked()
     listed.write_text("# it was a mistake", "utf-8")
     clock.seconds = 1.2
     assert judged(authorities, signer) == "agent/7"
+
+
+def test_a_certificate_with_the_other_form_of_its_signature_stays_revoked(tmp_path: Path) -> None:
+    """(r, n-s) is valid where (r, s) is: the holder of a certificate can write it, without its authority."""
+    authority, listed = Authority(tmp_path), tmp_path / "revoked"
+    stolen = FileSigner(authority.issue(AGENT_7))
+    listed.write_text(stolen.fingerprint, "utf-8")
+    authorities = AuthorityFile(authority.file, Clock(), revoked=listed)
+    twisted = authorities.certificate(_twisted(stolen.certificate))
+    assert twisted is not None, "the authority's signature is valid"
+    assert twisted.fingerprint in authorities.revoked()
+
+
+def _twisted(der: bytes) -> bytes:
+    """Return a certificate of P-256 with n-s in place of the s of its signature."""
+    certificate = x509.load_der_x509_certificate(der)
+    order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+    r, s = decode_dss_signature(certificate.signature)
+    value = b"\0" + encode_dss_signature(r, order - s)
+    begin = der.index(certificate.tbs_certificate_bytes)
+    end = len(der) - len(certificate.signature) - 3
+    content = der[begin:end] + bytes([3, len(value)]) + value
+    return b"\x30\x82" + len(content).to_bytes(2, "big") + content
 
 
 @pytest.mark.parametrize(
