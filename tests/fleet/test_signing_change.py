@@ -168,14 +168,13 @@ def test_the_runbook_s_steps_end_what_a_stolen_key_of_an_agent_can_do(
         )
 
     wait_for(all_paused, bool)
-    key = "openssl x509 -noout -pubkey -in /etc/kquota/tls/current/agent.pem"
-    show = ("sh", "-c", f"{key} | openssl pkey -pubin -outform DER | openssl dgst -sha256")
-    fingerprint = fleet["broker-3"].run(*show).stdout
+    show = "openssl", "x509", "-in", "/etc/kquota/tls/current/agent.pem"
+    (stolen := tmp_path / "stolen.pem").write_text(fleet["broker-3"].run(*show).stdout, "utf-8")
     rotate, revoke = (REPOSITORY / f"playbooks/{name}.yml" for name in ("rotate_certificates", "revoke"))
     play(running.inventory, rotate, options=["--limit", "broker-3"], kquota_signing="required")
-    assert fleet["broker-3"].run(*show).stdout != fingerprint
-    (revoked := tmp_path / "revoked.txt").write_text(f"{fingerprint.strip()}  # stolen\n", "utf-8")
-    said = play(running.inventory, revoke, kquota_revoked_file=str(revoked))
+    assert fleet["broker-3"].run(*show).stdout != stolen.read_text("utf-8")
+    revoked = tmp_path / "revoked.txt"
+    said = play(running.inventory, revoke, kquota_revoked_file=str(revoked), kquota_revoke=str(stolen))
     assert "The list is in force on 3 hosts." in said
 
     await_open(running)

@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from kquota.signing.revoked import read_revoked
+from kquota.signing.signer import fingerprint_in
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_playbook
 from tests.unit.repository.tree import REPOSITORY
+from tests.unit.signing.issuing import Authority
 
 REVOKE = REPOSITORY / "playbooks/revoke.yml"
 COLONS = ":".join(["AB"] * 32)
@@ -69,6 +71,23 @@ def test_one_run_brings_the_list_to_all_hosts_and_another_one_changes_nothing(ho
     assert read_revoked(lists[0]) == {"ab" * 32, "0f" * 32}, "the agent reads what the play accepts"
     assert {one.stat().st_mode & 0o777 for one in lists} == {0o644}
     assert hosts.revoke().rsplit("PLAY RECAP", 1)[1].count("changed=0") == 3
+
+
+@pytest.mark.accepts("G12")
+def test_the_key_of_a_certificate_is_added_to_the_list_once(hosts: Hosts, tmp_path: Path) -> None:
+    lists = [hosts.add(name) for name in "ab"]
+    files = Authority(tmp_path).issue("kquota://*/agent/3")
+    for _ in range(2):
+        hosts.revoke(kquota_revoke=str(files.certificate))
+        found = lists[0].read_text("utf-8")
+        assert found == lists[1].read_text("utf-8") == hosts.source.read_text("utf-8")
+        assert found.startswith(LIST)
+        assert found.count(fingerprint_in(files.certificate)) == 1
+    assert read_revoked(lists[0]) == {"ab" * 32, "0f" * 32, fingerprint_in(files.certificate)}
+    assert "CN = kquota-agent" in found
+    with pytest.raises(PlayFailed):
+        hosts.revoke(kquota_revoke=str(files.key))
+    assert hosts.source.read_text("utf-8") == found
 
 
 @pytest.mark.accepts("G12")

@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from cryptography.x509 import load_pem_x509_certificate
 
 from kquota.core.admission import Counters
 from kquota.core.signing import COUNTER_HEADER, Claim, signed_bytes
 from kquota.daemon.signing import Seal
 from kquota.fold.misplaced import partition_of
-from kquota.signing.revoked import fingerprint
-from kquota.signing.signer import FileSigner, SigningFiles
+from kquota.signing.signer import FileSigner, SigningFiles, fingerprint_in
 from testbed.loopback.certificates import CertificateAuthority, Identity
 from testbed.loopback.node import node_name
 from testbed.loopback.plug_in import OPERATOR, agent_name
 from tests.integration.spine.fleet import ORDERS_TOPIC, USAGE_TOPIC, Fleet
 from tests.integration.spine.test_hostile_records import report
+from tests.unit.signing.issuing import twisted
 
 PARTITIONS: Mapping[str, int] = {USAGE_TOPIC: 2, ORDERS_TOPIC: 1}
 ADMINISTRATOR, STRANGER, GRANTED = "administrator", "stranger", "granted"
@@ -38,9 +37,10 @@ def name_of(writer: str) -> str:
 
 
 class Forger:
-    """Signs records with one certificate, whatever they are."""
+    """Signs any records with one certificate; a twisted one has its signature written otherwise."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: Identity, *, is_twisted: bool = False) -> None:
+        self._is_twisted = is_twisted
         self._signer = FileSigner(SigningFiles(identity.certificate, identity.key, identity.certificate))
         self._seals = {topic: Seal(self._signer, topic, Counters()) for topic in PARTITIONS}
 
@@ -55,11 +55,13 @@ class Forger:
         counter: int | None = None,
     ) -> list[tuple[str, bytes]]:
         """Return the headers of a record; as a genuine writer would, without the last two."""
-        if partition is None and counter is None:
+        if partition is None and counter is None and not self._is_twisted:
             return list(self._seals[topic].headers(key, value, cluster_id, PARTITIONS[topic]))
         place = partition_of(key, PARTITIONS[topic]) if partition is None else partition
         number = round(time.time() * 1000) if counter is None else counter
         certificate = self._signer.certificate
+        if self._is_twisted:
+            certificate = twisted(certificate)
         message = signed_bytes(cluster_id, topic, place, key, value, number, certificate)
         return list(Claim(self._signer.sign(message), certificate, number).to_headers())
 
@@ -170,7 +172,7 @@ class Armoury:
         """The list of revoked certificates, which all agents read."""
         self.revoked.touch()
         self.identity = cache(self._identity)
-        self.revoked_forger = cache(self._revoke)
+        self.revoked_forgers = cache(self._revoke)
         self.forger: Callable[[str], Forger] = cache(lambda writer: Forger(self.identity(writer)))
 
     def attacker(self, kind: str) -> Attacker:
@@ -184,7 +186,7 @@ class Armoury:
             case "agent":
                 return Attacker(self, stolen, [None, self.forger("agent/1")])
             case "revoked":
-                return Attacker(self, stolen, [None, self.revoked_forger()])
+                return Attacker(self, stolen, [None, *self.revoked_forgers()])
             case "expired":
                 lifetime = timedelta(minutes=-1)
                 return Attacker(self, stolen, [Forger(self._issue(self._authority, "agent/3", lifetime))])
@@ -203,14 +205,13 @@ class Armoury:
         """Return a genuine writer, as a client that may do anything with the topics."""
         return Attacker(self, ADMINISTRATOR, [self.forger(writer)])
 
-    def _revoke(self) -> Forger:
+    def _revoke(self) -> tuple[Forger, ...]:
         """Issue a certificate that is stolen, and revoke it: agents that start from now on know."""
         identity = self._authority.issue("revoked-agent-1", uris=[name_of("agent/1")])
-        certificate = load_pem_x509_certificate(identity.certificate.read_bytes())
         replacement = self.revoked.with_suffix(".new")
-        replacement.write_text(fingerprint(certificate), "utf-8")
+        replacement.write_text(fingerprint_in(identity.certificate), "utf-8")
         replacement.replace(self.revoked)
-        return Forger(identity)
+        return Forger(identity), Forger(identity, is_twisted=True)
 
     def _identity(self, writer: str) -> Identity:
         return self._issue(self._authority, writer)

@@ -44,7 +44,7 @@ class Stages:
             self._enter("healthy")
             self._delete_topics()
         self.mode = mode
-        self.armoury.revoked_forger()
+        self.armoury.revoked_forgers()
         for broker_id, agent in self.fleet.agents.items():
             identity = self.armoury.identity(f"agent/{broker_id}")
             files = {"certificate_file": str(identity.certificate), "key_file": str(identity.key)}

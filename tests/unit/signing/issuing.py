@@ -10,6 +10,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -103,3 +104,16 @@ class Authority:
 
 def _hash(key: Any) -> hashes.HashAlgorithm | None:
     return None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
+
+
+def twisted(der: bytes) -> bytes:
+    """The same certificate with (r, n - s) for its authority's signature on P-256, which is as valid."""
+    order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+    certificate = x509.load_der_x509_certificate(der)
+    r, s = decode_dss_signature(certificate.signature)
+    signature = encode_dss_signature(r, order - s)
+    head = certificate.tbs_certificate_bytes
+    algorithm = der[der.index(head) + len(head) : der.rindex(certificate.signature) - 3]
+    bits = b"\x03" + bytes([len(signature) + 1]) + b"\x00" + signature
+    body = head + algorithm + bits
+    return b"\x30\x82" + len(body).to_bytes(2, "big") + body

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from kquota.core.records import Refusal
@@ -15,7 +14,7 @@ from kquota.signing.authorities import AuthorityFile
 from kquota.signing.live_file import FileProblem
 from kquota.signing.revoked import read_revoked
 from kquota.signing.signer import FileSigner, fingerprint_in
-from tests.unit.signing.issuing import Authority
+from tests.unit.signing.issuing import Authority, twisted
 from tests.unit.signing.test_authorities import AGENT_7, Clock, judged
 
 ONE, OTHER = "ab" * 32, "0f" * 32
@@ -79,21 +78,9 @@ def test_a_certificate_with_the_other_form_of_its_signature_stays_revoked(tmp_pa
     stolen = FileSigner(authority.issue(AGENT_7))
     listed.write_text(stolen.fingerprint, "utf-8")
     authorities = AuthorityFile(authority.file, Clock(), revoked=listed)
-    twisted = authorities.certificate(_twisted(stolen.certificate))
-    assert twisted is not None, "the authority's signature is valid"
-    assert twisted.fingerprint in authorities.revoked()
-
-
-def _twisted(der: bytes) -> bytes:
-    """Return a certificate of P-256 with n-s in place of the s of its signature."""
-    certificate = x509.load_der_x509_certificate(der)
-    order = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-    r, s = decode_dss_signature(certificate.signature)
-    value = b"\0" + encode_dss_signature(r, order - s)
-    begin = der.index(certificate.tbs_certificate_bytes)
-    end = len(der) - len(certificate.signature) - 3
-    content = der[begin:end] + bytes([3, len(value)]) + value
-    return b"\x30\x82" + len(content).to_bytes(2, "big") + content
+    other = authorities.certificate(twisted(stolen.certificate))
+    assert other is not None, "the authority's signature is valid"
+    assert other.fingerprint in authorities.revoked()
 
 
 @pytest.mark.parametrize(
