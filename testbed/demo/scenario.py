@@ -38,6 +38,8 @@ class Outcome:
     """Given up by any producer; None before they start."""
     landed_in_pause_bytes: int | None = None
     consumed_in_pause_bytes: int | None = None
+    unread_bytes: int | None = None
+    """Landed, and not yet consumed at the end of the PAUSE: 0 for a fast consumer."""
     other_rates: tuple[float, float] | None = None
     """Of the second application's producer, in bytes per second: before the first THROTTLE, and in PAUSE."""
     pause_seconds: float | None = None
@@ -133,9 +135,11 @@ class Scenario:
         self._for(self._plan.pause_seconds)
         read_after = self._filling.consumed.latest
         self.outcome.pause_seconds = time.monotonic() - begin_at
-        self.outcome.landed_in_pause_bytes = self._filling.landed_bytes() - begin_bytes
+        landed_bytes = self._filling.landed_bytes()
+        self.outcome.landed_in_pause_bytes = landed_bytes - begin_bytes
         if read_before and read_after:
             self.outcome.consumed_in_pause_bytes = read_after.bytes - read_before.bytes
+            self.outcome.unread_bytes = max(0, landed_bytes - read_after.bytes)
         return self._other.produced.rate_bytes_per_second(self.outcome.pause_seconds)
 
     def _watch_the_flow(self) -> None:

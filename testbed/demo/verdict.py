@@ -60,8 +60,8 @@ def protected_promises(
         _keeps_its_rate(other, outcome.other_rates),
         Promise(
             "consumers go on reading in PAUSE",
-            _bytes(outcome.consumed_in_pause_bytes),
-            bool(outcome.consumed_in_pause_bytes),
+            _bytes(outcome.consumed_in_pause_bytes) + (", all is read" if outcome.unread_bytes == 0 else ""),
+            bool(outcome.consumed_in_pause_bytes) or outcome.unread_bytes == 0,
         ),
         Promise(
             "producers lost no record",

@@ -69,6 +69,16 @@ def test_a_good_run_keeps_every_promise_and_says_so_in_80_columns() -> None:
     assert "kept payments keeps its rate in PAUSE 1.98MB/s, 99% of 2.00MB/s" in rows
 
 
+@pytest.mark.parametrize(("unread_bytes", "kept"), [(0, True), (1, False), (None, False)])
+def test_a_consumer_that_has_read_everything_goes_on_reading(unread_bytes: int | None, kept: bool) -> None:
+    outcome = good_outcome()
+    outcome.consumed_in_pause_bytes, outcome.unread_bytes = 0, unread_bytes
+    promises = protected_promises(good_tally(), outcome, broker_count=3, topics=TOPICS)
+    (reading,) = (each for each in promises if each.text == "consumers go on reading in PAUSE")
+    assert reading.kept is kept
+    assert reading.seen == ("0B, all is read" if kept else "0B")
+
+
 def lose_a_broker(tally: Tally, _outcome: Outcome) -> None:
     tally.died_at[3] = 2.0
 
