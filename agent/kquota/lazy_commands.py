@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -43,6 +44,9 @@ class LazyCommands:
 
     def run(self) -> None:
         """Run the command that the arguments name."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # a path may have letters that the locale can't write
+                stream.reconfigure(errors="backslashreplace")
         named = sys.argv[1] if len(sys.argv) > 1 else None
         known = named in self.commands or named in self.groups
         self.application(named if known else None)(prog_name=self.program)

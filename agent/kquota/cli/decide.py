@@ -19,6 +19,8 @@ from kquota.core.replays import InvalidReplay, read_events
 from kquota.core.timestamps import InvalidTimestamp, parse_utc
 from kquota.core.view import ClusterView
 
+# Far from the ends of the calendar, so that each sum with a duration is a date.
+_EARLIEST_YEAR, _LATEST_YEAR = 1971, 9000
 _MOST_SECONDS = 1_000_000_000  # thirty years: a moment that much earlier is still a date
 
 
@@ -73,9 +75,12 @@ def decide(
 
 def _moment(text: str) -> datetime:
     try:
-        return parse_utc(text)
+        moment = parse_utc(text)
     except InvalidTimestamp as error:
         fail(f"--now: {error}", exit_codes.USAGE)
+    if not _EARLIEST_YEAR <= moment.year <= _LATEST_YEAR:
+        fail(f"--now: {text!r} is not in a year from {_EARLIEST_YEAR} to {_LATEST_YEAR}", exit_codes.USAGE)
+    return moment
 
 
 def _duration(value: float, option: str) -> timedelta:

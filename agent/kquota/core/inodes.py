@@ -91,12 +91,18 @@ class Inodes(NamedTuple):
         }
 
 
+def _whole(value: object) -> int | None:
+    """Return a whole number, as JSON may also write it with an exponent; None where it is none."""
+    number = value if type(value) is int else exact_number(value)
+    return None if number is None or number.denominator != 1 else number.numerator
+
+
 def inodes_field(value: object) -> tuple[Inodes | None, str | None]:
     """Return the inodes that a usage record names, or the problem of a form that can't be judged."""
     if not isinstance(value, Mapping):
         return None, "Inodes: must be a JSON object"
-    total, free = value.get("Total"), value.get("Free")
-    if not (type(total) is int and type(free) is int and 0 <= free <= total and 0 < total <= MAX_BYTES):
+    total, free = _whole(value.get("Total")), _whole(value.get("Free"))
+    if total is None or free is None or not (0 <= free <= total and 0 < total <= MAX_BYTES):
         return None, f"Inodes: Free and Total must be whole numbers, 0 <= Free <= Total <= {MAX_BYTES}"
     soft, hard = value.get("SoftFreePercentage"), value.get("HardFreePercentage")
     try:

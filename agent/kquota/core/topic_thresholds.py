@@ -89,14 +89,19 @@ def parse_rate(text: str) -> int:
     raise InvalidThresholds(f"'{printable(text)}' is no such rate: {RATE_ALLOWED}")
 
 
+_BOM = "\ufeff".encode()
+
+
 def parse_thresholds(raw: bytes | str) -> TopicThresholds:
-    """Read the content of a thresholds file, as strictly as the broker does.
+    """Read the content of a thresholds file, as strictly as the broker does; it may begin with a BOM there, too.
 
     Raises:
         InvalidThresholds: no JSON, an unknown key, another schema version, or thresholds out of range.
     """
     try:
-        document = parse_json(raw)
+        document = parse_json(
+            raw.removeprefix(_BOM) if isinstance(raw, bytes) else raw.removeprefix("\ufeff")
+        )
     except InvalidJson as error:
         raise InvalidThresholds(f"it is no JSON: {error}") from None
     document = _object(document, "the document", {"schema_version", TOTAL_KEY, "topics"})

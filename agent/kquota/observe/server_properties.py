@@ -24,6 +24,9 @@ _ROLES = ("broker", "controller")
 # An unresolved reference to one of Kafka's configuration providers: ${provider:[path:]key}.
 _REFERENCE = re.compile(r"\$\{[^}]*\}?")
 
+# What Java's String.trim() takes away, and \s of its patterns matches: no-break spaces are not among them.
+_JAVA_BLANKS = "".join(map(chr, range(0x21)))
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _MOST_SHOWN = 300  # characters of a value in a message
 
 
@@ -120,13 +123,13 @@ class _Reading:
             raise self._error(
                 key, value, "holds a reference to a configuration provider; kquota needs the plain value"
             )
-        return value.strip()
+        return value.strip(_JAVA_BLANKS)
 
     def _roles(self) -> tuple[str, ...]:
         text = self._text("process.roles")
         if text is None:
             return ("broker",)
-        roles = tuple(re.split(r"\s*,\s*", text))
+        roles = tuple(_COMMA.split(text))
         if any(role not in _ROLES for role in roles) or len(set(roles)) != len(roles):
             raise self._error("process.roles", text, "allowed are broker, controller, or both")
         return roles
@@ -154,7 +157,7 @@ class _Reading:
         text = self._text(key) if key in self.raw else DEFAULT_LOG_DIR
         assert text is not None
         directories: list[Path] = []
-        for entry in re.split(r"\s*,\s*", text):
+        for entry in _COMMA.split(text):
             directory = self._directory(key, entry, text)
             if directory in directories:
                 raise self._error(key, text, f"names {str(directory)[:_MOST_SHOWN]} twice")

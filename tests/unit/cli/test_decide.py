@@ -77,6 +77,14 @@ def test_records_can_come_from_standard_input() -> None:
         (["--joining", "x"], "--joining: 'x' is no broker id"),
         (["--now", "yesterday"], "--now: "),
         (["--now", "2026-11-20T10:15:30"], "--now: "),
+        (
+            ["--now", "0001-01-01T00:00:00Z"],
+            "--now: '0001-01-01T00:00:00Z' is not in a year from 1971 to 9000",
+        ),
+        (
+            ["--now", "9999-12-31T23:59:59Z"],
+            "--now: '9999-12-31T23:59:59Z' is not in a year from 1971 to 9000",
+        ),
         (["--staleness", "inf"], "--staleness: inf is no number of seconds from 0 to 1000000000"),
         (["--staleness", "1e11"], "--staleness: 1e+11 is no number of seconds from 0 to 1000000000"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import pytest
@@ -190,6 +191,12 @@ def test_inodes_that_cannot_be_judged_are_not_taken_for_fine(wrong: object) -> N
     assert [entry.cause for entry in decision.undetermined] == [UndeterminedCause.INVALID_LIMIT]
     # the bytes of the volume still vote
     assert decided(("1", usage(free(15, Inodes=wrong))), fallback="open").headroom == Fraction(1, 2)
+
+
+def test_a_whole_number_may_be_written_with_an_exponent_as_the_schema_has_it() -> None:
+    document = json.dumps(usage(free(50, Inodes=left(7)))).replace('"Total": 1000', '"Total": 1e3')
+    assert parse_usage(document.encode()) == parse_usage(json.dumps(usage(free(50, Inodes=left(7)))).encode())
+    assert "1e3" in document
 
 
 @pytest.mark.accepts("F35")
