@@ -93,7 +93,7 @@ _BOM = "\ufeff".encode()
 
 
 def parse_thresholds(raw: bytes | str) -> TopicThresholds:
-    """Read the content of a thresholds file, as strictly as the broker does; it may begin with a BOM there, too.
+    """Read the content of a thresholds file, as strictly as the broker does, which takes a BOM.
 
     Raises:
         InvalidThresholds: no JSON, an unknown key, another schema version, or thresholds out of range.

@@ -47,7 +47,7 @@ def test_raw_bytes_are_latin_1_as_for_the_broker() -> None:
 
 
 def test_blanks_are_those_of_java() -> None:
-    """A raw à is Ã and a no-break space in Latin-1, a raw Å is Ã and U+0085: Java takes neither for a blank."""
+    """A raw à is Ã and U+00A0 in Latin-1, a raw Å is Ã and U+0085: Java takes neither for a blank."""
     found = parse("node.id=1\nlog.dirs=/data/là,/data/Å ,\t/data/b\x0b\n".encode())
     expected = ["/data/l\u00c3\u00a0", "/data/\u00c3\u0085", "/data/b"]
     assert [str(path) for path in found.log_dirs] == expected
