@@ -119,7 +119,8 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
     broker_id = broker_id_of(settings)
     warnings = list(settings.warnings())
     try:
-        look_at_properties(ClientProperties(settings.librdkafka(), broker_id))
+        if (problem := look_at_properties(ClientProperties(settings.librdkafka(), broker_id))) is not None:
+            warnings.append(problem)
         admission_of(settings)
         warnings += signing_warnings(settings, broker_id, datetime.now(UTC))
         if settings.metrics.web_config_file is not None:

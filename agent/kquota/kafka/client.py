@@ -284,13 +284,15 @@ class RotatingClient(Generic[C]):
         return retired
 
 
-def look_at_properties(properties: ClientProperties) -> None:
+def look_at_properties(properties: ClientProperties) -> str | None:
     """Have librdkafka check the properties, without any broker.
 
-    Raises ConfigurationError for what it refuses, OSError where no client can be started. Credential files
-    may be absent, as for any client.
+    Returns what keeps a client from being built until credential files are there, or None. Raises
+    ConfigurationError for what it refuses, OSError where no client can be started.
     """
-    RotatingClient(_client_beside_brokers, properties, Role.ADMIN, retire=end_admin_client).close()
+    client = RotatingClient(_client_beside_brokers, properties, Role.ADMIN, retire=end_admin_client)
+    client.close()
+    return None if client.problem is None else client.problem.sentence
 
 
 def end_admin_client(client: AdminClient) -> None:
@@ -308,4 +310,6 @@ def _client_beside_brokers(configuration: dict[str, Any]) -> AdminClient:
 
 
 def _is_about_credential_files(text: str) -> bool:
-    return "mandatory" not in text and _FILE_PROPERTY_IN_TEXT.search(text) is not None
+    if "mandatory" in text or "not supported" in text:  # as of Java's key stores, whatever is in them
+        return False
+    return _FILE_PROPERTY_IN_TEXT.search(text) is not None

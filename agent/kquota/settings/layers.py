@@ -93,11 +93,13 @@ class FileLayer:
 
 
 def _keep_as_written(root: yaml.Node | None, section: str) -> None:
-    """Let what YAML takes for numbers or dates below this key be text: 010 is a password."""
+    """Let what YAML takes for numbers, dates, or yes and no below this key be text: 010 is a password."""
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
         if key.value == section and isinstance(value, yaml.MappingNode):
             for _, node in value.value:
-                if node.tag.rpartition(":")[2] in ("int", "float", "timestamp"):
+                tag = node.tag.rpartition(":")[2]
+                is_word = tag == "bool" and node.value.lower() not in ("true", "false")
+                if is_word or tag in ("int", "float", "timestamp"):
                     node.tag = "tag:yaml.org,2002:str"
 
 

@@ -131,6 +131,19 @@ def test_everything_that_is_wrong_is_said(host: Host) -> None:
     assert "'relative' is relative" in said.err
 
 
+def test_what_no_client_can_be_built_from_is_named(host: Host) -> None:
+    secured = {"bootstrap.servers": "x:1", "security.protocol": "SSL"}
+    host.configure(kafka={**secured, "ssl.truststore.location": "/x.jks"})
+    said = host.run("config", "check")
+    assert (said.code, said.out) == (78, "")
+    assert "Java TrustStores are not supported, use `ssl.ca.location`" in said.err
+    host.configure(kafka={**secured, "ssl.ca.location": "/nonexistent.pem"})
+    said = host.run("config", "check")
+    assert (said.code, said.out.splitlines()[-1][-len(str(host.log_dir)) :]) == (0, str(host.log_dir))
+    assert said.out.startswith("warning: The credential files cannot be used (")
+    assert "ssl.ca.location failed" in said.out, "the agent starts, and waits for them"
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("no.such.property", "1"), ("security.protocol", "SLL"), ("fetch.min.bytes", "many")]
 )

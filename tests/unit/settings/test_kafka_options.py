@@ -20,6 +20,8 @@ def test_names_and_values_pass_untouched() -> None:
   socket.timeout.ms: 60000
   sasl.password: 0010
   sasl.username: 1e5
+  client.rack: no
+  sasl.kerberos.principal: Yes
   ssl.ca.location: /etc/ca.pem
 """
     options = loaded(text).librdkafka()
@@ -30,6 +32,8 @@ def test_names_and_values_pass_untouched() -> None:
         "socket.timeout.ms": "60000",
         "sasl.password": "0010",
         "sasl.username": "1e5",
+        "client.rack": "no",
+        "sasl.kerberos.principal": "Yes",
         "ssl.ca.location": "/etc/ca.pem",
     }
 
