@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +17,7 @@ from kquota.display.figures import age_text, size_text
 from kquota.host.safe_read import Refusal, read_json_object
 from kquota.settings import Settings
 
+_VOLUME_COLUMNS, _TOPIC_COLUMNS = 30, 20  # at most of a volume's name, and at least of a topic's
 _PARTS = {
     "NeverBytes": "never leaves by itself",
     "WaitsForUploadBytes": "waits for its upload to remote storage",
@@ -50,16 +51,20 @@ def show_topics(console: Console, document: Mapping[str, Any], count: int) -> No
     """Print the largest topics of all volumes: bytes, growth since the look before, and what leaves soon."""
     rows = sorted(_topics(document), key=lambda row: -row[1]["Bytes"])
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
-    table.add_column("TOPIC", overflow="ellipsis", no_wrap=True)
-    table.add_column("VOLUME", overflow="ellipsis", no_wrap=True)
-    for heading in ("BYTES", "GROWTH", "LEAVES IN 1H"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for volume, topic in rows[:count]:
-        growth = "-"
-        if topic.get("GrownBytes") is not None and document["Topics"].get("SpanSeconds"):
-            growth = f"{size_text(topic['GrownBytes'] / float(document['Topics']['SpanSeconds']))}/s"
-        name, sizes = Text(topic["Topic"]), (topic["Bytes"], topic["LeavingSoonBytes"])
-        table.add_row(name, Text(volume), size_text(sizes[0]), growth, size_text(sizes[1]))
+    figures = [_figures(document, topic) for _, topic in rows[:count]]
+    # Figures are shown whole, and names are cut to fit: one long name takes no other column's room.
+    columns = [["VOLUME", *(volume for volume, _ in rows[:count])]]
+    columns += map(list, zip(("BYTES", "GROWTH", "LEAVES IN 1H"), *figures, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    widths[0] = min(widths[0], _VOLUME_COLUMNS)
+    room = max(_TOPIC_COLUMNS, console.width - sum(widths) - 2 * len(widths))
+    longest = max((len(topic["Topic"]) for _, topic in rows[:count]), default=0)
+    table.add_column("TOPIC", overflow="ellipsis", no_wrap=True, width=min(room, max(longest, len("TOPIC"))))
+    for (heading, *_), width in zip(columns, widths, strict=True):
+        justify: JustifyMethod = "left" if heading == "VOLUME" else "right"
+        table.add_column(heading, justify=justify, overflow="ellipsis", no_wrap=True, width=width)
+    for (volume, topic), texts in zip(rows[:count], figures, strict=True):
+        table.add_row(Text(topic["Topic"]), Text(volume), *texts)
     console.print(table)
     omitted = max(len(rows) - count, 0) + sum(
         volume["Others"]["Count"] for volume in document["Topics"]["Volumes"]
@@ -67,6 +72,13 @@ def show_topics(console: Console, document: Mapping[str, Any], count: int) -> No
     if omitted:
         console.print(f"and {omitted:,} more", markup=False)
     _print_age(console, document)
+
+
+def _figures(document: Mapping[str, Any], topic: Mapping[str, Any]) -> tuple[str, str, str]:
+    growth, seconds = "-", document["Topics"].get("SpanSeconds")
+    if topic.get("GrownBytes") is not None and seconds:
+        growth = f"{size_text(topic['GrownBytes'] / float(seconds))}/s"
+    return size_text(topic["Bytes"]), growth, size_text(topic["LeavingSoonBytes"])
 
 
 def show_expiry(console: Console, document: Mapping[str, Any]) -> None:

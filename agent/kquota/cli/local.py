@@ -212,7 +212,7 @@ def _volume_document(volume: VolumeObservation, settings: Settings) -> dict[str,
 
 
 def _print_volumes(seen: Observation, settings: Settings) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)  # names are shown as they are
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
     for title, right in (
         ("VOLUME", False), ("MOUNT POINT", False), ("TYPE", False), ("TOPICS", True), ("SIZE", True),

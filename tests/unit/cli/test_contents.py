@@ -54,6 +54,19 @@ def test_top_shows_the_largest_topics_with_growth_and_what_leaves_within_the_hou
     assert looked.run("top", "--topics", "--json").document == SAMPLE["Topics"]
 
 
+@pytest.mark.parametrize("columns", [80, 170])
+@pytest.mark.parametrize("command", ["top", "volumes"])
+def test_one_long_name_takes_no_other_column_s_room(host: Host, command: str, columns: int) -> None:
+    (volume, *others) = SAMPLE["Topics"]["Volumes"]
+    (topic, *more) = volume["Topics"]
+    named = {**volume, "Topics": [{**topic, "Topic": "x" * 249}, *more]}
+    write(host, Topics={**SAMPLE["Topics"], "Volumes": [named, *others]})
+    lines = host.run(command, "--topics", columns=columns).out.splitlines()
+    (row,) = [line for line in lines if "xxx" in line]
+    assert row.split()[-4:] == ["/dev/sda1", "24.0G", "-200K/s", "9.00G"]
+    assert all(len(line) <= columns for line in lines if line.startswith(("TOPIC", "x", "payments")))
+
+
 def test_without_a_look_before_there_is_no_growth(host: Host) -> None:
     first = json.loads((SAMPLES / "history" / "valid" / "topics-of-a-first-look.json").read_text("utf-8"))
     write(host, Topics=first["Body"])
