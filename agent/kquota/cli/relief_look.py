@@ -33,7 +33,7 @@ from kquota.core.segments import (
 from kquota.core.usage import VolumeRole, VolumeStatus
 from kquota.display.figures import size_text
 from kquota.kafka.config import ClientProperties, ConfigurationError
-from kquota.kafka.errors import KafkaFailure
+from kquota.kafka.errors import KafkaFailure, Kind
 from kquota.kafka.operator_admin import Offsets, OperatorConnection
 from kquota.observe.observation import VolumeObservation
 from kquota.observe.replica_dirs import copied_replicas, replica_dirs, size_in
@@ -258,7 +258,9 @@ def _rules(
         if isinstance(in_force, KafkaFailure):
             if in_force.is_connection:
                 _unknown(in_force)
-            notes.append(f"topic {topic} is left alone: {in_force.sentence}")
+            gone = "it does not exist any more, so that no settings say when the rest of it leaves"
+            why = gone if in_force.kind is Kind.TOPIC_MISSING else in_force.sentence
+            notes.append(f"topic {topic} is left alone: {why}")
             continue
         try:
             found[topic] = topic_rules(in_force, broker_has_remote_storage=has_remote_storage)

@@ -18,6 +18,8 @@ LOG_DIRS = "log_dirs"
 """The setting of a move between log dirs: the key of a partition in Kafka's file of a reassignment."""
 MOVES = (StepKind.LOGDIR_MOVE, StepKind.REPLICA_MOVE)
 _ANY = "any"
+_LEAST_SHARE = 100
+"""A replica that frees less than this part of the mean of what moves have to free is as good as empty."""
 MOST_MOVES = 100
 """No option moves more replicas than this."""
 
@@ -193,10 +195,12 @@ def _chosen(situation: Situation, by_ms: int, way: _Way) -> list[Move]:
     A replica goes to the one of its places that has the most room, the first one of several.
     """
     rooms = dict(way.room_bytes)
-    left = {one: freed for one in _candidates(situation) if (freed := _frees(situation, one, by_ms)) > 0}
+    missing_bytes = situation.to_free_bytes - situation.leaving_anyway(by_ms)
+    least_bytes = max(1, missing_bytes // (MOST_MOVES * _LEAST_SHARE))
+    frees = {one: _frees(situation, one, by_ms) for one in _candidates(situation)}
+    left = {one: freed for one, freed in frees.items() if freed >= least_bytes}
     smallest_first = sorted(left, key=lambda one: one.size_bytes)
     largest_first = sorted(left, key=lambda one: -left[one])
-    missing_bytes = situation.to_free_bytes - situation.leaving_anyway(by_ms)
     moves: list[Move] = []
 
     def first_that_fits(replicas: Iterable[PartitionOnDisk]) -> Move | None:

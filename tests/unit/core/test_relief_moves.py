@@ -123,6 +123,13 @@ def test_what_leaves_by_itself_meanwhile_is_no_merit_of_a_move() -> None:
     )
 
 
+def test_replicas_that_are_as_good_as_empty_stay() -> None:
+    empty = [replica(f"a-{n}", 9) for n in range(10)]
+    base = crowded(*empty, replica("b-0", 60_000), to_free_bytes=100_000, rooms=(1_000_000,))
+    assert chosen(base) == [("b-0", "/data/2")]
+    assert moves(crowded(*empty, to_free_bytes=100_000, rooms=(1_000_000,))) is None
+
+
 def test_many_small_replicas_are_no_option_without_end() -> None:
     option = moves(crowded(*(replica(f"a-{n}", 10) for n in range(MOST_MOVES + 20)), to_free_bytes=5000))
     assert option is not None
