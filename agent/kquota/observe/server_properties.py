@@ -24,7 +24,7 @@ _ROLES = ("broker", "controller")
 # An unresolved reference to one of Kafka's configuration providers: ${provider:[path:]key}.
 _REFERENCE = re.compile(r"\$\{[^}]*\}?")
 
-# What Java's String.trim() takes away, and \s of its patterns matches: no-break spaces are not among them.
+# Java's String.trim() takes these away, and \s of its patterns matches no others: a no-break space stays.
 _JAVA_BLANKS = "".join(map(chr, range(0x21)))
 _COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _MOST_SHOWN = 300  # characters of a value in a message
