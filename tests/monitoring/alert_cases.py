@@ -322,6 +322,18 @@ CASES = (
         "The agent on kafka1:9464 runs with an earlier configuration, because the present one is refused",
     ),
     Case(
+        "KquotaSigningAuthorityExpires",
+        # 60 days from the beginning, then 20, then 60 again: another authority.
+        {
+            "kquota_signing_authority_expiry_timestamp_seconds": "5184000x8 1728540x40 5184000x60",
+        },
+        "2m",
+        "9m",
+        "14m",
+        HERE,
+        "The authority of the agents' certificates, as kafka1:9464 has it, ends in 20d 0h 0m 0s",
+    ),
+    Case(
         "KquotaCertificateExpires",
         # 30 days from the beginning, then two, then 30 again: rotated.
         {

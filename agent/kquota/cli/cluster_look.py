@@ -119,7 +119,7 @@ class ClusterLook:
         """The obstacles that keep the look from being complete: a sentence of each subject."""
         last = {trouble.subject: trouble.sentence for trouble in self._knowledge.standing()}
         refused = [refused_sentence(one) for one in self._refused.values()]
-        signing = signing_problems(self._settings, self._knowledge.admission)
+        signing = signing_problems(self._settings, self._knowledge.admission, datetime.now(UTC))
         return tuple(dict.fromkeys((*last.values(), *signing, *refused[:_MOST_REFUSED])))
 
     def wait(self, timeout_seconds: float, active_broker: int | None = None) -> bool:

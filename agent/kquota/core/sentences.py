@@ -6,6 +6,7 @@ They name its causes, its end (``kquota explain``), and brokers that observe alt
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from fractions import Fraction
 from math import ceil
 from typing import Any
@@ -72,6 +73,14 @@ def revoked_sentence(fingerprint: str) -> str:
     return (
         "the own certificate is revoked, so that no record of this agent counts: issue another one for it"
         f" (fingerprint {fingerprint})"
+    )
+
+
+def authority_end_sentence(end: datetime) -> str:
+    """Return that the authority of the own certificate ends soon, or has ended, and what follows."""
+    return (
+        f"the authority that signs the agents' certificates ends at {format_utc(end)}: nothing that they sign"
+        " after that counts; replace it before"
     )
 
 

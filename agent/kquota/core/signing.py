@@ -92,6 +92,9 @@ class Authorities(Protocol):
     def certificate(self, der: bytes) -> Certificate | None:
         """Return the certificate; None where none of them has issued it."""
 
+    def authority_end(self, der: bytes) -> datetime | None:
+        """Return when the authority that has issued a certificate ends; None where none of them has."""
+
     def revoked(self) -> frozenset[str]:
         """Return the fingerprints of the revoked ones: the same object until there are others."""
 

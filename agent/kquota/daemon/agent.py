@@ -24,7 +24,14 @@ from kquota.daemon.local_side import LocalSide
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.pace import Pace
 from kquota.daemon.report import CycleReport
-from kquota.daemon.signing import Seal, admission_of, is_revoked, signer_of, signing_troubles
+from kquota.daemon.signing import (
+    Seal,
+    admission_of,
+    authority_end,
+    is_revoked,
+    signer_of,
+    signing_troubles,
+)
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.troubles import Trouble, TroubleTable
 from kquota.host.boot_clock import BootClock
@@ -144,7 +151,7 @@ class Agent:
         if self._seal is not None:
             self._local.remember_counter(self._seal.last)
         growing = self._growth.look(report)
-        standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles()]
+        standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles(moment)]
         standing += self._leaders.follow(report.applied, report.news)
         own_volumes = () if report.own is None else report.own.volumes
         standing += self._cordon.follow(own_volumes, self._local.remember_cordoned)
@@ -236,7 +243,7 @@ class Agent:
         self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
         self._metrics.present.identity = str(self.broker_id), cluster_id
 
-    def _edge_troubles(self) -> Iterator[Trouble]:
+    def _edge_troubles(self, moment: Moment) -> Iterator[Trouble]:
         """Yield the troubles at the edges, outside the cycle itself."""
         kafka = self._kafka
         yield from kafka.knowledge.standing()
@@ -247,7 +254,7 @@ class Agent:
             yield Trouble.of("publish", usage, MessageId.PUBLISH_FAILED)
         if history is not None and history.kind is Kind.ACL_DENIED:  # others report shared failures
             yield Trouble.of("history", history)
-        yield from signing_troubles(self._seal, kafka.knowledge.admission)
+        yield from signing_troubles(self._seal, kafka.knowledge.admission, moment.wall)
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():
             if problem:
@@ -264,6 +271,8 @@ class Agent:
             self._metrics.present.certificate_expiry_seconds = expires
         admission = knowledge.admission
         self._metrics.present.certificate_revoked = is_revoked(self._seal, admission)
+        end = authority_end(self._seal, admission)
+        self._metrics.present.authority_expiry_seconds = None if end is None else end.timestamp()
         if admission is not None:
             self._metrics.present.revoked_certificates = len(admission.authorities.revoked())
         self._metrics.file_write_errors.labels(FILE_NAME).inc(self._states.drain_failures())

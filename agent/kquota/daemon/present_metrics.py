@@ -66,6 +66,7 @@ class Present(Collector):
         self.certificate_expiry_seconds: float | None = None
         self.signing: SigningMode | None = None
         self.certificate_revoked: bool | None = None
+        self.authority_expiry_seconds: float | None = None
         self.revoked_certificates: int | None = None
 
     def describe(self) -> Iterable[Metric]:
@@ -87,6 +88,11 @@ class Present(Collector):
             "kquota_signing_certificate_revoked",
             "Whether the certificate that signs the agent's records is revoked, so that none of them counts.",
             self.certificate_revoked,
+        )
+        yield _gauge(
+            "kquota_signing_authority_expiry_timestamp_seconds",
+            "When the authority of the agent's certificate ends: after that no signature counts.",
+            self.authority_expiry_seconds,
         )
         yield _gauge(
             "kquota_signing_revoked_certificates",

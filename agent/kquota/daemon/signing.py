@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kquota.core.admission import Admission, Counters
 from kquota.core.records import TopicKind
-from kquota.core.sentences import revoked_sentence
+from kquota.core.sentences import authority_end_sentence, revoked_sentence
 from kquota.core.signing import (
     Claim,
     SigningMode,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # The state file is written once for this many counters, about as often as that many milliseconds pass.
 RESERVED_COUNTERS = 600_000
+_AUTHORITY_ENDS_SOON = timedelta(days=30)
 
 
 def admission_of(settings: Settings, counters: Counters | None = None) -> Admission | None:
@@ -109,27 +110,44 @@ class Seal:
         return Claim(self.signer.sign(message), certificate, self.last).to_headers()
 
 
-def signing_troubles(seal: Seal | None, admission: Admission | None) -> Iterator[Trouble]:
-    """Yield what is wrong with the files of signatures, and that the own certificate is revoked."""
+def signing_troubles(seal: Seal | None, admission: Admission | None, now: datetime) -> Iterator[Trouble]:
+    """Yield what is wrong with the files of signatures, that the own certificate is revoked, and that its
+    authority ends soon.
+    """
     if seal is None or admission is None:
         return
     revoked = revoked_sentence(seal.signer.fingerprint) if is_revoked(seal, admission) else None
-    for sentence in (seal.signer.problem, revoked, *admission.authorities.problems):
+    ends = _authority_ends(admission, seal.signer.certificate, now)
+    for sentence in (seal.signer.problem, revoked, *admission.authorities.problems, *ends):
         if sentence is not None:
             yield Trouble(MessageId.CONFIGURATION_WARNING, f"signing: {sentence}", "", sentence)
 
 
-def signing_problems(settings: Settings, admission: Admission | None) -> Iterator[str]:
+def authority_end(seal: Seal | None, admission: Admission | None) -> datetime | None:
+    """Return when the authority of the own certificate ends, None where that is not known."""
+    if seal is None or admission is None:
+        return None
+    return admission.authorities.authority_end(seal.signer.certificate)
+
+
+def _authority_ends(admission: Admission, certificate: bytes, now: datetime) -> Iterator[str]:
+    end = admission.authorities.authority_end(certificate)
+    if end is not None and end - now < _AUTHORITY_ENDS_SOON:
+        yield authority_end_sentence(end)
+
+
+def signing_problems(settings: Settings, admission: Admission | None, now: datetime) -> Iterator[str]:
     """Yield the same for people without an agent, who may not be able to read its certificate."""
     certificate = settings.signing_file("certificate_file")
     if admission is None or certificate is None:
         return
-    from kquota.signing.signer import fingerprint_in  # noqa: PLC0415 - see above
+    from kquota.signing.signer import certificate_in, fingerprint_in  # noqa: PLC0415 - see above
 
-    yield from admission.authorities.problems
     fingerprint = fingerprint_in(certificate)
     if fingerprint in admission.authorities.revoked():
         yield revoked_sentence(fingerprint)
+    yield from admission.authorities.problems
+    yield from _authority_ends(admission, certificate_in(certificate), now)
 
 
 def is_revoked(seal: Seal | None, admission: Admission | None) -> bool | None:

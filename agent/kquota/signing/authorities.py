@@ -36,6 +36,7 @@ class IssuedCertificate:
     not_before: datetime
     not_after: datetime
     key: PublicKey
+    authority_end: datetime
 
     def is_valid_at(self, at: datetime) -> bool:
         """Return whether it and its authority are valid at that time."""
@@ -84,6 +85,11 @@ class AuthorityFile:
     def revoked(self) -> frozenset[str]:
         """Return the fingerprints of the revoked certificates: the same object until the list has changed."""
         return _NONE if self._list is None else self._list.content()
+
+    def authority_end(self, der: bytes) -> datetime | None:
+        """Return when the authority that has issued a certificate ends; None where none of them has."""
+        issued = self.certificate(der)
+        return None if issued is None else issued.authority_end
 
     def certificate(self, der: bytes) -> IssuedCertificate | None:
         """Return the certificate; None where none of the authorities has issued it."""
@@ -144,6 +150,7 @@ def _issued(der: bytes, authorities: tuple[x509.Certificate, ...]) -> IssuedCert
                 max(certificate.not_valid_before_utc, authority.not_valid_before_utc),
                 min(certificate.not_valid_after_utc, authority.not_valid_after_utc),
                 key,
+                authority.not_valid_after_utc,
             )
     return None
 

@@ -129,6 +129,14 @@ def fingerprint_in(path: Path) -> str:
         return ""
 
 
+def certificate_in(path: Path) -> bytes:
+    """Return the first certificate in a PEM file as DER; nothing if it can't be read."""
+    try:
+        return x509.load_pem_x509_certificates(path.read_bytes())[0].public_bytes(Encoding.DER)
+    except (OSError, ValueError):
+        return b""
+
+
 _PEM = "a file in PEM that the agent can read"
 
 

@@ -120,6 +120,7 @@ def everything(metrics: AgentMetrics, bench: Bench) -> None:
     metrics.present.contents = contents(1)
     metrics.present.certificate_expiry_seconds = 1_800_000_000
     metrics.present.certificate_revoked, metrics.present.revoked_certificates = False, 2
+    metrics.present.authority_expiry_seconds = 1_900_000_000
 
 
 @pytest.mark.accepts("F35")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,23 @@ from kquota.core.admission import Admission, Counters
 from kquota.core.decision import FallbackAction
 from kquota.core.records import TopicKind
 from kquota.core.signing import SigningMode
+from kquota.core.timestamps import format_utc
 from kquota.daemon.inputs import Arrival
-from kquota.daemon.signing import Seal, admission_of, is_revoked, signing_problems, signing_troubles
+from kquota.daemon.signing import (
+    Seal,
+    admission_of,
+    authority_end,
+    is_revoked,
+    signing_problems,
+    signing_troubles,
+)
 from kquota.settings import Settings, SettingsError
 from kquota.settings.model import SigningSection
 from kquota.signing.authorities import AuthorityFile
 from kquota.signing.signer import FileSigner, SigningFiles
 from tests.unit.daemon.configured import settings_in
 from tests.unit.daemon.cycles import CLUSTER, NEWS, Bench, moment, order, settings_with, state
-from tests.unit.daemon.test_signing import ORDERS_TOPIC, TOPIC, VALID
+from tests.unit.daemon.test_signing import NOW, ORDERS_TOPIC, TOPIC, VALID
 from tests.unit.signing.issuing import Authority
 from tests.unit.signing.test_authorities import Clock
 
@@ -181,8 +190,8 @@ def test_the_agent_of_a_revoked_certificate_says_so(tmp_path: Path) -> None:
     seal = Seal(FileSigner(files), TOPIC, Counters())
 
     def said(found: Admission | None) -> list[str]:
-        sentences = [trouble.sentence for trouble in signing_troubles(seal, found)]
-        assert list(signing_problems(settings, found)) == sentences, "the same words"
+        sentences = [trouble.sentence for trouble in signing_troubles(seal, found, NOW)]
+        assert list(signing_problems(settings, found, NOW)) == sentences, "the same words"
         return sentences
 
     admission = admission_of(settings)
@@ -193,7 +202,20 @@ def test_the_agent_of_a_revoked_certificate_says_so(tmp_path: Path) -> None:
     (sentence,) = said(admission)
     assert sentence.startswith("the own certificate is revoked, so that no record of this agent counts")
     assert seal.signer.fingerprint in sentence
-    assert (is_revoked(None, None), list(signing_troubles(None, None))) == (None, [])
+    assert (is_revoked(None, None), list(signing_troubles(None, None, NOW))) == (None, [])
+
+
+def test_the_end_of_the_authority_is_named_a_month_before(tmp_path: Path) -> None:
+    (listed := tmp_path / "revoked").write_text("", "utf-8")
+    settings, files = configured(tmp_path, listed)
+    seal, admission, end = Seal(FileSigner(files), TOPIC, Counters()), admission_of(settings), VALID[1]
+    assert authority_end(seal, admission) == end
+    assert authority_end(None, None) is None
+    for days, count in ((31, 0), (29, 1), (-1, 1)):
+        now = end - timedelta(days=days)
+        said = [trouble.sentence for trouble in signing_troubles(seal, admission, now)]
+        assert len([one for one in said if f"ends at {format_utc(end)}" in one]) == count
+        assert list(signing_problems(settings, admission, now)) == said
 
 
 @pytest.mark.parametrize(
