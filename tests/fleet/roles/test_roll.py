@@ -46,10 +46,10 @@ def roll(given: dict[str, object], *, due: bool = True) -> list[dict[str, Any]]:
             assert task.pop("ansible.builtin.include_tasks").startswith("tasks/")
         task["ansible.builtin.debug"] = {"msg": f"{word} {{{{ ansible_play_batch | join(' ') }}}}"}
         task["run_once"] = True
-    for task in first["tasks"]:
-        if "ansible.builtin.include_tasks" in task:
-            file = task["ansible.builtin.include_tasks"]
-            task["ansible.builtin.include_tasks"] = str(PLAYS.parent / file)
+    for task in (*first["tasks"], *others["tasks"]):
+        for kind in ("ansible.builtin.include_tasks", "ansible.builtin.import_tasks"):
+            if kind in task:
+                task[kind] = str(PLAYS.parent / task[kind])
     return [{**play, "become": False, "vars": given} for play in plays]
 
 
@@ -142,6 +142,39 @@ def test_a_batch_whose_nodes_share_a_partition_that_needs_both_is_refused(cluste
     assert "kquota_roll_batch (2) to a smaller number" in said
     assert "rolled" not in said
     assert "changed d" not in said
+
+
+# By playbook: the play in batches.
+@pytest.mark.parametrize(("name", "play"), [("roll_plug_in", 2), ("upgrade", 2), ("rotate_certificates", 1)])
+def test_no_batch_follows_one_in_which_a_host_was_lost(name: str, play: int, tmp_path: Path) -> None:
+    """The play's own order, batches and first task; the change of a host needs a connection."""
+    batches = yaml.safe_load((REPOSITORY / f"playbooks/{name}.yml").read_text("utf-8"))[play]
+    check = batches["tasks"][0]
+    check["ansible.builtin.import_tasks"] = str(PLAYS.parent / check["ansible.builtin.import_tasks"])
+    changes = {"ansible.builtin.command": f"touch {tmp_path}/changed-{{{{ inventory_hostname }}}}"}
+    # k5 was dead from the beginning, where plays go on without; k2 dies once k1 is changed.
+    first = yaml.safe_load((REPOSITORY / "playbooks/reachable.yml").read_text("utf-8"))[0]
+    plays = [
+        {**first, "hosts": "all"},
+        {**batches, "hosts": "all", "become": False, "serial": [1, 1, 1, 1], "tasks": [check, changes]},
+    ]
+    dead = f"{{{{ 'ssh' if '{tmp_path}/changed-k1' is exists else 'local' }}}}"
+    nowhere: dict[str, object] = {"ansible_host": "127.0.0.1", "ansible_port": 1}
+    python = {"ansible_python_interpreter": str(PROGRAMS / "python"), "ansible_connection": "local"}
+    hosts: dict[str, dict[str, object]] = {
+        "k1": {},
+        "k2": {"ansible_connection": dead, **nowhere},
+        "k3": {},
+        "k4": {},
+        "k5": {"ansible_connection": "ssh", **nowhere},
+    }
+    inventory, playbook = tmp_path / "hosts.yml", tmp_path / "batches.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": python}}))
+    playbook.write_text(json.dumps(plays))
+    with pytest.raises(PlayFailed) as failed:
+        run_playbook(tmp_path, playbook, {}, inventory=str(inventory))
+    assert [path.name for path in tmp_path.glob("changed-*")] == ["changed-k1"]
+    assert "k2 could be reached at the beginning" in " ".join(str(failed.value).split())
 
 
 # By node: the state of its unit, and whether it is restored first. systemd keeps restarting the last one.
