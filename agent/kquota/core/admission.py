@@ -7,7 +7,7 @@ the report; an agent that starts then waits for the broker's next one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -22,13 +22,18 @@ from kquota.core.records import (
     read_event,
     read_record,
 )
-from kquota.core.signing import Authorities, Claim, SigningMode, read_claim, signed_bytes, writer_of
+from kquota.core.signing import (
+    ORDERS_TOLERANCE_MS,
+    REPORTS_TOLERANCE_MS,
+    Authorities,
+    Claim,
+    SigningMode,
+    read_claim,
+    signed_bytes,
+    writer_of,
+)
 from kquota.core.strict_json import printable
 from kquota.core.timestamps import from_epoch_ms
-
-# A counter is the signer's time, or more. A record that is appended this long after it was signed was kept
-# back: an order that was withdrawn meanwhile, for example. Far more than any delivery takes.
-MAX_DELAY_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +58,23 @@ class Turn(Enum):
     REPLAYED = "replayed"  # a later one was read before
 
 
+@dataclass(frozen=True, slots=True)
+class KeptCounter:
+    """The highest counter of a writer of a key, as an agent keeps it over restarts."""
+
+    key: str
+    writer: str
+    counter: int
+    certificate: str
+
+
 class Counters:
     """The highest counter of each writer, by key.
 
     By key, because the records of a key are in one partition, and those of others have no order with them.
-    While the topic is read again, the counters of before are the least that count.
+    While the topic is read again, the counters of before are the least that count. A writer's record with
+    that very counter counts only if no other writer's came after it: else it was withdrawn by that one, and
+    is on the topic because a copy was appended.
     """
 
     def __init__(self) -> None:
@@ -66,6 +83,9 @@ class Counters:
         self._floors: dict[bytes, dict[str, int]] = {}
         # The certificate of each writer's last record, by key; the last one is of the key's last record.
         self._certificates: dict[bytes, dict[str, str]] = {}
+        self._last_writers: dict[bytes, str] = {}
+        self.changes = 0
+        """Grows whenever ``kept`` would return something else."""
 
     def highest(self, key: bytes) -> int:
         """Return the highest counter that is known of a key; 0 for none."""
@@ -82,13 +102,44 @@ class Counters:
         last = highest.get(signed.writer, -1)
         if signed.counter < last:
             return Turn.REPLAYED
-        if signed.counter == last or signed.counter < self._floors.get(key, {}).get(signed.writer, 0):
+        if signed.counter == last or self._is_of_before(key, signed):
             return Turn.REPEATED
+        self.changes += 1
         highest[signed.writer] = signed.counter
         certificates = self._certificates.setdefault(key, {})
         certificates.pop(signed.writer, None)
         certificates[signed.writer] = signed.certificate
         return Turn.NEXT
+
+    def _is_of_before(self, key: bytes, signed: Signed) -> bool:
+        floor = self._floors.get(key, {}).get(signed.writer)
+        if floor is None:
+            return False
+        is_last = self._last_writers.get(key) == signed.writer
+        return signed.counter < floor or (signed.counter == floor and not is_last)
+
+    def kept(self, since_ms: int, most: int) -> tuple[KeptCounter, ...]:
+        """Return the newest counters, a key's last writer as its last; ``most``, or more of the same time."""
+        known = [
+            KeptCounter(key.decode("ascii", "replace"), writer, counter, certificate)
+            for key, certificates in self._certificates.items()
+            for writer, certificate in certificates.items()
+            if (counter := self._highest_of(key, writer)) >= since_ms
+        ]
+        oldest = min(sorted(one.counter for one in known)[-most:], default=0)
+        return tuple(one for one in known if one.counter >= oldest)
+
+    def recall(self, kept: Iterable[KeptCounter]) -> None:
+        """Take in the counters of before a restart; the topic has not been read yet."""
+        for one in kept:
+            key = one.key.encode()
+            self._floors.setdefault(key, {})[one.writer] = one.counter
+            self._certificates.setdefault(key, {})[one.writer] = one.certificate
+            self._last_writers[key] = one.writer
+
+    def _highest_of(self, key: bytes, writer: str) -> int:
+        known = self._highest.get(key, {}), self._floors.get(key, {})
+        return max(counters.get(writer, 0) for counters in known)
 
     def revoke(self, revoked: frozenset[str]) -> list[bytes]:
         """Forget the counters of revoked certificates; return the keys whose last record has one of these.
@@ -100,6 +151,7 @@ class Counters:
             gone = [writer for writer, certificate in certificates.items() if certificate in revoked]
             if gone and gone[-1] == next(reversed(certificates)):
                 keys.append(key)
+            self.changes += len(gone)
             for writer in gone:
                 for known in (certificates, self._highest.get(key, {}), self._floors.get(key, {})):
                     known.pop(writer, None)
@@ -109,6 +161,9 @@ class Counters:
         """Take in that the topic is read from its beginning again."""
         self.reached_end()
         self._floors, self._highest = self._highest, {}
+        self._last_writers = {
+            key: next(reversed(known)) for key, known in self._certificates.items() if known
+        }
 
     def reached_end(self) -> None:
         """Take in that the topic has been read to its end."""
@@ -167,9 +222,8 @@ class Admission:
         message = signed_bytes(*place, key, value, claim.counter, claim.certificate)
         if not certificate.verifies(claim.signature, message):
             return Refusal.WRONG_SIGNATURE
-        if record.appended_ms is not None and record.appended_ms - claim.counter > MAX_DELAY_MS:
-            return Refusal.REPLAYED
-        return Signed(writer, claim.counter, certificate.fingerprint)
+        signed = Signed(writer, claim.counter, certificate.fingerprint)
+        return _untimely(signed, record.appended_ms, now) or signed
 
     def in_turn(
         self, record: RawRecord, verdict: Signed | Refusal | None, event: Event | None
@@ -184,6 +238,16 @@ class Admission:
                 return None
             case Turn.REPLAYED:
                 return event_of(record, Refusal.REPLAYED)
+
+
+def _untimely(signed: Signed, appended_ms: int | None, now: datetime) -> Refusal | None:
+    """Return why a counter can't be the time at which a record was signed; None where it can."""
+    tolerance_ms = REPORTS_TOLERANCE_MS if signed.is_agents else ORDERS_TOLERANCE_MS
+    latest_ms = round(now.timestamp() * 1000) if appended_ms is None else appended_ms
+    if signed.counter - latest_ms > tolerance_ms:
+        return Refusal.AHEAD
+    late = appended_ms is not None and appended_ms - signed.counter > tolerance_ms
+    return Refusal.REPLAYED if late else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,7 @@ class Refusal(StrEnum):
     REVOKED = "revoked"
     NOT_FOR_KEY = "not_for_key"
     REPLAYED = "replayed"
+    AHEAD = "ahead"
 
 
 REGULAR = "kquota-regular", b""

@@ -59,7 +59,8 @@ _REFUSALS = {
     Refusal.EXPIRED: "its signer's certificate was not valid when it was written",
     Refusal.REVOKED: _REVOKED,
     Refusal.NOT_FOR_KEY: "its signer may not write this key",
-    Refusal.REPLAYED: "it is a copy of an older record",
+    Refusal.REPLAYED: "it is a copy of an older record, or its signer's clock is behind the brokers'",
+    Refusal.AHEAD: "its signer's clock is ahead of the brokers'",
 }
 _CLUSTER_CAUSES = {
     UndeterminedCause.TOPIC_REFUSED: "the usage topic is refused",

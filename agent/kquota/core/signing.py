@@ -38,7 +38,12 @@ COUNTER_HEADER = "kquota-counter"
 MAX_CERTIFICATE_BYTES = 8192
 MAX_SIGNATURE_BYTES = 1024
 MAX_COUNTER = 2**63 - 1
-_NO_CLOCKS_COUNTER = 2**62
+# A counter is its signer's time, or little more, and a broker appends the record soon after. A report that is
+# appended much later was kept back, and one whose counter is far ahead would make its writer's next ones look
+# old. An hour is more than clocks that are wrong by their time zone differ.
+REPORTS_TOLERANCE_MS = 3_600_000
+# An order may be withdrawn at any time, and a copy that is appended again must not count any more.
+ORDERS_TOLERANCE_MS = 300_000
 
 _NAMES = (SIGNATURE_HEADER, SIGNER_HEADER, COUNTER_HEADER)
 _COUNTER_BYTES = 8
@@ -186,7 +191,7 @@ def next_counter(last: int, seen: int, now_ms: int) -> int:
 
     ``last`` is the signer's own memory, ``seen`` the topic's. So it grows even where both are lost, as long
     as the clock has not gone back, and readers can compare it with the time at which a record was appended.
-    A counter that no clock has made is a thief's, who has the signer's key: to go on from there would end in
-    none at all, also for the signer's next certificate.
+    They refuse one that is far ahead of it, so that to go on from there would be refused, too.
     """
-    return max([now_ms, *(known + 1 for known in (last, seen) if known < _NO_CLOCKS_COUNTER)])
+    latest = now_ms + REPORTS_TOLERANCE_MS
+    return max([now_ms, *(known + 1 for known in (last, seen) if known < latest)])

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from kquota.core.admission import Counters
 from kquota.core.reading import REVOKED_AGAIN
+from kquota.core.records import LONGEST_ORDER
+from kquota.core.signing import ORDERS_TOLERANCE_MS
 from kquota.daemon.contents import ContentsWatch
 from kquota.daemon.cordon import LogDirCordon
 from kquota.daemon.cycle import Cycle
@@ -42,7 +44,7 @@ from kquota.publish.delivery import PublicationState
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.settings.problems import SettingsError
-from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile
+from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile, OrdersRead
 
 _GOODBYE_SECONDS = 1.0
 # Until the first decision everything is news, including events that are no records.
@@ -50,6 +52,8 @@ _START_WAIT_SECONDS = 0.02
 # While all is calm, only the passing of time needs a cycle: a broker that falls silent, a report that is due.
 # Five cycles a second cost half of an idle agent's processor time.
 _CALM_WAIT_SECONDS, _CALM_WAIT_RATIO = 0.5, 0.1
+# More than there are orders in a large cluster; they fit the state file with all else that is in it.
+_MOST_ORDERS_KEPT = 1000
 
 
 class Agent:
@@ -76,6 +80,7 @@ class Agent:
         self._growth = PauseGrowth(self.broker_id)
         self._troubles = TroubleTable()
         self._counters, self._orders_counters = Counters(), Counters()
+        self._orders_kept: int | None = None
         self._is_calm = False
         self._connect(settings, properties, state)
         self._cycle = Cycle(
@@ -139,6 +144,7 @@ class Agent:
         arrivals = self._kafka.gather(wait_seconds, rest_seconds=rest_seconds, alarm=self._local.alarm)
         moment = Moment.now(self._boot_clock)
         started_seconds = time.monotonic()
+        self._recall_orders()
         for topic in self._cycle.take_revocations():
             self._kafka.read_again(topic, REVOKED_AGAIN)
         report = self._cycle.run(moment, arrivals, self._kafka.news(moment.monotonic_seconds))
@@ -148,8 +154,9 @@ class Agent:
         for document in self._history.record(report, contents):
             self._kafka.history.publish(str(self.broker_id).encode(), to_json(document))
         self._remember_brokers(report)
+        self._remember_orders(moment)
         if self._seal is not None:
-            self._local.remember_counter(self._seal.last)
+            self._local.remember_counter(self._seal.last, moment)
         growing = self._growth.look(report)
         standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles(moment)]
         standing += self._leaders.follow(report.applied, report.news)
@@ -242,6 +249,26 @@ class Agent:
             return
         self._local.remember_brokers(ActiveBrokers(cluster_id, tuple(sorted(ids)), report.moment.wall))
         self._metrics.present.identity = str(self.broker_id), cluster_id
+
+    def _recall_orders(self) -> None:
+        """Take in once whose orders were read before the start, if they were this cluster's."""
+        knowledge = self._kafka.knowledge
+        admission, known = knowledge.orders.admission, self._local.state.orders_read
+        if self._orders_kept is not None or admission is None or knowledge.active_brokers is None:
+            return  # before the brokers' first answer the cluster may be another one, and nothing is read
+        if known is not None and known.cluster_id == knowledge.cluster_id:
+            revoked = admission.authorities.revoked()
+            self._orders_counters.recall(one for one in known.counters if one.certificate not in revoked)
+        self._orders_kept = self._orders_counters.changes
+
+    def _remember_orders(self, moment: Moment) -> None:
+        cluster_id, changes = self._kafka.knowledge.cluster_id, self._orders_counters.changes
+        if self._orders_kept is None or cluster_id is None or changes == self._orders_kept:
+            return
+        self._orders_kept = changes
+        since_ms = round((moment.wall - LONGEST_ORDER).timestamp() * 1000) - ORDERS_TOLERANCE_MS
+        kept = self._orders_counters.kept(since_ms, _MOST_ORDERS_KEPT)
+        self._local.remember_orders(OrdersRead(cluster_id, kept))
 
     def _edge_troubles(self, moment: Moment) -> Iterator[Trouble]:
         """Yield the troubles at the edges, outside the cycle itself."""

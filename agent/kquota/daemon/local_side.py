@@ -13,7 +13,7 @@ from kquota.core.records import REGULAR, broker_key
 from kquota.core.usage import UsageRecord, Volume
 from kquota.core.usage_format import usage_to_document
 from kquota.daemon.inputs import Moment
-from kquota.daemon.signing import RESERVED_COUNTERS
+from kquota.daemon.signing import counter_to_remember
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.topics_at_stake import log_dirs_near_a_limit
 from kquota.host.boot_clock import BootClock
@@ -26,7 +26,7 @@ from kquota.observe.volume_watch import VolumeWatch, recorded_volumes
 from kquota.publish.delivery import Headers
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
-from kquota.write.agent_state import ActiveBrokers, AgentState, EverListed
+from kquota.write.agent_state import ActiveBrokers, AgentState, EverListed, OrdersRead
 from kquota.write.decision_file import DecisionFile, lease_end_uptime_ms
 
 
@@ -159,10 +159,17 @@ class LocalSide:
         if listed != self.state.ever_listed:
             self._remember(replace(self.state, ever_listed=listed))
 
-    def remember_counter(self, last: int) -> None:
+    def remember_counter(self, last: int, moment: Moment) -> None:
         """Persist a bound above the counter of the record signed last, before counters reach it."""
-        if last > self.state.signing_counter - RESERVED_COUNTERS // 2:
-            self._remember(replace(self.state, signing_counter=last + RESERVED_COUNTERS))
+        now_ms = round(moment.wall.timestamp() * 1000)
+        counter = counter_to_remember(self.state.signing_counter, last, now_ms)
+        if counter != self.state.signing_counter:
+            self._remember(replace(self.state, signing_counter=counter))
+
+    def remember_orders(self, orders: OrdersRead) -> None:
+        """Persist the counters of the orders that were read, where they changed."""
+        if orders != (self.state.orders_read or OrdersRead(orders.cluster_id, ())):
+            self._remember(replace(self.state, orders_read=orders))
 
     def remember_cordoned(self, log_dirs: frozenset[str]) -> None:
         """Persist which log dirs the agent has cordoned."""

@@ -16,6 +16,7 @@ from kquota.core.admission import Admission, Counters
 from kquota.core.records import TopicKind
 from kquota.core.sentences import authority_end_sentence, revoked_sentence
 from kquota.core.signing import (
+    REPORTS_TOLERANCE_MS,
     Claim,
     SigningMode,
     next_counter,
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
     from kquota.signing.signer import FileSigner
 
 # The state file is written once for this many counters, about as often as that many milliseconds pass.
-RESERVED_COUNTERS = 600_000
+_RESERVED_COUNTERS = 600_000
+# Those of an agent that has begun above the clock grow by one with each record. With so few it is soon at the
+# clock again, however often it starts: readers refuse what is far ahead.
+_RESERVED_AHEAD = 1_000
 _AUTHORITY_ENDS_SOON = timedelta(days=30)
 
 
@@ -84,6 +88,14 @@ def signer_of(settings: Settings, broker_id: int | None) -> FileSigner | None:
 def _refused(settings: Settings, key: str, found: FileProblem) -> SettingsError:
     wrong = f"names {found.file}, which {found.wrong}"
     return SettingsError([settings.problem(("signing", key), wrong, found.allowed)])
+
+
+def counter_to_remember(remembered: int, last: int, now_ms: int) -> int:
+    """Return a bound above the counter of the record signed last: the remembered one where that will do."""
+    enough = max(last + _RESERVED_AHEAD // 2, now_ms + _RESERVED_COUNTERS // 2)
+    if enough < remembered <= now_ms + REPORTS_TOLERANCE_MS:
+        return remembered
+    return max(last + _RESERVED_AHEAD, now_ms + _RESERVED_COUNTERS)
 
 
 class Seal:

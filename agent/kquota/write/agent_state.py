@@ -16,6 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, PlainSerializer, PlainValidator, TypeAdapter
 
+from kquota.core.admission import KeptCounter
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.core.timestamps import format_utc, parse_utc
 from kquota.host.atomic import remove_leftovers, replace_file
@@ -60,13 +61,21 @@ class EverListed:
 
 
 @dataclass(frozen=True, slots=True)
+class OrdersRead:
+    """The counters of the signed orders that were read, so that a copy of a withdrawn one does not count."""
+
+    cluster_id: str
+    counters: tuple[KeptCounter, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AgentState:
     """Everything remembered; the empty state is a first start's.
 
     ``remembered_volumes`` is by log dir, ``bound_limits`` by path of ``limits.volumes``; their content is the
     business of ``kquota.observe``. ``signing_counter`` is above the counter of every record that was signed.
     ``ever_listed`` is None until the agent may conclude from it who was never listed. ``cordoned_log_dirs``
-    are those that the agent has cordoned.
+    are those that the agent has cordoned. ``orders_read`` is None where no signed order was read.
     """
 
     remembered_volumes: Mapping[str, object] = field(default_factory=dict)
@@ -76,6 +85,7 @@ class AgentState:
     signing_counter: Count = 0
     ever_listed: EverListed | None = None
     cordoned_log_dirs: tuple[str, ...] = ()
+    orders_read: OrdersRead | None = None
 
     def granted_for(self, broker_id: int) -> str | None:
         """Return the id of the cluster that enforcing was granted for to this broker's agent, if it was."""

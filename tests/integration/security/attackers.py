@@ -149,6 +149,10 @@ class Attacker:
             if one.key() == key and b'"InstanceId"' in (value := one.value() or b"") and mark not in value
         ]
 
+    def orders(self, key: str) -> list[Message]:
+        """Return the records of an order, its ends included."""
+        return [one for one in self._fleet.records(ORDERS_TOPIC) if one.key() == key.encode()]
+
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         topic = str(message.topic())
         if error is None:

@@ -39,7 +39,7 @@ def order(**changes: Any) -> dict[str, Any]:
     return {"Until": until, "Reason": "a reason", "Actor": TYPED} | changes
 
 
-def _hold(action: str, **changes: Any) -> dict[str, Any]:
+def hold(action: str, **changes: Any) -> dict[str, Any]:
     return {"Action": action} | order(**changes)
 
 
@@ -55,7 +55,7 @@ def _repeat(attacker: Attacker, write: Callable[[], None], tries: int = 5) -> No
 def _(attacker: Attacker) -> None:
     attacker.write(str(VICTIM), attacker.report(VICTIM, full=True, InstanceId=INTRUDER))
     attacker.write(str(VICTIM), None)
-    attacker.order("hold", _hold("pause"))
+    attacker.order("hold", hold("pause"))
 
 
 @_in("healthy", "invented-broker")
@@ -111,7 +111,7 @@ def _(attacker: Attacker) -> None:
 
 @_in("healthy", "hold-pause", "granted-orders", "broker-orders")
 def _(attacker: Attacker) -> None:
-    attacker.order("hold", _hold("pause"))
+    attacker.order("hold", hold("pause"))
 
 
 @_in("healthy", "wrong-partition")
@@ -155,7 +155,7 @@ def _(attacker: Attacker) -> None:
 @_in("full", "foreign-authority")
 def _(attacker: Attacker) -> None:
     _repeat(attacker, lambda: attacker.write(str(VICTIM), attacker.report(VICTIM, full=False)))
-    attacker.order("hold", _hold("open"))
+    attacker.order("hold", hold("open"))
 
 
 @_in("full", "operator-reports")
@@ -166,8 +166,8 @@ def _(attacker: Attacker) -> None:
 
 @_in("full", "hold-open")
 def _(attacker: Attacker) -> None:
-    attacker.order("hold", _hold("open", Until="9999-01-01T00:00:00Z"))
-    attacker.order("hold", _hold("open"))
+    attacker.order("hold", hold("open", Until="9999-01-01T00:00:00Z"))
+    attacker.order("hold", hold("open"))
 
 
 @_in("full", "quarantine")
@@ -207,6 +207,12 @@ def _(attacker: Attacker) -> None:
     attacker.write(str(DOWN), b"garbage")
 
 
+@_in("released", "hold-again")
+def _(attacker: Attacker) -> None:
+    given = attacker.orders("hold")[-2]
+    attacker.append("hold", given.value(), given.headers() or [], ORDERS_TOPIC)
+
+
 @_in("silenced", "far-counter")
 def _(attacker: Attacker) -> None:
     attacker.write(str(OWN), attacker.report(OWN, full=False), counter=MAX_COUNTER)
@@ -214,10 +220,10 @@ def _(attacker: Attacker) -> None:
 
 @_in("ordered", "operator-holds", "issuer-orders")
 def _(attacker: Attacker) -> None:
-    attacker.write("hold", _hold("pause"), ORDERS_TOPIC)
+    attacker.write("hold", hold("pause"), ORDERS_TOPIC)
 
 
 @_in("ordered", "operator-bounds")
 def _(attacker: Attacker) -> None:
-    attacker.write("hold", _hold("pause", Until="9999-01-01T00:00:00Z"), ORDERS_TOPIC)
-    attacker.write("hold", _hold("pause", Reason=" "), ORDERS_TOPIC)
+    attacker.write("hold", hold("pause", Until="9999-01-01T00:00:00Z"), ORDERS_TOPIC)
+    attacker.write("hold", hold("pause", Reason=" "), ORDERS_TOPIC)

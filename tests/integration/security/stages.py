@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 
@@ -13,12 +13,13 @@ from kquota.core.view import wrong_topic_sentence
 from kquota.fold.misplaced import partition_of
 from testbed.loopback.clients import admin_client
 from tests.integration.security.attackers import ADMINISTRATOR, PARTITIONS, TYPED, Armoury, Attacker
-from tests.integration.security.attacks import DOWN, OWN, VICTIM, Write, order
+from tests.integration.security.attacks import DOWN, OWN, VICTIM, Write, hold, order
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import ORDERS_TOPIC, SOON_STALE_SECONDS, USAGE_TOPIC, Fleet
 from tests.integration.waiting import eventually
 
 OTHERS = (2, VICTIM)
+_SEGMENT_MS = {USAGE_TOPIC: "1800000", ORDERS_TOPIC: "86400000"}
 _OF_DOWN = ("down", "compacted")
 """The stages in which a broker that is down was full."""
 
@@ -136,6 +137,20 @@ class Stages:
                 eventually(goes_on, timeout_seconds=SOON_STALE_SECONDS + 10)
             return "hidden" if self._at((2,)) == {"OPEN"} else "nothing"
 
+    def _released(self, write: Write, attacker: Attacker) -> str:
+        self.operator.write("hold", hold("pause"), ORDERS_TOPIC)
+        self.fleet.await_decided("PAUSE")
+        self.operator.write("hold", None, ORDERS_TOPIC)
+        self.fleet.await_decided("OPEN")
+        if self._strayed("OPEN", OTHERS, write, attacker):
+            return "held"
+        self._compact(ORDERS_TOPIC, lambda: len(attacker.orders("hold")) == 1)
+        agent = self.fleet.agents[2]
+        agent.stop()
+        _start(agent)
+        self._await_read()
+        return "held" if agent.decision and agent.decision["hold"] else "nothing"
+
     def _silenced(self, write: Write, attacker: Attacker) -> str:
         with self._soon_stale(OTHERS):
             self._attack(write, attacker)
@@ -147,7 +162,7 @@ class Stages:
 
     def _compacted(self, write: Write, attacker: Attacker) -> str:
         self._attack(write, attacker)
-        self._compact()
+        self._compact(USAGE_TOPIC, self._is_report_of_down_gone)
         agent = self.fleet.agents[2]
         agent.stop()
         mark = _start(agent)
@@ -227,32 +242,35 @@ class Stages:
         eventually(lambda: not PARTITIONS.keys() & admin.list_topics(timeout=60).topics.keys())
         self.fleet.read_anew()
 
-    def _compact(self) -> None:
-        """Have the brokers compact the topic at once, until the garbage has taken the report's place."""
+    def _is_report_of_down_gone(self) -> bool:
+        key = str(DOWN).encode()
+        reports = [one for one in self.fleet.records() if one.key() == key]
+        return not any(b"SnapshotAt" in (one.value() or b"") for one in reports)
 
-        def gone() -> bool:
+    def _compact(self, topic: str, is_done: Callable[[], bool]) -> None:
+        """Have the brokers compact a topic at once, until the attacker's record has taken another's place."""
+
+        def compacted() -> bool:
+            for partition in range(PARTITIONS[topic]):
+                self._end(topic, partition)  # only a segment after which there is another one is compacted
+            self.operator.flush()
             self.fleet.read_anew()
-            key = str(DOWN).encode()
-            return not [
-                one
-                for one in self.fleet.records()
-                if one.key() == key and b"SnapshotAt" in (one.value() or b"")
-            ]
+            return is_done()
 
-        self._roll_segments("500", "0.001")
+        self._roll_segments(topic, "500", "0.001")
         try:
-            eventually(gone, "the report is compacted away", timeout_seconds=120)
+            eventually(compacted, "what was there is compacted away", timeout_seconds=120)
         finally:
-            self._roll_segments("1800000", "0.1")
+            self._roll_segments(topic, _SEGMENT_MS[topic], "0.1")
 
-    def _roll_segments(self, milliseconds: str, dirty_ratio: str) -> None:
+    def _roll_segments(self, topic: str, milliseconds: str, dirty_ratio: str) -> None:
         admin = admin_client(self.fleet.cluster.client_configuration(ADMINISTRATOR))
         settings = {"segment.ms": milliseconds, "min.cleanable.dirty.ratio": dirty_ratio}
         changes = [
             ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
             for name, value in settings.items()
         ]
-        resource = ConfigResource(ResourceType.TOPIC, USAGE_TOPIC, incremental_configs=changes)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
         admin.incremental_alter_configs([resource])[resource].result(timeout=30)
 
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.core.admission import MAX_DELAY_MS
+from kquota.core.admission import Counters, Signed
 from kquota.core.reading import Reading
-from kquota.core.records import BrokerOrder, RawRecord, Refusal, RefusedEvent, TopicKind, UsageEvent
-from kquota.core.signing import SigningMode
+from kquota.core.records import (
+    BrokerOrder,
+    HoldEvent,
+    RawRecord,
+    Refusal,
+    RefusedEvent,
+    TopicKind,
+    UsageEvent,
+)
+from kquota.core.signing import MAX_COUNTER, ORDERS_TOLERANCE_MS, REPORTS_TOLERANCE_MS, SigningMode
 from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, FoldResult, NoRecord
 from tests.unit.core.clusters import bounded
@@ -191,12 +200,100 @@ def test_of_a_backlog_only_what_still_counts_is_verified() -> None:
 
 
 def test_a_record_that_was_kept_back_is_a_replay() -> None:
-    held = GENUINE.record(OWN_KEY, value(10), NOW_MS, appended_ms=NOW_MS + MAX_DELAY_MS)
+    held = GENUINE.record(OWN_KEY, value(10), NOW_MS, appended_ms=NOW_MS + REPORTS_TOLERANCE_MS)
     (event,) = reading().read([held], NOW, backlog=False)
     assert isinstance(event, UsageEvent)
-    late = held._replace(appended_ms=NOW_MS + MAX_DELAY_MS + 1)
+    late = held._replace(appended_ms=NOW_MS + REPORTS_TOLERANCE_MS + 1)
     refused = RefusedEvent(OWN_KEY.decode(), Refusal.REPLAYED)
     assert reading().read([late], NOW, backlog=False) == [refused]
+
+
+@pytest.mark.parametrize("backlog", [False, True])
+def test_a_counter_far_ahead_is_refused_and_no_later_one_looks_old(backlog: bool) -> None:
+    bombs = [
+        GENUINE.record(OWN_KEY, value(10), NOW_MS + REPORTS_TOLERANCE_MS + 1),
+        GENUINE.record(OWN_KEY, value(10), 2**62 - 1),
+        GENUINE.record(OWN_KEY, value(10), MAX_COUNTER, appended_ms=None),
+    ]
+    found = reading()
+    assert found.admission is not None
+    results = read(found, [*bombs, GENUINE.record(OWN_KEY, value(30), NOW_MS)], backlog=backlog)
+    assert results == [FoldResult.REFUSED] * len(bombs) + [FoldResult.USAGE]
+    assert found.read(bombs[:1], NOW, backlog=False) == [RefusedEvent("7", Refusal.AHEAD)]
+    assert found.admission.counters.highest(OWN_KEY) == NOW_MS
+    nearly = GENUINE.record(OWN_KEY, value(20), NOW_MS + REPORTS_TOLERANCE_MS)
+    assert read(found, [nearly]) == [FoldResult.USAGE]
+
+
+def pause(by: Signer, counter: int, appended_ms: int | None = NOW_MS) -> RawRecord:
+    value = raw(order(Action="pause"))
+    return by.record(b"hold", value, counter, appended_ms=appended_ms, topic=TopicKind.ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("difference_ms", "cause"),
+    [
+        (ORDERS_TOLERANCE_MS, None),
+        (ORDERS_TOLERANCE_MS + 1, Refusal.AHEAD),
+        (-ORDERS_TOLERANCE_MS, None),
+        (-ORDERS_TOLERANCE_MS - 1, Refusal.REPLAYED),
+    ],
+)
+def test_an_order_counts_within_minutes_of_its_own_time(difference_ms: int, cause: Refusal | None) -> None:
+    (event,) = orders_reading().read([pause(operator(), NOW_MS + difference_ms)], NOW, backlog=False)
+    if cause is None:
+        assert isinstance(event, HoldEvent)
+    else:
+        assert event == RefusedEvent("hold", cause)
+
+
+@pytest.mark.parametrize("again", ["read again", "restarted"])
+@pytest.mark.parametrize("ends", ["jane", "bob"])
+def test_a_withdrawn_order_does_not_count_when_compaction_has_left_its_copy_alone(
+    again: str, ends: str
+) -> None:
+    given = pause(operator("jane"), NOW_MS)
+    end = operator(ends).record(b"hold", None, NOW_MS + 1, topic=TopicKind.ORDERS)
+    found = orders_reading()
+    assert found.admission is not None
+    assert read(found, [given, end, given])[:2] == [FoldResult.OPERATOR, FoldResult.OPERATOR]
+    if again == "restarted":
+        kept = found.admission.counters.kept(0, 10)
+        found = orders_reading()
+        assert found.admission is not None
+        found.admission.counters.recall(kept)
+    else:
+        found.begin_again(same_topic=True)
+    assert read(found, [given], backlog=True) == [None]
+    found.reached_end(NOW)
+    assert found.view.orders.hold is None
+    later = pause(operator("jane"), NOW_MS + 2)
+    assert read(found, [later]) == [FoldResult.OPERATOR], "a new order counts"
+
+
+def test_an_order_that_stands_counts_after_a_restart() -> None:
+    jane, bob = (pause(operator(name), NOW_MS + n) for n, name in enumerate(("jane", "bob")))
+    for records in ([jane, bob], [bob, pause(operator("jane"), NOW_MS - 1)]):
+        found = orders_reading()
+        assert found.admission is not None
+        read(found, records)
+        kept, found = found.admission.counters.kept(0, 10), orders_reading()
+        assert found.admission is not None
+        found.admission.counters.recall(kept)
+        read(found, records[-1:], backlog=True)
+        found.reached_end(NOW)
+        assert found.view.orders.hold is not None
+        assert found.admission.counters.kept(0, 10) == kept
+
+
+def test_the_newest_counters_of_orders_are_kept_and_old_ones_are_not() -> None:
+    counters = Counters()
+    for number in range(5):
+        counters.turn(b"relief/%d" % number, Signed("operator/jane", number, "c"))
+    kept = counters.kept(1, 3)
+    assert [(one.key, one.counter) for one in kept] == [("relief/2", 2), ("relief/3", 3), ("relief/4", 4)]
+    assert [one.counter for one in counters.kept(1, 9)] == [1, 2, 3, 4]
+    assert Counters().kept(0, 3) == ()
 
 
 def test_an_operator_s_withdrawal_is_not_undone_by_its_own_order() -> None:

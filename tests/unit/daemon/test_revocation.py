@@ -63,9 +63,11 @@ class Fleet:
             admission.cluster_id = CLUSTER
             yield admission
 
-    def seal(self, name: str, file: str | None = None, topic: str = TOPIC) -> Seal:
+    def seal(self, name: str, file: str | None = None, topic: str = TOPIC, at: float | None = None) -> Seal:
         files = self.authority.issue(f"kquota://*/{name}", valid=VALID, name=file or name.replace("/", "-"))
-        return Seal(FileSigner(files), topic, Counters(), clock=lambda: self.bench.seconds)
+        return Seal(
+            FileSigner(files), topic, Counters(), clock=lambda: self.bench.seconds if at is None else at
+        )
 
     def record(
         self, seal: Seal, key: str, value: dict[str, Any], topic: TopicKind = TopicKind.USAGE
@@ -149,8 +151,7 @@ def test_the_verdict_of_a_broker_that_is_not_there_ends_with_its_certificate(fle
 @pytest.mark.accepts("G12")
 def test_a_hold_of_a_revoked_operator_ends(fleet: Fleet) -> None:
     fleet.bench.news = NEWS
-    thief = fleet.seal("operator/thief", topic=ORDERS_TOPIC)
-    thief.last = round(moment(0).wall.timestamp() * 1000)
+    thief = fleet.seal("operator/thief", topic=ORDERS_TOPIC, at=moment(0).wall.timestamp())
     hold = fleet.record(thief, "hold", order(600, Action="pause"), TopicKind.ORDERS)
     assert [fleet.run(hold), fleet.run(), fleet.run()][-1] == "PAUSE"
     fleet.revoke(thief)

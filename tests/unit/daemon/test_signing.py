@@ -12,7 +12,7 @@ import pytest
 
 from kquota.core.admission import Admission, Counters, Signed
 from kquota.core.records import RawRecord, Refusal, TopicKind
-from kquota.core.signing import COUNTER_HEADER, SigningMode
+from kquota.core.signing import COUNTER_HEADER, REPORTS_TOLERANCE_MS, SigningMode, next_counter
 from kquota.core.view import FoldResult
 from kquota.daemon.cycle_messages import REFUSED_SECONDS, CycleMessages
 from kquota.daemon.inputs import Arrival
@@ -24,6 +24,7 @@ from kquota.daemon.signing import (
     OrderSeal,
     Seal,
     admission_of,
+    counter_to_remember,
     signer_of,
     signing_warnings,
 )
@@ -108,6 +109,33 @@ def test_counters_grow_above_the_clock_the_memory_and_the_topic(authority: Autho
     counters = Counters()
     counters.turn(b"7", Signed("agent/7", 9500))
     assert counter(seal_of(settings, counters, last=9000)) == 9501
+
+
+def test_however_often_an_agent_starts_its_counters_stay_within_what_readers_take() -> None:
+    remembered, now_ms = 0, 1_000_000_000
+    for _ in range(1000):
+        now_ms += 1000
+        last = next_counter(remembered, 0, now_ms)
+        assert last > remembered
+        remembered = counter_to_remember(remembered, last, now_ms)
+        assert last < remembered
+    assert remembered - now_ms < REPORTS_TOLERANCE_MS // 2
+
+
+def test_the_remembered_counter_is_above_each_and_is_rarely_written() -> None:
+    remembered, last, writes = 0, 0, 0
+    for second in range(3600):
+        now_ms = 1_000_000_000 + 1000 * second
+        last = next_counter(last, 0, now_ms)
+        assert not remembered or last < remembered
+        before, remembered = remembered, counter_to_remember(remembered, last, now_ms)
+        writes += remembered != before
+    assert writes == 12
+
+
+def test_a_remembered_counter_that_readers_would_refuse_is_written_over() -> None:
+    now_ms = 1_000_000_000
+    assert counter_to_remember(2**62, now_ms, now_ms) < now_ms + REPORTS_TOLERANCE_MS
 
 
 def test_with_signing_off_nobody_signs_and_nobody_looks(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from kquota.core.admission import KeptCounter
 from kquota.write.agent_state import (
     ActiveBrokers,
     AgentState,
     AgentStateFile,
     EnforceGrant,
     EverListed,
+    OrdersRead,
 )
 
 NOW = datetime(2026, 11, 20, 10, 15, 30, 123000, tzinfo=UTC)
@@ -237,6 +239,7 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         active_brokers=ActiveBrokers("c", (0,), NOW),
         ever_listed=EverListed("c", (0, 7)),
         cordoned_log_dirs=("/data/1",),
+        orders_read=OrdersRead("c", (KeptCounter("hold", "operator/jane", 5, "ab"),)),
     )
     file.save(state)
     assert file.load() == (state, None)
@@ -249,5 +252,9 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         "signing_counter": 0,
         "ever_listed": {"cluster_id": "c", "broker_ids": [0, 7]},
         "cordoned_log_dirs": ["/data/1"],
+        "orders_read": {
+            "cluster_id": "c",
+            "counters": [{"key": "hold", "writer": "operator/jane", "counter": 5, "certificate": "ab"}],
+        },
     }
     assert len(file.path.read_text().splitlines()) > 10, "a line for each field"
