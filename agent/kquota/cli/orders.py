@@ -19,6 +19,7 @@ from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, broker_id_of,
 from kquota.cli.operator_config import CommandConfigOption, OperatorConfig, operator_config
 from kquota.cli.output import fail
 from kquota.cli.planned_stop import await_lease, beyond_the_lease
+from kquota.core.admission import Admission
 from kquota.core.records import (
     HOLD_KEY,
     LONGEST_ACTOR,
@@ -26,22 +27,29 @@ from kquota.core.records import (
     LONGEST_REASON,
     MAX_BROKER_ID,
     BrokerOrder,
+    Event,
     Hold,
     HoldAction,
+    MalformedEvent,
     Note,
+    RawRecord,
+    RefusedEvent,
+    TopicKind,
     decommission_key,
     order_key,
+    read_record,
 )
+from kquota.core.sentences import malformed_sentence, refused_sentence
 from kquota.core.signing import SigningMode
 from kquota.core.timestamps import format_utc
 from kquota.core.usage import UsageRecord
 from kquota.core.view import NoRecord
-from kquota.daemon.signing import OrderNotSigned, OrderSeal
+from kquota.daemon.signing import OrderNotSigned, OrderSeal, admission_of
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.kafka.errors import KafkaFailure
 from kquota.publish.documents import to_json
-from kquota.publish.operator import publish_operator_record
-from kquota.settings import Settings
+from kquota.publish.operator import Published, publish_operator_record
+from kquota.settings import Settings, SettingsError
 
 hold_app = typer.Typer(help="Hold the whole cluster at PAUSE or OPEN, for a time.", no_args_is_help=True)
 
@@ -250,9 +258,10 @@ class Desk:
         seal = OrderSeal(settings, operator.files, operator.path, key.encode(), value)
         sign = None if settings.signing.mode is SigningMode.OFF else seal.headers
         try:
+            admission = admission_of(settings)
             properties = ClientProperties(operator.options, CLIENT_NAME)
             result = publish_operator_record(properties, topic, key.encode(), value, headers, sign=sign)
-        except ConfigurationError as error:
+        except (ConfigurationError, SettingsError) as error:
             fail(str(error), exit_codes.CONFIGURATION)
         except (OSError, OrderNotSigned) as error:
             fail(f"nothing was ordered: {error}")
@@ -260,6 +269,26 @@ class Desk:
             typer.echo(f"warning: {seal.warning}", err=True)
         if isinstance(result, KafkaFailure):
             fail(f"nothing was ordered: {result.sentence}")
+        if (refusal := _refusal(result, key, value, admission)) is not None:
+            fail(f"the order is in topic {topic}, and agents do not obey it: {refusal}")
+
+
+def _refusal(published: Published, key: str, value: bytes | None, admission: Admission | None) -> str | None:
+    """Return why agents do not take this record, by their own judgement; None where they do.
+
+    It can't be known before: their measure is the time at which a broker appended the record.
+    """
+    at_ms, place, headers = published.appended_ms, published.partition, tuple(published.headers)
+    record = RawRecord(key.encode(), value, at_ms, place, headers, TopicKind.ORDERS)
+    if admission is None:
+        event: Event | None = read_record(record)
+    else:
+        judge = admission.of_topic(published.topic)
+        judge.cluster_id = published.cluster_id
+        event = judge.read(record, datetime.now(UTC))
+    if isinstance(event, RefusedEvent):
+        return refused_sentence(event)
+    return malformed_sentence(event) if isinstance(event, MalformedEvent) else None
 
 
 def _refuse_alive(settings: Settings, broker_id: int) -> None:

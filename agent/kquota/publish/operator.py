@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, Message
 
 from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure
@@ -14,11 +14,17 @@ from kquota.publish.producer import RecordProducer, TopicProducer
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Where the record is."""
+    """Where the record is, and what the brokers made of it.
+
+    ``appended_ms`` is None where the topic has the writer's time; ``cluster_id`` where nothing was signed.
+    """
 
     topic: str
     partition: int
     offset: int
+    appended_ms: int | None = None
+    headers: Headers = ()
+    cluster_id: str | None = None
 
 
 def publish_operator_record(
@@ -40,11 +46,14 @@ def publish_operator_record(
     client = RecordProducer(properties, Role.ADMIN, own)
     producer = TopicProducer(client, topic)
     outcome: list[Published | KafkaError] = []
+    cluster_id: str | None = None
 
     def finished(error: KafkaError | None, message: Message) -> None:
         partition, offset = message.partition(), message.offset()
         if error is None and partition is not None and offset is not None:
-            outcome.append(Published(topic, partition, offset))
+            kind, time_ms = message.timestamp()
+            appended_ms = time_ms if kind == TIMESTAMP_LOG_APPEND_TIME else None
+            outcome.append(Published(topic, partition, offset, appended_ms, headers, cluster_id))
         else:
             outcome.append(error or KafkaError(KafkaError._FAIL))
 
@@ -52,6 +61,7 @@ def publish_operator_record(
         place = producer.place(timeout_seconds)
         if isinstance(place, KafkaFailure):
             return place
+        cluster_id = place[0]
         headers = [*headers, *sign(*place)]
     failure = producer.produce(key, value, headers, finished)
     if failure is not None:

@@ -156,6 +156,9 @@ def test_an_expired_certificate_is_named_and_counted_and_its_rotation_is_enough(
     )
     published = publish_operator_record(properties, topic_name, b"hold", None, (), PATIENCE_SECONDS)
     assert isinstance(published, Published)
+    eventually(lambda: [one for one in seen.of(TopicRecord) if one.key == b"hold"], "it is read")
+    (read,) = [one for one in seen.of(TopicRecord) if one.key == b"hold"]
+    assert published.appended_ms == read.timestamp_ms, "the broker's time, as readers see it"
 
 
 def test_half_written_credentials_leave_the_connection_in_use_alone(

@@ -105,6 +105,7 @@ def test_a_new_reader_has_everything_that_was_written_and_then_what_comes(
     assert (tombstone.partition, tombstone.offset) == (published.partition, published.offset)
     assert tombstone.headers == tuple(headers)
     assert tombstone.timestamp_ms is not None
+    assert published.appended_ms is None, "the topic has its writers' times"
     assert abs(tombstone.timestamp_ms / 1000 - time.time()) < 60
     assert seen.trouble is None
 

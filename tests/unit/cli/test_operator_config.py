@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, str]
     def publish(properties: Any, topic: str, *_record: Any, sign: Any) -> Published:
         assert topic == "__kquota_orders"
         found.append(dict(properties.properties))
-        return Published(topic, 0, 0)
+        return Published(topic, 0, 0, round(time.time() * 1000))
 
     monkeypatch.setattr("kquota.cli.orders.publish_operator_record", publish)
     monkeypatch.setattr(subject, "DEFAULT_COMMAND_CONFIG", tmp_path / "operator.properties")

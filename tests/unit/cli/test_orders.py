@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from kquota.core.view import ClusterView
 from kquota.publish.operator import Published
 from tests.unit.cli.command import Host
 from tests.unit.core.golden import SAMPLES
+from tests.unit.signing.issuing import Authority
 
 STALENESS_SECONDS = 60.0  # as configured by default
 
@@ -134,7 +137,7 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bytes, bytes | None
     ) -> Published:
         assert sign is None, "nothing is asked of the cluster where records are not signed"
         records.append((key, value))
-        return Published(topic, 0, 0)
+        return Published(topic, 0, 0, round(time.time() * 1000))
 
     monkeypatch.setattr("kquota.cli.orders.publish_operator_record", publish)
     return records
@@ -260,3 +263,65 @@ def test_about_a_broker_elsewhere_its_own_host_is_asked(
     assert ordered(host, "maintenance", "--broker", "2", "--for", "30m") == 0
     assert "look at the lease there: kquota decision" in capsys.readouterr().out
     assert [key for key, _ in published] == [b"maintenance/2"]
+
+
+@pytest.mark.parametrize(
+    ("behind", "valid_days", "said"),
+    [
+        (timedelta(0), 1, None),
+        (timedelta(minutes=4), 1, None),
+        (timedelta(minutes=6), 1, "its signer's clock is ahead of the brokers'"),
+        (timedelta(minutes=-6), 1, "or its signer's clock is behind the brokers'"),
+        (timedelta(0), -1, "its signer's certificate was not valid when it was written"),
+    ],
+)
+def test_an_order_that_agents_refuse_is_no_success(
+    host: Host,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    behind: timedelta,
+    valid_days: int,
+    said: str | None,
+) -> None:
+    """``behind`` is how far the brokers' clock is behind this host's."""
+
+    def publish(
+        _properties: Any, topic: str, _key: bytes, _value: bytes | None, headers: Any, sign: Any
+    ) -> Published:
+        appended_ms = round((datetime.now(UTC) - behind).timestamp() * 1000)
+        return Published(topic, 0, 7, appended_ms, [*headers, *sign("a-cluster", 1)], "a-cluster")
+
+    monkeypatch.setattr("kquota.cli.orders.publish_operator_record", publish)
+    now, long = datetime.now(UTC), timedelta(days=9)
+    authority = Authority(tmp_path, valid=(now - long, now + long))
+    valid = now - timedelta(days=2), now + timedelta(days=valid_days)
+    jane = authority.issue("kquota://*/operator/jane", valid=valid)
+    files = {"certificate_file": jane.certificate, "key_file": jane.key, "ca_file": authority.file}
+    host.configure(signing={"mode": "required"} | {name: str(path) for name, path in files.items()})
+    operator = tmp_path / "operator.properties"
+    operator.touch(mode=0o600)
+    operator.write_text(
+        f"bootstrap.servers=127.0.0.1:1\nkquota.signing.certificate={jane.certificate}\n"
+        f"kquota.signing.key={jane.key}\n",
+        "utf-8",
+    )
+    done = host.run("hold", "release", "--command-config", str(operator))
+    assert ("the hold is released" in done.out) == (said is None), done.err
+    assert done.code == (0 if said is None else 1)
+    if said is not None:
+        assert "the order is in topic __kquota_orders, and agents do not obey it" in done.err
+        assert said in " ".join(done.err.split())
+
+
+def test_an_order_that_ends_too_late_for_the_brokers_clock_is_no_success(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def publish(_properties: Any, topic: str, *_record: Any, sign: Any) -> Published:
+        assert sign is None
+        behind = datetime.now(UTC) - timedelta(hours=1)
+        return Published(topic, 0, 7, round(behind.timestamp() * 1000))
+
+    monkeypatch.setattr("kquota.cli.orders.publish_operator_record", publish)
+    done = host.run("hold", "open", "--for", "30d", "--reason", "a test")
+    assert done.code == 1
+    assert "Until: must be at most 30 days after the order was given" in done.err
