@@ -6,6 +6,7 @@ the file. Of a certificate only its names, its validity and its key count, not i
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from kquota.signing.live_file import LiveFile
 from kquota.signing.revoked import fingerprint, revoked_in
 
 # Verified certificates are kept: to verify one takes longer than a record. Strangers can take no place.
+# Of those that were refused only a hash is kept: they are a stranger's, as many and as large as it likes.
 MAX_CERTIFICATES = 16_384
 _NONE: frozenset[str] = frozenset()
 _ALLOWED = "a file in PEM with authorities"
@@ -72,6 +74,7 @@ class AuthorityFile:
         self._file = LiveFile(path, read_authorities, _ALLOWED, clock)
         self._list = None if revoked is None else revoked_in(revoked, clock)
         self._issued: dict[bytes, IssuedCertificate] = {}
+        self._refused: set[bytes] = set()
         self._authorities = self._file.content()
 
     @property
@@ -97,11 +100,19 @@ class AuthorityFile:
         if authorities is not self._authorities:
             self._authorities = authorities
             self._issued.clear()
+            self._refused.clear()
         known = self._issued.get(der)
         if known is not None:
             return known
+        mark = hashlib.sha256(der).digest()
+        if mark in self._refused:
+            return None
         issued = _issued(der, authorities)
-        if issued is not None:
+        if issued is None:
+            if len(self._refused) >= MAX_CERTIFICATES:
+                self._refused.clear()
+            self._refused.add(mark)
+        else:
             if len(self._issued) >= MAX_CERTIFICATES:
                 self._issued.clear()
             self._issued[der] = issued

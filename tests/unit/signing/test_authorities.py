@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from kquota.core.admission import Admission
 from kquota.core.records import RawRecord, Refusal
 from kquota.core.signing import Claim, SigningMode, signed_bytes
-from kquota.signing.authorities import AuthorityFile
+from kquota.signing import authorities as subject
+from kquota.signing.authorities import AuthorityFile, has_issued
 from kquota.signing.signer import FileSigner
 from tests.unit.signing.issuing import NOW, Authority
 
@@ -156,3 +157,31 @@ def test_while_the_authorities_cannot_be_read_those_of_before_count(tmp_path: Pa
     clock.seconds = 2.0
     assert judged(authorities, signer) == "agent/7"
     assert list(authorities.problems) == []
+
+
+def test_a_certificate_that_was_refused_is_verified_once_until_the_authorities_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "theirs").mkdir()
+    ours, theirs, clock = Authority(tmp_path), Authority(tmp_path / "theirs"), Clock()
+    signer, authorities = FileSigner(theirs.issue(AGENT_7)), AuthorityFile(ours.file, clock)
+    verified: list[object] = []
+
+    def counted(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+        verified.append(certificate)
+        return has_issued(authority, certificate)
+
+    monkeypatch.setattr(subject, "has_issued", counted)
+    assert [judged(authorities, signer) for _ in range(9)] == [Refusal.UNKNOWN_AUTHORITY] * 9
+    assert len(verified) == 1
+    ours.file.write_bytes(theirs.file.read_bytes() + b"\n")
+    clock.seconds += 1
+    assert judged(authorities, signer) == "agent/7", "it counts once its authority does"
+
+
+def test_refused_certificates_take_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "MAX_CERTIFICATES", 3)
+    authorities = AuthorityFile(Authority(tmp_path).file)
+    for number in range(10):
+        assert authorities.certificate(b"x" * number) is None
+        assert len(authorities._refused) <= 3
