@@ -129,7 +129,8 @@ def main() -> int:
         topics, *quorum = (tool.stdout or () for tool in tools)
         sentences = list(judge(topics, question))
         for lines in quorum:
-            sentences += judge_quorum(lines, question["phase"], int(node))
+            # First, because a dead node of many partitions has more than are printed.
+            sentences[:0] = judge_quorum(lines, question["phase"], int(node))
     print("".join(f"{one}\n" for one in sentences[:MOST]), end="")
     if len(sentences) > MOST:
         print(f"and {len(sentences) - MOST} more")

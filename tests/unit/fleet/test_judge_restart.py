@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
+from contextlib import ExitStack
 from types import ModuleType
 
 import pytest
@@ -172,3 +174,37 @@ def test_a_controller_restarts_if_the_others_that_follow_are_a_majority(
     voters: dict[int, int], phase: str, node: int, sentences: list[str]
 ) -> None:
     assert list(JUDGE.judge_quorum(quorum(voters, observer=9), phase, node)) == sentences
+
+
+class Printed(ExitStack):
+    """A tool that has printed its argument."""
+
+    returncode = 0
+
+    def __init__(self, command: list[str], **_: object) -> None:
+        super().__init__()
+        self.stdout = command[0].splitlines(keepends=True)
+
+
+def test_the_controllers_are_named_before_many_partitions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topics = "".join(
+        line for number in range(12) for line in described([1, 2], [1], least=1, topic=f"t{number}")
+    )
+    voters = "".join(
+        f"{node} AAAA 100 0 1 {at_ms} Follower\n" for node, at_ms in ((1, 90_000), (2, 90_000), (3, 1))
+    )
+    question = {
+        "phase": "before",
+        "batches": [["1"]],
+        "ill": [],
+        "topics": [topics],
+        "quorum": [voters],
+    }
+    monkeypatch.setattr(JUDGE.subprocess, "Popen", Printed)
+    monkeypatch.setattr(sys, "argv", ["judge_restart.py", json.dumps(question)])
+    assert JUDGE.main() == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == "controller 3 does not follow, and without 1 there is no majority"
+    assert others[-1] == "and 3 more"
