@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -213,7 +214,7 @@ def test_people_get_a_table(month: Tables) -> None:
 def test_rows_of_several_clusters_say_which() -> None:
     rows = [{"cluster_id": name, "bytes": 1} for name in ("one", "other")]
     table = table_of(("cluster_id", "bytes"), rows, "Clients", Console(width=80))
-    assert table.title == "Clients"
+    assert str(table.title) == "Clients"
     assert [column.header for column in table.columns] == ["cluster id", "bytes"]
 
 
@@ -231,7 +232,7 @@ def test_people_read_figures_with_units_and_no_notation_of_programs() -> None:
         "first_filled_tick": 1_792_000_000,
     }
     table = table_of(tuple(row), [row], "Clients", Console(width=200))
-    shown = {column.header: next(iter(column.cells)) for column in table.columns}
+    shown = {column.header: str(next(iter(column.cells))) for column in table.columns}
     assert shown == {
         "held": "3.19\xa0TB", "lost": "", "bytes": "1.8\xa0TB", "used ratio": "89.8\xa0%",
         "produce": "15.5\xa0MB/s", "gain": "not known", "is changed": "yes", "hours": "4.5",
@@ -280,3 +281,18 @@ def test_a_new_user_has_something_to_look_at(spark: SparkSession, tmp_path: Path
     again = run("demo", f"--to={folder}")
     assert again.exit_code == 1
     assert f"{folder} is there already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("x[/b]", "x[/b]"), ("[red]x", "[red]x"), ("a\x1b[2Jb", "a\ufffd[2Jb"), ("1\xa0GiB", "1\xa0GiB")],
+)
+def test_a_name_that_a_client_chose_is_shown_as_text_and_orders_no_terminal(given, shown):
+    console = Console(width=200, record=True, file=io.StringIO())
+    rows = [{"cluster_id": cluster, "client_id": given} for cluster in ("one", "other")]
+    console.print(table_of(("cluster_id", "client_id"), rows, given, console))
+    lines = [line.strip() for line in console.export_text().splitlines()]
+    assert lines[0] == shown
+    assert [line.split(" ", 1)[1].strip() for line in lines if line.startswith(("one", "other"))] == [
+        shown
+    ] * 2
