@@ -63,7 +63,8 @@ def cluster() -> Iterator[KafkaCluster]:
     )
     with KafkaCluster(spec, ensure_kafka_runtime()) as cluster:
         for topic in (USAGE_TOPIC, HISTORY_TOPIC, ORDERS_TOPIC):
-            create_topic(boss(cluster), topic, [[1]], {"cleanup.policy": "compact"})
+            ours = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
+            create_topic(boss(cluster), topic, [[1]], ours)
         settings = {"segment.bytes": str(MIB), "retention.ms": str(30 * DAY_MS), "file.delete.delay.ms": "0"}
         create_topic(boss(cluster), TOPIC, [[1]], settings)
         producer = Producer(cluster.client_configuration(BOSS) | {"linger.ms": 0, "batch.size": RECORD_BYTES})

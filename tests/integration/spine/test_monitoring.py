@@ -23,6 +23,7 @@ def test_every_metric_of_the_alerts_and_the_dashboard_is_in_a_live_scrape(fleet:
         "kquota_covered_until_timestamp_seconds",
         "kquota_topics_held",
         "kquota_scope_widened",
+        "kquota_signing_authority_expiry_timestamp_seconds",  # with signatures: test_signed_reports.py
     }
     named = {name for text in texts for name in METRIC.findall(text)} - rare
     # A volume that fills has a rate and a time to its limits; its agent has to have seen it for a while.

@@ -128,6 +128,9 @@ def test_who_has_the_key_of_one_agent_holds_the_cluster_unless_signatures_are_re
     signers.demand("required")
     await_signed(fleet)
     assert "signing: required, every report is signed" in fleet.agents[2].order("status")
+    ends = fleet.agents[2].metric("kquota_signing_authority_expiry_timestamp_seconds")
+    assert ends is not None
+    assert ends > time.time()
 
     reader = fleet.agents[2]
 
