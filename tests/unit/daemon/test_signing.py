@@ -199,7 +199,7 @@ def test_an_order_is_signed_by_who_may_give_it(authority: Authority, mode: str) 
     jane = operator_files(authority, "kquota://*/operator/jane")
     headers = OrderSeal(agents, jane, SOURCE, b"hold", b"{}").headers(CLUSTER, 1)
     judged = admission(authority, topic=ORDERS_TOPIC).judge(
-        RawRecord(b"hold", b"{}", None, 0, tuple(headers), TopicKind.ORDERS), NOW
+        RawRecord(b"hold", b"{}", None, 0, tuple(headers), TopicKind.ORDERS), datetime.now(UTC)
     )
     assert judged == Signed("operator/jane", judged.counter)  # type: ignore[union-attr]
 
