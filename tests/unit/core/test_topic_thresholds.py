@@ -39,13 +39,13 @@ def test_an_invalid_file_is_refused_by_schema_and_core(path: Path) -> None:
         parse_thresholds(text)
 
 
-@pytest.mark.accepts("D2", "D3")
 def test_a_file_may_begin_with_a_byte_order_mark_as_for_the_broker() -> None:
     text = '{"schema_version":1,"total.bytes.in.per.sec.threshold":100,"topics":{}}'
     assert parse_thresholds(b"\xef\xbb\xbf" + text.encode()) == parse_thresholds("\ufeff" + text)
     assert parse_thresholds("\ufeff" + text) == parse_thresholds(text)
 
 
+@pytest.mark.accepts("D2", "D3")
 def test_a_change_that_does_not_add_up_is_rejected() -> None:
     figures = TopicThresholds(100, {"A": 40, "B": 20})
     assert figures.rest_bytes_per_second == 40
