@@ -1,15 +1,18 @@
-"""Which versions of Kafka the preflight accepts, by the jars of a broker."""
+"""Which versions of Kafka the preflight accepts, by the jars of a broker, and which of Ansible."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from testbed.loopback.runtime import ensure_kafka_runtime
 from tests.fleet.roles.plays import PlayFailed, run_play
+from tests.unit.repository.tree import REPOSITORY
 
 LOOK = {"name": "kquota_callback", "tasks_from": "preflight_versions", "public": True}
 
@@ -71,3 +74,24 @@ def test_a_vendor_s_version_of_an_unsupported_kafka_is_refused(tmp_path: Path) -
 def test_a_vendor_s_version_that_no_jar_explains_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PlayFailed, match=r"8\.1\.0-ccs[\s\S]*is\s+8\.1\.0"):
         look(with_jar(tmp_path, "kafka-clients-8.1.0-ccs.jar"))
+
+
+@pytest.mark.parametrize(
+    ("version", "is_accepted"),
+    [
+        *((version, False) for version in ("2.14.18", "2.16.13", "2.17.14", "2.18.0", "2.18.0rc1")),
+        *((version, True) for version in ("2.16.14", "2.18.1", "2.19.14", "2.20.3")),
+    ],
+)
+def test_plays_end_before_a_release_that_runs_templates_of_hosts_reads_them(
+    version: str, is_accepted: bool, tmp_path: Path
+) -> None:
+    play = yaml.safe_load((REPOSITORY / "playbooks/reachable.yml").read_text("utf-8"))[0]
+    check = play["tasks"][0]
+    assert not play["gather_facts"]
+    of_version = json.loads(json.dumps(check).replace("ansible_version.full", f"'{version}'"))
+    if is_accepted:
+        run_play(tmp_path, [of_version], {})
+    else:
+        with pytest.raises(PlayFailed, match=rf"ansible-core {version} runs templates"):
+            run_play(tmp_path, [of_version], {})
