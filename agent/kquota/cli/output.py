@@ -13,8 +13,8 @@ from kquota.cli import exit_codes
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document, indented."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=_number) + "\n")
+    """Print one JSON document, indented; in ASCII, which every locale can write and no terminal obeys."""
+    sys.stdout.write(json.dumps(document, indent=2, default=_number) + "\n")
 
 
 def fail(message: str, exit_code: int = exit_codes.FAILED) -> NoReturn:

@@ -15,6 +15,8 @@ from types import MappingProxyType
 
 import javaproperties
 
+from kquota.host.locales import PATH_ALLOWED, path_problem
+
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"
 LARGEST_FILE_BYTES = 128 * 1024
 # Joining continued lines costs the square of their number: no real file comes near this.
@@ -182,6 +184,8 @@ class _Reading:
             raise self._error(key, value, "holds half of a surrogate pair, which no path can hold") from error
         if b"\0" in encoded:
             raise self._error(key, value, "holds a NUL character, which no path can hold")
+        if (problem := path_problem(entry)) is not None:
+            raise self._error(key, value, f"{problem}; allowed is {PATH_ALLOWED}")
         return Path(entry)
 
     def _error(self, key: str, value: str, rule: str) -> BrokerPropertiesError:

@@ -19,6 +19,7 @@ from kquota.core.cordon import Cordon
 from kquota.core.decision import FallbackAction, Mode, Scope
 from kquota.core.limits import InvalidLimit, Limit, LimitType, exact_number, json_number
 from kquota.core.signing import SigningMode
+from kquota.host.locales import PATH_ALLOWED, path_problem
 from kquota.settings.problems import Finding, Value, refuse, show
 
 T = TypeVar("T")
@@ -117,6 +118,8 @@ def _absolute_path(value: object) -> Path:
     path = Path(value)
     if not path.is_absolute() or ".." in path.parts:
         raise ValueError
+    if (problem := path_problem(str(path))) is not None:
+        refuse([Finding((), problem, PATH_ALLOWED)])
     return path
 
 
