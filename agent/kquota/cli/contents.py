@@ -70,7 +70,7 @@ def show_topics(console: Console, document: Mapping[str, Any], count: int) -> No
         volume["Others"]["Count"] for volume in document["Topics"]["Volumes"]
     )
     if omitted:
-        console.print(f"and {omitted:,} more", markup=False)
+        console.print(f"and {omitted:,} more")
     _print_age(console, document)
 
 
@@ -84,7 +84,7 @@ def _figures(document: Mapping[str, Any], topic: Mapping[str, Any]) -> tuple[str
 def show_expiry(console: Console, document: Mapping[str, Any]) -> None:
     """Print for each volume when its bytes leave by themselves."""
     for volume in document["Expiry"]["Volumes"]:
-        console.print(f"{volume['VolumeName']}: {', '.join(expiry_words(volume))}", markup=False)
+        console.print(f"{volume['VolumeName']}: {', '.join(expiry_words(volume))}")
     _print_age(console, document)
 
 
@@ -127,6 +127,6 @@ def _age_seconds(document: Mapping[str, Any]) -> float:
 
 def _print_age(console: Console, document: Mapping[str, Any]) -> None:
     notes: Sequence[str] = document["Notes"]
-    console.print(f"looked at {age_text(max(_age_seconds(document), 0.0))} ago", markup=False)
+    console.print(f"looked at {age_text(max(_age_seconds(document), 0.0))} ago")
     for note in notes:
-        console.print(f"note: {note}", markup=False, style="yellow")
+        console.print(f"note: {note}", style="yellow")

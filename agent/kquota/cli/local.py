@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 import yaml
-from rich.console import Console
 from rich.table import Table
 
 from kquota.applied.state import AppliedState, read_applied_state
@@ -24,8 +23,10 @@ from kquota.cli.configuration import (
 from kquota.cli.contents import contents_document, show_expiry, show_topics
 from kquota.cli.local_state import local_document, local_notes
 from kquota.cli.output import fail, print_json
+from kquota.core.strict_json import printable
 from kquota.daemon.signing import admission_of, signing_warnings
 from kquota.daemon.web_access import look_at_web_config
+from kquota.display.console import console_for_people
 from kquota.display.figures import size_text
 from kquota.host.boot_clock import BootClock
 from kquota.kafka.client import look_at_properties
@@ -92,7 +93,7 @@ def volumes(
         if as_json:
             print_json(document)
         else:
-            console = Console(highlight=False)
+            console = console_for_people()
             show_expiry(console, document)
             show_topics(console, document, _MAX_TOPICS)
         return
@@ -135,7 +136,7 @@ def config_check(config: ConfigOption = DEFAULT_CONFIG) -> None:
         fail(str(error))
     for warning in warnings:
         typer.echo(f"warning: {warning}")
-    directories = ", ".join(str(path) for path in properties.directories)
+    directories = ", ".join(printable(str(path)) for path in properties.directories)
     typer.echo(f"{config} is good: broker {broker_id}, directories {directories}")
 
 
@@ -212,7 +213,7 @@ def _volume_document(volume: VolumeObservation, settings: Settings) -> dict[str,
 
 
 def _print_volumes(seen: Observation, settings: Settings) -> None:
-    console = Console(highlight=False, markup=False, emoji=False)  # names are shown as they are
+    console = console_for_people()
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold dim")
     for title, right in (
         ("VOLUME", False), ("MOUNT POINT", False), ("TYPE", False), ("TOPICS", True), ("SIZE", True),
@@ -228,11 +229,12 @@ def _print_volumes(seen: Observation, settings: Settings) -> None:
         topics = "-" if volume.topics is None else str(len(volume.topics))
         status = volume.status if volume.role == "data" else f"{volume.status}, {volume.role}"
         inodes = "-" if volume.inodes is None else f"{volume.inodes.free / volume.inodes.total:.0%}"
-        table.add_row(volume.name, volume.mount_point, volume.fs_type, topics, *sizes, inodes, status)
+        mount_point = printable(volume.mount_point)
+        table.add_row(volume.name, mount_point, volume.fs_type, topics, *sizes, inodes, status)
     console.print(table)
     for volume in seen.volumes:
-        console.print(f"{volume.name}: {', '.join(volume.log_dirs)}")
+        console.print(f"{volume.name}: {', '.join(map(printable, volume.log_dirs))}", soft_wrap=True)
         if volume.reason is not None:
-            console.print(f"{volume.name} is {volume.status}: {volume.reason}", style="red")
+            console.print(f"{volume.name} is {volume.status}: {printable(volume.reason)}", style="red")
     for warning in seen.warnings:
-        console.print(f"warning: {warning}", style="yellow")
+        console.print(f"warning: {printable(warning)}", style="yellow")

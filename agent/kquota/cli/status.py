@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from kquota.cli import exit_codes
 from kquota.cli.cluster_look import ClusterLook, look_at_cluster
@@ -29,6 +28,7 @@ from kquota.cli.local_state import (
 from kquota.cli.output import fail, print_json
 from kquota.cli.topic_look import TopicLook
 from kquota.cli.watch import watch as run_watch
+from kquota.display.console import console_for_people
 from kquota.display.status_table import Order
 from kquota.display.status_view import Looks, first_view, status_view
 from kquota.settings import Settings
@@ -87,7 +87,7 @@ def status(
     if as_json:
         print_json(document)
     else:
-        console = Console(highlight=False)
+        console = console_for_people()
         if show_all:
             view = status_view(document, console.width, ascii_only=_ascii_only(), looks=looks)
         else:

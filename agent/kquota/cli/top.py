@@ -16,6 +16,7 @@ from kquota.applied.state import AppliedState, read_applied_state
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
 from kquota.cli.contents import contents_document, show_topics
 from kquota.cli.output import fail, print_json
+from kquota.display.console import console_for_people
 from kquota.display.figures import size_text
 from kquota.host.boot_clock import BootClock
 from kquota.host.safe_read import Refusal, read_json_object
@@ -46,7 +47,7 @@ def top(
         if as_json:
             print_json(document["Topics"])
         else:
-            show_topics(Console(soft_wrap=True, highlight=False), document, count)
+            show_topics(console_for_people(soft_wrap=True), document, count)
         return
     applied = read_applied_state(settings.applied_file, BootClock().now(), broker_id=broker_id_of(settings))
     if not isinstance(applied, AppliedState):
@@ -63,28 +64,28 @@ def top(
 
 
 def _show(figures: ClientFigures, count: int) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = console_for_people(soft_wrap=True)
     if console.width < _TABLE_COLUMNS:
         for client in figures.top[:count]:
-            console.print(client.name, markup=False)
+            console.print(client.name)
             told = ", ".join(
                 f"{what} {text}" for what, text in zip(_WHAT, _figures(client), strict=True) if text != "-"
             )
             if client.held_by_topics is not None:
                 told += f", its topics at stake {client.held_by_topics}"
-            console.print(f"  {told}", markup=False)
+            console.print(f"  {told}")
     else:
         _show_table(console, figures.top[:count])
     omitted = figures.known - min(count, len(figures.top))
     if omitted > 0:
-        console.print(f"and {omitted} more", markup=False)
+        console.print(f"and {omitted} more")
     for refused in figures.refused[:count]:
         client_id = json.dumps(refused.client_id, ensure_ascii=False)
         line = f"{refused.principal} with client id {client_id}: {refused.requests} produce requests refused"
-        console.print(line, markup=False)
+        console.print(line)
     for group in figures.groups:
         for line in _group_lines(group):
-            console.print(line, markup=False)
+            console.print(line)
 
 
 def _show_table(console: Console, clients: Sequence[ClientUse]) -> None:

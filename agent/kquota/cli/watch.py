@@ -10,12 +10,12 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any, NoReturn
 
-from rich.console import Console
 from rich.live import Live
 
 from kquota.cli.cluster_look import ClusterLook
 from kquota.cli.keyboard import Keyboard
 from kquota.cli.topic_look import TopicLook
+from kquota.display.console import console_for_people
 from kquota.display.status_view import Looks, watch_view
 
 _KEY_SECONDS = 0.1
@@ -32,7 +32,7 @@ def watch(
     ascii_only: bool,
 ) -> None:
     """Refresh the document at this interval of seconds, until q or Ctrl-C."""
-    console = Console(highlight=False)
+    console = console_for_people()
     last_offset, document = 0, document_of()
     with (
         _ended_by_signals(),

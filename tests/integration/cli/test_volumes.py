@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,19 @@ def test_volumes_are_what_the_log_dirs_lie_on(host: Host) -> None:
     shown = host.run("volumes")
     assert shown.code == 0
     assert str(host.log_dir) in shown.out
+
+
+def test_a_log_dir_is_shown_as_text_that_no_terminal_obeys(host: Host) -> None:
+    name = f"{host.log_dir}/[red]{'x' * 80}:fire:[/b]"
+    Path(f"{name}\x1b[2J").mkdir(parents=True)
+    host.server_properties.write_text(f"node.id=1\nlog.dirs={name}\\u001b[2J\n", "ascii")
+    said = host.run("volumes", columns=80)
+    assert (said.code, said.err) == (0, "")
+    assert "\x1b" not in said.out
+    lines = said.out.splitlines()
+    assert [line for line in lines if line.endswith(f": {name}\ufffd[2J")], "on one line, to be copied"
+    checked = host.run("config", "check")
+    assert checked.out.endswith(f" {name}\ufffd[2J\n")
 
 
 def test_the_topics_on_a_volume_are_named_and_counted(host: Host) -> None:

@@ -11,7 +11,7 @@ SAMPLE = json.loads((SAMPLES / "applied" / "valid" / "clients.json").read_text("
 
 
 def test_it_shows_who_produces_who_is_held_who_is_refused_and_the_groups(host: Host) -> None:
-    hostile = {**SAMPLE["clients"]["top"][1], "client_id": "[red]x[/red]\x1b[2J"}
+    hostile = {**SAMPLE["clients"]["top"][1], "client_id": "[red]x:fire:[/b]\x1b[2J"}
     clients = {**SAMPLE["clients"], "top": [*SAMPLE["clients"]["top"], hostile]}
     host.apply(SAMPLE, clients=clients)
     said = host.run("top", columns=200)
@@ -22,7 +22,7 @@ def test_it_shows_who_produces_who_is_held_who_is_refused_and_the_groups(host: H
     assert "420 ms" in group
     assert "12 s" in group
     assert app.split()[0] == "app"
-    assert strange.startswith("[red]x[/red]"), "what a client calls itself is text"
+    assert strange.startswith("[red]x:fire:[/b]\ufffd[2J"), "what a client calls itself is text"
     assert "\x1b" not in said.out
     assert 'User:alice with client id "loader": 7 produce requests refused' in rest
     assert "group ingest: produce 900K/s, request 50 %, 2 of 8 partitions led here" in rest
@@ -31,6 +31,8 @@ def test_it_shows_who_produces_who_is_held_who_is_refused_and_the_groups(host: H
     assert host.run("top", "--json").document["known"] == 3
     host.apply(SAMPLE, clients=clients)
     assert "and 2 more" in host.run("top", "--count", "1").out
+    host.apply(SAMPLE, clients=clients)
+    assert "[red]x:fire:[/b]\ufffd[2J" in host.run("top", columns=60).out.splitlines()
 
 
 def test_it_shows_what_topics_at_stake_do_to_their_clients(host: Host) -> None:
