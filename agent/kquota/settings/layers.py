@@ -33,18 +33,14 @@ def _construct_decimal(loader: _ExactLoader, node: yaml.ScalarNode) -> object:
         return loader.construct_yaml_float(node)
 
 
-def _construct_mapping(loader: _ExactLoader, node: yaml.MappingNode) -> dict[object, object]:
+def _construct_mapping(loader: _ExactLoader, node: yaml.MappingNode) -> dict[str, object]:
     loader.flatten_mapping(node)
-    mapping: dict[object, object] = {}
+    mapping: dict[str, object] = {}
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        try:
-            twice = key in mapping
-        except TypeError:
-            raise yaml.constructor.ConstructorError(
-                None, None, "a key is no text", key_node.start_mark
-            ) from None
-        if twice:
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise yaml.constructor.ConstructorError(None, None, "a key is no text", key_node.start_mark)
+        key = str(key_node.value)  # as it is written: a user may be called no, or 7
+        if key in mapping:
             raise yaml.constructor.ConstructorError(
                 None, None, f"the key {key!r} is there twice", key_node.start_mark
             )
@@ -77,7 +73,7 @@ class FileLayer:
             document = {}
         if not isinstance(document, dict):
             raise SettingsError.of(path, "holds no mapping", "keys with values, in YAML")
-        self.document: dict[str, Any] = {str(key): value for key, value in document.items()}
+        self.document: dict[str, Any] = document
 
     def source_of(self, location: Sequence[str]) -> str:
         """Return the file, with the line of the key or else of the nearest section around it."""
@@ -93,13 +89,11 @@ class FileLayer:
 
 
 def _keep_as_written(root: yaml.Node | None, section: str) -> None:
-    """Let what YAML takes for numbers, dates, or yes and no below this key be text: 010 is a password."""
+    """Let values below this key be text where YAML has other types: 010 and True are passwords."""
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
         if key.value == section and isinstance(value, yaml.MappingNode):
             for _, node in value.value:
-                tag = node.tag.rpartition(":")[2]
-                is_word = tag == "bool" and node.value.lower() not in ("true", "false")
-                if is_word or tag in ("int", "float", "timestamp"):
+                if node.tag.rpartition(":")[2] in ("bool", "int", "float", "timestamp"):
                     node.tag = "tag:yaml.org,2002:str"
 
 

@@ -22,6 +22,7 @@ def test_names_and_values_pass_untouched() -> None:
   sasl.username: 1e5
   client.rack: no
   sasl.kerberos.principal: Yes
+  ssl.key.password: True
   ssl.ca.location: /etc/ca.pem
 """
     options = loaded(text).librdkafka()
@@ -34,6 +35,7 @@ def test_names_and_values_pass_untouched() -> None:
         "sasl.username": "1e5",
         "client.rack": "no",
         "sasl.kerberos.principal": "Yes",
+        "ssl.key.password": "True",
         "ssl.ca.location": "/etc/ca.pem",
     }
 

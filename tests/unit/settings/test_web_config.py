@@ -28,6 +28,12 @@ def test_what_exporters_take_is_taken(tmp_path: Path) -> None:
     assert read(tmp_path, "") == WebConfig()
 
 
+def test_a_user_has_the_name_that_is_written(tmp_path: Path) -> None:
+    names = ("7", "no", "1e3", "2026-11-20", "0x10", "null", "~")
+    config = read(tmp_path, "basic_auth_users:\n" + "".join(f"  {name}: {HASH}\n" for name in names))
+    assert config.basic_auth_users == dict.fromkeys(names, HASH)
+
+
 @pytest.mark.parametrize(
     ("text", "key", "said"),
     [
