@@ -159,7 +159,9 @@ class _Reading:
         text = self._text(key) if key in self.raw else DEFAULT_LOG_DIR
         assert text is not None
         directories: list[Path] = []
-        for entry in _COMMA.split(text):
+        # A broker of Kafka 4.0 or 4.1 drops what is empty, one of 4.4 what is the same; others do not start.
+        entries = dict.fromkeys(entry for entry in _COMMA.split(text) if entry)
+        for entry in entries or [""]:
             directory = self._directory(key, entry, text)
             if directory in directories:
                 raise self._error(key, text, f"names {str(directory)[:_MOST_SHOWN]} twice")

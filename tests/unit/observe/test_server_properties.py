@@ -53,6 +53,12 @@ def test_blanks_are_those_of_java() -> None:
     assert [str(path) for path in found.log_dirs] == expected
 
 
+@pytest.mark.parametrize("text", ["/a,/b", "/a,/b,", "/a,,/b", ",/a , /b", "/a,/b,/a"])
+def test_entries_that_are_empty_or_the_same_change_nothing_for_a_broker_that_runs(text: str) -> None:
+    """Kafka 4.0.2 and 4.1.2 drop what is empty, and Kafka 4.4.0 what is the same; the others do not start."""
+    assert dirs(f"log.dirs={text}\n") == ["/a", "/b"]
+
+
 def test_of_a_repeated_key_the_last_counts() -> None:
     assert dirs("log.dirs=/a\nlog.dirs=/b\n") == ["/b"]
 
@@ -96,8 +102,7 @@ def test_broker_id_is_the_older_name_of_node_id() -> None:
         ("node.id=1\nlog.dirs=${file:/etc/kafka/dirs:main}", ["log.dirs", "${file:/etc/kafka/dirs:main}"]),
         ("node.id=1\nmetadata.log.dir=/a/${dir}", ["metadata.log.dir", "/a/${dir}"]),
         ("node.id=1\nlog.dirs=", ["log.dirs", "''", "empty"]),
-        ("node.id=1\nlog.dirs=/a,,/b", ["log.dirs", "'/a,,/b'", "empty"]),
-        ("node.id=1\nlog.dirs=/a,/b,", ["log.dirs", "empty"]),
+        ("node.id=1\nlog.dirs= , ,", ["log.dirs", "', ,'", "empty"]),
         ("node.id=1\nlog.dirs=/a,data/b", ["log.dirs", "'data/b'", "relative", "absolute"]),
         ("node.id=1\nlog.dirs=/a,/b,/a/", ["log.dirs", "/a twice"]),
         ("node.id=1\nlog.dirs=/a\\u0000b", ["log.dirs", "NUL"]),
