@@ -1,7 +1,8 @@
 """The HTTP endpoint that Prometheus scrapes, bounded: its clients must never keep the agent from deciding.
 
 Connections are bounded in number and time, so that they take few descriptors and threads. While all are
-taken, the oldest one that has not sent its request yet makes room: a scraper is served among idle clients.
+taken, the oldest one that has not sent its request in time makes room: scrapers are served among idle
+clients.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
-from kquota.daemon.web_access import Answer, WebAccess
+from kquota.daemon.web_access import WebAccess
 from kquota.settings.values import ListenAddress
 
 MAX_CONNECTIONS = 8
 # From the acceptance of a connection to the end of its answer.
 MAX_SECONDS = 10.0
+# A client has this time for its request before it may have to make room: more than a scraper needs.
+_REQUEST_SECONDS = 0.25
 _WAIT_SECONDS = 0.5
 
 
@@ -35,7 +38,7 @@ class MetricsServer:
     def __init__(
         self, listen: ListenAddress, registry: CollectorRegistry, web_config: Path | None = None
     ) -> None:
-        """Start serving, by TLS and to users if ``web_config`` sets them.
+        """Start serving, by TLS if ``web_config`` sets it.
 
         Raises:
             OSError: the address can't be listened on; the text names it.
@@ -92,7 +95,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         """Accept a connection; with an OSError the loop around it tries again."""
         if not self._free.acquire(blocking=False):
             self._make_room()
-            if not self._free.acquire(timeout=_WAIT_SECONDS):
+            if not self._free.acquire(timeout=_REQUEST_SECONDS):
                 raise TimeoutError
         try:
             accepted, address = super().get_request()
@@ -157,23 +160,16 @@ class _Server(ThreadingMixIn, WSGIServer):
             return next((one for one in self._open if either in (one.accepted, one.socket)), None)
 
     def _make_room(self) -> None:
+        latest = time.monotonic() - _REQUEST_SECONDS
         with self._lock:
-            oldest = next((one for one in self._open if one.waits_for_request), None)
+            waiting = (one for one in self._open if one.waits_for_request and one.since_seconds < latest)
+            oldest = next(waiting, None)
         if oldest is not None:
             oldest.end()
 
     def _answer(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        access = self._access.current()
-        if access is None:
-            return _refusal(start_response, "500 Internal Server Error")
-        match self._access.answer(access, environ.get("HTTP_AUTHORIZATION")):
-            case Answer.DENIED:
-                return _refusal(start_response, "401 Unauthorized", ("WWW-Authenticate", "Basic"))
-            case Answer.BUSY:
-                return _refusal(start_response, "503 Service Unavailable")
-            case Answer.PERMITTED:
-                with self._rendering:
-                    return self._metrics(environ, start_response)
+        with self._rendering:
+            return self._metrics(environ, start_response)
 
 
 class _Handler(WSGIRequestHandler):

@@ -1,29 +1,16 @@
-"""Access to the metrics: TLS and users of the web configuration, read again whenever it changes."""
+"""TLS of the metrics endpoint, by its web configuration, which is read again whenever it changes."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hmac
 import logging
-import secrets
 import ssl
 import threading
-from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from dataclasses import dataclass
 from pathlib import Path
 
 from kquota.settings.problems import Problem, SettingsError
 from kquota.settings.web_config import TlsSection, WebConfig, read_web_config
 
-# A check of a password takes long on purpose. One at a time leaves the other cores to the agent; bcrypt works
-# without the interpreter's lock. A scraper's password is checked once.
-_CHECK_WAIT_SECONDS = 5.0
-_REMEMBERED_CHECKS = 100
-# Compared for users that do not exist, so that the time does not reveal who exists. No user has its password.
-_NOBODY = "$2b$10$tYbHgfYUGTUuFlfkJkSv5etYJVS0H3DXu06fJmGUd04ZiBEqHJeUG"
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _CLIENTS = {
     "NoClientCert": ssl.CERT_NONE,
@@ -34,20 +21,11 @@ _log = logging.getLogger("kquota")
 _Seen = tuple[tuple[str, int, int, int] | None, ...]
 
 
-class Answer(Enum):
-    """The answer to a request."""
-
-    PERMITTED = auto()
-    DENIED = auto()
-    BUSY = auto()
-
-
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rules for a connection: TLS or None for plain HTTP, and the users with their hashes."""
+    """The rules for a connection: TLS, or None for plain HTTP."""
 
     tls: ssl.SSLContext | None = None
-    users: Mapping[str, str] = field(default_factory=dict)
 
 
 class WebAccess:
@@ -57,9 +35,6 @@ class WebAccess:
         """Read the file at ``path``; None admits every client by plain HTTP."""
         self._path = path
         self._lock = threading.Lock()
-        self._checking = threading.Lock()
-        self._key = secrets.token_bytes(32)
-        self._good: OrderedDict[bytes, None] = OrderedDict()
         self._files: tuple[Path, ...] = () if path is None else (path,)
         self._seen: _Seen | None = None
         self._access: Access | None = Access()
@@ -76,34 +51,6 @@ class WebAccess:
                 seen = _state_of(self._files)
                 self._seen = seen if seen[:1] == before else None
             return self._access
-
-    def answer(self, access: Access, authorization: str | None) -> Answer:
-        """Judge the header of a request; takes long for a password that is new or wrong."""
-        if not access.users:
-            return Answer.PERMITTED
-        user, password = _credentials(authorization)
-        hashed = access.users.get(user)
-        said = b"\0".join([user.encode(), (hashed or "").encode(), password])
-        known = hmac.digest(self._key, said, "sha256")
-        with self._lock:
-            if hashed is not None and known in self._good:
-                self._good.move_to_end(known)
-                return Answer.PERMITTED
-        if authorization is None:
-            return Answer.DENIED
-        if not self._checking.acquire(timeout=_CHECK_WAIT_SECONDS):
-            return Answer.BUSY
-        try:
-            is_right = _is_password(password, hashed or _NOBODY)
-        finally:
-            self._checking.release()
-        if hashed is None or not is_right:
-            return Answer.DENIED
-        with self._lock:
-            self._good[known] = None
-            while len(self._good) > _REMEMBERED_CHECKS:
-                self._good.popitem(last=False)
-        return Answer.PERMITTED
 
     def _read(self, path: Path) -> Access | None:
         try:
@@ -128,7 +75,7 @@ def look_at_web_config(path: Path) -> None:
 def _access(config: WebConfig, path: Path) -> Access:
     section = config.tls_server_config
     try:
-        return Access(None if section is None else _context(section, path.parent), config.basic_auth_users)
+        return Access(None if section is None else _context(section, path.parent))
     except OSError as error:  # those of ssl, too
         wrong = f"can't be used: {error.strerror or error}"
         allowed = "a certificate, its key and, to verify clients, their authority, in PEM without a password"
@@ -162,22 +109,3 @@ def _context(section: TlsSection, directory: Path) -> ssl.SSLContext:
         context.load_verify_locations(directory / section.client_ca_file)
     context.verify_mode = _CLIENTS[section.client_auth_type]
     return context
-
-
-def _is_password(password: bytes, hashed: str) -> bool:
-    import bcrypt  # noqa: PLC0415 - only agents with users for their metrics need it
-
-    try:
-        return bool(bcrypt.checkpw(password, hashed.encode()))
-    except ValueError:  # too long for bcrypt
-        return False
-
-
-def _credentials(authorization: str | None) -> tuple[str, bytes]:
-    scheme, _, encoded = (authorization or "").partition(" ")
-    try:
-        text = base64.b64decode(encoded, validate=True) if scheme.lower() == "basic" else b""
-        user, _, password = text.partition(b":")
-        return user.decode(), password
-    except (binascii.Error, UnicodeDecodeError):
-        return "", b""

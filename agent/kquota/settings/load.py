@@ -17,7 +17,7 @@ from kquota.settings.problems import REDACTED, Allowed, Problem, SettingsError, 
 from kquota.settings.values import VOLUME_PATH
 
 # Sections whose values may be secret, whatever their names.
-_HIDDEN = ("kafka", "kafka_secrets", "basic_auth_users")
+_HIDDEN = ("kafka", "kafka_secrets")
 _CREDENTIALS = Path("/run/credentials")
 """Where systemd keeps the credentials of each unit that runs; only root gets at others' than its own."""
 

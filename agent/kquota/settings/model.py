@@ -323,7 +323,7 @@ class Settings(BaseModel):
         is_open = self.metrics.web_config_file is None
         if is_open and self.metrics.listen.host not in ("127.0.0.1", "::1", "localhost"):
             found.append(
-                f"metrics.listen is {self.metrics.listen}: the endpoint has no authentication and is"
-                " reachable from other hosts; metrics.web_config_file can give it TLS and users"
+                f"metrics.listen is {self.metrics.listen}: the endpoint admits every client and is"
+                " reachable from other hosts; metrics.web_config_file can ask clients for certificates"
             )
         return tuple(found)

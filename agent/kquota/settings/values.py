@@ -228,7 +228,7 @@ Boolean = Annotated[bool, Value("true or false", _boolean)]
 AbsolutePath = Annotated[Path, Value(_PATH, _absolute_path, str)]
 AbsolutePathOrNone = Annotated[
     Path | None,
-    Value(f"{_PATH}; or null, for plain HTTP without users", _or_none(_absolute_path), _or_none(str)),
+    Value(f"{_PATH}; or null, for plain HTTP", _or_none(_absolute_path), _or_none(str)),
 ]
 SigningFile = Annotated[
     Path | None,

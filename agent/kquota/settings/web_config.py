@@ -6,7 +6,6 @@ we do not offer are refused: an option that protects must not be ignored.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -16,10 +15,6 @@ from kquota.settings.layers import FileLayer, read_text
 from kquota.settings.load import problems_of
 from kquota.settings.problems import Allowed, Finding, SettingsError, Value, refuse
 
-# Each step doubles what a check takes; 14 is about a second.
-_MAX_COST = 14
-_HASH = re.compile(r"\$2[abxy]\$([0-9]{2})\$[./A-Za-z0-9]{53}", re.ASCII)
-_ALLOWED_HASH = f"a bcrypt hash of cost {_MAX_COST} at most, such as htpasswd -nBC 10 makes"
 ClientAuth = Annotated[
     Literal["NoClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"],
     Allowed("NoClientCert, VerifyClientCertIfGiven or RequireAndVerifyClientCert"),
@@ -34,13 +29,6 @@ def _file(value: object) -> Path:
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError
     return Path(value)
-
-
-def _hash(value: object) -> str:
-    found = _HASH.fullmatch(value) if isinstance(value, str) else None
-    if found is None or int(found[1]) > _MAX_COST:
-        raise ValueError
-    return found[0]
 
 
 _File = Annotated[Path, Value("a file", _file)]
@@ -64,20 +52,16 @@ class TlsSection(_Section):
 
 
 class WebConfig(_Section):
-    """TLS and users; without the former the endpoint speaks plain HTTP, without the latter to all clients."""
+    """TLS; without it the endpoint speaks plain HTTP."""
 
     tls_server_config: TlsSection | None = None
-    basic_auth_users: Annotated[
-        dict[str, Annotated[str, Value(_ALLOWED_HASH, _hash)]],
-        Allowed(f"a mapping of names to, each, {_ALLOWED_HASH}"),
-    ] = {}
 
 
 def read_web_config(path: Path) -> WebConfig:
     """Read the file at ``path``.
 
     Raises:
-        SettingsError: with every problem found; no hash is quoted.
+        SettingsError: with every problem found.
     """
     layer = FileLayer(path, read_text(path))
     try:

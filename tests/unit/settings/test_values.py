@@ -255,7 +255,7 @@ def test_keys_that_do_not_fit_together(more: str, key: str) -> None:
     [
         ("staleness_seconds: 18\n", "broker.session.timeout.ms"),
         ("fallback_action: open\n", "run full"),
-        ("metrics: {listen: '0.0.0.0:9464'}\n", "authentication"),
+        ("metrics: {listen: '0.0.0.0:9464'}\n", "every client"),
     ],
 )
 def test_what_is_allowed_but_seldom_meant_is_a_warning(more: str, word: str) -> None:
