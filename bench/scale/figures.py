@@ -13,11 +13,11 @@ _CAUSE = "other work on the machine; its load is named above"
 _READ_FIRST = "all reports are read, and verified if they are signed, before the first decision"
 _EACH_REPORT = (
     "each agent reads every report: 67 a second wake librdkafka, the reader and, batch by batch, the cycle "
-    "(ADR 0199)"
+    "(ADR 0011)"
 )
 _THREADS = (
     "each client has a thread for each broker, which wakes up once a second, and the client that "
-    "asks is built again every twenty seconds (ADR 0180)"
+    "asks is built again every twenty seconds (ADR 0011)"
 )
 
 

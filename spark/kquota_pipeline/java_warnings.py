@@ -1,4 +1,4 @@
-"""Java's standard error without the one line that Spark itself causes at each start (docs/adr/0235)."""
+"""Java's standard error without the one line that Spark itself causes at each start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Spark asks Java for this module, and Java has no option that silences the line. Only the whole line is left
+# Spark asks Java for this module, and has no setting for that. Java has no option that silences the line
+# (-Xlog:disable, -XX:-PrintWarnings, -Xshare:off and --limit-modules do not). Only the whole line is left
 # out, and once: all that follows passes as it comes, a progress bar without ends of lines, too. In the
 # background, so that Ctrl-C does not end it before Java.
 _LEAVE_OUT = """

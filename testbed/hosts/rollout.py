@@ -27,7 +27,7 @@ RESIDENT = {
     "ANSIBLE_PYTHON_INTERPRETER": "/usr/bin/python3",
     "ANSIBLE_HOST_KEY_CHECKING": "False",
 }
-"""Environment of Ansible with which processes that stay on the hosts do the tasks (ADR 0117)."""
+"""Environment of Ansible with which processes that stay on the hosts do the tasks."""
 PATIENCE_SECONDS = 300.0
 T = TypeVar("T")
 _BANNER = re.compile(r"(PLAY|TASK|RUNNING HANDLER) \[(.*)\] \*+$")

@@ -1,5 +1,6 @@
 #!/bin/sh
 # vale.sh ARGUMENTS: runs Vale. The first time, builds the version that go.mod and go.sum lock, into the user's cache.
+# Debian does not package it, the Python package of its name downloads a program without a hash, and no locked wheel has it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cache="${KQUOTA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kquota}/vale"

@@ -2,7 +2,7 @@
 
 The broker's setting ``cordoned.log.dirs`` has two owners: operators, and the agent, which remembers the log
 dirs that it has put there. It takes out no other, and never owns one that was there before.
-Source: docs/adr/0200-the-agent-cordons-log-dirs-of-full-volumes.md.
+Source: docs/adr/0030-cordons.md.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ of this.
 
 The check comes once in an interval. Where no check was seen, each time here is the latest at which the bytes
 are gone, and up to an interval earlier is as likely.
-Source: Kafka 4.x, ``UnifiedLog.deleteOldSegments``; docs/adr/0195-expiry-is-kafkas-own-deletion-played.md.
+Source: Kafka 4.x, ``UnifiedLog.deleteOldSegments``; docs/adr/0027-expiry.md.
 """
 
 from __future__ import annotations

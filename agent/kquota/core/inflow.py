@@ -2,7 +2,7 @@
 
 A follower that catches up, or a replica that a reassignment adds, is not in sync until it has all records. So
 exactly those replicas can be slowed, and no replica that is in sync.
-Source: docs/adr/0204-relief-throttles-the-replication-into-a-full-volume.md.
+Source: docs/adr/0029-replica-moves.md.
 """
 
 from __future__ import annotations

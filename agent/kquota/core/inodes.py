@@ -2,7 +2,7 @@
 
     headroom = (free - hard) / (soft - hard), clamped to 0 … 1; hard and soft are shares of all inodes
 
-Source: docs/adr/0222-inodes-are-a-limit-of-their-own.md. The volume's headroom is the smaller one, of bytes
+Source: docs/adr/0007-volumes-and-limits.md. The volume's headroom is the smaller one, of bytes
 and of inodes. File systems that make inodes as they need them have no such limit.
 """
 

@@ -1,7 +1,7 @@
 """Which brokers are active, and which of them only just became so (the join grace).
 
 When a broker became active is what agents saw and wrote into their records, so that all agents judge alike,
-whenever they started. Source: docs/adr/0126-agents-take-the-join-grace-from-the-topic.md.
+whenever they started. Source: docs/adr/0005-clocks-and-join-grace.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 All of them are Kafka's own deletion, played with other settings (:mod:`kquota.core.expiry`): an option's
 bytes are what leaves the volume with it, less what leaves it by then anyway. Options touch no internal topic,
 no compacted one, and none that is protected.
-Source: docs/adr/0197-relief-plays-kafkas-deletion-with-other-settings.md.
+Source: docs/adr/0028-relief-plans.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A copy needs room for the whole replica where it goes to, and its bytes leave this volume only once it is
 complete and Kafka has deleted what it was copied from.
-Source: docs/adr/0202-relief-moves-replicas-through-kafkas-own-tool.md.
+Source: docs/adr/0029-replica-moves.md.
 """
 
 from __future__ import annotations

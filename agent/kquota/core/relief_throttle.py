@@ -1,6 +1,6 @@
 """The option that slows the replication into a full volume: it frees nothing, and wins time.
 
-Source: docs/adr/0204-relief-throttles-the-replication-into-a-full-volume.md.
+Source: docs/adr/0029-replica-moves.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     factor of a topic = the smallest headroom over the voting volumes that hold it, or name no topics
 
 A volume that names no topics, a state that is not known and an operator's hold count for all topics.
-Source: docs/adr/0155-hold-the-topics-that-fill-the-volume.md.
+Source: docs/adr/0009-volume-scope.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A report of an inactive broker counts however old it is, so that a full broker t
 stranger must not be able to invent such a broker. Agents remember which brokers they have seen in the
 cluster's list, and name those of them that are away in their own reports, for agents that were installed
 later.
-Source: docs/adr/0173-a-report-counts-if-its-broker-was-listed.md.
+Source: docs/adr/0004-stale-and-inactive-reports.md.
 """
 
 from __future__ import annotations

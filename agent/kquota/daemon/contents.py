@@ -1,6 +1,6 @@
 """Looking at what is on this broker's volumes, rarely: topics, and when their bytes leave by themselves.
 
-Source: docs/adr/0196-the-agent-looks-at-segments-in-a-slow-round.md.
+Source: docs/adr/0027-expiry.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """History records: every transition and order at once, and a sample of usage and decision now and then.
 
 Every agent reads an order, and the lowest that lives writes it.
-Source: docs/adr/0127-orders-are-written-in-turn.md.
+Source: docs/adr/0012-orders.md.
 """
 
 from __future__ import annotations

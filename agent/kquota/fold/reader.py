@@ -44,7 +44,7 @@ _READER_PROPERTIES = {
     "fetch.error.backoff.ms": "200",
     # A broker answers one fetch after the other. A partition that has records waiting here is left out of the
     # next one until they are taken out, and would then wait for that one's end: so their number is no
-    # reason. See docs/adr/0180-an-agent-has-one-reader-and-one-producer.md.
+    # reason. See docs/adr/0011-kafka-clients-of-agents.md.
     "queued.min.messages": "10000",
     # The topics are small by their settings; these bound what an ill-set one can take: some records ahead
     # per partition.

@@ -2,7 +2,7 @@
 
 The tool gets its properties and its file through memory that only it can open, so that no credentials are
 left on a disk however this process ends.
-Source: docs/adr/0202-relief-moves-replicas-through-kafkas-own-tool.md.
+Source: docs/adr/0029-replica-moves.md.
 """
 
 from __future__ import annotations

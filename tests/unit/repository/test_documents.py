@@ -44,24 +44,24 @@ def test_every_decision_is_listed_once_in_the_index():
     assert listed == sorted(path.name for path in ADR_FOLDER.glob("[0-9]*.md"))
 
 
-def test_the_index_marks_each_decision_that_is_superseded():
+def test_decisions_are_numbered_without_a_gap_and_named_in_the_index_as_in_their_files():
+    files = sorted(ADR_FOLDER.glob("[0-9]*.md"))
+    assert [int(path.name[:4]) for path in files] == list(range(1, len(files) + 1))
     index = (ADR_FOLDER / "README.md").read_text("utf-8")
-    marked = set(re.findall(r"\((\d{4}-[a-z0-9-]+\.md)\) \(superseded by", index))
-    status = re.compile(r"^Status: superseded by ", re.MULTILINE)
-    superseded = {
-        path.name for path in ADR_FOLDER.glob("[0-9]*.md") if status.search(path.read_text("utf-8"))
-    }
-    assert marked == superseded
-    assert marked
+    for path in files:
+        title = path.read_text("utf-8").splitlines()[0].removeprefix("# ")
+        assert title.startswith(f"{path.name[:4]}: "), shown(path)
+        assert f"- [{title}]({path.name})" in index, shown(path)
 
 
 def test_every_decision_has_the_parts_that_a_reader_looks_for():
     for adr in ADR_FOLDER.glob("[0-9]*.md"):
         text = adr.read_text("utf-8")
         assert re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", adr.name), f"{shown(adr)}: four digits and words"
-        for part in ("## Context", "## Decision", "## Consequences"):
-            assert f"\n{part}\n" in text, f"{shown(adr)} lacks {part}"
-        assert re.search(r"^Status: (proposed|accepted|superseded by \S+)", text, re.MULTILINE), shown(adr)
+        for part in ("\n## Context\n", "\n## Decision\n", "\n**Rejected", "\n## Consequences\n"):
+            assert part in text, f"{shown(adr)} lacks {part.strip()}"
+        assert re.search(r"^Status: (proposed|accepted)$", text, re.MULTILINE), shown(adr)
+        assert len(text.split()) <= 700, f"{shown(adr)} takes more than a page"
 
 
 def test_every_make_target_that_a_document_names_exists():

@@ -38,7 +38,7 @@ class LiveFirstRequestsTest {
 
     /**
      * The answers of the fence change within the round trip of a producer's first requests, again and again. Where other work keeps the broker from a
-     * connection's next request for more than the 60 ms of ADR 0164, some are stuck: so it is a campaign, for a machine of its own.
+     * connection's next request for more than the 60 ms of ADR 0018, some are stuck: so it is a campaign, for a machine of its own.
      */
     @Test
     @Tag("long")

@@ -19,7 +19,7 @@ import java.util.function.IntConsumer;
 
 /**
  * The cost of the request path's caches, next to Caffeine's with the same bounds: processor time, so that it may run on a busy machine, and the lock waits
- * of request threads where each brings a client that is not known. No test; docs/adr/0142 has its figures.
+ * of request threads where each brings a client that is not known. No test; docs/adr/0017 has its figures.
  */
 final class CacheCost {
     private static final int CLIENTS = 10_000;
