@@ -55,7 +55,7 @@ agent() { # DISTRIBUTION
     el10) set -- rpm 1.el10 3.12 3.13 - /usr/lib64/python3.12/site-packages/systemd ;;
     *) echo "kquota is packaged for bookworm, trixie, noble, el9 and el10 (Debian, Ubuntu, RHEL and its kin), not for '$1'" >&2; exit 2 ;;
   esac
-  format=$1 KQUOTA_RELEASE=$2 KQUOTA_PYTHON=$3 KQUOTA_NEXT_PYTHON=$4 suite=$5 systemd=$6
+  format=$1 KQUOTA_RELEASE=$2 KQUOTA_PYTHON=$3 next=$4 suite=$5 systemd=$6
   KQUOTA_VERSION=$KQUOTA_JAR_VERSION
   here="$work/$KQUOTA_RELEASE"
   KQUOTA_STAGE="$here/stage"
@@ -63,11 +63,12 @@ agent() { # DISTRIBUTION
     systemd=""
     case $format in deb) KQUOTA_SYSTEMD=libsystemd0 ;; rpm) KQUOTA_SYSTEMD=systemd-libs ;; esac
   elif [ "$systemd" != - ]; then
-    KQUOTA_SYSTEMD=python3-systemd
+    # For that python3 alone; the next one ends it.
+    case $format in deb) KQUOTA_SYSTEMD="python3-systemd, python3 (<< $next~)" ;; rpm) KQUOTA_SYSTEMD=python3-systemd ;; esac
   else
     echo "$KQUOTA_RELEASE has no python3-systemd for Python $KQUOTA_PYTHON: build its package for $machine on such a machine" >&2; exit 2
   fi
-  export KQUOTA_STAGE KQUOTA_VERSION KQUOTA_RELEASE KQUOTA_PYTHON KQUOTA_NEXT_PYTHON KQUOTA_SYSTEMD
+  export KQUOTA_STAGE KQUOTA_VERSION KQUOTA_RELEASE KQUOTA_PYTHON KQUOTA_SYSTEMD
   echo "Building kquota $KQUOTA_VERSION-$KQUOTA_RELEASE for $machine"
   mkdir -p "$here"
   # systemd-python is there only as sources, which the suite's own compiler builds later; or it is the distribution's.
