@@ -174,18 +174,16 @@ docs: deps-docs ## The documentation as a site, in build/site; loads nothing fro
 	! grep -rEio -f tools/site/loads-from-elsewhere.txt --include '*.html' --include '*.css' --include '*.svg' build/site docs/img
 	@echo build/site/docs/index.html
 
-# Of what pages pictures are taken: NAME=FILE. The browser reaches no host.
-PHOTOGRAPHED = site-home=build/site/docs/index.html site-reference=build/site/docs/configuration.html $(if $(REPORT),pipeline-report=$(REPORT))
-.PHONY: pictures pictures-of-pages
-pictures: callback pictures-of-pages ## Take the pictures in docs/img again, of real runs and pages (REPORT=FILE: also of that report of the pipeline)
+.PHONY: pictures picture-of-report
+pictures: callback $(if $(REPORT),picture-of-report) ## Take the pictures in docs/img again, of a real run (REPORT=FILE: also of that report of the pipeline)
 	$(AS_ROOT) $(PY) -m tools.pictures
 
-pictures-of-pages: docs
+# The browser reaches no host.
+picture-of-report:
 	@tools/system-packages.sh browser
-	profile=$$(mktemp -d); trap 'rm -rf "$$profile"' EXIT; for picture in $(PHOTOGRAPHED); do \
-	  page=$$(realpath -e "$${picture#*=}") || exit 1; timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$$profile" \
-	    --host-resolver-rules='MAP * ~NOTFOUND' --window-size=1200,900 --screenshot="docs/img/$${picture%%=*}.png" \
-	    "file://$$page" || exit 1; done
+	profile=$$(mktemp -d); trap 'rm -rf "$$profile"' EXIT; timeout 120 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars \
+	  --user-data-dir="$$profile" --host-resolver-rules='MAP * ~NOTFOUND' --window-size=1200,900 \
+	  --screenshot=docs/img/pipeline-report.png "file://$$(realpath -e "$(REPORT)")"
 
 .PHONY: callback
 callback: $(CALLBACK_JAR) ## Build the broker plug-in
