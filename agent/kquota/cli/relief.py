@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,12 +16,10 @@ from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # 
 
 from kquota.cli import exit_codes
 from kquota.cli.configuration import DEFAULT_CONFIG, ConfigOption, JsonOption, broker_id_of, settings_of
-from kquota.cli.move_run import MoveRun
 from kquota.cli.operator_config import CommandConfigOption, operator_config
 from kquota.cli.orders import ActorOption, Desk, length_of, note_of
 from kquota.cli.output import fail, print_json
-from kquota.cli.plan_run import PlanRun, ReliefStopped
-from kquota.cli.relief_elsewhere import BrokerMover, BrokerRooms, with_others
+from kquota.cli.relief_elsewhere import with_others
 from kquota.cli.relief_inflow import measure_inflow
 from kquota.cli.relief_lock import take_relief_lock
 from kquota.cli.relief_look import (
@@ -31,30 +28,33 @@ from kquota.cli.relief_look import (
     connect,
     go_elsewhere,
     look,
-    removal_delay,
     volume_of,
 )
-from kquota.cli.relief_mover import KafkaHomeOption, LogDirMover, ToolConfigOption, ToolOptions
-from kquota.cli.relief_run import ReliefRun
+from kquota.cli.relief_run import ReliefRun, ReliefStopped
 from kquota.core.inflow import THROTTLED_RATE
 from kquota.core.records import Note, relief_key
 from kquota.core.relief import Option, StepKind, breaches_again, is_spared
-from kquota.core.relief_moves import MOVES, replayed
+from kquota.core.relief_moves import MOVES, reassignment, replayed, topics_of
 from kquota.core.relief_options import ranked
 from kquota.core.relief_plan import InvalidPlan, Plan, plan_from_document, planned
 from kquota.core.strict_json import InvalidJson, parse_json
 from kquota.display.figures import size_text
-from kquota.display.relief_view import by_hand, inflow_text, loss_text, option_lines, options_document
+from kquota.display.relief_view import (
+    by_hand,
+    inflow_text,
+    loss_text,
+    move_command,
+    option_lines,
+    options_document,
+)
 from kquota.host.atomic import replace_file
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import OperatorConnection, TopicSetting
-from kquota.kafka.reassign_tool import ToolFailed
 from kquota.settings import Settings
 
 _MOST_OPTIONS = 8
 _REGROWS = timedelta(days=7)
 _PLAN_MODE = 0o600
-_SHORTEST_STALL, _STALL_RATIO = timedelta(hours=1), 3
 
 
 def relief(
@@ -77,37 +77,34 @@ def relief(
     reason: Annotated[str, typer.Option(help="Why; with --plan.")] = "",
     config: ConfigOption = DEFAULT_CONFIG,
     command_config: CommandConfigOption = None,
-    kafka_home: KafkaHomeOption = None,
-    tool_config: ToolConfigOption = None,
     actor: ActorOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rank what would make room on this host's full volume: bytes, time, and what is lost.
 
-    Only --apply and --undo change anything, with an operator's credentials; moves of replicas by Kafka's own
-    tool. Internal topics and those of relief_protected are left alone; of compacted ones nothing is deleted.
-    Exits with 1 if the volume that decides is on another host, and if a plan is not enough or can't be
-    undone.
+    Only --apply and --undo change anything, with an operator's credentials. The plan of a move is a file for
+    Kafka's own tool, and the command for it is printed. Internal topics and those of relief_protected are
+    left alone; of compacted ones nothing is deleted. Exits with 1 if the volume that decides is on another
+    host, and if a plan is not enough or can't be undone.
     """
     if len([path for path in (plan, check, apply, undo) if path is not None]) > 1:
         fail("--plan, --check, --apply and --undo: one at a time", exit_codes.USAGE)
     settings = settings_of(config)
-    tool = ToolOptions(command_config, kafka_home, tool_config)
     after = length_of(restore_after, "--restore-after") if restore_after else None
     if apply is not None:
-        with _Work(settings, apply, tool) as work:
+        with _Work(settings, apply, command_config) as work:
             work.apply(after, length_of(duration, "--for"))
     elif undo is not None:
-        with _Work(settings, undo, tool) as work:
+        with _Work(settings, undo, command_config) as work:
             work.undo()
     elif check is not None:
-        _check(settings, check, tool)
+        _check(settings, check, command_config)
     elif plan is not None:
-        _plan(settings, plan, volume, tool, option, note_of(duration, reason, actor), after)
+        _plan(settings, plan, volume, command_config, option, note_of(duration, reason, actor), after)
     else:
         found = _volume(settings, volume)
         if found is not None:
-            _rank(found, _look(settings, found, tool)[0], as_json)
+            _rank(found, _look(settings, found, command_config)[0], as_json)
 
 
 def _volume(settings: Settings, wanted: str | None) -> ReliefVolume | None:
@@ -120,10 +117,10 @@ def _volume(settings: Settings, wanted: str | None) -> ReliefVolume | None:
 
 
 def _look(
-    settings: Settings, volume: ReliefVolume, tool: ToolOptions, plan: Plan | None = None
+    settings: Settings, volume: ReliefVolume, command_config: Path | None, plan: Plan | None = None
 ) -> tuple[ReliefLook, str]:
     """Return a look, and the cluster's id; with a plan, a look at no more than the plan needs."""
-    connection = connect(settings, tool.command_config, as_operator=False)
+    connection = connect(settings, command_config, as_operator=False)
     try:
         cluster = connection.describe_cluster().result()
         if isinstance(cluster, KafkaFailure):
@@ -135,7 +132,7 @@ def _look(
             looked = replace(looked, situation=replace(looked.situation, inflow=inflow))
         if plan is None or plan.moves:
             always = plan is not None and plan.steps[0].kind is StepKind.REPLICA_MOVE
-            looked = with_others(looked, settings, volume, connection, tool, here, always=always)
+            looked = with_others(looked, settings, connection, here, always=always)
         return looked, cluster.cluster_id or ""
     finally:
         connection.close()
@@ -182,7 +179,7 @@ def _plan(
     settings: Settings,
     path: Path,
     wanted: str | None,
-    tool: ToolOptions,
+    command_config: Path | None,
     number: int,
     note: Note,
     after: timedelta | None,
@@ -192,7 +189,7 @@ def _plan(
         return
     if path.exists():
         fail(f"{path} exists: a plan is a new file", exit_codes.USAGE)
-    looked, cluster = _look(settings, volume, tool)
+    looked, cluster = _look(settings, volume, command_config)
     found: list[Option] = ranked(looked.situation)
     if number > len(found):
         fail(f"--option {number}: there are {len(found)} options", exit_codes.USAGE)
@@ -211,17 +208,60 @@ def _plan(
         steps=planned(chosen, dict(enumerate(loses))),
         restore_after=after,
     )
-    _save(path, made)
+    document = made.to_document()
+    if made.moves:
+        document |= _save_the_way_back(settings, path, made, command_config)
+    _save(path, document)
     for line in option_lines(number, chosen, now, groups_known=looked.groups_known):
         typer.echo(line)
-    typer.echo(f"plan {made.id} is in {path}: kquota relief --apply {path}")
+    if not made.moves:
+        typer.echo(f"plan {made.id} is in {path}: kquota relief --apply {path}")
+        return
+    typer.echo(f"plan {made.id} is in {path}, and the way back in {_way_back(path)}:")
+    typer.echo(_command(settings, path, made))
+    typer.echo(
+        "Run it again with --verify in place of --execute until all is complete: this ends a throttle, too."
+    )
 
 
-def _check(settings: Settings, path: Path, tool: ToolOptions) -> None:
+def _save_the_way_back(
+    settings: Settings, path: Path, made: Plan, command_config: Path | None
+) -> dict[str, object]:
+    """Write the file that has all replicas where they are now; return the one that moves them."""
+    connection = connect(settings, command_config, as_operator=False)
+    try:
+        replicas = connection.replicas_of(topics_of(step.target for step in made.steps))
+    finally:
+        connection.close()
+    if isinstance(replicas, KafkaFailure):
+        fail(f"the cluster can't be asked: {replicas.sentence}")
+    brokers = {name: one.brokers for name, one in replicas.items()}
+    kind, here = made.steps[0].kind, made.broker_id
+    try:
+        moved = reassignment(kind, {one.target: str(one.to) for one in made.steps}, brokers, here)
+    except ValueError as error:
+        fail(f"broker {here} has no replica of partition {error} any more")
+    back = reassignment(kind, {one.target: str(one.was) for one in made.steps}, brokers, here)
+    _save(_way_back(path), back)
+    return moved
+
+
+def _way_back(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-back.json")
+
+
+def _command(settings: Settings, path: Path, plan: Plan) -> str:
+    options = settings.librdkafka()
+    rate = settings.relief_copy_bytes_per_second if plan.steps[0].kind is StepKind.REPLICA_MOVE else None
+    is_plain = options.get("security.protocol", "plaintext").lower() == "plaintext"
+    return move_command(options["bootstrap.servers"], str(path), rate, is_plain=is_plain)
+
+
+def _check(settings: Settings, path: Path, command_config: Path | None) -> None:
     made = _read(path, settings)
     volume = volume_of(settings, made.volume)
     assert volume is not None
-    looked, _ = _look(settings, volume, tool, made)
+    looked, _ = _look(settings, volume, command_config, made)
     result = replayed(looked.situation, [step.to_step() for step in made.steps])
     for line in option_lines(1, result, looked.at, groups_known=looked.groups_known):
         typer.echo(line)
@@ -235,58 +275,36 @@ def _check(settings: Settings, path: Path, tool: ToolOptions) -> None:
 class _Work:
     """A plan that is being applied or undone, with its operator."""
 
-    def __init__(self, settings: Settings, path: Path, tool: ToolOptions) -> None:
+    def __init__(self, settings: Settings, path: Path, command_config: Path | None) -> None:
         self._lock = take_relief_lock(settings)  # before the plan is read, which another one may be changing
         plan = _read(path, settings)
         volume = volume_of(settings, plan.volume)
         assert volume is not None
+        if plan.moves:
+            fail(f"{path} is for Kafka's own tool: {_command(settings, path, plan)}", exit_codes.USAGE)
         self._settings, self._volume, self._path = settings, volume, path
-        self._open = ExitStack()
-        self._desk = Desk(settings, operator_config(tool.command_config, settings))
-        self._tool, self._connection = tool, connect(settings, tool.command_config, as_operator=True)
+        self._desk = Desk(settings, operator_config(command_config, settings))
+        self._connection = connect(settings, command_config, as_operator=True)
         cluster = self._connection.describe_cluster().result()
         if isinstance(cluster, KafkaFailure):
             fail(f"the cluster can't be asked: {cluster.sentence}")
         if cluster.cluster_id != plan.cluster:
             fail(f"{path} is a plan for cluster {plan.cluster}, and this is {cluster.cluster_id}")
-        self._run = self._run_of(plan)
+        self._run = ReliefRun(
+            plan,
+            lambda changed: _save(path, changed.to_document()),
+            volume.room,
+            typer.echo,
+            time.sleep,
+            lambda: datetime.now(UTC),
+            settings=_Topics(self._connection),
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._open.close()
         self._connection.close()
-
-    def _run_of(self, plan: Plan) -> ReliefRun | MoveRun:
-        volume = self._volume
-        base = PlanRun(
-            plan,
-            lambda changed: _save(self._path, changed),
-            volume.room,
-            typer.echo,
-            time.sleep,
-            lambda: datetime.now(UTC),
-        )
-        if not plan.moves:
-            return ReliefRun(**vars(base), settings=_Topics(self._connection))
-        delay = removal_delay(self._connection, plan.broker_id)
-        return MoveRun(**vars(base), mover=self._mover(plan), removal_delay=delay)
-
-    def _mover(self, plan: Plan) -> LogDirMover | BrokerMover:
-        settings, volumes = self._settings, self._volume.all_of_them
-        try:
-            tool = self._tool.tool(settings, self._volume)
-        except ToolFailed as error:
-            fail(f"nothing was changed: {error}")
-        if plan.steps[0].kind is StepKind.LOGDIR_MOVE:
-            return LogDirMover(tool, self._connection, plan.broker_id, volumes)
-        return BrokerMover(
-            *(tool, self._connection, plan.broker_id, volumes),
-            rooms=self._open.enter_context(BrokerRooms(settings)),
-            throttle=settings.relief_copy_bytes_per_second,
-            stalled=max(_SHORTEST_STALL, _STALL_RATIO * (max(step.by for step in plan.steps) - plan.created)),
-        )
 
     def apply(self, after: timedelta | None, shown: timedelta) -> None:
         """Apply it; with a time, wait as long and give the values back."""
@@ -334,8 +352,6 @@ class _Work:
 
     def _breaching(self) -> dict[str, str]:
         """Return the topics that would fill the volume to its hard limit again, with sentences."""
-        if self._run.plan.moves:
-            return {}
         looked = look(self._settings, self._volume, self._connection)
         room_bytes = int(self._volume.hard_bytes) - self._volume.room().consumed_bytes
         within_ms = _REGROWS // timedelta(milliseconds=1)
@@ -382,8 +398,8 @@ def _read(path: Path, settings: Settings) -> Plan:
     return plan
 
 
-def _save(path: Path, plan: Plan) -> None:
+def _save(path: Path, document: Mapping[str, object]) -> None:
     try:
-        replace_file(path, json.dumps(plan.to_document(), indent=2).encode() + b"\n", _PLAN_MODE)
+        replace_file(path, json.dumps(document, indent=2).encode() + b"\n", _PLAN_MODE)
     except OSError as error:
         fail(f"{path} can't be written: {error.strerror}")

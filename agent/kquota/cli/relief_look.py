@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +16,7 @@ from kquota.cli.local import look_at_volumes
 from kquota.cli.local_state import read_decision
 from kquota.cli.operator_config import DEFAULT_COMMAND_CONFIG, operator_config
 from kquota.cli.output import fail
-from kquota.cli.plan_run import Room, soft_room
+from kquota.cli.relief_run import Room, soft_room
 from kquota.core.cordon import ALL as ALL_CORDONED
 from kquota.core.cordon import SETTING as CORDONED
 from kquota.core.decision import Mode, State
@@ -212,11 +212,6 @@ def _copy_rate(settings: Settings, in_force: Mapping[str, str]) -> tuple[int, st
     if bound.isascii() and bound.isdigit() and 0 < int(bound) < rate:
         return int(bound), f"{size_text(int(bound))}/s, the broker's {_COPY_BOUND}"
     return rate, f"{size_text(rate)}/s, as relief_copy_bytes_per_second assumes"
-
-
-def removal_delay(connection: OperatorConnection, broker_id: int) -> timedelta:
-    """Return how long a broker keeps the directory of a replica that is gone."""
-    return timedelta(milliseconds=_broker_rules(_in_force(connection, broker_id)).removal_delay_ms)
 
 
 def _in_force(connection: OperatorConnection, broker_id: int) -> Mapping[str, str]:

@@ -6,18 +6,44 @@ it was, or goes back to the values that were there before its first change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import NoReturn, Protocol
 
-from kquota.cli.plan_run import LATE_RATIO, LOOK_SECONDS, PlanRun, ReliefStopped
 from kquota.core.inflow import THROTTLED_RATE
-from kquota.core.relief_plan import PlannedStep, PlanState, ReplacedValue
+from kquota.core.relief_plan import Plan, PlannedStep, PlanState, ReplacedValue
 from kquota.core.timestamps import format_utc
 from kquota.display.figures import size_text
 from kquota.kafka.errors import KafkaFailure
 from kquota.kafka.operator_admin import TopicSetting
+
+LOOK_SECONDS = 1.0
+LATE_RATIO = 0.2
+"""How much later than promised bytes may leave before the next step is taken."""
+
+
+class ReliefStopped(Exception):
+    """A plan that can't go on; the text has the reason, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The bytes that a volume has consumed, and those at its soft limit."""
+
+    consumed_bytes: int
+    soft_bytes: int
+
+    @property
+    def missing_bytes(self) -> int:
+        """The bytes missing to the soft limit; negative below it."""
+        return self.consumed_bytes - self.soft_bytes
+
+
+def soft_room(consumed_bytes: int, soft_bytes: float) -> Room:
+    """Return the room of a volume; the soft limit itself is still OPEN."""
+    return Room(consumed_bytes, math.floor(soft_bytes))
 
 
 class TopicSettings(Protocol):
@@ -33,9 +59,15 @@ class TopicSettings(Protocol):
 
 
 @dataclass
-class ReliefRun(PlanRun):
-    """A plan that changes settings of topics, at work."""
+class ReliefRun:
+    """A plan at work. ``save`` writes its file, ``room`` looks at the volume, ``say`` informs the user."""
 
+    plan: Plan
+    save: Callable[[Plan], None]
+    room: Callable[[], Room]
+    say: Callable[[str], None]
+    sleep: Callable[[float], None]
+    now: Callable[[], datetime]
     settings: TopicSettings
 
     def check(self) -> None:
@@ -44,13 +76,27 @@ class ReliefRun(PlanRun):
         Raises:
             ReliefStopped: it is undone, or the cluster refuses one of its steps.
         """
-        self._refuse_an_undone_plan()
+        plan = self.plan
+        if plan.state in (PlanState.RESTORED, PlanState.RESTORING):
+            raise ReliefStopped(
+                f"plan {plan.id} is {plan.state}: finish that with --undo, and make another plan"
+            )
         for step in self.plan.steps:
             if step.setting is None or step.state is PlanState.APPLIED:
                 continue
             failure = self.settings.change(step.target, step.setting, step.to, validate_only=True)
             if failure is not None:
                 raise ReliefStopped(f"nothing was changed: {failure.sentence}")
+
+    def await_calm(self, after: timedelta) -> None:
+        """Wait until the volume has been below its soft limit for as long as that."""
+        since: datetime | None = None
+        while True:
+            now, is_calm = self.now(), self.room().missing_bytes <= 0
+            since = (since or now) if is_calm else None
+            if since is not None and now - since >= after:
+                return
+            self.sleep(LOOK_SECONDS)
 
     def apply(self) -> bool:
         """Take the steps until the volume is below its soft limit; return whether it is.
@@ -153,6 +199,18 @@ class ReliefRun(PlanRun):
             return f"{place} is {found.in_force} by now, which is not of this plan: it stays"
         failure = self.settings.change(value.target, value.setting, value.value)
         return None if failure is None else f"{place} is not given back: {failure.sentence}"
+
+    def _number_of(self, value: ReplacedValue) -> int:
+        places = [(step.target, step.setting) for step in self.plan.steps]
+        return places.index((value.target, value.setting))
+
+    def _fail(self, number: int, problem: str) -> NoReturn:
+        self._note(self.plan.with_step(number, PlanState.FAILED, problem).with_state(PlanState.FAILED))
+        raise ReliefStopped(problem)
+
+    def _note(self, plan: Plan) -> None:
+        self.save(plan)
+        self.plan = plan
 
 
 def _place(one: PlannedStep | ReplacedValue) -> str:

@@ -63,33 +63,34 @@ def brokers_of(text: str) -> list[int]:
     return [int(one) for one in text.split(",")]
 
 
-def brokers_reassignment(moves: Mapping[str, str]) -> dict[str, object]:
-    """Return Kafka's file of a reassignment of partitions to brokers."""
-    found = []
-    for name, brokers in moves.items():
-        topic, partition = place_of(name)
-        found.append({"topic": topic, "partition": partition, REPLICAS: brokers_of(brokers)})
-    return {"version": 1, "partitions": found}
+def topics_of(names: Iterable[str]) -> list[str]:
+    """Return the topics of partitions."""
+    return sorted({place_of(name)[0] for name in names})
 
 
 def reassignment(
-    moves: Mapping[str, str], replicas: Mapping[str, Sequence[int]], broker_id: int
+    kind: StepKind, ends: Mapping[str, str], replicas: Mapping[str, Sequence[int]], broker_id: int
 ) -> dict[str, object]:
-    """Return Kafka's file of a reassignment that moves this broker's replicas to log dirs, and nothing else.
+    """Return Kafka's file of a reassignment that moves this broker's replicas, and nothing else.
 
-    ``replicas`` are the brokers of each partition: they stay, in their order, each with its log dir.
+    ``ends`` are log dirs or brokers by partition. ``replicas`` are the brokers that each partition has now:
+    those of a move between log dirs stay, in their order, each with its log dir.
 
     Raises:
         ValueError: the broker has no replica of a partition; the text is the partition's name.
     """
-    found = []
-    for name, log_dir in moves.items():
+    found: list[dict[str, object]] = []
+    for name, end in ends.items():
         topic, partition = place_of(name)
-        brokers = list(replicas.get(name, ()))
-        if broker_id not in brokers:
-            raise ValueError(name)
-        log_dirs = [log_dir if one == broker_id else _ANY for one in brokers]
-        found.append({"topic": topic, "partition": partition, REPLICAS: brokers, LOG_DIRS: log_dirs})
+        one: dict[str, object] = {"topic": topic, "partition": partition}
+        if kind is StepKind.REPLICA_MOVE:
+            found.append(one | {REPLICAS: brokers_of(end)})
+        else:
+            brokers = list(replicas.get(name, ()))
+            if broker_id not in brokers:
+                raise ValueError(name)
+            log_dirs = [end if broker == broker_id else _ANY for broker in brokers]
+            found.append(one | {REPLICAS: brokers, LOG_DIRS: log_dirs})
     return {"version": 1, "partitions": found}
 
 

@@ -92,10 +92,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedValue:
-    """A setting of the topic itself before a step; None is none, so that the brokers' default held.
-
-    Of a move it is where the replica was: its log dir, or the brokers of its partition.
-    """
+    """A setting of the topic itself before a step; None is none, so that the brokers' default held."""
 
     target: str
     setting: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -122,6 +123,14 @@ def option_lines(number: int, option: Option, now: datetime, *, groups_known: bo
         yield f"   {step_text(step)}"
         if loss := loss_text(step, groups_known=groups_known):
             yield f"   loses {loss}"
+
+
+def move_command(bootstrap: str, plan: str, copy_bytes_per_second: int | None, *, is_plain: bool) -> str:
+    """Return the command of Kafka's own tool for a plan of moves; without a rate, it copies at will."""
+    security = "" if is_plain else " --command-config operator.properties"
+    throttle = "" if copy_bytes_per_second is None else f" --throttle {copy_bytes_per_second}"
+    file = f"--reassignment-json-file {shlex.quote(plan)}"
+    return f"kafka-reassign-partitions.sh --bootstrap-server {bootstrap}{security} {file} --execute{throttle}"
 
 
 def options_document(options: Iterable[Option], *, groups_known: bool) -> Sequence[dict[str, Any]]:

@@ -15,14 +15,12 @@ from bench.ledger.campaign import await_records
 from bench.ledger.producers import Kind, LedgerProducer, compiled
 from bench.ledger.reader import read_all
 from bench.loads import Client, Delivery, JavaLoadClass
-from kquota.core.relief_moves import brokers_reassignment
-from kquota.kafka.reassign_tool import ReassignTool, find_tool
 from testbed.loopback.clients import admin_client, create_topic, offsets_by_partition
 from testbed.loopback.plug_in import FENCE_PROPERTIES
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB
 from tests.integration.spine.fleet import QUICK, Fleet, min_free
-from tests.integration.spine.kafka_home import kafka_home
+from tests.integration.spine.reassign_tool import ReassignTool
 from tests.integration.waiting import at_rest, eventually
 
 HARD_FREE_BYTES, SOFT_FREE_BYTES = 300 * MIB, 310 * MIB
@@ -103,11 +101,9 @@ def movers(
         for agent in fleet.of():
             agent.start()
         fleet.await_enforced("OPEN", timeout_seconds=120)
-        path = find_tool(kafka_home(kafka_runtime, tmp_path_factory.mktemp("kafka") / "home"))
-        assert path is not None
-        bootstrap = fleet.cluster.client_configuration()["bootstrap.servers"]
+        tool = ReassignTool.of(kafka_runtime, tmp_path_factory.mktemp("kafka") / "bin", fleet.cluster)
         java = compiled(kafka_runtime, fleet.cluster.path)
-        yield Movers(fleet, ReassignTool(path, bootstrap, {}, (0, 0)), java)
+        yield Movers(fleet, tool, java)
 
 
 @pytest.mark.long
@@ -131,7 +127,7 @@ def test_moves_to_a_volume_that_fills_hold_the_pause_until_they_are_cancelled(mo
     marks = fleet.marks()
 
     # Begun before the PAUSE, which it leads to, and goes on in.
-    begun = brokers_reassignment(dict.fromkeys(MOVED, "1,3"))
+    begun = {name: [1, 3] for name in MOVED}
     tool.execute(begun, COPY_BYTES_PER_SECOND)
     fleet.await_enforced("PAUSE", timeout_seconds=120)
     held = at_rest(lambda: movers.records("flow"), "what was authorized before is appended")
@@ -142,7 +138,7 @@ def test_moves_to_a_volume_that_fills_hold_the_pause_until_they_are_cancelled(mo
     assert re.search(r"replication fills volume .*: it gets replicas of visits-[01]", agent.order("explain"))
 
     # Begun in the PAUSE, and finished in it.
-    tool.execute(brokers_reassignment({"late-0": "1,3"}))
+    tool.execute({"late-0": [1, 3]})
     eventually(lambda: movers.replicas("late") == {"late-0": ([1, 3], [1, 3])}, "it is moved", 120)
     assert tool.reassigned() == set(MOVED), "the other one goes on"
     assert [one.applied_state for one in fleet.of()] == ["PAUSE"] * 3
@@ -150,7 +146,7 @@ def test_moves_to_a_volume_that_fills_hold_the_pause_until_they_are_cancelled(mo
 
     # Cancelled in the PAUSE: what was copied is deleted, and there is room again.
     tool.cancel(begun)
-    assert tool.reassigned() == frozenset()
+    assert tool.reassigned() == set()
     eventually(lambda: movers.copies("visits") == [], "what was copied is deleted", 120)
     fleet.await_enforced("OPEN", timeout_seconds=120)
     tool.verify(begun)

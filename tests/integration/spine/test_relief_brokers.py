@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,30 +17,29 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB
-from tests.integration.spine.agents import KQUOTA, AgentProcess
+from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, Fleet, min_free
-from tests.integration.spine.kafka_home import kafka_home
+from tests.integration.spine.reassign_tool import NAME, ReassignTool
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
 
 HARD_FREE_BYTES, SOFT_FREE_BYTES = 100 * MIB, 110 * MIB
 PARTITIONS, REPLICA_BYTES, RECORD_BYTES = 3, 16 * MIB, 64 * 1024
-SLOW, QUICK_RATE = 1_000_000, 50_000_000
+RATE = 10_000_000
 BEFORE = {f"visits-{number}": [1, 2] for number in range(PARTITIONS)}
 
 
 @dataclass
 class Cluster:
     fleet: Fleet
-    home: Path
+    tool: ReassignTool
 
     @property
     def agent(self) -> AgentProcess:
         return self.fleet.agents[1]
 
     def relief(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        tool = ("--command-config", str(self.agent.operator), "--kafka-home", str(self.home))
-        return self.agent.cli("relief", *arguments, *tool)
+        return self.agent.cli("relief", *arguments, "--command-config", str(self.agent.operator))
 
     def replicas(self) -> dict[str, list[int]]:
         admin = admin_client(self.fleet.cluster.client_configuration())
@@ -73,12 +71,11 @@ def cluster(
 ) -> Iterator[Cluster]:
     """Three brokers, with a topic on two of them."""
     limits = min_free(hard_bytes=HARD_FREE_BYTES, soft_bytes=SOFT_FREE_BYTES)
-    home = kafka_home(kafka_runtime, tmp_path_factory.mktemp("kafka") / "home")
     with Fleet(
         kafka_runtime,
         callback_jar,
         {1: 1, 2: 1, 3: 1},
-        settings=QUICK | {"limits": limits, "relief_copy_bytes_per_second": SLOW},
+        settings=QUICK | {"limits": limits, "relief_copy_bytes_per_second": RATE},
         properties={"log.segment.delete.delay.ms": "3000", "log.initial.task.delay.ms": "1000"},
     ) as fleet:
         for agent in fleet.agents.values():
@@ -86,7 +83,8 @@ def cluster(
         fleet.await_enforced("OPEN")
         create_topic(admin_client(fleet.cluster.client_configuration()), "visits", list(BEFORE.values()))
         write(fleet)
-        yield Cluster(fleet, home)
+        tool = ReassignTool.of(kafka_runtime, tmp_path_factory.mktemp("kafka") / "bin", fleet.cluster)
+        yield Cluster(fleet, tool)
 
 
 def write(fleet: Fleet) -> None:
@@ -98,7 +96,8 @@ def write(fleet: Fleet) -> None:
     assert producer.flush(60) == 0
 
 
-def planned(cluster: Cluster, plan: Path) -> dict[str, Any]:
+def planned(cluster: Cluster, plan: Path) -> tuple[dict[str, Any], str]:
+    """The plan, and the command for it."""
     made = cluster.relief("--plan", str(plan), "--reason", "broker 1 is full", "--actor", "alice")
     assert made.returncode == 0, made.stderr
     document = dict(json.loads(plan.read_text("utf-8")))
@@ -108,67 +107,39 @@ def planned(cluster: Cluster, plan: Path) -> dict[str, Any]:
     ] * 2
     checked = cluster.relief("--check", str(plan))
     assert (checked.returncode, checked.stderr) == (0, "")
-    return document
+    (command,) = (line for line in made.stdout.splitlines() if line.startswith(NAME))
+    return document, command
 
 
-def apply_and_kill(cluster: Cluster, plan: Path) -> None:
-    """Apply a plan in a process that is killed while the brokers copy."""
-    agent = cluster.agent
-    process = subprocess.Popen(
-        [
-            *(*KQUOTA, "relief", "--apply", str(plan), "--kafka-home", str(cluster.home)),
-            *("--config", str(agent.config), "--command-config", str(agent.operator)),
-        ],
-        env=agent.environment,
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        eventually(lambda: any(3 in brokers for brokers in cluster.replicas().values()), "broker 3 copies")
-        eventually(cluster.throttles, "with a throttle")
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-
-
-@pytest.mark.long  # three brokers with agents, and a dozen runs of the tool
+@pytest.mark.long  # three brokers with agents, and some runs of the tool
 @pytest.mark.accepts("G15")
 def test_replicas_move_to_another_broker_in_a_pause_and_back(cluster: Cluster, tmp_path: Path) -> None:
-    fleet, first, second = cluster.fleet, tmp_path / "first.json", tmp_path / "second.json"
+    fleet, plan = cluster.fleet, tmp_path / "plan.json"
     ballast = fleet.disk(1).fill(leave_bytes=HARD_FREE_BYTES - 8 * MIB)
     fleet.await_enforced("PAUSE")
+    document, command = planned(cluster, plan)
+    assert command.endswith(f" --throttle {RATE}")
 
-    # Killed while it copies, it is undone: nothing has moved, and no throttle is left.
-    planned(cluster, first)
-    apply_and_kill(cluster, first)
-    undone = cluster.relief("--undo", str(first))
-    assert undone.returncode == 0, undone.stderr + undone.stdout
-    assert cluster.replicas() == BEFORE
-    eventually(lambda: cluster.throttles() == {}, "the brokers have heard of the throttle's end")
-    assert [agent.state for agent in fleet.of()] == ["PAUSE"] * 3
-
-    # Replication goes on in a PAUSE: applied, it ends it.
-    cluster.agent.write_config(relief_copy_bytes_per_second=QUICK_RATE)
-    eventually(lambda: not list(Path(fleet.disk(1).mount_point).rglob("*-delete")), "all is removed")
-    document = planned(cluster, second)
+    # Replication goes on in a PAUSE, and ends it.
     consumed_bytes = fleet.disk(1).consumed_bytes()
-    applied = cluster.relief("--apply", str(second))
-    assert applied.returncode == 0, applied.stderr + applied.stdout
-    fleet.await_enforced("OPEN")
+    cluster.tool.run(command)
+    assert cluster.throttles() != {}
     moved = {step["target"] for step in document["steps"]}
-    assert cluster.replicas() == BEFORE | {name: [3, 2] for name in moved}
-    eventually(lambda: cluster.throttles() == {}, "the brokers have heard of the throttle's end")
+    after = BEFORE | {name: [3, 2] for name in moved}
+    eventually(lambda: cluster.replicas() == after, "they are moved, and nothing else", 120)
+    fleet.await_enforced("OPEN")
     freed_bytes = consumed_bytes - fleet.disk(1).consumed_bytes()
     assert freed_bytes == pytest.approx(sum(step["frees_bytes"] for step in document["steps"]), rel=0.2)
+    end_of(cluster, command)
 
-    # Back they would not fit; without what filled the disk they do.
-    refused = cluster.relief("--undo", str(second))
-    assert refused.returncode == 1
-    assert "would bring broker 1 over a soft limit again" in refused.stdout
     ballast.unlink()
-    eventually(
-        lambda: cluster.relief("--undo", str(second)).returncode == 0,
-        "broker 1 has reported that it has room",
-    )
-    assert cluster.replicas() == BEFORE
+    back = command.replace(str(plan), str(tmp_path / "plan-back.json"))
+    cluster.tool.run(back)
+    eventually(lambda: cluster.replicas() == BEFORE, "they are back", 120)
+    end_of(cluster, back)
+
+
+def end_of(cluster: Cluster, command: str) -> None:
+    """Run a command as kquota says that it ends."""
+    cluster.tool.run(command.partition(" --execute")[0] + " --verify")
     eventually(lambda: cluster.throttles() == {}, "the brokers have heard of the throttle's end")
-    assert json.loads(second.read_text("utf-8"))["state"] == "restored"

@@ -13,14 +13,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from kquota.core.relief_moves import brokers_reassignment
-from kquota.kafka.reassign_tool import ReassignTool, find_tool
 from testbed.loopback.clients import admin_client, create_topic
 from testbed.loopback.runtime import KafkaRuntime
 from testbed.loopback.volumes import MIB
 from tests.integration.spine.agents import AgentProcess
 from tests.integration.spine.fleet import QUICK, Fleet, min_free
-from tests.integration.spine.kafka_home import kafka_home
+from tests.integration.spine.reassign_tool import ReassignTool
 from tests.integration.waiting import eventually
 from tests.unit.core.golden import complaints
 
@@ -48,11 +46,8 @@ def growing(
         configure(fleet, ResourceType.TOPIC, "visits", "leader.replication.throttled.replicas", "0:2")
         rate = str(NETWORK_BYTES_PER_SECOND)
         configure(fleet, ResourceType.BROKER, "2", "leader.replication.throttled.rate", rate)
-        home = kafka_home(kafka_runtime, tmp_path_factory.mktemp("kafka") / "home")
-        path = find_tool(home)
-        assert path is not None
-        bootstrap = fleet.cluster.client_configuration()["bootstrap.servers"]
-        ReassignTool(path, bootstrap, {}, (0, 0)).execute(brokers_reassignment({"visits-0": "2,1"}))
+        tool = ReassignTool.of(kafka_runtime, tmp_path_factory.mktemp("kafka") / "bin", fleet.cluster)
+        tool.execute({"visits-0": [2, 1]})
         yield fleet
 
 

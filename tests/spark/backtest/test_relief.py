@@ -94,7 +94,7 @@ def test_moves_neither_lose_bytes_nor_leave_a_gap(
 
 
 def test_a_plan_moves_the_share_that_it_planned_to_the_volume_of_its_log_dir() -> None:
-    found = plan("logdir-move-that-runs")
+    found = plan("logdir-move")
     assert topics_of(found) == ("visits",)
     relief = relief_of(found, {"visits": 100e9}, {"/data/2/kafka": THERE})
     assert relief.steps == (FreedShare("visits", 0.25, HERE, THERE),)
@@ -126,14 +126,14 @@ def test_plans_that_say_nothing_about_the_history_are_refused() -> None:
     with pytest.raises(InvalidPlan, match="schema_version: 2 is not known here, but 1"):
         check_version({**document("proposed"), "schema_version": 2})
     check_version(document("proposed"))
-    applied = plan_from_document(json.loads((SAMPLES / "replica-move.json").read_text("utf-8")))
-    with pytest.raises(UnplayablePlan, match=r"steps\.0 is applied: the history has what it did"):
+    applied = plan_from_document(json.loads((SAMPLES / "restored.json").read_text("utf-8")))
+    with pytest.raises(UnplayablePlan, match=r"steps\.0 is restored: the history has what it did"):
         topics_of(applied)
     with pytest.raises(UnplayablePlan, match="throttles replication"):
         topics_of(plan("throttle"))
     with pytest.raises(UnplayablePlan, match="it only waits"):
         topics_of(plan("wait"))
-    move = plan("logdir-move-that-runs")
+    move = plan("logdir-move")
     with pytest.raises(UnplayablePlan, match="no bytes of visits on volume /dev/sdb1 of broker 3"):
         relief_of(move, {"orders": 1.0}, {})
     with pytest.raises(UnplayablePlan, match="no log dir /data/2/kafka of broker 3, which visits-3 moves to"):

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kquota.cli.plan_run import ReliefStopped, Room
-from kquota.cli.relief_run import ReliefRun
+from kquota.cli.relief_run import ReliefRun, ReliefStopped, Room
 from kquota.core.relief import Option, Step, StepKind
 from kquota.core.relief_plan import Plan, PlanState, plan_from_document, planned
 from kquota.kafka.errors import KafkaFailure, Kind

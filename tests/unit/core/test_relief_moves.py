@@ -15,7 +15,6 @@ from kquota.core.relief import Elsewhere, Option, Situation, Step, StepKind, Tar
 from kquota.core.relief_moves import (
     MOST_MOVES,
     brokers_of,
-    brokers_reassignment,
     name_of,
     place_of,
     reassignment,
@@ -170,7 +169,8 @@ def test_a_partition_has_the_name_that_kafka_gives_it() -> None:
 
 
 def test_only_the_copy_of_this_broker_moves() -> None:
-    assert reassignment({"a-b-7": "/data/2"}, {"a-b-7": [4, 3, 9]}, 3) == {
+    kind = StepKind.LOGDIR_MOVE
+    assert reassignment(kind, {"a-b-7": "/data/2"}, {"a-b-7": [4, 3, 9]}, 3) == {
         "version": 1,
         "partitions": [
             {"topic": "a-b", "partition": 7, "replicas": [4, 3, 9], "log_dirs": ["any", "/data/2", "any"]}
@@ -178,7 +178,7 @@ def test_only_the_copy_of_this_broker_moves() -> None:
     }
     for brokers in ({"a-b-7": [4, 9]}, {}):
         with pytest.raises(ValueError, match="a-b-7"):
-            reassignment({"a-b-7": "/data/2"}, brokers, 3)
+            reassignment(kind, {"a-b-7": "/data/2"}, brokers, 3)
 
 
 # --- Other brokers
@@ -255,7 +255,7 @@ def test_a_plan_of_replicas_is_played_on_the_brokers_as_they_are_now() -> None:
 
 
 def test_the_file_of_a_reassignment_has_the_brokers() -> None:
-    assert brokers_reassignment({"a-b-7": "4,2"}) == {
+    assert reassignment(StepKind.REPLICA_MOVE, {"a-b-7": "4,2"}, {}, 3) == {
         "version": 1,
         "partitions": [{"topic": "a-b", "partition": 7, "replicas": [4, 2]}],
     }

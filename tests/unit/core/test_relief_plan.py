@@ -45,7 +45,8 @@ PLAN = Plan(
 def test_a_valid_plan_is_accepted_by_schema_and_core_and_written_as_it_was_read(path: Path) -> None:
     document = json.loads(path.read_text("utf-8"))
     assert complaints("relief", document) == []
-    document.pop("unknown_key", None)
+    for key in ("unknown_key", "version", "partitions"):  # the latter are Kafka's own form of moves
+        document.pop(key, None)
     assert plan_from_document(document).to_document() == document
 
 
