@@ -162,13 +162,16 @@ lint-fleet: deps-fleet
 lint-pipeline: deps-pipeline ## The types of the pipeline, which need Spark's
 	MYPYPATH=. .venv-pipeline/bin/mypy --cache-dir .mypy_cache/pipeline --follow-imports silent -p kquota_pipeline -p bench.pipeline
 
-.PHONY: acceptance
-acceptance: deps ## Write the pages of reference, which are made from the code
-	$(PY) -m tools.acceptance
+.PHONY: reference
+reference: deps ## Write the pages of reference, which are made from the code
 	$(PY) -m tools.reference
 
+.PHONY: evidence
+evidence: deps ## Write the pages of evidence of this commit to docs/evidence: statements and their tests, faults, attacks
+	$(PY) -m tools.evidence
+
 .PHONY: docs
-docs: deps-docs ## The documentation as a site, in build/site; loads nothing from elsewhere
+docs: deps-docs evidence ## The documentation as a site, in build/site; loads nothing from elsewhere
 	rm -rf build/site
 	.venv-docs/bin/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env --conf-dir tools/site --doctree-dir build/site-doctrees . build/site
 	! grep -rEio -f tools/site/loads-from-elsewhere.txt --include '*.html' --include '*.css' --include '*.svg' build/site docs/img
@@ -215,15 +218,11 @@ soak: deps callback ## An hour under load: limits crossed and faults by lot, eve
 
 .PHONY: fault
 fault: deps-fleet callback ## Inject one fault and print the expected and the observed state (F=F13)
-	$(AS_ROOT) $(PY) -m tools.faults run $(F)
+	$(AS_ROOT) $(PY) -m tools.faults $(F)
 
 .PHONY: faults
-faults: deps-fleet callback ## Inject all of them, and write the results to docs/failure-modes.md (FAULTS_ARGS="--resume")
-	$(AS_ROOT) $(PY) -m tools.faults run $(FAULTS_ARGS)
-
-.PHONY: failure-modes
-failure-modes: deps ## Write docs/failure-modes.md again
-	$(PY) -m tools.faults page
+faults: deps-fleet callback ## Inject all of them, and note the results for make evidence (FAULTS_ARGS="--resume")
+	$(AS_ROOT) $(PY) -m tools.faults $(FAULTS_ARGS)
 
 .PHONY: scale
 scale: deps ## Measure an agent in a cluster of 1,000 brokers and simulate fleets over days (SCALE_ARGS="--only fleet")

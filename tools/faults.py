@@ -1,4 +1,4 @@
-"""``python -m tools.faults run F13``: run the tests of faults; ``page``: write docs/failure-modes.md."""
+"""``python -m tools.faults F13``: run the tests of faults, and note what they showed of this commit."""
 
 from __future__ import annotations
 
@@ -25,24 +25,21 @@ from rich.table import Table
 from testbed.loopback.runtime import MAVEN
 from tools.acceptance.marks import Mark, collect_marks
 from tools.acceptance.statements import Line, read_statements
-from tools.freshness import kept_fresh
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 _STOPPED = ".stopped.xml"
+_SEEN = "seen.yml"
 _PARAMETERS = re.compile(r"\W.*", re.DOTALL)
-_SEEN_HEAD = "# What the last runs of `make fault` and `make faults` saw. Written by them; do not edit.\n"
 _HEAD = """\
 # Failure modes
-
-<!-- Written by `make failure-modes` from failure-modes.yml. Do not edit. -->
 
 The faults around a cluster that kquota guards, with their signs and remedies. Each has tests
 that inject it; [acceptance-tests.md](acceptance-tests.md) lists them. `make fault F=F13` runs those of one,
 `make faults` all, and both print the expected and the observed state, and how long it took until the state
 was safe and until it was normal again.
 
-The last columns show how many tests of a fault passed in their last whole run, and the longest of their times
-(runs from {first} to {last}). These are with the settings of the tests: reports every 2 s, stale after 5 to
+The last columns show how many tests of a fault passed in their last whole run on {of}, and the longest of
+their times. These are with the settings of the tests: reports every 2 s, stale after 5 to
 25 s, leases of 8 to 20 s, about a third of the defaults; on hosts with systemd (F3, F17, F18) with the
 defaults. They include what the fault itself takes, such as a session that times out. `-`: nothing changes in
 that fault, or its test has no such moment.
@@ -113,15 +110,28 @@ def read_faults(repository: Path = REPOSITORY) -> dict[str, Fault]:
     return {id_: Fault(id_, statements[id_].statement, rows[id_], tests[id_]) for id_ in ids}
 
 
-def read_seen(path: Path) -> dict[str, Figures]:
-    """Return the figures by fault."""
-    return {id_: Figures(**row) for id_, row in yaml.safe_load(path.read_text("utf-8")).items()}
+def read_seen(repository: Path = REPOSITORY) -> dict[str, Figures]:
+    """Return the figures by fault, of this commit alone."""
+    path = reports_of(repository) / _SEEN
+    rows = yaml.safe_load(path.read_text("utf-8")) if path.exists() else {}
+    return {id_: Figures(**row) for id_, row in rows.items()}
 
 
-def render(faults: Iterable[Fault], seen: Mapping[str, Figures]) -> str:
+def commit_of(repository: Path) -> str:
+    """Return the name of what is checked out, with a mark where it was changed."""
+    command = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "no commit"
+
+
+def reports_of(repository: Path) -> Path:
+    """Return the folder of reports: what one commit has shown says nothing of another."""
+    return repository / "build/faults" / commit_of(repository)
+
+
+def render(faults: Iterable[Fault], seen: Mapping[str, Figures], commit: str) -> str:
     """Return the page."""
-    dates = sorted(figures.date for figures in seen.values())
-    page = _HEAD.format(first=dates[0], last=dates[-1])
+    page = _HEAD.format(of=commit)
     for fault in faults:
         figures = seen.get(fault.id, Figures("", 0, None, None))
         times = (
@@ -168,13 +178,13 @@ def read_reports(folder: Path, since: float) -> dict[str, list[Case]]:
 
 
 def run(marks: Collection[Mark], minutes: float = math.inf, repository: Path = REPOSITORY) -> None:
-    """Run the tests with pytest and then Maven, which report to build/faults; begin none after `minutes`."""
+    """Run the tests with pytest and then Maven, which report to `reports_of`; begin none after `minutes`."""
     # in the order of their files: some share a cluster and follow each other
     in_order = sorted(marks, key=lambda mark: (mark.path, mark.line))
     tests = list(dict.fromkeys(f"{mark.path}::{mark.test}" for mark in in_order if mark.path.endswith(".py")))
     classes = sorted({Path(mark.path).stem for mark in marks if mark.path.endswith(".java")})
     begun_at = time.time()
-    reports = repository / "build/faults"
+    reports = reports_of(repository)
     if tests:
         report = reports / f"{begun_at:.0f}.xml"
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-o", "junit_family=xunit1"]
@@ -241,43 +251,35 @@ def outcome(tests: Iterable[Mark], found: Mapping[str, Collection[Case]]) -> Out
 
 
 def main(arguments: list[str] | None = None, repository: Path = REPOSITORY) -> int:
-    """Run; return 0 when all is well, 1 for a fault not survived or a stale page, 2 for bad input."""
+    """Run; return 0 when all is well, 1 for a fault not survived, 2 for bad input."""
     parser = argparse.ArgumentParser(prog="python -m tools.faults", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    running = commands.add_parser("run", help="inject faults, print a table and write the page")
-    running.add_argument("faults", nargs="*", help="ids such as F13; all by default")
-    running.add_argument("--resume", action="store_true", help="run only what has not passed yet")
-    running.add_argument(
+    parser.add_argument("faults", nargs="*", help="ids such as F13; all by default")
+    parser.add_argument("--resume", action="store_true", help="run only what has not passed yet")
+    parser.add_argument(
         "--minutes", type=float, default=math.inf, help="begin no test after this many; go on with --resume"
     )
-    writing = commands.add_parser("page", help="write docs/failure-modes.md")
-    writing.add_argument("--check", action="store_true", help="write nothing; fail when it is stale")
     options = parser.parse_args(arguments)
     try:
         faults = read_faults(repository)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    page, path = repository / "docs/failure-modes.md", repository / "docs/failure-modes-seen.yml"
-    seen = read_seen(path)
-    if options.command == "page":
-        text = render(faults.values(), seen)
-        return 0 if kept_fresh(page, text, check=options.check, command="make failure-modes") else 1
     if unknown := [id_ for id_ in options.faults if id_ not in faults]:
         print(f"{', '.join(unknown)} is none of {', '.join(faults)}", file=sys.stderr)
         return 2
     chosen = [faults[id_] for id_ in options.faults or faults]
-    reports, since = repository / "build/faults", 0 if options.resume else time.time()
+    reports, since = reports_of(repository), 0 if options.resume else time.time()
     known = read_reports(reports, since)
     marks = {mark for fault in chosen for mark in fault.tests}
     run({mark for mark in marks if not outcome([mark], known).survived}, options.minutes, repository)
     known = read_reports(reports, since)
     outcomes = {fault.id: outcome(fault.tests, known) for fault in chosen}
+    seen = read_seen(repository)
     seen |= {id_: one.figures for id_, one in outcomes.items() if one.survived}
     rows = {id_: asdict(seen[id_]) for id_ in sorted(seen, key=_number)}
+    reports.mkdir(parents=True, exist_ok=True)
     lines = yaml.safe_dump(rows, sort_keys=False, default_flow_style=None, width=200)
-    path.write_text(_SEEN_HEAD + lines, "utf-8")
-    page.write_text(render(faults.values(), seen), "utf-8")
+    (reports / _SEEN).write_text(lines, "utf-8")
     Console().print(_table(chosen, outcomes))
     return 0 if all(one.survived for one in outcomes.values()) else 1
 

@@ -1,4 +1,4 @@
-"""Writes docs/acceptance.md: how far each statement is proven; docs/acceptance-tests.md: by which tests."""
+"""Makes two pages: how far each statement is proven, and by which tests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from tools.acceptance.statements import Section, Statement, Statements
 _HEAD = """\
 # What kquota does, and the tests that prove it
 
-<!-- Written by `make acceptance` from acceptance.yml and the marks of the tests. Do not edit. -->
-
 Every statement has an id. A test that proves one carries the id, in Python as
 `@pytest.mark.accepts("A9")`, in Java as `@Tag("A9")`. *Planned* means that no test proves the
 statement yet; *in part* that it is about real processes and file systems, and only tests without them prove
@@ -20,8 +18,6 @@ where the source leaves something open, contradicts itself, or is overtaken by K
 """
 _TESTS_HEAD = """\
 # The tests of each statement
-
-<!-- Written by `make acceptance` from the marks of the tests. Do not edit. -->
 
 Which tests prove which of the [statements](acceptance.md).
 """
@@ -55,7 +51,7 @@ def summary(found: Mapping[str, str]) -> str:
 
 
 def render(statements: Statements, proofs: Proofs) -> dict[str, str]:
-    """Return the pages by name; paths in them are relative to docs/."""
+    """Return the pages by name; paths in them are relative to docs/evidence/."""
     found = statuses(statements, proofs)
     sections = (_section(section, statements.sources, found, proofs) for section in statements.sections)
     tests = (_tests(id_, statement, proofs.get(id_, [])) for id_, statement in statements.by_id.items())
@@ -83,5 +79,5 @@ def _section(section: Section, sources: Mapping[str, str], found: Mapping[str, s
 
 def _tests(id_: str, statement: Statement, tests: Iterable[Mark]) -> str:
     """One line for each test, so that two changes of the same statement's tests merge."""
-    lines = [f"- [{test.path.removeprefix('tests/')}](../{test.path}): `{test.test}`" for test in tests]
+    lines = [f"- [{test.path.removeprefix('tests/')}](../../{test.path}): `{test.test}`" for test in tests]
     return "\n".join([f"## {id_}", "", statement.statement, "", *(lines or ["None yet."])]) + "\n"

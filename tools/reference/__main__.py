@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tools.freshness import asked_only_to_check, kept_fresh
-from tools.reference.attacks import attacks_page, security_page
+from tools.reference.attacks import security_page
 from tools.reference.broker import broker_page
 from tools.reference.commands import commands_page
 from tools.reference.configuration import configuration_page
@@ -18,7 +18,6 @@ from tools.reference.roles import roles_page
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES: Mapping[str, Callable[[Path], str]] = {
     "SECURITY.md": security_page,
-    "docs/attacks.md": attacks_page,
     "docs/broker-properties.md": broker_page,
     "docs/command-line.md": commands_page,
     "docs/configuration.md": configuration_page,
@@ -32,7 +31,7 @@ def main(arguments: list[str] | None = None, root: Path = REPOSITORY) -> int:
     """Run; return 0 when all is well, 1 for a stale page."""
     check = asked_only_to_check("python -m tools.reference", __doc__, arguments)
     fresh = [
-        kept_fresh(root / name, make(REPOSITORY), check=check, command="make acceptance")
+        kept_fresh(root / name, make(REPOSITORY), check=check, command="make reference")
         for name, make in PAGES.items()
     ]
     return 0 if all(fresh) else 1

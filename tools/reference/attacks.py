@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -11,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from tools.acceptance.statements import Line
-from tools.reference.markdown import code, head, table
+from tools.reference.markdown import code, table
 
 _TABLE = "<!-- Written by `python -m tools.reference` from docs/attacks.yml. Do not edit. -->\n"
 _END = "<!-- End of that table. -->"
@@ -82,18 +81,19 @@ def read_threat_model(repository: Path) -> ThreatModel:
 
 
 def attacks_page(repository: Path) -> str:
-    """Return docs/attacks.md."""
+    """Return docs/evidence/attacks.md."""
     model = read_threat_model(repository)
-    lines = head(
-        "Attacks",
+    lines = [
+        "# Attacks",
+        "",
         "Each attack achieves this at most, with `signing.mode` at `off` and at `required`."
         " With `accept` an attacker leaves the signature out, as with `off`."
-        " [SECURITY.md](../SECURITY.md) has the same by attacker. The suite `tests/integration/security`"
+        " [SECURITY.md](../../SECURITY.md) has the same by attacker. The suite `tests/integration/security`"
         " plays each attack that has a name in the last column (`invented-broker`), with a real Kafka, its"
         " ACLs and real agents. To play one:"
         " `sudo .venv/bin/python -m pytest tests/integration/security -k required-invented-broker`.",
-        origin="docs/attacks.yml",
-    )
+        "",
+    ]
     for attacker, described in model.attackers.items():
         lines += [f"## {described.name}", "", f"Holds {described.holds}.", ""]
         headings = ["attack", "achieves at most, `off`", "achieves at most, `required`", "shown by"]
@@ -104,23 +104,13 @@ def attacks_page(repository: Path) -> str:
 def security_page(repository: Path) -> str:
     """Return SECURITY.md with the table of attackers as it should be."""
     model = read_threat_model(repository)
-    headings = ["attacker", "holds", "achieves at most, `off`", "achieves at most, `required`", "shown by"]
+    headings = ["attacker", "holds", "achieves at most, `off`", "achieves at most, `required`"]
     rows = [
-        [
-            described.name,
-            described.holds,
-            model.most(attacker, "off"),
-            model.most(attacker, "required"),
-            f"[its attacks](docs/attacks.md#{_anchor(described.name)})",
-        ]
-        for attacker, described in model.attackers.items()
+        [one.name, one.holds, model.most(attacker, "off"), model.most(attacker, "required")]
+        for attacker, one in model.attackers.items()
     ]
     before, _, rest = (repository / "SECURITY.md").read_text("utf-8").partition(_TABLE)
     return f"{before}{_TABLE}\n" + "\n".join(table(headings, rows)) + f"\n{_END}{rest.partition(_END)[2]}"
-
-
-def _anchor(heading: str) -> str:
-    return re.sub(r"[^a-z -]", "", heading.lower()).replace(" ", "-")
 
 
 def _rows(model: ThreatModel, attacker: str) -> Iterator[list[str]]:

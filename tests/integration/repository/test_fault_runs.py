@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tools.acceptance.marks import Mark
-from tools.faults import Outcome, outcome, read_reports, run
+from tools.faults import Outcome, outcome, read_reports, reports_of, run
 
 SAMPLE = """
 import time
@@ -57,7 +57,7 @@ def seen(folder: Path, *tests: str, minutes: float = math.inf) -> dict[str, Outc
     (folder / "tests").mkdir(exist_ok=True)
     (folder / "tests/test_sample.py").write_text(SAMPLE, "utf-8")
     run(list(map(mark, tests)), minutes, folder)
-    known = read_reports(folder / "build/faults", 0)
+    known = read_reports(reports_of(folder), 0)
     return {test: outcome([mark(test)], known) for test in tests}
 
 
@@ -75,7 +75,7 @@ def test_what_each_test_showed_is_kept_but_of_one_that_was_interrupted(tmp_path:
 
 def test_no_test_begins_when_time_is_up_and_a_later_report_counts(tmp_path: Path) -> None:
     assert not seen(tmp_path, "test_recovers", "test_killed", minutes=1e-6)["test_killed"].survived
-    reports = tmp_path / "build/faults"
+    reports = reports_of(tmp_path)
     (reports / "later.xml").write_text('<a><testcase classname="tests.test_sample" name="test_killed"/></a>')
     assert outcome([mark("test_killed")], read_reports(reports, 0)).survived
     assert read_reports(reports, time.time() + 1) == {}, "what is resumed is not"
