@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kquota_pipeline.forecast.series import latest
+from kquota_pipeline.forecast.series import latest, total_bytes
 
 _MOVED = ("broker_id", "volume_name", "capacity_bytes", "consumed_bytes", "used_ratio")
 
@@ -38,8 +38,8 @@ def broker_skew(volumes: DataFrame) -> DataFrame:
         volumes.groupBy("cluster_id", "broker_id")
         .agg(
             F.count("*").alias("volumes"),
-            F.sum("capacity_bytes").alias("capacity_bytes"),
-            F.sum("consumed_bytes").alias("consumed_bytes"),
+            total_bytes(F.col("capacity_bytes")).alias("capacity_bytes"),
+            total_bytes(F.col("consumed_bytes")).alias("consumed_bytes"),
             F.max("used_ratio").alias("fullest_ratio"),
             F.min("used_ratio").alias("emptiest_ratio"),
         )
@@ -69,14 +69,16 @@ def best_moves(volumes: DataFrame) -> DataFrame:
 
     ends = ranked.groupBy("cluster_id").agg(
         F.count("*").alias("volumes"),
-        (F.sum("consumed_bytes") / F.sum("capacity_bytes")).alias("even_ratio"),
+        (total_bytes(F.col("consumed_bytes")) / total_bytes(F.col("capacity_bytes"))).alias("even_ratio"),
         *[of(F.lit(1), column).alias(f"from_{column}") for column in _MOVED],
         *[of(F.col("last"), column).alias(f"to_{column}") for column in _MOVED],
         of(F.lit(2), "used_ratio").alias("second_ratio"),
     )
-    both = (F.col("from_consumed_bytes") + F.col("to_consumed_bytes")) / (
-        F.col("from_capacity_bytes") + F.col("to_capacity_bytes")
+    consumed, capacity = (
+        F.col(f"from_{name}").cast("double") + F.col(f"to_{name}")
+        for name in ("consumed_bytes", "capacity_bytes")
     )
+    both = consumed / capacity
     after = F.when(F.col("volumes") == 2, both).otherwise(F.greatest(both, F.col("second_ratio")))
     # Moving more than brings the fullest to where the second is gains nothing.
     moved = F.floor(F.col("from_consumed_bytes") - F.col("after_ratio") * F.col("from_capacity_bytes"))

@@ -9,11 +9,26 @@ import pytest
 from pyspark.sql import functions as F
 
 from kquota_pipeline import delta
+from kquota_pipeline.accounting.clients import by_quota_group, refused
 from kquota_pipeline.maintain.closing import in_order
 from kquota_pipeline.maintain.days import files_of_days
+from kquota_pipeline.maintain.hours import hour_rows, look_rows
 from kquota_pipeline.maintain.ticks import tick_rows
 from kquota_pipeline.maintain.upkeep import Upkeep, maintain
-from kquota_pipeline.tables import DECISIONS, HOLDINGS, HOURS, MAINTAINED, RECORDS, TICKS, TOPICS, USAGE
+from kquota_pipeline.skew import best_moves, broker_skew, volumes_now
+from kquota_pipeline.tables import (
+    DECISIONS,
+    EXPIRY,
+    GROUPS,
+    HOLDINGS,
+    HOURS,
+    MAINTAINED,
+    RECORDS,
+    REFUSALS,
+    TICKS,
+    TOPICS,
+    USAGE,
+)
 from tests.spark.rows import rows
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -150,6 +165,40 @@ def test_records_of_one_partition_of_the_topic_are_put_in_order_by_several_tasks
     assert sorted(offset for part in parts.values() for offset in part) == sorted(offsets), "each once"
     ordered.explain()
     assert capsys.readouterr().out.partition("== Initial Plan ==")[0].count("Sort [") == 1, "of one sort"
+
+
+def test_file_systems_that_call_themselves_8_eib_have_sums_like_others(spark):
+    most = 2**63 - 1
+    huge = {"capacity_bytes": most, "volume_id": "V", "mount_point": "/data"}
+    usage = rows(
+        spark,
+        USAGE,
+        [
+            volume(sequence, NOON + seconds(sequence), consumed=most, name=name, **huge)
+            for sequence in range(3)
+            for name in ("/dev/a", "/dev/b")
+        ],
+    )
+    place = {"cluster_id": "C", "broker_id": 1, "volume_name": "/dev/a", "at": NOON, "day": TODAY}
+    staying = dict.fromkeys(("never_bytes", "stray_bytes", "unknown_bytes"), most)
+    topics = [{**place, "topic": "a", "bytes": most, "leaving_soon_bytes": most, "retention_seconds": 1.0}]
+    (tick,) = tick_rows(usage, rows(spark, DECISIONS, [decision(NOON, "OPEN", 1.0)])).collect()
+    assert (tick["capacity_bytes"], tick["consumed_bytes"]) == (2.0 * most, 2.0 * most)
+    assert [row["mean_bytes"] for row in hour_rows(usage).collect()] == [float(most)] * 2
+    looks = look_rows(rows(spark, EXPIRY, [{**place, **staying}]), rows(spark, TOPICS, topics)).collect()
+    assert {row["topic"]: row["staying_bytes"] for row in looks} == {None: 3.0 * most, "a": None}
+    volumes = volumes_now(usage)
+    (broker,) = broker_skew(volumes).collect()
+    assert (broker["capacity_bytes"], broker["used_ratio"]) == (2.0 * most, 1.0)
+    (move,) = best_moves(volumes).collect()
+    assert (move["even_ratio"], move["move_bytes"]) == (1.0, 0)
+    refusals = [{**place, "principal": "User:a", "client_id": "x", "requests": most}] * 2
+    assert [row["requests"] for row in refused(rows(spark, REFUSALS, refusals)).collect()] == [most]
+    groups = [{**place, "group": "g", "window_seconds": 1.0, "refused_requests": most, "broker_id": broker}
+              for broker in (1, 1, 2)]  # fmt: skip
+    assert [row["refused_requests"] for row in by_quota_group(rows(spark, GROUPS, groups)).collect()] == [
+        most
+    ]
 
 
 def test_tables_that_are_not_there_are_named(spark, tables):

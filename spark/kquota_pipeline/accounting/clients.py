@@ -15,6 +15,7 @@ OUTLIER_SHARE = 0.1
 # A quota leaves this much room above the usual peak (99 % of the time below): it stops unusual peaks.
 QUOTA_ROOM = 1.25
 _ROUND_BYTES = 100_000
+_MOST = 2**63 - 1
 
 
 def by_client(clients: DataFrame) -> DataFrame:
@@ -78,13 +79,13 @@ def by_quota_group(groups: DataFrame) -> DataFrame:
         F.sum(F.col("produce_bytes_per_second") * window).alias("bytes"),
         F.sum(window).alias("seconds"),
         F.sum("throttled_seconds").alias("throttled_seconds"),
-        F.sum("refused_requests").alias("refused_requests"),
+        _count("refused_requests").alias("refused_requests"),
     )
     return on_broker.groupBy("cluster_id", "group").agg(
         F.sum("bytes").alias("bytes"),
         F.sum(_ratio(F.col("bytes"), F.col("seconds"))).alias("mean_bytes_per_second"),
         F.sum("throttled_seconds").alias("throttled_seconds"),
-        F.sum("refused_requests").alias("refused_requests"),
+        _count("refused_requests").alias("refused_requests"),
         F.count("*").alias("brokers"),
     )
 
@@ -95,7 +96,7 @@ def refused(refusals: DataFrame) -> DataFrame:
     Columns: cluster_id, principal, client_id, requests, brokers, last_at.
     """
     return refusals.groupBy("cluster_id", "principal", "client_id").agg(
-        F.sum("requests").alias("requests"),
+        _count("requests").alias("requests"),
         F.count_distinct("broker_id").alias("brokers"),
         F.max("at").alias("last_at"),
     )
@@ -118,6 +119,11 @@ def quotas(clients: DataFrame) -> DataFrame:
         )
         .withColumn("quota_bytes_per_second", quota.cast("long"))
     )
+
+
+def _count(name: str) -> Column:
+    """Return the sum of counts, at most the largest long: a record may say any number."""
+    return F.least(F.sum(F.col(name).cast("decimal(38,0)")), F.lit(_MOST)).cast("long")
 
 
 def _ratio(part: Column, whole: Column) -> Column:

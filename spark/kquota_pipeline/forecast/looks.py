@@ -27,7 +27,7 @@ def hourly_looks(expiry: DataFrame, topics: DataFrame) -> DataFrame:
     parts = [F.coalesce(name, F.lit(0)).cast("double") for name in _LEAVING]
     # Files that are deleted already go within a minute or so.
     parts[0] = parts[0] + F.coalesce("deleted_bytes", F.lit(0))
-    staying = sum((F.coalesce(name, F.lit(0)) for name in _STAYING), F.lit(0)).cast("double")
+    staying = sum((F.coalesce(name, F.lit(0)) for name in _STAYING), F.lit(0.0))
     volume = F.struct(*(part.alias(name) for part, name in zip(parts, _LEAVING, strict=True)),
                       staying.alias("staying_bytes"))  # fmt: skip
     nothing = F.lit(None).cast("double")

@@ -21,6 +21,11 @@ def limit_bytes(kind: str) -> Column:
     )
 
 
+def total_bytes(sizes: Column) -> Column:
+    """Return the sum of sizes: two file systems that call themselves 8 EiB, as some do, exceed a long."""
+    return F.sum(sizes.cast("double"))
+
+
 def hourly(usage: DataFrame) -> DataFrame:
     """Return one row per volume and hour: its crest, its mean, its last figures, and whether producers were
     held.
@@ -40,7 +45,7 @@ def hourly(usage: DataFrame) -> DataFrame:
     parts = read.groupBy(*VOLUME, *texts, hour.alias("hour")).agg(
         F.max("consumed_bytes").alias("crest_bytes"),
         F.min("consumed_bytes").alias("lowest_bytes"),
-        F.sum("consumed_bytes").alias("sum_bytes"),
+        total_bytes(F.col("consumed_bytes")).alias("sum_bytes"),
         F.max("at").alias("at"),
         F.max_by("consumed_bytes", "at").alias("last_bytes"),
         F.max_by("capacity_bytes", "at").alias("capacity_bytes"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from kquota_pipeline.forecast.series import VOLUME
+from kquota_pipeline.forecast.series import VOLUME, total_bytes
 
 TICK_SECONDS = 30
 _SEVERITY = {"OPEN": 0, "THROTTLE": 1, "PAUSE": 2}
@@ -33,8 +33,8 @@ def tick_rows(usage: DataFrame, decisions: DataFrame) -> DataFrame:
         F.count_if(votes).cast("int").alias("volumes"),
         F.count_if(votes & (F.col("status") == "failed")).cast("int").alias("failed_volumes"),
         F.count_if(votes & F.col("latched")).cast("int").alias("latched_volumes"),
-        F.sum(F.when(known, F.col("capacity_bytes"))).alias("capacity_bytes"),
-        F.sum(F.when(known, F.col("consumed_bytes"))).alias("consumed_bytes"),
+        total_bytes(F.when(known, F.col("capacity_bytes"))).alias("capacity_bytes"),
+        total_bytes(F.when(known, F.col("consumed_bytes"))).alias("consumed_bytes"),
         F.min(F.when(known & (F.col("capacity_bytes") > 0), free_bytes / F.col("capacity_bytes"))).alias(
             "min_free_ratio"
         ),
