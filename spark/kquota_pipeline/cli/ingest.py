@@ -17,6 +17,8 @@ from kquota_pipeline.tables import Tables
 
 # Spark sets these itself: which records are read, and when, is the checkpoint's business.
 _SPARK_SETS = {"bootstrap.servers", "group.id", "auto.offset.reset", "enable.auto.commit"}
+# Spark refuses these: they would change what it reads.
+_REFUSED = {"key.deserializer", "value.deserializer", "interceptor.classes"}
 
 
 def ingest_command(
@@ -76,5 +78,15 @@ def ingest_command(
 def _client_properties(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
-    properties: dict[str, str] = javaproperties.loads(path.read_text("utf-8"))
-    return {key: value for key, value in properties.items() if key not in _SPARK_SETS}
+    try:
+        properties: dict[str, str] = javaproperties.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        fail(f"{path}: {error}")
+    for key in properties:
+        # Spark does not distinguish capitals.
+        if key.lower() in _REFUSED:
+            fail(
+                f"{path}: {key}: remove it: records are read as bytes, as they are. Allowed is what says how "
+                "a Kafka client reaches the brokers: security.protocol, ssl.…, sasl.…, …"
+            )
+    return {key: value for key, value in properties.items() if key.lower() not in _SPARK_SETS}
