@@ -1,10 +1,14 @@
-"""Which checkpoint filled the tables: a lost or an older one must not go on as if nothing had happened.
+"""Which checkpoint filled the tables, and from which topic: another one must not go on as if nothing had
+happened.
 
 Delta skips a batch whose number it has already seen of the same application. A checkpoint that starts again
 counts its batches from 0, one that was restored from a copy counts them again: with another content under the
 same number, records would be dropped in silence. So the application is the streaming query's own id, which is
 new with each new checkpoint; the first table remembers it; and each append remembers its batch. The newest
 batch is read where Delta itself compares, in the table's state: its history is kept for a month.
+
+A topic that was made again counts its offsets from 0: a checkpoint that goes on would pass over as many of
+its records as the topic before had. Kafka gives each topic an id, so the first table remembers that, too.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from pyspark.sql import functions as F
 from kquota_pipeline import delta
 from kquota_pipeline.tables import INGESTED, RECORDS, USAGE, Tables
 
-_PROPERTY = "kquota.ingest.query"
+_QUERY, _TOPIC_ID = "kquota.ingest.query", "kquota.ingest.topic.id"
 _START_ANEW = (
     "name an empty folder and --adopt: everything that the topic still holds is read again, and "
     "`kquota-pipeline maintain` removes what came twice"
@@ -51,11 +55,14 @@ def require_own_checkpoint(spark: SparkSession, tables: Tables, checkpoint: str,
     Raises:
         ForeignCheckpoint: it is not.
     """
-    owner, own = _owner(spark, tables), _query_of(spark, checkpoint)
+    owner, own = _properties(spark, tables).get(_QUERY), _query_of(spark, checkpoint)
     if owner is None:
         return
     if own is None and adopt:
-        spark.sql(f"ALTER TABLE delta.`{tables.location(USAGE)}` UNSET TBLPROPERTIES ('{_PROPERTY}')")
+        spark.sql(
+            f"ALTER TABLE delta.`{tables.location(USAGE)}` "
+            f"UNSET TBLPROPERTIES IF EXISTS ('{_QUERY}', '{_TOPIC_ID}')"
+        )
         return
     if own != owner:
         found = "there is no checkpoint" if own is None else f"the checkpoint there is of query {own}"
@@ -71,20 +78,37 @@ def require_own_checkpoint(spark: SparkSession, tables: Tables, checkpoint: str,
         )
 
 
-def claim(spark: SparkSession, tables: Tables, query: str) -> None:
-    """Note that the query fills the tables.
+def require_same_topic(spark: SparkSession, tables: Tables, topic: str, topic_id: str) -> None:
+    """See that the topic is the one that filled the tables, by its id.
+
+    Raises:
+        ForeignCheckpoint: it is another one, or was made again.
+    """
+    noted = _properties(spark, tables).get(_TOPIC_ID)
+    if noted not in (None, topic_id):
+        raise ForeignCheckpoint(
+            f"{tables.root} was filled from a topic with the id {noted}, and {topic} has the id {topic_id}: "
+            "it was made again, or is another topic, and the checkpoint would pass over its first records. "
+            f"Name the right topic; if it was made again, {_START_ANEW}"
+        )
+
+
+def claim(spark: SparkSession, tables: Tables, query: str, topic_id: str) -> None:
+    """Note that the query fills the tables, and from which topic.
 
     Raises:
         ForeignCheckpoint: another one does.
     """
-    owner = _owner(spark, tables)
-    if owner is None:
-        spark.sql(
-            f"ALTER TABLE delta.`{tables.location(USAGE)}` SET TBLPROPERTIES ('{_PROPERTY}' = '{query}')"
-        )
-    elif owner != query:
+    noted = _properties(spark, tables)
+    owner = noted.get(_QUERY)
+    if owner not in (None, query):
         raise ForeignCheckpoint(
             f"{tables.root} is filled by query {owner} and not by {query}: stop one of the two"
+        )
+    if owner is None or _TOPIC_ID not in noted:
+        spark.sql(
+            f"ALTER TABLE delta.`{tables.location(USAGE)}` "
+            f"SET TBLPROPERTIES ('{_QUERY}' = '{query}', '{_TOPIC_ID}' = '{topic_id}')"
         )
 
 
@@ -101,7 +125,7 @@ def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int
     for table in (USAGE, RECORDS):
         delta.known(spark, tables, table)
     require_own_checkpoint(spark, tables, checkpoint)
-    owner = _owner(spark, tables)
+    owner = _properties(spark, tables).get(_QUERY)
     begun = None if owner is None else delta.last_transaction(spark, tables, RECORDS, owner)
     if begun is None or _lines(spark, f"{checkpoint.rstrip('/')}/commits/{begun}"):
         return delta.newest_version(spark, tables, RECORDS)
@@ -121,9 +145,9 @@ def settled_version(spark: SparkSession, tables: Tables, checkpoint: str) -> int
     return int(row["version"]) - 1
 
 
-def _owner(spark: SparkSession, tables: Tables) -> str | None:
+def _properties(spark: SparkSession, tables: Tables) -> dict[str, str]:
     rows = spark.sql(f"SHOW TBLPROPERTIES delta.`{tables.location(USAGE)}`").collect()
-    return next((str(row["value"]) for row in rows if row["key"] == _PROPERTY), None)
+    return {row["key"]: str(row["value"]) for row in rows}
 
 
 def _query_of(spark: SparkSession, checkpoint: str) -> str | None:

@@ -6,13 +6,15 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kquota_pipeline import delta
-from kquota_pipeline.ingest.lineage import Batch, claim, require_own_checkpoint
+from kquota_pipeline.ingest.lineage import Batch, claim, require_own_checkpoint, require_same_topic
 from kquota_pipeline.ingest.progress import Progress
 from kquota_pipeline.ingest.raw import record_rows
 from kquota_pipeline.ingest.records import read_records
@@ -20,9 +22,10 @@ from kquota_pipeline.ingest.rows import KIND_OF_TABLE, LIST_OF_TABLE, ROWS
 from kquota_pipeline.tables import INGESTED, RECORDS, Tables
 
 _LOOK_SECONDS = 1.0
-# A line of a Java or Python trace: `Caused by: a.b.SomeException: words`, `SomeError: words`.
+# A line of a Java or Python trace: `Caused by: a.b.SomeException: words`, `SomeError: words`; py4j's
+# begins with `: `.
 _NAMED = re.compile(
-    r"^(?:Caused by: )?((?:[\w.]+\.)?(?:\w+(?:Error|Exception)|ForeignCheckpoint): \S.*)$", re.MULTILINE
+    r"^(?:Caused by: |: )?((?:[\w.]+\.)?(?:\w+(?:Error|Exception)|ForeignCheckpoint): \S.*)$", re.MULTILINE
 )
 
 
@@ -56,27 +59,56 @@ def ingest(
     whatever means, leaves nothing half done: the next one appends the rest, each record once.
 
     Raises:
-        ForeignCheckpoint: the checkpoint is not the one that filled the tables.
+        ForeignCheckpoint: the checkpoint is not the one that filled the tables, or the topic is another one.
         NotATable: a table has other columns.
         IngestFailed: Kafka can't be reached, records are gone before they were read, …
     """
+    topic_id = _topic_id(spark, source)
     for table in INGESTED:
         delta.create(spark, tables, table)
     require_own_checkpoint(spark, tables, checkpoint, adopt)
+    require_same_topic(spark, tables, source.topic, topic_id)
     progress = Progress(report)
-    query = _start(spark, source, tables, checkpoint, progress)
     try:
-        while not query.awaitTermination(_LOOK_SECONDS):  # type: ignore[arg-type]
-            pass
+        query = _start(spark, source, tables, checkpoint, topic_id, progress)
+        try:
+            while not query.awaitTermination(_LOOK_SECONDS):  # type: ignore[arg-type]
+                pass
+        finally:
+            query.stop()
     except Exception as error:
         raise IngestFailed(_cause(error)) from error
-    finally:
-        query.stop()
     return progress
 
 
+def _topic_id(spark: SparkSession, source: Source) -> str:
+    """Return the id that Kafka gave the topic when it was made.
+
+    Raises:
+        IngestFailed: Kafka can't be reached, there is no such topic, …
+    """
+    jvm: Any = spark._jvm  # the client that Spark itself reads Kafka with
+    properties = jvm.java.util.HashMap()
+    for key, value in {**source.options, "bootstrap.servers": source.bootstrap_servers}.items():
+        properties.put(key, value)
+    names = jvm.java.util.List.of(source.topic)
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties)
+        try:
+            return str(admin.describeTopics(names).allTopicNames().get()[source.topic].topicId())
+        finally:
+            admin.close()
+    except Py4JJavaError as error:
+        raise IngestFailed(f"topic {source.topic}: {_cause(error)}") from error
+
+
 def _start(
-    spark: SparkSession, source: Source, tables: Tables, checkpoint: str, progress: Progress
+    spark: SparkSession,
+    source: Source,
+    tables: Tables,
+    checkpoint: str,
+    topic_id: str,
+    progress: Progress,
 ) -> StreamingQuery:
     messages = (
         spark.readStream.format("kafka")
@@ -97,7 +129,7 @@ def _start(
         nonlocal claimed
         query = str(spark.sparkContext.getLocalProperty("sql.streaming.queryId"))
         if not claimed:
-            claim(spark, tables, query)
+            claim(spark, tables, query, topic_id)
             claimed = True
         append_batch(batch, tables, Batch(query, number), progress)
 

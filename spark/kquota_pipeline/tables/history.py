@@ -237,7 +237,8 @@ QUARANTINE = Table(
         ("key", BinaryType(), "as it was"),
         ("value", BinaryType(), "as it was, its first 65,536 bytes; null for a tombstone"),
     ),
-    identity=("kafka_topic", "kafka_partition", "kafka_offset"),
+    # As of `records`.
+    identity=("kafka_topic", "kafka_partition", "kafka_offset", "kafka_timestamp"),
     order=("kafka_partition", "kafka_offset"),
 )
 

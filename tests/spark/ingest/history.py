@@ -16,7 +16,7 @@ from kquota.core.timestamps import format_utc
 from kquota_pipeline import delta
 from kquota_pipeline.ingest.stream import Source
 from kquota_pipeline.tables import INGESTED, Tables
-from testbed.loopback.clients import admin_client, create_topic
+from testbed.loopback.clients import admin_client, create_topic, delete_topic
 from testbed.loopback.cluster import KafkaCluster
 from tests.spark.ingest.messages import sample
 
@@ -46,6 +46,13 @@ class History:
     def __post_init__(self) -> None:
         admin = admin_client(self.cluster.client_configuration())
         create_topic(admin, self.topic, [[1]] * self.partitions)
+
+    def make_again(self) -> None:
+        """Delete the topic, and make it again; what was sent to it before still counts."""
+        admin = admin_client(self.cluster.client_configuration())
+        delete_topic(admin, self.topic)
+        create_topic(admin, self.topic, [[1]] * self.partitions)
+        del self._made  # it remembers the topic's partitions
 
     def source(self, **options: object) -> Source:
         """The options of `ingest` to read it: over TLS, with a certificate of its own."""

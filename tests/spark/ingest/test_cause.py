@@ -18,6 +18,10 @@ from kquota_pipeline.ingest.stream import _cause
             "[STREAM_FAILED] Query x\nCaused by: a.b.UnknownTopicOrPartitionException: no such topic\n\tat z",
             "a.b.UnknownTopicOrPartitionException: no such topic",
         ),
+        (
+            "An error occurred while calling z:x.\n: a.b.ConfigException: no such\n\tat z",
+            "a.b.ConfigException: no such",
+        ),
         ("in plain words\nand more", "in plain words"),
         ("", "Exception"),
     ],

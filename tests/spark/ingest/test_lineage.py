@@ -33,7 +33,7 @@ def checkpoint(folder: Path, planned: int, committed: int) -> str:
 def test_an_older_checkpoint_is_refused_also_when_the_log_no_longer_has_its_batches(spark, tables, tmp_path):
     for table in INGESTED[:2]:
         delta.create(spark, tables, table)
-    claim(spark, tables, "Q")
+    claim(spark, tables, "Q", "T")
     one = rows(spark, RECORDS, [{"day": date(2026, 11, 20)}])
     for number in range(2):
         delta.append(one, tables, RECORDS, ("Q", number), Batch("Q", number).to_json())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from kquota_pipeline import delta
 from kquota_pipeline.ingest import stream
 from kquota_pipeline.ingest.lineage import ForeignCheckpoint, settled_version
 from kquota_pipeline.ingest.stream import IngestFailed, ingest
+from kquota_pipeline.maintain.closing import in_order
 from kquota_pipeline.tables import QUARANTINE, RECORDS, USAGE, Tables
 from tests.spark.ingest.history import START, counts
 
@@ -146,9 +148,42 @@ def test_a_checkpoint_of_other_tables_or_an_older_copy_of_the_own_one_is_refused
     assert delta.read(spark, tables, USAGE).count() == 20
 
 
+def test_a_topic_that_was_made_again_is_refused_until_it_is_adopted(spark, tables, checkpoint, history):
+    topic = history(partitions=1, volumes=1)
+    topic.send("usage", range(11))
+    topic.send_raw([b"nonsense"])
+    ingest(spark, topic.source(), tables, checkpoint)
+    first = counts(spark, tables)
+    topic.make_again()
+    topic.send_raw([b"nonsense"] * 12)
+    topic.send("usage", range(100, 128))
+    refused = rf"the id \S{{22}}, and {topic.topic} has the id \S{{22}}: it was made again.* --adopt: "
+    with pytest.raises(ForeignCheckpoint, match=refused):
+        ingest(spark, topic.source(), tables, checkpoint)
+    assert counts(spark, tables) == first
+    again = f"{checkpoint}-again"
+    assert ingest(spark, topic.source(), tables, again, adopt=True).records == 40
+    assert counts(spark, tables) == topic.rows(), "of both topics"
+    with pytest.raises(ForeignCheckpoint, match="is another topic"):
+        ingest(spark, history(partitions=1).source(), tables, again)
+    # Offset 11 is in both topics: `maintain` takes neither record for the other one.
+    bad = delta.read(spark, tables, QUARANTINE)
+    assert in_order(bad.union(bad), QUARANTINE, 1).count() == bad.count() == 13
+
+
+def test_an_option_that_spark_refuses_at_the_start_ends_with_a_sentence(spark, tables, checkpoint, history):
+    source = history(partitions=1).source()
+    refused = replace(source, options={**source.options, "value.deserializer": "a.B"})
+    with pytest.raises(IngestFailed, match=r"'value\.deserializer' is not supported"):
+        ingest(spark, refused, tables, checkpoint)
+    unknown = replace(source, options={**source.options, "security.protocol": "TLS"})
+    with pytest.raises(IngestFailed, match=rf"topic {source.topic}: .*security\.protocol"):
+        ingest(spark, unknown, tables, checkpoint)
+
+
 def test_a_topic_that_is_not_there_is_named(spark, tables, checkpoint, kafka, history):
     topic = history(partitions=1)
     source = topic.source()
     missing = type(source)(source.bootstrap_servers, "no-such-topic", source.options)
-    with pytest.raises(IngestFailed, match=r"no-such-topic|UnknownTopicOrPartition"):
+    with pytest.raises(IngestFailed, match=r"no-such-topic: .*UnknownTopicOrPartition"):
         ingest(spark, missing, tables, checkpoint)
