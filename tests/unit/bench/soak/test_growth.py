@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
 from bench.soak.growth import Sample, growth
 
 STEADY = [30] * 9
@@ -23,6 +27,18 @@ def test_what_goes_on_growing_is_a_leak() -> None:
     ]
     assert leaks([100] * 9, growing, STEADY) == ["descriptors went from 70 to 100"]
     assert leaks([100] * 9, STEADY, growing) == ["threads went from 70 to 100"]
+
+
+def test_a_segment_counts_only_where_it_is_deleted_and_open(tmp_path: Path) -> None:
+    segments = [tmp_path / f"{number}.log" for number in range(20)]
+    with ExitStack() as stack:
+        before = Sample.of(os.getpid()).descriptors
+        for path in segments:
+            stack.enter_context(path.open("wb"))
+        assert Sample.of(os.getpid()).descriptors == before
+        for path in segments:
+            path.unlink()
+        assert Sample.of(os.getpid()).descriptors == before + len(segments)
 
 
 def test_a_campaign_of_one_step_is_compared_with_itself() -> None:
