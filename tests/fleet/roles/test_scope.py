@@ -44,6 +44,49 @@ def test_the_agent_s_configuration_names_the_scope_unless_it_is_the_cluster(tmp_
     assert cordons == {"unset": None, "whole": None, "narrow": "soft"}
 
 
+def test_a_cordon_that_yaml_reads_as_false_is_none_and_gives_agents_nothing(tmp_path: Path) -> None:
+    template = REPOSITORY / "roles/kquota_agent/templates/agent.yml.j2"
+    rights = "{{ {'may': kquota_topic_agents_cordon, 'by': kquota_topic_acl_additions | string} | to_json }}"
+    tasks = [
+        *checks("kquota_agent", "service"),
+        *checks("kquota_topic", "remove"),
+        {
+            "ansible.builtin.template": {
+                "src": str(template),
+                "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}",
+            }
+        },
+        {
+            "ansible.builtin.copy": {
+                "content": rights,
+                "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}.json",
+            }
+        },
+    ]
+    brokers: dict[str, dict[str, object]] = {
+        "fleet": {"kquota_cordon": False},
+        "role": {"kquota_agent_cordon": False},
+        "soft": {"kquota_cordon": "soft"},
+    }
+    given = {"kquota_kafka": {"bootstrap.servers": "a:9093"}, "kquota_agent_principals": ["User:a"]}
+    controllers = {"kquota_topic_brokers": 1, "kquota_tools_host": "fleet"}
+    run_play(tmp_path, tasks, {**given, **controllers}, inventory=inventory(tmp_path, **brokers))
+    found = {}
+    for name in brokers:
+        right = json.loads((tmp_path / f"{name}.json").read_text("utf-8"))
+        cordon = yaml.safe_load((tmp_path / name).read_text("utf-8")).get("cordon")
+        found[name] = (cordon, right["may"], "ALTER_CONFIGS" in right["by"])
+    nothing = (None, False, False)
+    assert found == {"fleet": nothing, "role": nothing, "soft": ("soft", True, True)}
+
+
+@pytest.mark.parametrize("value", [True, "hart"])
+def test_another_word_for_the_cordon_is_refused_first(value: object, tmp_path: Path) -> None:
+    given = {"kquota_cordon": value}
+    with pytest.raises(PlayFailed, match=rf"kquota_cordon\s+\('{value}'\)\s+must\s+be\s+off,\s+soft"):
+        run_play(tmp_path, FIRST_CHECK, given, inventory=inventory(tmp_path, a={}))
+
+
 def test_protected_topics_are_in_the_agent_s_configuration(tmp_path: Path) -> None:
     template = REPOSITORY / "roles/kquota_agent/templates/agent.yml.j2"
     written = {"src": str(template), "dest": f"{tmp_path}/{{{{ inventory_hostname }}}}"}

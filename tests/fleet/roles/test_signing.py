@@ -79,6 +79,7 @@ STEPS = {
     "none": ({}, None),
     "on-the-way": ({"kquota_signing": "required"}, "accept"),
     "yaml-s-off": ({"kquota_signing": False}, None),
+    "yaml-s-off-in-the-role": ({"kquota_agent_signing": False}, None),
     "there": ({"kquota_signing": "required", "kquota_agent_signing_before": "required"}, "required"),
     "last": (
         {

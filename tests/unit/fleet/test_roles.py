@@ -66,6 +66,19 @@ def test_the_specification_names_every_variable_and_its_default(role: str) -> No
             assert options[name]["default"] == value, name
 
 
+def test_choices_that_yaml_reads_as_booleans_are_read_as_words() -> None:
+    # test_scope and test_signing give each of these the boolean; add a test there with a further one.
+    assert {
+        name
+        for role in ROLES
+        for name, option in read(f"roles/{role}/meta/argument_specs.yml")["argument_specs"]["main"][
+            "options"
+        ].items()
+        for choice in option.get("choices", [])
+        if not isinstance(yaml.safe_load(str(choice)), str)
+    } == {"kquota_agent_cordon", "kquota_agent_signing"}
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_the_readme_explains_every_variable(role: str) -> None:
     named = set(re.findall(rf"`({role}_\w+)`", (REPOSITORY / f"roles/{role}/README.md").read_text("utf-8")))
