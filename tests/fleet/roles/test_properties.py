@@ -83,6 +83,7 @@ def test_only_a_block_at_the_end_changes_and_removing_it_restores_every_byte(
     found = javaproperties.loads(text)
     assert found["client.quota.callback.class"] == "org.kquota.KquotaCallback"
     assert found["kquota.exempt.principals"] == r"User:CN=agent\, first,O=x;User:CN=broker,O=x"
+    assert found["kquota.agent.principals"] == r"User:CN=agent\, first,O=x"
     assert found["kquota.decision.lost.action"] == "open"
     assert found["authorizer.class.name"] == "org.kquota.KquotaAuthorizer"
     assert found["kquota.own.topics"] == "usage,__kquota_history,__kquota_orders"
@@ -104,6 +105,23 @@ def test_only_a_block_at_the_end_changes_and_removing_it_restores_every_byte(
     assert run_tasks(tmp_path, UNSET, given) == 1
     assert server_properties.read_text("utf-8") == ORIGINAL
     assert run_tasks(tmp_path, UNSET, given) == 0
+
+
+def test_an_agent_with_the_principal_of_brokers_or_people_has_no_quota(
+    server_properties: Path, tmp_path: Path, variables: Variables
+) -> None:
+    shared = ["User:broker", "User:admin", "User:operator"]
+    given = variables(
+        server_properties,
+        kquota_callback_agent_principals=[*shared, "User:CN=kquota-agent-*,O=kquota", "User:agent"],
+        kquota_callback_broker_principals=shared[:1],
+        kquota_callback_admin_principals=shared[1:2],
+        kquota_callback_operator_principals=shared[2:],
+    )
+    assert run_tasks(tmp_path, SET, given) == 1
+    found = javaproperties.loads(server_properties.read_text("utf-8"))
+    assert found["kquota.agent.principals"] == "User:CN=kquota-agent-*,O=kquota;User:agent"
+    assert set(found["kquota.exempt.principals"].split(";")) > set(shared)
 
 
 @pytest.mark.long

@@ -15,6 +15,7 @@ import org.kquota.govern.GovernorSettings;
 import org.kquota.group.Group;
 import org.kquota.group.GroupProperties;
 import org.kquota.group.Groups;
+import org.kquota.quota.ByteRate;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.QuotaProperties;
 import org.kquota.quota.StaticQuotas;
@@ -37,6 +38,8 @@ public final class KquotaConfig extends AbstractConfig {
     public static final String APPLIED_FILE = "kquota.applied.file";
     public static final String DECISION_LOST_ACTION = "kquota.decision.lost.action";
     public static final String EXEMPT_PRINCIPALS = ExemptPrincipals.PROPERTY;
+    public static final String AGENT_PRINCIPALS = "kquota.agent.principals";
+    public static final String AGENT_PRODUCE_QUOTA = "kquota.agent.produce.quota";
     public static final String FENCE_AUTHORIZER_CLASS = "kquota.fence.authorizer.class";
     public static final String TOPICS_FILE = "kquota.topics.file";
     public static final String OWN_TOPICS = "kquota.own.topics";
@@ -66,6 +69,9 @@ public final class KquotaConfig extends AbstractConfig {
     private static final String LOG_DIRS = "log.dirs";
     private static final String LOG_DIR = "log.dir";
 
+    private static final String RATE = "a rate from 1K to 1000T, such as 2M (10^6) or 2Mi (2^20)";
+    private static final String PRINCIPALS_OR_EMPTY = "Type:name, separated by semicolons, as in " + EXEMPT_PRINCIPALS + ", or empty";
+
     /** The plug-in's own properties; the table in callback/README.md is made from it. */
     public static final ConfigDef DEFINITION = QuotaProperties.define(new ConfigDef())
         .define(MODE, Type.STRING, Mode.OBSERVE.text(), ValidString.in(Mode.OBSERVE.text(), Mode.ENFORCE.text()), Importance.HIGH,
@@ -82,9 +88,16 @@ public final class KquotaConfig extends AbstractConfig {
                 + "then, and without a last decision, a pause.")
         .define(EXEMPT_PRINCIPALS, Type.STRING, ConfigDef.NO_DEFAULT_VALUE, new Principals(), Importance.HIGH,
             "Principals that are never held, as Type:name, separated by semicolons, for example User:CN=agent,O=x;User:admin. They have "
-                + "unlimited produce, fetch and request quotas above any other quota. The agent's principal and the brokers' own belong here. "
+                + "unlimited fetch and request quotas, and, but for agents, produce quotas above any other quota. The agent's principal and the brokers' own "
+                + "belong here. "
                 + "User:ANONYMOUS is refused. In User:CN=agent-*,O=x, the * stands for any characters within the value of this attribute, without those that "
                 + "separate or escape in a distinguished name. \\* is a literal *.")
+        .define(AGENT_PRINCIPALS, Type.STRING, "", QuotaProperties.checked(KquotaConfig::requireAgents, PRINCIPALS_OR_EMPTY), Importance.MEDIUM,
+            "Those of the exempt principals that are agents', in the same form, so that who has stolen the key of one cannot fill disks by it: each may produce "
+                + AGENT_PRODUCE_QUOTA + " on this broker. Not the brokers' own, nor administrators. Empty: no exempt principal has a produce quota.")
+        .define(AGENT_PRODUCE_QUOTA, Type.STRING, "1Mi", QuotaProperties.checked(ByteRate::parse, RATE), Importance.LOW,
+            "Produce quota of each principal in " + AGENT_PRINCIPALS + " on this broker, in bytes per second, in every state. Beyond it the broker delays, and the "
+                + "fence, where kquota.mode is enforce, refuses on all connections until the bytes are paid for.")
         .define(FENCE_AUTHORIZER_CLASS, Type.STRING, STANDARD_AUTHORIZER,
             // That there is such an authorizer is checked where it is made: a broker without the fence need not have it.
             LambdaValidator.with(KquotaConfig::requireAuthorizer, () -> "name of a class, or " + NO_AUTHORIZER), Importance.MEDIUM,
@@ -221,8 +234,15 @@ public final class KquotaConfig extends AbstractConfig {
         return LostAction.valueOf(getString(DECISION_LOST_ACTION).toUpperCase(Locale.ROOT));
     }
 
+    /** The exempt principals, with those that are agents'. */
     public ExemptPrincipals exemptPrincipals() {
-        return ExemptPrincipals.parse(getString(EXEMPT_PRINCIPALS));
+        return ExemptPrincipals.parse(getString(EXEMPT_PRINCIPALS)).withAgents(getString(AGENT_PRINCIPALS), ByteRate.parse(getString(AGENT_PRODUCE_QUOTA)));
+    }
+
+    private static void requireAgents(String text) {
+        if (!text.isBlank()) {
+            ExemptPrincipals.parse(text);
+        }
     }
 
     /** The quotas of a type for client ids; none for types that have no static ones. */

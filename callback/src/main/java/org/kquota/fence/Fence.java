@@ -9,6 +9,7 @@ import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
 import org.kquota.accounting.Refusals;
 import org.kquota.decision.EffectiveDecision;
+import org.kquota.decision.Mode;
 import org.kquota.decision.State;
 import org.kquota.error.Errors;
 import org.kquota.group.Group;
@@ -25,7 +26,7 @@ import java.util.function.LongSupplier;
 
 /**
  * Which requests are refused: in PAUSE all, in THROTTLE those beyond the target, where the scope is topics those that write to topics at stake, and those to
- * topics over their thresholds. For the node's authorizers.
+ * topics over their thresholds; in all states those of agents that have produced more than their quota. For the node's authorizers.
  * Request threads ask; nothing here waits, and nothing does I/O.
  */
 public final class Fence {
@@ -33,6 +34,7 @@ public final class Fence {
     private static final long MISTRUST_NANOS = 60_000_000_000L;
     private static final String PAUSED = "kquota: producers are paused, because a disk of the cluster is too full";
     private static final String THROTTLED = "kquota: producers are slowed down, because a disk of the cluster is filling; this request has to wait";
+    private static final String OVER_QUOTA = "kquota: this agent has produced more than its quota on this broker";
     private static final String BEHIND = "kquota: an earlier request of this connection was refused, and its records come first";
 
     private final NodeQuotas quotas;
@@ -42,6 +44,7 @@ public final class Fence {
     private final Refusals refused = new Refusals();
     private final Thresholds thresholds;
     private final RequestsUnderWay underWay = new RequestsUnderWay();
+    private final AgentDebts debts = new AgentDebts();
     private final Runnable whenFaulted;
     private final LongSupplier nanoTime;
     private volatile boolean faulted;
@@ -87,6 +90,11 @@ public final class Fence {
         return refused;
     }
 
+    /** The agents that have produced more than their quota. */
+    public AgentDebts debts() {
+        return debts;
+    }
+
     /** Something in the fence went wrong; the request went on. */
     public void fault(Throwable thrown) {
         lastFaultNanos = nanoTime.getAsLong();
@@ -98,7 +106,7 @@ public final class Fence {
     /**
      * Why this request must not be appended now, for the refusal, or null: a produce request of a principal that is not
      * exempt, which would write to a topic of clients that is paused, or to one that is throttled while it is not its turn, or to one that is over its threshold, or that
-     * was under way when an earlier one of its connection was refused.
+     * was under way when an earlier one of its connection was refused; and one of an agent that has produced more than its quota.
      *
      * @param results the answers of the cluster's own authorizer: a client that it denies gets that answer, in a pause too
      */
@@ -134,6 +142,11 @@ public final class Fence {
         if (decision.state() != State.OPEN) {
             // So that others can judge the scopes; in OPEN a request pays nothing for it.
             quotas.noteTopics(context.principal(), context.clientId(), written(actions, results));
+        }
+        if (debts.any() && decision.mode() == Mode.ENFORCE && debts.owes(quotas.exemptTags(context.principal()), nanoTime.getAsLong())
+            && !written(actions, results).isEmpty()) {
+            account(context);
+            return OVER_QUOTA;
         }
         boolean isOpen = decision.enforced() == State.OPEN;
         if (isOpen && !thresholds.gate().isClosedForSome()) {

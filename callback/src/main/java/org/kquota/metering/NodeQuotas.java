@@ -42,7 +42,8 @@ public final class NodeQuotas {
      * The configuration in broker properties, and its results: the exempt principals, the members of groups, the quotas and the memo of each
      * type, by their ordinals. A request uses one of these from its beginning to its end.
      */
-    private record InForce(PrincipalResolver principals, Groups groups, ConfiguredQuotas[] quotas, TagSetMemo[] memos, ExemptSeen exemptSeen) {
+    private record InForce(PrincipalResolver principals, Groups groups, ConfiguredQuotas[] quotas, TagSetMemo[] memos, ExemptSeen exemptSeen,
+                           double agentQuota) {
         Group group(PrincipalResolver.Resolved principal, String clientId) {
             return principal.group() != null ? principal.group() : groups.ofClientId(clientId);
         }
@@ -84,7 +85,7 @@ public final class NodeQuotas {
             quotas[type.ordinal()] = new ConfiguredQuotas(type, stock(type), fixed.apply(type), groups);
             memos[type.ordinal()] = new TagSetMemo();
         }
-        return new InForce(new PrincipalResolver(exempt, groups), groups, quotas, memos, seen);
+        return new InForce(new PrincipalResolver(exempt, groups), groups, quotas, memos, seen, exempt.agentQuota());
     }
 
     /** Requests use these from now on, all of them at once. Tag sets stay, with their figures. */
@@ -349,7 +350,17 @@ public final class NodeQuotas {
 
     /** Whether this principal is never held. */
     public boolean isExempt(KafkaPrincipal principal) {
-        return inForce.principals.of(principal).exemptTags() != null;
+        return exemptTags(principal) != null;
+    }
+
+    /** The tags under which this principal is metered if it is exempt, otherwise null. */
+    public Map<String, String> exemptTags(KafkaPrincipal principal) {
+        return inForce.principals.of(principal).exemptTags();
+    }
+
+    /** The produce quota of each agent's principal, bytes per second. */
+    public double agentQuota() {
+        return inForce.agentQuota;
     }
 
     /** Tags under which no client that is held now is released, for when the right ones could not be found. */
@@ -364,7 +375,7 @@ public final class NodeQuotas {
     /** The limit of these tags now, or null if they have none or are not in use. */
     public Double limit(ClientQuotaType type, Map<String, String> tags) {
         if (Tags.isExempt(tags)) {
-            return null;
+            return type == ClientQuotaType.PRODUCE && Tags.isAgent(tags) && Double.isFinite(inForce.agentQuota) ? (Double) inForce.agentQuota : null;
         }
         if (type != ClientQuotaType.PRODUCE) {
             return tags.equals(Tags.OVERFLOW) ? null : quota(type, tags);

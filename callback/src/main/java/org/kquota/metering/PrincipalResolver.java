@@ -42,8 +42,14 @@ final class PrincipalResolver {
     private Resolved resolve(KafkaPrincipal principal) {
         String user = KafkaNames.sanitized(principal.getName());
         boolean isUser = KafkaPrincipal.USER_TYPE.equals(principal.getPrincipalType());
-        return new Resolved(principal, principal.toString(), user,
-            exempt.contains(principal) ? Tags.exempt(isUser ? user : KafkaNames.sanitized(principal.toString())) : null,
+        return new Resolved(principal, principal.toString(), user, exemptTags(principal, isUser ? user : KafkaNames.sanitized(principal.toString())),
             groups.ofPrincipal(principal));
+    }
+
+    private Map<String, String> exemptTags(KafkaPrincipal principal, String sanitized) {
+        if (exempt.isAgent(principal)) {
+            return Tags.agent(sanitized);
+        }
+        return exempt.contains(principal) ? Tags.exempt(sanitized) : null;
     }
 }

@@ -8,33 +8,24 @@ import org.kquota.decision.EffectiveDecision;
 import org.kquota.decision.State;
 import org.kquota.govern.Figures;
 import org.kquota.govern.Governor;
-import org.kquota.govern.ProduceRates;
 import org.kquota.metering.NodeQuotas;
-
-import java.util.List;
 
 /** Makes the budgets of admission by the broker's own counters. Used by the thread that decides. */
 final class AdmissionPlanner {
     /** Meters of topics come and go; to look through all of them takes a moment. */
     private static final long FIND_NANOS = 5_000_000_000L;
-    private static final long EXEMPT_NANOS = 1_000_000_000L;
 
     private final NodeQuotas quotas;
-    private final ProduceRates rates;
     private final BrokerLandedBytes landed = new BrokerLandedBytes();
     private final LandedRatio ratio = new LandedRatio();
     private final TopicsAtStake stakes = new TopicsAtStake();
     private boolean byTopic;
     private boolean found;
     private Long foundNanos;
-    private long exemptNanos;
-    private List<ProduceRates.Rate> exempt = List.of();
     private long landedBefore;
 
-    AdmissionPlanner(NodeQuotas quotas, ProduceRates rates, long nanos) {
+    AdmissionPlanner(NodeQuotas quotas) {
         this.quotas = quotas;
-        this.rates = rates;
-        this.exemptNanos = nanos - EXEMPT_NANOS;
     }
 
     /** Whether what lands can be counted, so that admission can hold producers. */
@@ -56,10 +47,13 @@ final class AdmissionPlanner {
         }
     }
 
-    /** After a step of the governor, before what it decided holds for requests. */
-    void plan(Governor governor, EffectiveDecision next, Figures figures, double seconds, long nanos) {
+    /**
+     * After a step of the governor, before what it decided holds for requests.
+     *
+     * @param exemptRate rate of exempt principals, bytes per second
+     */
+    void plan(Governor governor, EffectiveDecision next, Figures figures, double exemptRate, double seconds, long nanos) {
         long bytes = landed.bytes();
-        double exemptRate = exemptRate(nanos);
         Target target = governor.target(next.governedFactor(), ratio.get(), exemptRate);
         look(next);
         if (target != null) {
@@ -99,13 +93,5 @@ final class AdmissionPlanner {
             quotas.admission().end();
             quotas.admitting(false);
         }
-    }
-
-    private double exemptRate(long nanos) {
-        if (nanos - exemptNanos >= EXEMPT_NANOS) {
-            exemptNanos = nanos;
-            exempt = quotas.exemptTags().stream().map(rates::of).toList();
-        }
-        return exempt.stream().mapToDouble(rate -> rate.bytesPerSecond().orElse(0)).sum();
     }
 }

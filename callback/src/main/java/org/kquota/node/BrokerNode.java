@@ -50,6 +50,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     private final ProduceRates rates = new JmxProduceRates();
     private final Governor governor;
     private final AdmissionPlanner admissions;
+    private final ExemptRates exemptRates;
     private final PeriodicChecks checks;
     private final OwnDisks disks;
     private final DecisionJudge judge;
@@ -84,8 +85,9 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
         this.quotas = new NodeQuotas(config.exemptPrincipals(), config.groups(), config::staticQuotas, config.maxTagSets(), new DecisionInForce(inForce));
         this.thresholds = new Thresholds(config.topicsFile(), config.ownTopics(), this::whyTopicsAreNotRefused, errors);
         this.leaders = new Leaders(liveProperties, thresholds, resets, errors, bootClock, nanoTime);
-        this.admissions = new AdmissionPlanner(quotas, rates, startNanos);
+        this.admissions = new AdmissionPlanner(quotas);
         this.fence = new Fence(quotas, thresholds, errors, this::fenceFaulted, nanoTime);
+        this.exemptRates = new ExemptRates(quotas, rates, fence.debts(), startNanos);
         this.refusalMetrics = new RefusalMetrics(fence.refused());
         this.governor = new Governor(config.governor(), quotas.configured(ClientQuotaType.PRODUCE), quotas.tagSets(ClientQuotaType.PRODUCE),
             quotas.paused(), quotas.newcomers(), rates);
@@ -182,6 +184,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
     @Override
     public void configure(KquotaConfig next) {
         quotas.configure(next.exemptPrincipals(), next.groups(), next::staticQuotas);
+        fence.debts().forget();
         governor.settings(next.governor());
         refusalMetrics.show(next.groups().all());
         resets.limitsChanged();
@@ -278,7 +281,7 @@ public final class BrokerNode implements LiveProperties.Target, AppliedReport.So
             boolean changed = next.scope() == Scope.TOPICS ? governor.stepByTopic(next.governed(), next.governedFactor(), seconds, seconds(nanos))
                 : governor.step(next.governed(), next.governedFactor(), fenced, seconds);
             figures = governor.figures();
-            admissions.plan(governor, next, figures, seconds, nanos);
+            admissions.plan(governor, next, figures, exemptRates.look(config().governor().windowSeconds(), nanos), seconds, nanos);
             quotas.governed(nanos);
             return changed;
         } catch (RuntimeException | Error e) {

@@ -9,8 +9,8 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * The principals that are never held. Matched by type and name of an authenticated principal, exactly or by a pattern of a distinguished name; a client id,
- * which anyone can forge, never exempts, and neither does being anonymous.
+ * The principals that are never held, and those of them that are agents', which have a produce quota all the same. Matched by type and name of an authenticated
+ * principal, exactly or by a pattern of a distinguished name; a client id, which anyone can forge, never exempts, and neither does being anonymous.
  */
 public final class ExemptPrincipals {
     /** The broker property that lists them. */
@@ -20,9 +20,18 @@ public final class ExemptPrincipals {
     private final Set<String> entries;
     private final Set<String> principals = new HashSet<>();
     private final List<ExemptEntry> patterns = new ArrayList<>();
+    /** Null where there are none. */
+    private final ExemptPrincipals agents;
+    private final double agentQuota;
 
     private ExemptPrincipals(Set<String> entries) {
+        this(entries, null, Double.POSITIVE_INFINITY);
+    }
+
+    private ExemptPrincipals(Set<String> entries, ExemptPrincipals agents, double agentQuota) {
         this.entries = entries;
+        this.agents = agents;
+        this.agentQuota = agentQuota;
         for (String text : entries) {
             ExemptEntry entry = ExemptEntry.parse(text);
             if (entry.isPattern()) {
@@ -55,6 +64,27 @@ public final class ExemptPrincipals {
                 "no principal is exempt, so the agent would be held by its own pause and never end it; " + ExemptEntry.ALLOWED);
         }
         return new ExemptPrincipals(entries);
+    }
+
+    /**
+     * The same, where each of these has a produce quota on a broker as far as it is exempt.
+     *
+     * @param text           in the same form; none if it is blank
+     * @param bytesPerSecond the quota of each of them
+     * @throws IllegalArgumentException if one is not allowed
+     */
+    public ExemptPrincipals withAgents(String text, double bytesPerSecond) {
+        return text.isBlank() ? new ExemptPrincipals(entries) : new ExemptPrincipals(entries, parse(text), bytesPerSecond);
+    }
+
+    /** Whether it is exempt and an agent's. */
+    public boolean isAgent(KafkaPrincipal principal) {
+        return agents != null && agents.contains(principal) && contains(principal);
+    }
+
+    /** The produce quota of each agent's principal, bytes per second. */
+    public double agentQuota() {
+        return agentQuota;
     }
 
     public boolean contains(KafkaPrincipal principal) {

@@ -18,6 +18,7 @@ public final class Tags {
     public static final Map<String, String> OVERFLOW = of("<overflow>", "");
 
     private static final String EXEMPT_PREFIX = "<exempt>";
+    private static final String AGENT_PREFIX = "<agent>";
 
     private Tags() {
     }
@@ -31,8 +32,19 @@ public final class Tags {
         return of(EXEMPT_PREFIX + sanitizedPrincipal, "");
     }
 
+    /** The tags of an exempt principal that is an agent's, and so has a produce quota. */
+    public static Map<String, String> agent(String sanitizedPrincipal) {
+        return of(AGENT_PREFIX + sanitizedPrincipal, "");
+    }
+
+    /** Whether they are those of an exempt principal, an agent's included. */
     public static boolean isExempt(Map<String, String> tags) {
         String user = tags.get(USER);
-        return user != null && user.startsWith(EXEMPT_PREFIX);
+        return user != null && (user.startsWith(EXEMPT_PREFIX) || user.startsWith(AGENT_PREFIX));
+    }
+
+    public static boolean isAgent(Map<String, String> tags) {
+        String user = tags.get(USER);
+        return user != null && user.startsWith(AGENT_PREFIX);
     }
 }

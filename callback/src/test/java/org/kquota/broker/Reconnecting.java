@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** A producer that sends large requests for a third of a second, then drops its connection, connects again, and so on. */
 final class Reconnecting implements AutoCloseable {
-    private static final int RECORD_BYTES = 100_000;
+    static final int RECORD_BYTES = 100_000;
     private static final int RECORDS = 20;
     private static final long CONNECTED_MS = 300;
 

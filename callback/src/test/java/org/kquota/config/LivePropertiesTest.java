@@ -206,6 +206,21 @@ class LivePropertiesTest {
 
     @Test
     @Tag("G21")
+    void theQuotaOfAgentsChanges() throws Exception {
+        assertNull(limit("admin", "a"));
+        alter(KquotaConfig.AGENT_PRINCIPALS, "User:admin;User:alice");
+        assertEquals(0x1p20, limit("admin", "a"));
+        assertEquals(2e6, limit("alice", "a"), "it is not exempt");
+        alter(KquotaConfig.AGENT_PRODUCE_QUOTA, "3M", KquotaConfig.EXEMPT_PRINCIPALS, "User:admin;User:alice;User:carol");
+        assertEquals(List.of(3e6, 3e6), List.of(limit("admin", "a"), limit("alice", "b")));
+        assertNull(limit("carol", "a"));
+        assertTrue(node.quotas().isExempt(ALICE));
+        alter(KquotaConfig.AGENT_PRINCIPALS, null);
+        assertNull(limit("admin", "a"));
+    }
+
+    @Test
+    @Tag("G21")
     void aPatternExemptsWhoComesLaterAndIsLogged() throws Exception {
         assertEquals(2e6, limit("CN=agent-7,O=x", "a"));
         try (LogLines log = new LogLines(KquotaCallback.class, Level.INFO)) {

@@ -22,6 +22,7 @@ import org.apache.kafka.server.quota.ClientQuotaType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.kquota.TestRequest;
 import org.kquota.admission.Target;
@@ -39,6 +40,7 @@ import org.kquota.group.GroupsBuilder;
 import org.kquota.metering.NodeQuotas;
 import org.kquota.quota.ExemptPrincipals;
 import org.kquota.quota.StaticQuotas;
+import org.kquota.quota.Tags;
 import org.kquota.threshold.BytesIn;
 import org.kquota.threshold.Thresholds;
 
@@ -66,7 +68,7 @@ class FenceTest {
     private final Group group = new Group("team", null, Map.of(ClientQuotaType.PRODUCE, new GroupLimit(1e6, null)));
     private long landed;
     private final AtomicInteger faults = new AtomicInteger();
-    private final NodeQuotas quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin"), groups(), type -> StaticQuotas.NONE, 10,
+    private final NodeQuotas quotas = new NodeQuotas(ExemptPrincipals.parse("User:admin;User:agent").withAgents("User:agent", 1000), groups(), type -> StaticQuotas.NONE, 10,
         new DecisionInForce(decided(State.OPEN)));
     private final Errors errors = new Errors();
     private Fence fence;
@@ -149,6 +151,32 @@ class FenceTest {
         assertEquals(1, group.refusals());
         assertEquals(List.of("User:alice", "User:bob"), fence.refused().top(5).stream().map(count -> count.principal()).toList());
         assertEquals(2, fence.refusals());
+    }
+
+    @ParameterizedTest
+    @EnumSource(State.class)
+    void anAgentInDebtIsRefusedInEveryStateAndCountedByItsName(State state) throws IOException {
+        fence(state, false);
+        TestRequest agent = TestRequest.of(ApiKeys.PRODUCE, "agent");
+        assertNull(refusal(agent, WRITE));
+        fence.debts().note(Tags.agent("agent"), 3000, 1000, 10, nanos);
+        fence.debts().note(Tags.exempt("admin"), 3000, 1000, 10, nanos);
+        assertEquals("kquota: this agent has produced more than its quota on this broker", refusal(agent, WRITE));
+        assertEquals(0, fence.refusals(), "it was not refused for a pause");
+        assertEquals(List.of("User:agent"), fence.refused().top(5).stream().map(count -> count.principal()).toList());
+        assertNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "admin"), WRITE));
+        assertNull(refusal(TestRequest.of(ApiKeys.FETCH, "agent"), WRITE));
+        assertNull(fence.refusal(agent, List.of(WRITE), List.of(AuthorizationResult.DENIED)), "the cluster's own answer");
+        nanos += 20_100_000_000L;
+        assertNull(refusal(agent, WRITE), "its bytes are paid for");
+    }
+
+    @Test
+    void whereNothingIsEnforcedAnAgentInDebtIsNotRefused() throws IOException {
+        fence(State.OPEN, false);
+        fence.debts().note(Tags.agent("agent"), 3000, 1000, 10, nanos);
+        quotas.decision().publish(decided(State.OPEN).observed());
+        assertNull(refusal(TestRequest.of(ApiKeys.PRODUCE, "agent"), WRITE));
     }
 
     @ParameterizedTest

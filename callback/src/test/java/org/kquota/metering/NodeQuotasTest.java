@@ -59,6 +59,23 @@ class NodeQuotasTest {
         return quotas.limit(PRODUCE, quotas.tags(PRODUCE, ALICE, clientId));
     }
 
+    @ParameterizedTest
+    @EnumSource(State.class)
+    void anAgentHasItsQuotaOfProducingInEveryStateAndNoOther(State state) {
+        KafkaPrincipal agent = new KafkaPrincipal("User", "agent");
+        quotas.configure(ExemptPrincipals.parse("User:admin;User:agent").withAgents("User:agent", 4000), Groups.NONE, type -> StaticQuotas.NONE);
+        quotas.decision().publish(decided(state, state == State.OPEN ? 1 : 0.5, Mode.ENFORCE));
+        Map<String, String> tags = quotas.tags(PRODUCE, agent, "any");
+        assertEquals(Tags.agent("agent"), tags);
+        assertEquals(4000, quotas.limit(PRODUCE, tags));
+        assertNull(quotas.limit(ClientQuotaType.FETCH, quotas.tags(ClientQuotaType.FETCH, agent, "any")));
+        assertNull(quotas.limit(ClientQuotaType.REQUEST, quotas.tags(ClientQuotaType.REQUEST, agent, "any")));
+        assertNull(quotas.limit(PRODUCE, quotas.tags(PRODUCE, new KafkaPrincipal("User", "admin"), "any")));
+        assertEquals(List.of("User:admin", "User:agent"), quotas.exemptSeen().stream().map(seen -> seen.principal()).toList());
+        quotas.configure(ExemptPrincipals.parse("User:admin;User:agent"), Groups.NONE, type -> StaticQuotas.NONE);
+        assertNull(quotas.limit(PRODUCE, tags), "of a broker's sensor that is left");
+    }
+
     @Test
     void inThrottleWhoHasABaselineKeepsItsTags() {
         quotas.decision().publish(decided(State.THROTTLE, 0.5, Mode.ENFORCE));

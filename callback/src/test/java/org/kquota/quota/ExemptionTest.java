@@ -46,8 +46,20 @@ class ExemptionTest {
     }
 
     @Test
+    void anAgentIsOneOfTheExemptPrincipalsOnly() {
+        ExemptPrincipals exempt = ExemptPrincipals.parse("User:CN=agent-*,O=x;User:admin").withAgents("User:CN=agent-*,O=x;User:alice", 5000);
+        assertTrue(exempt.isAgent(new KafkaPrincipal("User", "CN=agent-7,O=x")));
+        assertFalse(exempt.isAgent(new KafkaPrincipal("User", "admin")));
+        assertFalse(exempt.isAgent(new KafkaPrincipal("User", "alice")), "it is not exempt");
+        assertEquals(5000, exempt.agentQuota());
+        ExemptPrincipals without = exempt.withAgents(" ", 5000);
+        assertFalse(without.isAgent(new KafkaPrincipal("User", "CN=agent-7,O=x")));
+        assertTrue(without.contains(new KafkaPrincipal("User", "CN=agent-7,O=x")));
+    }
+
+    @Test
     void noUserNameCanBeOneOfOurTags() {
-        for (Map<String, String> ours : List.of(Tags.PAUSED, Tags.NEWCOMERS, Tags.OVERFLOW, Tags.exempt("admin"))) {
+        for (Map<String, String> ours : List.of(Tags.PAUSED, Tags.NEWCOMERS, Tags.OVERFLOW, Tags.exempt("admin"), Tags.agent("admin"))) {
             String user = ours.get(Tags.USER);
             assertFalse(KafkaNames.sanitized(user).equals(user), user);
         }

@@ -59,6 +59,8 @@ class MetricTagsTest {
     @Test
     void tagsAreOfAnExemptPrincipalByTheirUser() {
         assertTrue(Tags.isExempt(Tags.exempt("admin")));
+        assertTrue(Tags.isExempt(Tags.agent("admin")) && Tags.isAgent(Tags.agent("admin")));
+        assertFalse(Tags.isAgent(Tags.exempt("admin")) || Tags.isAgent(tags) || Tags.isAgent(Map.of()));
         assertFalse(Tags.isExempt(tags));
         assertFalse(Tags.isExempt(Map.of("client-id", "<exempt>admin")));
     }
