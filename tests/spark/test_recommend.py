@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -15,14 +17,16 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
+from typer.testing import CliRunner
 
 from bench.bounds import leak_bound_bytes
 from kquota_pipeline.backtest.policy import Limits, Policy
 from kquota_pipeline.backtest.ten_minutes import ten_minute_rows
+from kquota_pipeline.cli.main import COMMANDS
 from kquota_pipeline.forecast.series import hourly
 from kquota_pipeline.generator.fleet import FleetSize
 from kquota_pipeline.generator.history import generate
-from kquota_pipeline.recommend.judge import Basis, judge, recommend_limits, span_of, too_fast
+from kquota_pipeline.recommend.judge import Basis, Recommendation, judge, recommend_limits, span_of, too_fast
 from kquota_pipeline.recommend.limits import (
     Need,
     NoSafeLimits,
@@ -34,7 +38,7 @@ from kquota_pipeline.recommend.limits import (
     read_needs,
 )
 from kquota_pipeline.recommend.reserve import Producing, Sizing, reserve_of
-from kquota_pipeline.recommend.write import quota_commands, write_limits
+from kquota_pipeline.recommend.write import folder_name, quota_commands, write_limits
 from kquota_pipeline.tables import CLIENTS, USAGE
 from tests.spark.rows import rows
 
@@ -79,6 +83,56 @@ def test_a_quota_is_set_with_the_standard_tool_and_names_are_quoted() -> None:
         "--entity-type users --entity-name 'CN=a b'"
     ]
     assert Limits().to_document()["hard"] == {"type": "MinFreePercentage", "level": 5}
+
+
+@pytest.mark.parametrize("name", ["a\x1b]0;x\x07b", "it's\n\\x41", "\u202etxt", "é 'q'"])
+def test_a_command_has_the_very_names_and_orders_no_terminal(name: str) -> None:
+    (command,) = quota_commands([Row(cluster_id="c", user=name, client_id=name, quota_bytes_per_second=5)])
+    assert command.isprintable()
+    words = command.removeprefix("kafka-configs.sh ")
+    shown = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {words}"], stdout=subprocess.PIPE, check=True, encoding="utf-8"
+    )
+    assert [shown.stdout.split("\0")[place] for place in (8, 12)] == [name, name]
+
+
+def test_names_of_clusters_and_clients_order_neither_a_terminal_nor_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil = "../\x1b[2Jx\nkquota-pipeline: y"
+    risk = SimpleNamespace(sentence=lambda: "no risk")
+    found = [
+        Recommendation(evil, Policy("p", brokers={1: Limits()}), None, risk),  # type: ignore[arg-type]
+        Recommendation(f"{evil}2", None, "no samples", None),
+    ]
+    row = Row(cluster_id=evil, user=evil, client_id="a", quota_bytes_per_second=5, peak_bytes_per_second=1.0)
+    answers = {
+        "reader": None,
+        "history_of": SimpleNamespace(clients=None),
+        "check_tick": None,
+        "recommend_limits": found,
+        "by_client": None,
+        "quotas": SimpleNamespace(collect=lambda: [row]),
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(
+            f"kquota_pipeline.cli.recommend.{name}", lambda *_given, _answer=answer, **_more: _answer
+        )
+    folder = tmp_path / "limits"
+    arguments = ["recommend", "--tables=file:/x", f"--to={folder}"]
+    done = CliRunner().invoke(COMMANDS.application("recommend"), arguments)
+    assert done.exit_code == 0, f"{done.output}{done.exception!r}"
+    assert all(line.isprintable() for line in done.output.splitlines())
+    shown = "../\ufffd[2Jx\ufffdkquota-pipeline: y"
+    assert done.stderr.splitlines()[1:] == [
+        f"cluster {shown}: p; no risk",
+        f"cluster {shown}2: no samples",
+        f"{shown} a: usual peak 1 bytes/s on a broker",
+    ]
+    assert [path.parent.parent for path in tmp_path.rglob("broker-1.yml")] == [folder]
+    assert not list(tmp_path.glob("*.yml"))
+    assert folder_name("MkU3OEVBNTcwNTJENDM2Qk") == "MkU3OEVBNTcwNTJENDM2Qk"
+    assert {folder_name(name) for name in ("..", "/etc", "a/b")} == {"%2E%2E", "%2Fetc", "a%2Fb"}
 
 
 def test_every_candidate_is_written_as_variables_that_the_role_takes(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from kquota_pipeline.accounting.topics import topic_thresholds
 from kquota_pipeline.backtest.policy import InvalidPolicy, Policy, read_policies
 from kquota_pipeline.backtest.stage import longest_usual_window
 from kquota_pipeline.cli.forecasts import print_forecast
-from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, say
+from kquota_pipeline.cli.options import SparkOption, TablesOption, fail, readable, say
 from kquota_pipeline.cli.reader import history_of, reader, report_history
 from kquota_pipeline.cli.results import JsonOption, show, to_json
 from kquota_pipeline.forecast.accuracy import accuracy, forecast_errors
@@ -27,7 +27,7 @@ from kquota_pipeline.maintain.derived import (
     read_hours,
     read_looks,
 )
-from kquota_pipeline.recommend.write import write_limits
+from kquota_pipeline.recommend.write import folder_name, write_limits
 from kquota_pipeline.report.model import Analysis, NoSamples, analyse, urgency
 from kquota_pipeline.report.newest import newest_samples, reaches
 from kquota_pipeline.report.page import page
@@ -207,10 +207,10 @@ def write_recommendations(analysis: Analysis, folder: Path) -> list[str]:
         name = cluster["cluster_id"]
         if name in analysis.recommended:
             brokers = analysis.recommended[name].brokers
-            for path in write_limits(brokers, folder / name if len(clusters) > 1 else folder):
+            for path in write_limits(brokers, folder / folder_name(name) if len(clusters) > 1 else folder):
                 say(f"{path} is written")
         else:
-            say(f"cluster {name}: {cluster['recommendation']['problem']}")
+            say(f"cluster {readable(name)}: {cluster['recommendation']['problem']}")
         commands += cluster["quota_commands"]
     return commands
 

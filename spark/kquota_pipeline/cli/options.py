@@ -8,6 +8,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from kquota.core.strict_json import printable
+
 FAILED = 1
 
 TablesOption = Annotated[
@@ -58,9 +60,17 @@ def day_named(text: str, today: date, option: str) -> date:
         raise typer.BadParameter(f"{text!r} is neither YYYY-MM-DD nor 30d", param_hint=option) from None
 
 
+def readable(text: str) -> str:
+    """Return a text fit for a terminal: names come from clients. Figures have no-break spaces, which stay."""
+    return "\N{NO-BREAK SPACE}".join(printable(part) for part in text.split("\N{NO-BREAK SPACE}"))
+
+
 def say(message: str) -> None:
-    """Report progress on standard error: standard output is for results."""
-    sys.stderr.write(f"{message}\n")
+    """Report progress on standard error: standard output is for results. Names in it are `readable`, so that
+    none begins a line of its own.
+    """
+    lines = "\n".join(readable(line) for line in message.split("\n"))
+    sys.stderr.write(f"{lines}\n")
     sys.stderr.flush()
 
 

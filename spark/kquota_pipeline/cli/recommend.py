@@ -10,12 +10,12 @@ from pyspark.sql import Row
 
 from kquota_pipeline.accounting.clients import by_client, quotas
 from kquota_pipeline.cli.analysis import ReplicationOption, SinceOption, TickOption, check_tick
-from kquota_pipeline.cli.options import SparkOption, TablesOption, say
+from kquota_pipeline.cli.options import SparkOption, TablesOption, readable, say
 from kquota_pipeline.cli.reader import history_of, reader
 from kquota_pipeline.cli.results import to_json
 from kquota_pipeline.recommend.judge import Recommendation, recommend_limits
 from kquota_pipeline.recommend.reserve import Sizing
-from kquota_pipeline.recommend.write import quota_commands, write_limits
+from kquota_pipeline.recommend.write import folder_name, quota_commands, write_limits
 
 _DEFAULT = Sizing()
 
@@ -83,27 +83,29 @@ def recommend(
     found = recommend_limits(history, tick_seconds, sizing)
     quota_rows = quotas(by_client(history.clients)).collect()
     for one in found:
-        _write(one, to / one.cluster_id if len(found) > 1 else to)
+        _write(one, to / folder_name(one.cluster_id) if len(found) > 1 else to)
     if as_json:
         typer.echo(to_json([_document(one, quota_rows) for one in found]))
         return
     for command in quota_commands(quota_rows):
         typer.echo(command)
     for row in quota_rows:
-        say(f"{row.user} {row.client_id}: usual peak {row.peak_bytes_per_second:.0f} bytes/s on a broker")
+        client = readable(f"{row.user} {row.client_id}")
+        say(f"{client}: usual peak {row.peak_bytes_per_second:.0f} bytes/s on a broker")
 
 
 def _write(one: Recommendation, folder: Path) -> None:
     """Write the files of a cluster, and say their reserve, and their risk or the problem."""
+    name = readable(one.cluster_id)
     if one.basis is not None:
-        say(f"cluster {one.cluster_id}: {one.basis.sentence()}")
+        say(f"cluster {name}: {one.basis.sentence()}")
     if one.policy is None:
-        say(f"cluster {one.cluster_id}: {one.problem}")
+        say(f"cluster {name}: {one.problem}")
         return
     for path in write_limits(one.policy.brokers, folder):
         say(f"{path} is written")
     assert one.risk is not None
-    say(f"cluster {one.cluster_id}: {one.policy.name}; {one.risk.sentence()}")
+    say(f"cluster {name}: {one.policy.name}; {one.risk.sentence()}")
 
 
 def _document(one: Recommendation, quota_rows: list[Row]) -> dict[str, Any]:

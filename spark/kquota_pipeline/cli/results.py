@@ -18,7 +18,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from kquota.core.strict_json import printable
+from kquota_pipeline.cli.options import readable
 from kquota_pipeline.report.figures import duration, known, moment_of, percent, rate, size
 
 _ANY_WIDTH = 10_000
@@ -75,7 +75,7 @@ def table_of(
         columns = [name for name in columns if name != "cluster_id"]
     for between_words in (" ", "\n"):
         table = Table(
-            title=Text(_readable(title), style="table.title"),
+            title=Text(readable(title), style="table.title"),
             title_justify="left",
             box=SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
@@ -86,7 +86,7 @@ def table_of(
             heading = _UNIT.sub("", name).replace("_", between_words)
             table.add_column(heading, overflow="fold", justify="right" if is_number else "left")
         for row in rows:
-            table.add_row(*[Text(_readable(_text(name, row[name]))) for name in columns])
+            table.add_row(*[Text(readable(_text(name, row[name]))) for name in columns])
         if (
             Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), table).maximum
             <= console.width
@@ -104,11 +104,6 @@ def _plain(value: object) -> object:
     if isinstance(value, (date, datetime)):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} is not written as JSON")
-
-
-def _readable(text: str) -> str:
-    """Return a text fit for a terminal: names come from clients. Figures have no-break spaces, which stay."""
-    return "\N{NO-BREAK SPACE}".join(printable(part) for part in text.split("\N{NO-BREAK SPACE}"))
 
 
 def _text(column: str, value: Any) -> str:

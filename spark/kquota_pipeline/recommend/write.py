@@ -44,5 +44,23 @@ def quota_commands(quotas: Iterable[Row]) -> list[str]:
             entity += ["--entity-type", "clients", "--entity-name", row.client_id]
         if entity:
             words = ["--alter", "--add-config", f"producer_byte_rate={row.quota_bytes_per_second}", *entity]
-            commands.append(f'kafka-configs.sh --bootstrap-server "$BOOTSTRAP" {shlex.join(words)}')
+            commands.append(
+                f'kafka-configs.sh --bootstrap-server "$BOOTSTRAP" {" ".join(map(_quoted, words))}'
+            )
     return commands
+
+
+def folder_name(cluster_id: str) -> str:
+    """Return the name of a cluster's folder: its id, of which a record may say anything, `..` and `/` too."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else f"%{ord(c):02X}" for c in cluster_id)
+
+
+def _quoted(word: str) -> str:
+    """Return a word for a shell: what a terminal would obey is written as bash reads it in $'…'."""
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = (
+        "".join(f"\\x{byte:02x}" for byte in c.encode()) if not c.isprintable() or c in "\\'" else c
+        for c in word
+    )
+    return f"$'{''.join(escaped)}'"
