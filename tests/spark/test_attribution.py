@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import random
+import re
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -24,7 +26,9 @@ from kquota_pipeline.accounting.attribution import (
     owners,
 )
 from kquota_pipeline.accounting.days import by_topic, held_by_topics, holdings_of, writing_rows
+from kquota_pipeline.cli.chargeback import _print, _write
 from kquota_pipeline.forecast.series import hourly
+from kquota_pipeline.report.writers import name_of, user_name
 from kquota_pipeline.tables import CLIENTS, TOPICS, USAGE
 from tests.spark.rows import rows
 
@@ -393,3 +397,44 @@ def test_what_records_say_of_clients_and_looks_becomes_days(spark: SparkSession)
         "x": (pytest.approx(100 / 24), pytest.approx(100), pytest.approx(30)),
         None: (pytest.approx(140 / 24), pytest.approx(140), 0),
     }
+
+
+def named_rows(*users: str | None, group: str | None = None) -> pd.DataFrame:
+    """Return rows of an account of these users, who held 1, 2, 3, … bytes, with no other names."""
+    return pd.DataFrame(
+        {
+            "cluster_id": "C",
+            "group": pd.Series([group] * len(users), dtype=object),
+            **{name: pd.Series(list(users), dtype=object) for name in ("user", "client_id", "topic")},
+            **{name: [float(number) for number in range(1, len(users) + 1)] for name in FIGURES},
+        }
+    )
+
+
+def test_an_unknown_owner_and_one_called_unattributed_are_told_apart(tmp_path, capsys) -> None:
+    users = [None, "unattributed", '"unattributed"', "", "ANONYMOUS", "a"]
+    rows = named_rows(*users)
+    assert [user_name(user) for user in users] == [
+        "unattributed", '"unattributed"', '""unattributed""', "ANONYMOUS", "ANONYMOUS", "a",
+    ]  # fmt: skip
+    _write(rows, tmp_path / "days.csv", None)
+    with (tmp_path / "days.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [row["user"] for row in found] == [user_name(user) for user in users]
+    assert [row["topic"] for row in found] == [name_of(user) for user in users]
+    _print(owners(rows, ["cluster_id", "user"]), "Chargeback")
+    shown = capsys.readouterr().out
+    assert len(re.findall(r'^ *"unattributed" ', shown, re.MULTILINE)) == 1
+    assert len(re.findall(r"^ *unattributed ", shown, re.MULTILINE)) == 1
+
+
+def test_no_name_in_a_file_is_a_formula_of_a_spreadsheet(tmp_path) -> None:
+    users = ["=1+2", "+1", "-1", "@SUM(A1)", "\t=1", "'=1", "a=1", "a\n=1"]
+    rows = named_rows(*users, group="=cmd|' /C calc'!A1").assign(growth_bytes=-5.0)
+    _write(rows, tmp_path / "days.csv", None)
+    with (tmp_path / "days.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    for name in ("user", "client_id", "topic"):
+        assert [row[name] for row in found] == [*(f"'{user}" for user in users[:6]), *users[6:]]
+    assert {row["group"] for row in found} == {"'=cmd|' /C calc'!A1"}
+    assert {row["growth_bytes"] for row in found} == {"-5.0"}, "figures stay figures"

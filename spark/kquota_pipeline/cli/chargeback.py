@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -20,16 +21,19 @@ from kquota_pipeline.accounting.attribution import (
 )
 from kquota_pipeline.accounting.job import accounted
 from kquota_pipeline.cli.analysis import GroupsOption, read_groups
-from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, say
+from kquota_pipeline.cli.options import SparkOption, TablesOption, day_named, fail, readable, say
 from kquota_pipeline.cli.results import JsonOption, console_for_people, table_of, to_json
 from kquota_pipeline.cli.session import command_session
 from kquota_pipeline.delta import NotATable
 from kquota_pipeline.maintain.derived import HOLDING_DAYS, WRITING_DAYS, read_derived
 from kquota_pipeline.report import figures
+from kquota_pipeline.report.writers import name_of, user_name
 from kquota_pipeline.tables import Tables
 
 _NAMES = ("group", "user", "client_id", "topic")
-_UNKNOWN = "unattributed"
+# A spreadsheet takes a cell that begins with one of these for a formula. An apostrophe before it is the
+# spreadsheet's own mark of a text, so that a name with one gets a second one.
+_FORMULA = re.compile(r"^[=+\-@'\t\r\n]")
 
 
 class By(StrEnum):
@@ -93,14 +97,17 @@ def chargeback(
     _print(sums, f"Chargeback by {by}, {begin} to {end}")
     for name, of_user, of_topic in known_ratios(rows):
         say(
-            f"cluster {name}: {figures.percent(of_user)} of the bytes held have a known principal, "
+            f"cluster {readable(name)}: {figures.percent(of_user)} of the bytes held have a known principal, "
             f"{figures.percent(of_topic)} a known topic"
         )
 
 
 def _write(rows: pd.DataFrame, csv: Path | None, parquet: Path | None) -> None:
     if csv is not None:
-        _named(rows).to_csv(csv, index=False)
+        named = _named(rows)
+        texts = [name for name in ("cluster_id", *_NAMES) if name in named]
+        named[texts] = named[texts].replace(_FORMULA, r"'\g<0>", regex=True)
+        named.to_csv(csv, index=False)
     if parquet is not None:
         rows.to_parquet(parquet, index=False)
     for path in (csv, parquet):
@@ -109,13 +116,9 @@ def _write(rows: pd.DataFrame, csv: Path | None, parquet: Path | None) -> None:
 
 
 def _named(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with words where a name is not known, or empty."""
-    names = [name for name in _NAMES if name in rows]
-    words = {name: rows[name].fillna(_UNKNOWN) for name in names}
-    for name in {"user", "group"} & set(names):
-        # Kafka's own name for clients that have not authenticated.
-        words[name] = words[name].replace("", "ANONYMOUS")
-    return rows.assign(**words)
+    """Return the rows with words where a name is not known, or a user empty."""
+    called = {"user": user_name, "group": user_name}
+    return rows.assign(**{name: rows[name].map(called.get(name, name_of)) for name in _NAMES if name in rows})
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:

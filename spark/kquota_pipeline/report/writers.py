@@ -9,7 +9,9 @@ from kquota_pipeline.report import figures, plots
 from kquota_pipeline.report.markup import Markup, element
 from kquota_pipeline.report.parts import MAX_ROWS, Cluster, table, volume_name
 
-UNATTRIBUTED = "unattributed"
+_UNKNOWN = "unattributed"
+# Kafka's own name for clients that have not authenticated.
+_ANONYMOUS = "ANONYMOUS"
 _LISTED_PARTS = 3
 _BARS = 8
 
@@ -29,7 +31,7 @@ def writers(cluster: Cluster) -> Markup:
     whole = sum(max(row["held_bytes"], 0.0) for row in known) or 1.0
     bars = [
         (
-            name_of(row["owner"]),
+            user_name(row["owner"]),
             max(row["held_bytes"], 0.0) / whole,
             f"{figures.size(row['held_bytes'])}, {figures.percent(row['held_bytes'] / whole, 0)}",
         )
@@ -51,8 +53,17 @@ def writers(cluster: Cluster) -> Markup:
 
 
 def name_of(owner: str | None) -> str:
-    """Return how an owner is called: None is not known, and an empty user has not authenticated."""
-    return UNATTRIBUTED if owner is None else owner or "ANONYMOUS"
+    """Return how an owner is called, None is not known. One that has the word for that as its name is in
+    quotes, and one in quotes in further ones, so that no two owners are called alike.
+    """
+    if owner is None:
+        return _UNKNOWN
+    return f'"{owner}"' if owner.strip('"') == _UNKNOWN else owner
+
+
+def user_name(user: str | None) -> str:
+    """Return how a user, or a group, is called: an empty one has not authenticated."""
+    return name_of(user) or _ANONYMOUS
 
 
 def _grown(one: Mapping[str, Any]) -> str:
@@ -64,16 +75,16 @@ def _grown(one: Mapping[str, Any]) -> str:
 
 def _parts(parts: Sequence[Mapping[str, Any]]) -> list[str]:
     whole = sum(part["bytes"] for part in parts) or 1.0
-    found = [
-        f"{name_of(part['user'])}, {part['topic'] or 'no topic'}: {figures.percent(part['bytes'] / whole, 0)}"
-        for part in parts[:_LISTED_PARTS]
-    ]
+    found = []
+    for part in parts[:_LISTED_PARTS]:
+        share = figures.percent(part["bytes"] / whole, 0)
+        found.append(f"{user_name(part['user'])}, {part['topic'] or 'no topic'}: {share}")
     return [*found, *[""] * (_LISTED_PARTS - len(found))]
 
 
 def _figures(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        name_of(row["owner"]),
+        user_name(row["owner"]),
         figures.known(row["held_bytes"]),
         figures.known(row["growth_bytes"], figures.change),
         f"{figures.size(row['byte_days'])}\N{NO-BREAK SPACE}d",
