@@ -14,6 +14,7 @@ from bench.harness.results import of
 from bench.maven import PEER
 from bench.plan import Brokers, measurements
 from bench.plots import draw_overshoots
+from bench.summaries import changes, pauses
 
 _PLOT = REPOSITORY / "docs" / "img" / "overshoot.svg"
 
@@ -35,7 +36,13 @@ BENCH = Bench(
     measurements=measurements,
     template="page.md.j2",
     claims=claims,
-    functions={"megabytes": megabytes, "overshoot_bound_bytes": overshoot_bound_bytes, "median": median},
+    functions={
+        "megabytes": megabytes,
+        "overshoot_bound_bytes": overshoot_bound_bytes,
+        "median": median,
+        "pauses": pauses,
+        "changes": changes,
+    },
     draw=lambda figures: draw_overshoots(of(Overshoot, figures), _PLOT),
 )
 

@@ -54,5 +54,18 @@ def page(
         if not claim.holds and claim.cause:
             missed.setdefault(claim.cause, []).append(claim)
     days = sorted(entry.measured_at[:10] for entry in saved)
-    context = {"command": command, "saved": saved, "days": days, "missing": missing, "of": of}
+    context = {
+        "command": command,
+        "saved": saved,
+        "machines": _machines([entry.machine for entry in saved]),
+        "days": days,
+        "missing": missing,
+        "of": of,
+    }
     return _TEMPLATES.get_template(template).render(context, claims=ordered, missed=missed, **functions)
+
+
+def _machines(named: Sequence[str]) -> str:
+    """Return each part of the machines' names once, as several are alike but for the version of one part."""
+    parts = (part for name in named for part in name.split(", "))
+    return ", ".join(dict.fromkeys(parts))
