@@ -41,7 +41,9 @@ class LogDirLook:
     answered, the file system's capacity, the bytes available to an unprivileged user, all inodes and those
     available to it (0 where the file system does not count them), the errno of listing
     the directory (0: listed), the file system's UUID if the kernel provides it, the directory's device and
-    inode, and whether Kafka has formatted the directory (None where that can't be seen). ``topics`` are those
+    inode, the inode of the file that Kafka locks in it (0: there is none) and whether Kafka has formatted the
+    directory (both None where that can't be seen). ``link`` is a partition in it that is a symbolic link to
+    another file system, None for none. ``topics`` are those
     that clients can write to there, sorted; None where they are not asked for, not all known, or too many.
     """
 
@@ -59,7 +61,9 @@ class LogDirLook:
     fs_uuid: str | None = None
     device: int = 0
     inode: int = 0
+    lock_inode: int | None = None
     formatted: bool | None = None
+    link: str | None = None
     topics: Topics | None = None
 
     @property
@@ -301,7 +305,7 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
     """Read one line of the probe's answer; values that it has not found yet stay as they were ``before``."""
     fields = line.split(" ")
     _, waited, sampled, step, failed, mount_id, capacity, available, *rest = fields
-    inodes, available_inodes, listed, uuid, device, inode, formatted, topics = rest
+    inodes, available_inodes, listed, uuid, device, inode, lock, formatted, link, topics = rest
     look = LogDirLook(
         log_dir=before.log_dir,
         waiting_seconds=int(waited) * probe_process.TICK_SECONDS,
@@ -317,7 +321,9 @@ def _parse_look(line: str, before: LogDirLook) -> LogDirLook:
         fs_uuid=None if uuid == "-" else str(UUID(uuid)),
         device=int(device),
         inode=int(inode),
+        lock_inode=None if lock == "-" else int(lock),
         formatted=None if formatted == "-" else formatted == "1",
+        link=None if link == "-" else link,
         topics=before.topics if topics == "=" else _topics(topics),
     )
     if int(sampled):

@@ -16,9 +16,10 @@ of these is a reason for a line ``!``, too.
 A line of an answer: index, ticks that an unfinished or late look waited, time of the last look with figures
 (CLOCK_MONOTONIC, nanoseconds, 0 for none), failed step or ``-``, its errno, mount id, capacity and available
 (bytes), inodes and those available (0 where they are not counted), errno of listing the directory, file
-system UUID or ``-``, device and inode of the directory, whether Kafka has formatted it (1, 0, or ``-`` where
-that can't be seen), its topics: ``=`` if they are those of the answer before, ``-`` if they are not known, or
-``:`` and the names with commas between them.
+system UUID or ``-``, device and inode of the directory, inode of the file that Kafka locks in it (0 for none,
+``-`` where that can't be seen), whether Kafka has formatted it (1, 0, or ``-``), the name of a partition that
+is a symbolic link to another file system or ``-``, its topics: ``=`` if they are those of the answer before,
+``-`` if they are not known, or ``:`` and the names with commas between them.
 """
 
 import _thread
@@ -48,7 +49,8 @@ FAR_RATIO = 0.5
 PATIENCE_TICKS = 2
 # _IOR(0x15, 0, struct { u8 length; u8 uuid[16]; }): needs no privileges, Linux 6.9 and later.
 FS_IOC_GETFSUUID = 0x80111500
-_NO_LOOK = 0, "-", 0, 0, 0, 0, 0, 0, 0, "-", 0, 0, "-"
+LOCK, META_PROPERTIES = ".lock", "meta.properties"
+_NO_LOOK = 0, "-", 0, 0, 0, 0, 0, 0, 0, "-", 0, 0, "-", "-"
 
 
 def next_look_seconds(interval_seconds: float, left_bytes: int, bytes_per_second: float) -> float:
@@ -72,7 +74,7 @@ class LogDir:
         self.busy_since_tick: int | None = None
         # Of the last look. A disk that answers too late each time is not well between two answers.
         self.late_ticks = 0
-        self.uuid = self.formatted = "-"
+        self.uuid = self.lock = self.formatted = "-"
         self.list_errno = 0
         self.mount_id = self.device = self.inode = 0
         self.identity: tuple[int, int, int] | None = None
@@ -80,7 +82,7 @@ class LogDir:
         # The numbers that wake the owner, or None where there are none left.
         self.band: tuple[int, int] | None = None
         # One tuple, replaced as a whole: the main thread never sees half a look.
-        self.result: tuple[int, str, int, int, int, int, int, int, int, str, int, int, str] = _NO_LOOK
+        self.result: tuple[int, str, int, int, int, int, int, int, int, str, int, int, str, str] = _NO_LOOK
 
     def look(self) -> None:
         """Look once; an error ends up in the result, and the figures of the last good look stay."""
@@ -112,6 +114,7 @@ class LogDir:
                 self.uuid,
                 self.device,
                 self.inode,
+                self.lock,
                 self.formatted,
             )
         except OSError as error:
@@ -148,7 +151,7 @@ class LogDir:
             os.close(fdinfo)
         status = os.fstat(handle)
         self.device, self.inode = status.st_dev, status.st_ino
-        self.list_errno, self.uuid, self.formatted = 0, "-", "-"
+        self.list_errno, self.uuid, self.lock, self.formatted = 0, "-", "-", "-"
         try:
             # The same directory by its descriptor: the path could lead elsewhere by now.
             readable = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -156,7 +159,7 @@ class LogDir:
                 with os.scandir(readable) as entries:
                     next(entries, None)
                 self.uuid = filesystem_uuid(readable)
-                self.formatted = formatted(readable)
+                self.lock, self.formatted = lock_and_format(readable)
             finally:
                 os.close(readable)
         except OSError as error:
@@ -164,18 +167,24 @@ class LogDir:
         self.full_look_at = time.monotonic()
 
 
-def formatted(handle: int) -> str:
-    """Return 1 for a directory with Kafka's ``meta.properties``, 0 without, ``-`` where it can't be seen."""
+def lock_and_format(handle: int) -> tuple[str, str]:
+    """Return the inode of the file that Kafka locks in a directory, and 1 if it has a ``meta.properties``.
+
+    Both are 0 where there is no such file, and ``-`` where that can't be seen.
+    """
+    found = dict.fromkeys((LOCK, META_PROPERTIES), 0)
     try:
-        os.stat("meta.properties", dir_fd=handle)
-    except FileNotFoundError:
-        return "0"
+        for name in found:
+            try:
+                found[name] = os.stat(name, dir_fd=handle).st_ino
+            except FileNotFoundError:
+                continue
     except PermissionError:  # it can be listed, but not searched
         with os.scandir(handle) as entries:
-            return "1" if any(entry.name == "meta.properties" for entry in entries) else "0"
+            found.update((entry.name, entry.inode()) for entry in entries if entry.name in found)
     except OSError:
-        return "-"
-    return "1"
+        return "-", "-"
+    return str(found[LOCK]), "1" if found[META_PROPERTIES] else "0"
 
 
 def filesystem_uuid(handle: int) -> str:
@@ -250,8 +259,8 @@ class Probe:
         for index, log_dir in enumerate(self.log_dirs):
             since = log_dir.busy_since_tick
             waited = max(log_dir.late_ticks, 0 if since is None else self.tick - since)
-            topics = log_dir.topic_list.news(self.tick)
-            lines.append(" ".join(map(str, (index, waited, *log_dir.result, topics))))
+            topics, link = log_dir.topic_list.news(self.tick), log_dir.topic_list.link or "-"
+            lines.append(" ".join(map(str, (index, waited, *log_dir.result, link, topics))))
         return "\n".join([*lines, "end\n"]).encode()
 
     def serve(self) -> None:

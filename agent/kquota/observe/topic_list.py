@@ -22,6 +22,8 @@ ALARM = b"!\n"
 PATIENCE_TICKS = 4
 # The coarsest step of a file system's times: ext4 with small inodes keeps whole seconds.
 CLOCK_STEP_SECONDS = 1.0
+# How often to list a directory that has changed, where no topics are asked for: links are made by hand.
+LINKS_SECONDS = 30.0
 
 Stamp = tuple[int, int, int]
 """A directory's device, inode and time of change in nanoseconds."""
@@ -60,8 +62,27 @@ def topics_of(directories: list[str], most: int) -> tuple[str, ...] | None:
     return tuple(sorted(topics)) if len(topics) <= most else None
 
 
+def linked_elsewhere(entry: os.DirEntry[str], device: int) -> bool:
+    """Return whether a directory of a partition is a symbolic link to another file system than ``device``.
+
+    So is one that may not be followed, or not to its end. A link that leads to nothing is none: Kafka ignores
+    it.
+    """
+    if not topic_of(entry.name):
+        return False
+    try:
+        return entry.is_symlink() and os.stat(entry.path).st_dev != device  # noqa: PTH116 - pathlib is large
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
 class TopicList:
     """The topics of one log dir, listed again after the directory has changed.
+
+    ``link`` is a partition in it whose directory is a symbolic link to another file system, None for none:
+    Kafka follows it, and appends there.
 
     Each listing has a thread of its own: it may take longer than a look, which has to find a full disk
     meanwhile.
@@ -72,44 +93,50 @@ class TopicList:
         self.most = 0
         self.topics: tuple[str, ...] | None = None
         self.told: tuple[str, ...] | None = None
+        self.link: str | None = None
         self.busy_since_tick: int | None = None
-        self.stamp: Stamp | None = None
-        self.listed_at = 0.0
+        # Of the last listing: the directory's stamp, and how many topics to name.
+        self.listed: tuple[Stamp | None, int] = None, 0
+        self.listed_at = -LINKS_SECONDS
         # Whether the last listing began after the step of the clock that the stamp is from.
         self.is_settled = False
 
     def ask(self, most: int) -> None:
-        """Name this many topics at most from now on; 0 for none, and nothing is listed."""
-        if not most:
-            self.topics, self.stamp = None, None
+        """Name this many topics at most from now on; 0 for none."""
+        if self.most and not most:
+            self.topics, self.listed = None, (None, 0)
         self.most = most
 
     def follow(self, tick: int) -> None:
         """Have the directory listed where it has changed, or may have within a step of its clock."""
-        if not self.most or self.busy_since_tick is not None:
+        most, waited = self.most, time.monotonic() - self.listed_at
+        if self.busy_since_tick is not None or (not most and waited < LINKS_SECONDS):
             return
         stamp = stamp_of(self.path)
-        is_due = not self.is_settled and time.monotonic() - self.listed_at >= CLOCK_STEP_SECONDS
-        if is_due or stamp != self.stamp:
+        is_due = not self.is_settled and waited >= CLOCK_STEP_SECONDS
+        if is_due or (stamp, most) != self.listed:
             self.busy_since_tick = tick
             try:
-                _thread.start_new_thread(self.list, (stamp,))
+                _thread.start_new_thread(self.list, (stamp, most))
             except RuntimeError:  # no memory, no slot for a thread: the next look tries again
                 self.topics = self.busy_since_tick = None
 
-    def list(self, stamp: Stamp | None) -> None:
+    def list(self, stamp: Stamp | None, most: int) -> None:
         """List the directory, which had this stamp before; wake the owner where its topics are others now."""
         begun = time.monotonic()
         try:
-            with os.scandir(os.fsdecode(self.path)) as entries:
-                topics = topics_of([entry.name for entry in entries], self.most)
-            self.is_settled = stamp == self.stamp
+            with os.scandir(os.fsdecode(self.path)) as listing:
+                entries = list(listing)
+            topics = topics_of([entry.name for entry in entries], most) if most else None
+            device = 0 if stamp is None else stamp[0]
+            self.link = next((one.name for one in entries if linked_elsewhere(one, device)), None)
+            self.is_settled = stamp == self.listed[0]
         except OSError:
             topics, self.is_settled = None, False
         has_changed = topics != self.topics
-        self.stamp, self.listed_at, self.topics = stamp, begun, topics
+        self.listed, self.listed_at, self.topics = (stamp, most), begun, topics
         self.busy_since_tick = None
-        if has_changed:
+        if has_changed and most:
             os.write(1, ALARM)
 
     def news(self, tick: int) -> str:

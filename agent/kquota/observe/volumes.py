@@ -198,12 +198,23 @@ def _take_look(volume: _Volume, look: LogDirLook, mount: Mount) -> None:
     if look.list_errno not in (0, errno.EACCES):
         reason = f"{log_dir}: can't be listed: {_errno_text(look.list_errno)}"
         volume.failures.append(Failure(log_dir, reason))
+    if look.link is not None:
+        volume.failures.append(Failure(log_dir, _linked(log_dir, look.link)))
     if look.capacity_bytes <= 0:
         volume.failures.append(Failure(log_dir, f"{log_dir}: the file system reports no capacity"))
         return
     if mount.fs_type not in FIXED_INODES:
         look = replace(look, inodes=0, available_inodes=0)
     volume.looks.append(look)
+
+
+def _linked(log_dir: str, partition: str) -> str:
+    """Return what is wrong with a partition whose directory is a link: Kafka appends where it leads."""
+    return (
+        f"{log_dir}/{partition} is a symbolic link to another file system, or to where the agent can't look:"
+        " Kafka writes there, and fills a disk that this log dir is not on (move the directory back while the"
+        " broker is stopped, and make the other disk a log dir of its own)"
+    )
 
 
 def _unlisted(log_dir: str, *, needs_topics: bool) -> str:

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from kquota.cli.access import acting_as
-from kquota.observe.probe_process import formatted
-from kquota.observe.topic_list import topics_of
+from kquota.observe.probe_process import lock_and_format
+from kquota.observe.topic_list import TopicList, topics_of
 from tests.integration.observe.conftest import HangingDisk, MakeDisk, run
 
 # Users that every Debian has.
@@ -75,13 +75,16 @@ def may(flag: str, path: Path) -> bool:
     return subprocess.run(command, check=False).returncode == 0
 
 
-def what_the_probe_sees(log_dir: Path) -> tuple[tuple[str, ...] | None, str]:
-    """As the agent's user: the topics of the log dir, and whether Kafka has formatted it."""
+def what_the_probe_sees(log_dir: Path) -> tuple[tuple[str, ...] | None, tuple[str, str], str | None]:
+    """As the agent's user: topics of the log dir, inode of its lock, whether it is formatted, and a link."""
     account = pwd.getpwnam(AGENT)
     with acting_as(account.pw_uid, account.pw_gid):
         handle = os.open(log_dir, os.O_RDONLY)
         try:
-            return topics_of([each.name for each in log_dir.iterdir()], 10), formatted(handle)
+            listed = TopicList(os.fsencode(log_dir))
+            listed.list(None, 0)
+            names = [each.name for each in log_dir.iterdir()]
+            return topics_of(names, 10), lock_and_format(handle), listed.link
         finally:
             os.close(handle)
 
@@ -96,7 +99,8 @@ def test_the_agent_reads_what_it_needs_and_no_data_and_no_key(
     partition = directory(log_dir / "topic-0")
     partition.chmod(0o755)
     segment, meta = partition / "00.log", log_dir / "meta.properties"
-    for file in (segment, meta):
+    lock = log_dir / ".lock"
+    for file in (segment, meta, lock):
         file.touch()
     etc = directory(place / "etc", "root")
     file = properties(etc, log_dir)
@@ -111,9 +115,12 @@ def test_the_agent_reads_what_it_needs_and_no_data_and_no_key(
     assert [may(*each) for each in needed] == [True] * 4
     others = [("-r", etc), ("-r", above), ("-r", key), ("-x", log_dir), ("-r", meta), ("-r", segment)]
     assert [may(*each) for each in others] == [False] * 6
-    assert what_the_probe_sees(log_dir) == (("topic",), "1")
+    assert what_the_probe_sees(log_dir) == (("topic",), (str(lock.stat().st_ino), "1"), None)
     meta.unlink()
-    assert what_the_probe_sees(log_dir) == (("topic",), "0")
+    lock.unlink()
+    (log_dir / "other-0").symlink_to(partition)
+    assert what_the_probe_sees(log_dir) == (("other", "topic"), ("0", "0"), "other-0")
+    (log_dir / "other-0").unlink()
     assert not any(may("-w", each) for each in (file, etc, above, log_dir))
     assert [oct(each.stat().st_mode & 0o777) for each in (file, etc, above, log_dir)] == [
         "0o640",

@@ -23,8 +23,8 @@ while os.read(0, 1):
         os.write(1, file.read().encode())
 """
 UUID_TEXT = "0ab1c2d3-0000-4000-8000-000000000001"
-GOOD = f"0 0 5500000000 - 0 29 1000 400 64 32 13 {UUID(UUID_TEXT).hex} 2065 77 1 ="
-NEW = "0 0 0 - 0 0 0 0 0 0 0 - 0 0 - ="
+GOOD = f"0 0 5500000000 - 0 29 1000 400 64 32 13 {UUID(UUID_TEXT).hex} 2065 77 78 1 - ="
+NEW = "0 0 0 - 0 0 0 0 0 0 0 - 0 0 - - - ="
 LOOK = LogDirLook(
     "/data/1",
     sampled_at_monotonic=5.5,
@@ -37,6 +37,7 @@ LOOK = LogDirLook(
     fs_uuid=UUID_TEXT,
     device=2065,
     inode=77,
+    lock_inode=78,
     formatted=True,
 )
 Say = Callable[..., None]
@@ -78,14 +79,14 @@ def test_a_look_is_what_the_probe_said(say: Say, sampler: LogDirSampler) -> None
     ("line", "fields"),
     [
         (
-            "0 6 5500000000 - 0 29 1000 400 64 32 0 - 2065 77 - =",
+            "0 6 5500000000 - 0 29 1000 400 64 32 0 - 2065 77 78 - - =",
             {"waiting_seconds": 6 * probe_process.TICK_SECONDS},
         ),
         (
-            "0 0 5500000000 statvfs 5 29 1000 400 64 32 0 - 2065 77 - =",
+            "0 0 5500000000 statvfs 5 29 1000 400 64 32 0 - 2065 77 78 - - =",
             {"failed_step": "statvfs", "failed_errno": 5},
         ),
-        ("0 0 5500000000 - 0 29 1000 400 64 32 0 - 2065 77 0 =", {"formatted": False}),
+        ("0 0 5500000000 - 0 29 1000 400 64 32 0 - 2065 77 78 0 a-0 =", {"formatted": False, "link": "a-0"}),
     ],
 )
 def test_what_the_probe_does_not_know_is_not_known(
@@ -93,7 +94,7 @@ def test_what_the_probe_does_not_know_is_not_known(
 ) -> None:
     say(line)
     known = {"sampled_at_monotonic": 5.5, "mount_id": 29, "capacity_bytes": 1000, "available_bytes": 400}
-    known |= {"inodes": 64, "available_inodes": 32, "device": 2065, "inode": 77}
+    known |= {"inodes": 64, "available_inodes": 32, "device": 2065, "inode": 77, "lock_inode": 78}
     assert becomes(sampler, LogDirLook("/data/1", **(known | fields)))  # type: ignore[arg-type]
 
 
@@ -103,21 +104,21 @@ def test_what_the_probe_does_not_know_is_not_known(
         # a new process that waits or has not begun knows no better than the one before
         (GOOD, NEW, {}),
         (
-            "0 8 5500000000 - 0 29 1000 400 64 32 13 - 2065 77 1 =",
+            "0 8 5500000000 - 0 29 1000 400 64 32 13 - 2065 77 78 1 - =",
             NEW,
             {"fs_uuid": None, "waiting_seconds": 2.0},
         ),
-        (GOOD, "0 4 0 - 0 0 0 0 0 0 0 - 0 0 - =", {"waiting_seconds": 1.0}),
+        (GOOD, "0 4 0 - 0 0 0 0 0 0 0 - 0 0 - - - =", {"waiting_seconds": 1.0}),
         (
-            "0 0 5500000000 open 2 29 1000 400 64 32 13 - 2065 77 1 =",
+            "0 0 5500000000 open 2 29 1000 400 64 32 13 - 2065 77 78 1 - =",
             NEW,
             {"fs_uuid": None, "failed_step": "open", "failed_errno": 2},
         ),
         # its findings count
-        (GOOD, "0 0 0 open 2 0 0 0 0 0 0 - 0 0 - =", {"failed_step": "open", "failed_errno": 2}),
+        (GOOD, "0 0 0 open 2 0 0 0 0 0 0 - 0 0 - - - =", {"failed_step": "open", "failed_errno": 2}),
         (
-            "0 8 5500000000 - 0 29 1000 400 64 32 13 - 2065 77 1 =",
-            "0 0 0 open 2 0 0 0 0 0 0 - 0 0 - =",
+            "0 8 5500000000 - 0 29 1000 400 64 32 13 - 2065 77 78 1 - =",
+            "0 0 0 open 2 0 0 0 0 0 0 - 0 0 - - - =",
             {"fs_uuid": None, "failed_step": "open", "failed_errno": 2},
         ),
     ],

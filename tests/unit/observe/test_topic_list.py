@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
@@ -167,8 +168,42 @@ def look(topics: TopicList, clock: Clock) -> tuple[int, str]:
     return clock.run(), topics.news(0)
 
 
-def test_a_log_dir_that_is_not_asked_for_is_never_listed(log_dir: Path, clock: Clock) -> None:
-    assert look(TopicList(os.fsencode(log_dir)), clock) == (0, "=")
+def test_a_log_dir_that_is_not_asked_for_is_listed_every_half_minute_while_it_changes(
+    log_dir: Path, clock: Clock, capfd: pytest.CaptureFixture[str]
+) -> None:
+    links = TopicList(os.fsencode(log_dir))
+    assert look(links, clock) == (1, "=")
+    clock.seconds += 29.9
+    os.utime(log_dir, ns=(0, 1))
+    assert look(links, clock) == (0, "=")
+    clock.seconds += 0.1
+    assert look(links, clock) == (1, "=")
+    for listings in (1, 0):
+        clock.seconds += 30
+        assert look(links, clock) == (listings, "=")
+    assert capfd.readouterr().out == "", "no topics are asked for, so none are news"
+
+
+def test_a_partition_that_is_a_link_to_another_file_system_is_found(
+    topics: TopicList, log_dir: Path, clock: Clock, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    same = tmp_path_factory.mktemp("same")
+    with TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        assert Path(elsewhere).stat().st_dev != log_dir.stat().st_dev
+        (log_dir / "on-the-same-disk-0").symlink_to(same)
+        (log_dir / "to-nothing-0").symlink_to(f"{elsewhere}/nothing")
+        (log_dir / "no partition").symlink_to(elsewhere)
+        look(topics, clock)
+        assert topics.link is None
+        link = log_dir / "b-0"
+        link.symlink_to(os.path.relpath(elsewhere, log_dir))
+        clock.seconds += 1
+        look(topics, clock)
+        assert topics.link == "b-0"
+        link.unlink()
+        clock.seconds += 1
+        look(topics, clock)
+        assert topics.link is None
 
 
 def test_a_log_dir_is_listed_twice_and_again_when_it_has_changed(

@@ -63,6 +63,12 @@ def resolved(
     )
 
 
+def test_a_partition_that_is_a_link_to_another_file_system_fails_its_volume() -> None:
+    volume = only(resolved("/data/1/k", replace(look("/data/1/k", 11), link="t-0")))
+    assert volume.status == "failed"
+    assert str(volume.reason).startswith("/data/1/k/t-0 is a symbolic link to another file system")
+
+
 def only(resolution: Resolution) -> VolumeObservation:
     (volume,) = resolution.observation.volumes
     return volume
