@@ -148,7 +148,8 @@ def test_the_sandbox_hides_everything_else(host: Host, running: None):
 
 @pytest.mark.parametrize("unit", [AGENT, EAST])
 def test_the_sandbox_leaves_little_to_attack(host: Host, running: None, unit: str):
-    host.run("systemd-analyze", "security", "--no-pager", "--threshold=17", unit)
+    # Two of the points are for the command line of the broker, which any user of the host may read.
+    host.run("systemd-analyze", "security", "--no-pager", "--threshold=19", unit)
 
 
 def test_its_memory_is_bounded(host: Host, running: None):

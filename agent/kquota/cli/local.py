@@ -32,6 +32,7 @@ from kquota.host.boot_clock import BootClock
 from kquota.kafka.client import look_at_properties
 from kquota.kafka.config import ClientProperties, ConfigurationError
 from kquota.observe.broker_dirs import with_broker_dirs
+from kquota.observe.broker_process import find_broker
 from kquota.observe.identity import remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, VolumeObservation, with_offline
 from kquota.observe.server_properties import BrokerProperties
@@ -185,9 +186,10 @@ def look_at_volumes(
         applied = read_applied_state(
             settings.applied_file, BootClock().now(), broker_id=broker_id_of(settings)
         )
-        if isinstance(applied, AppliedState):
-            compared = with_broker_dirs(seen, watch.looks, applied.log_dir_places)
-            seen = with_offline(compared, applied.offline_log_dirs)
+        known = applied if isinstance(applied, AppliedState) else None
+        used = {} if known is None else known.log_dir_places
+        seen = with_broker_dirs(seen, watch.looks, used or watch.used_by(find_broker(properties)))
+        seen = with_offline(seen, () if known is None else known.offline_log_dirs)
     if accept:
         accepted = replace(
             state, remembered_volumes=remembered_to_json(watch.remembered), bound_limits=dict(watch.bound)

@@ -189,7 +189,8 @@ class Cycle:
         now = moment.monotonic_seconds
         if self._applied is None or now - self._applied_at_seconds >= APPLIED_SECONDS:
             self._applied, self._applied_at_seconds = self._local.applied(moment, news.cluster_id), now
-        observation = self._local.observe()
+        is_active = self._broker_id in (news.active_brokers or ())
+        observation = self._local.observe(is_active=is_active)
         if not observation.volumes:
             return _Observed(observation, None, *self._applied)
         own = own_record(

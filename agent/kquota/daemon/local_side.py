@@ -17,7 +17,8 @@ from kquota.daemon.signing import counter_to_remember
 from kquota.daemon.state_writer import StateWriter
 from kquota.daemon.topics_at_stake import log_dirs_near_a_limit
 from kquota.host.boot_clock import BootClock
-from kquota.observe.broker_dirs import Place, with_broker_dirs
+from kquota.observe.broker_dirs import Place, with_broker_dirs, with_unformatted
+from kquota.observe.broker_process import ProcessWatch
 from kquota.observe.identity import VolumeIdentity, remembered_from_json, remembered_to_json
 from kquota.observe.observation import Observation, with_offline
 from kquota.observe.server_properties import BrokerProperties
@@ -28,6 +29,9 @@ from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, EverListed, OrdersRead
 from kquota.write.decision_file import DecisionFile, lease_end_uptime_ms
+
+# The first look at the broker's process takes milliseconds; a command line may hang with its disk.
+_PROCESS_WAIT_SECONDS = 1.0
 
 
 class LocalSide:
@@ -65,6 +69,7 @@ class LocalSide:
         self._decision_file = DecisionFile(settings.decision_file)
         self.offline_log_dirs = offline_log_dirs
         self._broker_dirs: Mapping[str, Place | None] = {}
+        self._process = ProcessWatch(properties)
         self._volumes = VolumeWatch(
             properties,
             limits=settings.limits,
@@ -83,16 +88,24 @@ class LocalSide:
             SettingsError: ``limits.volumes`` can't be used with the volumes found.
         """
         self._volumes.wait_for_samples(timeout_seconds)
+        self._process.latest(min(timeout_seconds, _PROCESS_WAIT_SECONDS))
         refuse_limits(self._settings, self._volumes.observe().limits_problems)
 
-    def observe(self) -> Observation:
-        """Observe the volumes, and remember the result."""
+    def observe(self, *, is_active: bool = False) -> Observation:
+        """Observe the volumes, and remember the result; ``is_active`` is whether the broker is up.
+
+        The plug-in's report on log dirs counts before the process that the agent sees.
+        """
         observation = self._volumes.observe()
         remembered = remembered_to_json(self._volumes.remembered)
         bound = {path: list(ids) for path, ids in self._volumes.bound.items()}
         if (remembered, bound) != (self.state.remembered_volumes, self.state.bound_limits):
             self._remember(replace(self.state, remembered_volumes=remembered, bound_limits=bound))
-        compared = with_broker_dirs(observation, self._volumes.looks, self._broker_dirs)
+        looks = self._volumes.looks
+        used = self._broker_dirs or self._volumes.used_by(self._process.latest())
+        compared = with_broker_dirs(observation, looks, used)
+        if is_active:
+            compared = with_unformatted(compared, looks)
         return with_offline(compared, self.offline_log_dirs)
 
     def wake_at(self, record: UsageRecord | None) -> None:

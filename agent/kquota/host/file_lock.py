@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import psutil
+
 from kquota.core.strict_json import printable
 
 _FLOCK = "hhqqi"  # struct flock: type, whence, start, length, process id
@@ -97,7 +99,7 @@ def _opened(path: Path) -> int:
 
 def _command_of(process_id: int) -> str:
     try:
-        words = Path(f"/proc/{process_id}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
-    except OSError:
+        words = psutil.Process(process_id).cmdline()
+    except (psutil.Error, ValueError):  # it has ended, or has no id here
         return ""
     return printable(shlex.join(words)[:_LONGEST_COMMAND])

@@ -20,7 +20,9 @@ Place = tuple[int, int]
 def with_broker_dirs(
     observation: Observation, looks: Mapping[str, LogDirLook], used: Mapping[str, Place | None]
 ) -> Observation:
-    """Merge in the log dirs that the broker itself says it runs with: absolute path → place, None if unknown.
+    """Merge in the log dirs that the broker runs with: absolute path → place, None if unknown.
+
+    Its plug-in reports them, or else they are what its process shows (`broker_process.py`).
 
     A volume fails where the same path leads the broker to another directory. Every volume fails where the
     broker uses a directory that is not watched. Without a place on either side the paths decide. A directory
@@ -37,7 +39,8 @@ def with_broker_dirs(
         if name in places:
             elsewhere[name] = (
                 f"{path}: the broker has another directory at this path than the agent, on another mount or"
-                " in another mount namespace (restart the broker if its mount was replaced)"
+                " in another mount namespace, or was started before its file changed (restart the broker if"
+                " its mount or its file was replaced)"
             )
         else:
             unwatched.append(path)
@@ -46,6 +49,27 @@ def with_broker_dirs(
         " broker.server_properties must name the file that the broker was started with, without overrides of"
         " log.dirs; restart broker and agent if the file has changed"
     )
+    return _with_failures(observation, elsewhere, sentence if unwatched else None)
+
+
+def with_unformatted(observation: Observation, looks: Mapping[str, LogDirLook]) -> Observation:
+    """Fail every volume of a broker that is up where it has formatted none of the directories watched.
+
+    Kafka formats each directory before it registers: it uses others, as where it is in another mount
+    namespace at the first start.
+    """
+    if not looks or any(look.formatted is not False for look in looks.values()):
+        return observation
+    sentence = (
+        "the broker is up and no log dir that the agent watches has a meta.properties: the broker has other"
+        " directories, on other mounts or in another mount namespace, or with another file than"
+        " broker.server_properties"
+    )
+    return _with_failures(observation, {}, sentence)
+
+
+def _with_failures(observation: Observation, elsewhere: Mapping[str, str], of_all: str | None) -> Observation:
+    """Add failures of log dirs, by path, and one of all volumes."""
     return replace(
         observation,
         volumes=tuple(
@@ -54,7 +78,7 @@ def with_broker_dirs(
                 failures=(
                     *volume.failures,
                     *_failures(volume, elsewhere),
-                    *([Failure(None, sentence)] if unwatched else []),
+                    *([] if of_all is None else [Failure(None, of_all)]),
                 ),
             )
             for volume in observation.volumes

@@ -2,7 +2,7 @@
 
 The broker loads the file as Java does: Latin-1 with ``\\uXXXX`` escapes, so a path with raw UTF-8
 letters is, for both, the mis-decoded one. Overrides on the broker's command line can't be seen here: its
-plug-in reports the log dirs that it runs with (`broker_dirs.py`).
+plug-in reports the log dirs that it runs with, or its process shows them (`broker_dirs.py`).
 """
 
 from __future__ import annotations
@@ -65,17 +65,39 @@ def read_broker_properties(path: Path, node_id: int | None = None) -> BrokerProp
     Raises BrokerPropertiesError for a file that is missing, unreadable, too large or malformed, and
     for a value that the broker would refuse or that can't be judged from outside the broker.
     """
+    return broker_properties_of(raw_properties(path), path, node_id)
+
+
+def raw_properties(path: Path) -> Mapping[str, str]:
+    """Return every key and value of the file at ``path``.
+
+    Raises BrokerPropertiesError for a file that is missing, unreadable, too large or malformed.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BrokerPropertiesError(f"{path}: can't be read: {reason}") from error
-    return parse_broker_properties(content, path, node_id)
+    return _parse(content, path)
 
 
 def parse_broker_properties(content: bytes, path: Path, node_id: int | None = None) -> BrokerProperties:
     """Parse the bytes of a server.properties; ``path`` is where they came from, for the messages."""
+    return broker_properties_of(_parse(content, path), path, node_id)
+
+
+def broker_properties_of(raw: Mapping[str, str], path: Path, node_id: int | None = None) -> BrokerProperties:
+    """Judge the keys and values of a server.properties, and of overrides; raises BrokerPropertiesError."""
+    return _Reading(path, MappingProxyType(dict(raw)), node_id).broker_properties()
+
+
+def node_id_of(raw: Mapping[str, str], path: Path) -> int:
+    """Return the node id among these keys and values; raises BrokerPropertiesError."""
+    return _Reading(path, raw, None).read_node_id()
+
+
+def _parse(content: bytes, path: Path) -> Mapping[str, str]:
     if len(content) > LARGEST_FILE_BYTES:
         raise BrokerPropertiesError(
             f"{path}: is larger than {LARGEST_FILE_BYTES} bytes; not a server.properties"
@@ -85,12 +107,11 @@ def parse_broker_properties(content: bytes, path: Path, node_id: int | None = No
     if content.count(b"\\\n") + content.count(b"\\\r") > MOST_CONTINUED_LINES:
         raise BrokerPropertiesError(f"{path}: holds more than {MOST_CONTINUED_LINES} continued lines")
     try:
-        raw = javaproperties.loads(content)
+        return dict(javaproperties.loads(content))
     except javaproperties.InvalidUEscapeError as error:
         raise BrokerPropertiesError(
             f"{path}: invalid escape {error.escape!r}; allowed is \\u and four hexadecimal digits"
         ) from error
-    return _Reading(path, MappingProxyType(dict(raw)), node_id).broker_properties()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +130,7 @@ class _Reading:
             metadata = self._directory("metadata.log.dir", metadata_text, metadata_text)
         return BrokerProperties(
             path=self.path,
-            node_id=self._node_id(),
+            node_id=self.read_node_id(),
             log_dirs=log_dirs if "broker" in roles else (),
             metadata_log_dir=metadata,
             process_roles=roles,
@@ -136,7 +157,7 @@ class _Reading:
             raise self._error("process.roles", text, "allowed are broker, controller, or both")
         return roles
 
-    def _node_id(self) -> int:
+    def read_node_id(self) -> int:
         found = {key: self._text(key) for key in ("node.id", "broker.id")}
         ids: dict[str, int] = {}
         for key, text in found.items():

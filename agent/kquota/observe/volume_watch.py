@@ -10,6 +10,8 @@ from typing import Self
 from kquota.core.band import Band
 from kquota.core.decision import Scope
 from kquota.core.usage import Volume
+from kquota.observe.broker_dirs import Place
+from kquota.observe.broker_process import BrokerProcess, LockFile
 from kquota.observe.identity import VolumeIdentity, udev_uuids
 from kquota.observe.mountinfo import MountTable, MountTableReader
 from kquota.observe.observation import Observation
@@ -136,6 +138,20 @@ class VolumeWatch:
     def looks(self) -> Mapping[str, LogDirLook]:
         """The look at each directory of the broker that the last observation was made of."""
         return {str(path): self._looks[str(path)] for path in self.properties.directories}
+
+    def used_by(self, process: BrokerProcess | None) -> Mapping[str, Place | None]:
+        """Return the log dirs that the broker's process runs with, compared with the last looks."""
+        if process is None:
+            return {}
+        watched: dict[str, LockFile | None] = {}
+        for path, look in self.looks.items():
+            mount = self._table.by_id.get(look.mount_id)
+            watched[path] = (
+                None
+                if mount is None or look.lock_inode is None or look.failed_step is not None
+                else (mount.device, look.lock_inode)
+            )
+        return process.used(watched, self._table)
 
     def wake_at(self, bands: Mapping[str, Band], named: frozenset[str] = frozenset()) -> None:
         """Have the sampler's alarm go off when a log dir leaves its band (see :mod:`kquota.core.band`).

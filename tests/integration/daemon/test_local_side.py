@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +26,7 @@ from kquota.observe.server_properties import read_broker_properties
 from kquota.publish.delivery import Headers
 from kquota.settings.model import Settings
 from kquota.write.agent_state import ActiveBrokers, AgentState, AgentStateFile
+from tests.integration.waiting import eventually
 from tests.unit.core.golden import SAMPLES, complaints
 from tests.unit.daemon.cycles import START
 
@@ -212,3 +215,35 @@ def test_log_dirs_that_are_not_the_broker_s_are_not_judged(machine: Machine) -> 
     machine.side.applied(Moment.now(machine.boot_clock), "c")
     assert machine.side.observe().volumes[0].status == "failed", "until the plug-in is heard again"
     assert seen(same)[0] == "ok"
+
+
+@pytest.mark.accepts("A28")
+def test_without_the_plug_in_the_broker_s_process_shows_its_log_dirs(machine: Machine) -> None:
+    machine.side.close()
+    waits = "import sys; print('started', flush=True); sys.stdin.read()"
+    properties = machine.settings.broker.server_properties
+    options = ("kafka.Kafka", properties, "--override", "log.dirs=/data/2/kafka")
+    with subprocess.Popen(
+        [sys.executable, "-c", waits, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as broker:
+        assert broker.stdout is not None
+        assert broker.stdout.readline() == b"started\n"
+        machine.side = machine.start()
+        machine.side.wait_for_volumes(60)
+        eventually(lambda: machine.side.observe().volumes[0].status == "failed")
+        (volume,) = machine.side.observe().volumes
+        assert str(volume.reason).startswith("the broker uses /data/2/kafka, not among")
+        ours = machine.log_dir.stat()
+        same = {"path": str(machine.log_dir), "device": ours.st_dev, "inode": ours.st_ino}
+        machine.say(Moment.now(machine.boot_clock), log_dirs=[same])
+        machine.side.applied(Moment.now(machine.boot_clock), "c")
+        assert machine.side.observe().volumes[0].status == "ok", "the plug-in's report counts"
+        broker.kill()
+
+
+def test_log_dirs_that_the_broker_has_not_formatted_fail_while_it_is_up(machine: Machine) -> None:
+    machine.side.wait_for_volumes(60)
+    assert machine.side.observe().volumes[0].status == "ok", "before its first start"
+    assert machine.side.observe(is_active=True).volumes[0].status == "failed"
+    (machine.log_dir / "meta.properties").touch()
+    eventually(lambda: machine.side.observe(is_active=True).volumes[0].status == "ok")

@@ -125,8 +125,10 @@ class MemoryPorts:
     grants: list[str] = field(default_factory=list)
     listed: list[tuple[str, frozenset[int]]] = field(default_factory=list)
     recalled: list[tuple[Volume, ...]] = field(default_factory=list)
+    active: list[bool] = field(default_factory=list)
 
-    def observe(self) -> Observation:
+    def observe(self, *, is_active: bool) -> Observation:
+        self.active.append(is_active)
         return Observation(self.volumes, self.warnings)
 
     def recall(self, volumes: Iterable[Volume]) -> None:

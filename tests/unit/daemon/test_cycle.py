@@ -61,6 +61,14 @@ def test_it_waits_for_the_echo_of_its_own_report_and_then_decides() -> None:
     assert bench.ports.published[0]["Sequence"] == 1
 
 
+def test_the_volumes_are_judged_with_whether_their_broker_is_up() -> None:
+    bench = Bench()
+    for active in (None, frozenset({2}), frozenset({1, 2})):
+        bench.news = replace(NEWS, active_brokers=active)
+        bench.run()
+    assert bench.ports.active == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("news", "cause"),
     [

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kquota.observe.broker_dirs import Place, with_broker_dirs
+from kquota.observe.broker_dirs import Place, with_broker_dirs, with_unformatted
 from kquota.observe.observation import Observation, with_offline
 from tests.unit.observe.test_volumes import look, resolved
 
@@ -57,3 +57,18 @@ def test_the_same_path_in_another_mount_namespace_fails_its_volume() -> None:
 def test_a_directory_that_can_not_be_looked_at_is_compared_by_its_path() -> None:
     seen = with_broker_dirs(HERE, HUNG, {NAMES[1]: (2, 20), NAMES[0]: (1, 10)})
     assert statuses(seen) == ["ok", "ok"], "its failure is the look's own"
+
+
+@pytest.mark.parametrize(
+    ("formatted", "status"),
+    [((False, False), "failed"), ((False, True), "ok"), ((False, None), "ok"), ((None, None), "ok")],
+)
+def test_a_broker_that_is_up_has_formatted_a_directory_of_its_own(
+    formatted: tuple[bool | None, ...], status: str
+) -> None:
+    looks = {name: replace(LOOKS[name], formatted=one) for name, one in zip(NAMES, formatted, strict=True)}
+    seen = with_unformatted(HERE, looks)
+    assert statuses(seen) == [status, status]
+    if status == "failed":
+        assert str(seen.volumes[0].reason).startswith("the broker is up and no log dir")
+    assert with_unformatted(HERE, {}) == HERE

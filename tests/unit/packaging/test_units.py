@@ -83,11 +83,12 @@ def test_the_decision_outlives_a_restart_where_the_broker_can_read_it(unit: dict
     assert unit["StateDirectoryMode"] == ["0700"]
 
 
-def test_nothing_hides_log_dirs_or_the_clock_of_leases(unit: dict[str, list[str]]):
+def test_nothing_hides_log_dirs_the_broker_s_process_or_the_clock_of_leases(unit: dict[str, list[str]]):
     assert unit["ProtectHome"] == ["read-only"]
     assert unit["PrivateTmp"] == ["no"]
     assert not unit.keys() & {
         "ProcSubset",
+        "ProtectProc",
         "InaccessiblePaths",
         "TemporaryFileSystem",
         "RootDirectory",
