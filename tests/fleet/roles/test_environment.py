@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,31 @@ CASES = {
         FLAGS.replace("/own.yaml", f"/own.yaml,{OURS}"),
     ),
     "unquoted": ("", [f"KAFKA_LOG4J_OPTS={FLAGS}\n"], JAR, FLAGS.replace("/own.yaml", f"/own.yaml,{OURS}")),
+    "continued": (
+        "",
+        [
+            'CLASSPATH="/one/*:\\\n/two/*:\\\n#/three"\n'
+            "KAFKA_LOG4J_OPTS=\\\n  -Dother=1 \\\n-Dlog4j2.configurationFile=/own.yaml \\\n"
+            "-Dlog4j2.contextSelector=some.Selector\n# CLASSPATH=/no\\\n",
+        ],
+        f"/one/*:/two/*:#/three:{JAR}",
+        FLAGS.replace("/own.yaml", f"/own.yaml,{OURS}"),
+    ),
+    "escaped": (
+        "",
+        [
+            'CLASSPATH="/a\\"b\\\\c\\$d`"\n',
+            "KAFKA_LOG4J_OPTS=-Da=\\$HOME\\\\ -Dlog4j2.configurationFile=/own.yaml\n",
+        ],
+        f'/a"b\\c$d`:{JAR}',
+        f"-Da=$HOME\\ -Dlog4j2.configurationFile=/own.yaml,{OURS}",
+    ),
+    "literal": (
+        "",
+        ["CLASSPATH='/a$b\\c'\n"],
+        f"/a$b\\c:{JAR}",
+        f"-Dlog4j2.configurationFile={KAFKAS},{OURS}",
+    ),
     "another-way": ("", ["KAFKA_LOG4J_OPTS=-Dlog4j.configuration=file:/old.properties\n"], JAR, None),
 }
 
@@ -76,9 +103,16 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_unit_s_environment_is_kept_and_the_role_s_is_added(environments: Path, name: str) -> None:
-    lines = (environments / name).read_text("utf-8").splitlines()
     _, _, class_path, logging = CASES[name]
-    assert f'CLASSPATH="{class_path}"' in lines
-    assert [line for line in lines if line.startswith("KAFKA_LOG4J_OPTS=")] == (
-        [] if logging is None else [f'KAFKA_LOG4J_OPTS="{logging}"']
+    file = environments / name
+    # As kafka-storage.sh gets it; systemd takes the same quotes and escapes.
+    read = subprocess.run(
+        ["env", "-i", "sh", "-c", 'set -a; . "$1"; env -0', "sh", file],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
+    found = dict(line.split("=", 1) for line in read.stdout.split("\0") if line)
+    assert found["CLASSPATH"] == class_path
+    assert found.get("KAFKA_LOG4J_OPTS") == logging
+    assert re.fullmatch("[0-9a-f]{16}", found["KQUOTA_BROKER_CONFIGURATION"])
