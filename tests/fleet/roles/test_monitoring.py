@@ -149,3 +149,57 @@ def test_a_missing_include_or_an_invalid_rule_fails_the_role(host: Monitoring, t
     with pytest.raises(PlayFailed, match="failed to validate"):
         host.apply(kquota_monitoring_source_dir=str(broken))
     assert "=== 1" not in (host.prometheus / "rules/kquota.rules.yml").read_text("utf-8")
+
+
+INCLUDED = {
+    "rules": [
+        "rules/kquota.*",
+        "./rules//kquota.rules.yml",
+        "*/*.yml",
+        "rules/[i-m]*.y?l",
+        "rules/[^a-c]quota.rules.yml",
+        "/prom/rules/*",
+    ],
+    "not": [
+        "/elsewhere/rules/*.yml",
+        "more/rules/*.yml",
+        "rules/*.yaml",
+        "*.yml",
+        "rules/[^k]*.yml",
+        "rules",
+    ],
+}
+
+
+def test_patterns_of_prometheus_are_matched_against_the_file_of_the_role(tmp_path: Path) -> None:
+    shown = "SAYS {{ kquota_monitoring_left_out | map('basename') | join(' ') }}."
+    tasks = [
+        {
+            "ansible.builtin.import_role": {"name": "kquota_monitoring", "tasks_from": "remove"},
+            "when": False,
+        },
+        *(
+            {
+                "ansible.builtin.debug": {"msg": shown},
+                "vars": {
+                    "kquota_monitoring_prometheus_yml": {
+                        "rule_files": ["first/*.yml", pattern],
+                        "scrape_configs": [{"job_name": "kquota"}],
+                    }
+                },
+            }
+            for patterns in INCLUDED.values()
+            for pattern in patterns
+        ),
+    ]
+    said = run_play(tmp_path, tasks, {"kquota_monitoring_prometheus_dir": "/prom/"})
+    found = [line.split("SAYS ")[1].split(".")[0] for line in said.splitlines() if "SAYS " in line]
+    assert found == ["" for _ in INCLUDED["rules"]] + ["kquota" for _ in INCLUDED["not"]]
+
+
+def test_hosts_behind_one_address_are_told_apart_by_their_ports(host: Monitoring) -> None:
+    away = {"ansible_host": "localhost", "ansible_port": 2222}
+    brokers = {"kafka4": away, "localhost": {}}
+    host.inventory.write_text(yaml.safe_dump({**HOSTS, "kafka_brokers": {"hosts": brokers}}), "utf-8")
+    with pytest.raises(PlayFailed, match=r"The\s+agents\s+of\s+kafka4\s+\(1\s+hosts\)\s+listen"):
+        host.apply()

@@ -55,7 +55,7 @@ def installation(role: str, folder: Path) -> tuple[list[dict[str, Any]], dict[st
 
 
 def closed(home: Path) -> list[str]:
-    """What another user can't read, or can write."""
+    """Files that another user can't read, or can write."""
     found = []
     for path in (home, *home.rglob("*")):
         mode, wanted = path.stat().st_mode, 0o005 if path.is_dir() else 0o004
