@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from queue import Empty, SimpleQueue
 from typing import Any, Self
 
 from kquota.cli import exit_codes
@@ -22,8 +20,9 @@ from kquota.core.status import status_document
 from kquota.core.view import MAX_UNLISTED_BROKERS, ClusterView, FoldResult
 from kquota.core.vouching import vouched_in_reports
 from kquota.daemon.folding import fold_records
+from kquota.daemon.inbox import Inbox
 from kquota.daemon.inputs import Arrival
-from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge
+from kquota.daemon.kafka_side import KafkaEvent, KafkaKnowledge, hand_over, take_portion
 from kquota.daemon.orders_topic import OfOrders, OrdersFold, OrdersKnowledge, orders_to_read
 from kquota.daemon.report import Folded
 from kquota.daemon.signing import admission_of, signing_problems
@@ -37,6 +36,7 @@ from kquota.settings import Settings, SettingsError
 
 CLIENT_NAME = "cli"
 _MOST_REFUSED = 5
+_TAKE_SECONDS = 1.0
 
 
 def look_at_cluster(settings: Settings) -> ClusterLook:
@@ -63,7 +63,7 @@ class ClusterLook:
         admission, topics = admission_of(settings), settings.topics
         orders_admission = None if admission is None else admission.of_topic(topics.orders.name)
         properties = ClientProperties(settings.librdkafka(), CLIENT_NAME)
-        self._events: SimpleQueue[KafkaEvent] = SimpleQueue()
+        self._inbox: Inbox[KafkaEvent] = Inbox()
         self._admin = AdminConnection(properties)
         orders = OrdersKnowledge(topics.orders.name, orders_admission)
         self._knowledge = KafkaKnowledge(topics.usage.name, admission=admission, orders=orders)
@@ -98,6 +98,7 @@ class ClusterLook:
 
     def close(self) -> None:
         """End all clients."""
+        self._inbox.close()
         self._brokers.close()
         self._reader.close()
         self._admin.close()
@@ -134,10 +135,13 @@ class ClusterLook:
 
     def put(self, event: KafkaEvent) -> None:
         """Hand over an event, from any thread; `take` takes it in."""
-        self._events.put(event)
+        hand_over(self._inbox, event)
 
     def take(self, timeout_seconds: float) -> None:
-        """Take in arrived events; wait for the first of them, at most this long."""
+        """Take in arrived events; wait for the first of them, at most this long.
+
+        Of more than can be taken in within a second, the rest is left to the next call.
+        """
         topics = self._settings.topics
         for reading, topic in (
             (self._reading, topics.usage.name),
@@ -145,11 +149,14 @@ class ClusterLook:
         ):
             if reading.take_revocations():
                 self._reader.read_again(topic, REVOKED_AGAIN)
-        events: list[KafkaEvent] = []
-        with suppress(Empty):
-            events.append(self._events.get(timeout=timeout_seconds))
-            while True:
-                events.append(self._events.get_nowait())
+        self._inbox.wait(timeout_seconds)
+        deadline = time.monotonic() + _TAKE_SECONDS
+        while events := list(take_portion(self._inbox, self._knowledge.admission)):
+            self._take_all(events)
+            if time.monotonic() >= deadline:
+                return
+
+    def _take_all(self, events: Sequence[KafkaEvent]) -> None:
         of_orders = [event for event in events if isinstance(event, OfOrders)]
         events = [event for event in events if not isinstance(event, OfOrders)]
         self._take_orders(of_orders)

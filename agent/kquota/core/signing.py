@@ -97,6 +97,9 @@ class Authorities(Protocol):
     def certificate(self, der: bytes) -> Certificate | None:
         """Return the certificate; None where none of them has issued it."""
 
+    def knows(self, der: bytes) -> bool:
+        """Return whether a certificate was verified or refused before, so that it costs nothing now."""
+
     def authority_end(self, der: bytes) -> datetime | None:
         """Return when the authority that has issued a certificate ends; None where none of them has."""
 

@@ -16,6 +16,7 @@ from queue import Empty
 
 from kquota.core.admission import Admission
 from kquota.core.records import REGULAR, TopicKind
+from kquota.core.signing import Claim, read_claim
 from kquota.daemon.inbox import Inbox, readable
 from kquota.daemon.inputs import Arrival, ClusterNews
 from kquota.daemon.journal import MessageId
@@ -51,6 +52,8 @@ from kquota.settings.model import Settings
 # Records of a long backlog are folded in portions, so that decisions and the watchdog go on between.
 MAX_EVENTS_A_CYCLE = 5000
 MAX_BYTES_A_CYCLE = 8 * 1_048_576
+# To verify one costs as much as a signature: these take a fifth of a second. There are fewer agents.
+MAX_NEW_CERTIFICATES_A_CYCLE = 2000
 _ASKED_WITHIN_SECONDS = 25.0
 
 
@@ -77,6 +80,40 @@ KafkaEvent = (
     | CertificateSeen
     | OfOrders
 )
+
+
+def hand_over(inbox: Inbox[KafkaEvent], event: KafkaEvent, *, is_urgent: bool = False) -> None:
+    """Put an event in an inbox, a record once there is room for it."""
+    record = _record_in(event)
+    inbox.put(event, 0 if record is None else record.size_bytes, is_urgent=is_urgent)
+
+
+def take_portion(inbox: Inbox[KafkaEvent], admission: Admission | None) -> Iterator[KafkaEvent]:
+    """Take out the events of one cycle, in their order, so that it ends in time whatever writers write.
+
+    The rest are taken out in later cycles. Nothing overtakes: when the topic has been read to its end, all
+    that was before has been taken out.
+    """
+    size_bytes, new_certificates = 0, set[bytes]()
+    for _ in range(MAX_EVENTS_A_CYCLE):
+        try:
+            event = inbox.get_nowait()
+        except Empty:
+            return
+        if (record := _record_in(event)) is not None:
+            size_bytes += record.size_bytes
+            claim = None if admission is None else read_claim(record.headers)
+            if isinstance(claim, Claim) and admission and not admission.authorities.knows(claim.certificate):
+                new_certificates.add(claim.certificate)
+        yield event
+        if size_bytes >= MAX_BYTES_A_CYCLE or len(new_certificates) >= MAX_NEW_CERTIFICATES_A_CYCLE:
+            break
+    inbox.leave_the_rest()
+
+
+def _record_in(event: KafkaEvent) -> TopicRecord | None:
+    inner = event.event if isinstance(event, OfOrders) else event
+    return inner if isinstance(inner, TopicRecord) else None
 
 
 @dataclass(slots=True)
@@ -292,7 +329,7 @@ class KafkaSide:
                 properties,
                 self.admin,
                 ReadTopic(topics.usage.name, self.put_report),
-                orders_to_read(topics.orders.name, partial(self.inbox.put, is_urgent=True)),
+                orders_to_read(topics.orders.name, partial(hand_over, self.inbox, is_urgent=True)),
                 may_begin=None if admission is None else self._knows_cluster,
             )
             opened.pop_all()
@@ -343,7 +380,7 @@ class KafkaSide:
     def put_report(self, event: TopicRecord | ReaderEvent) -> None:
         """Take in an event of the usage topic, from any thread."""
         is_urgent = isinstance(event, TopicRecord) and REGULAR not in event.headers
-        self.inbox.put(event, is_urgent=is_urgent)
+        hand_over(self.inbox, event, is_urgent=is_urgent)
 
     def gather(
         self, timeout_seconds: float, *, rest_seconds: float = 0.0, alarm: int | None = None
@@ -354,7 +391,6 @@ class KafkaSide:
         a longer rest. Nothing is waited for while the descriptor ``alarm`` is readable.
         """
         arrivals: list[Arrival] = []
-        size_bytes = 0
         deadline = time.monotonic() + max(rest_seconds, timeout_seconds)
         short_seconds = min(rest_seconds, REST_FROM_NEWS_SECONDS)
         if not readable(short_seconds, alarm) and not (
@@ -362,11 +398,7 @@ class KafkaSide:
         ):
             self.inbox.wait(deadline - time.monotonic(), alarm)
         self.inbox.begin_to_empty()
-        for _ in range(MAX_EVENTS_A_CYCLE):
-            try:
-                event = self.inbox.get_nowait()
-            except Empty:
-                break
+        for event in take_portion(self.inbox, self.knowledge.admission):
             arrival = self.knowledge.take(event)
             topic, inner = TopicKind.USAGE, event
             if isinstance(event, OfOrders):
@@ -377,9 +409,6 @@ class KafkaSide:
                 self.outlet.producer.client.renew()
             if arrival is not None:
                 arrivals.append(arrival)
-                size_bytes += len(arrival.value or b"")
-                if size_bytes >= MAX_BYTES_A_CYCLE:
-                    break
         return arrivals
 
     def _knows_cluster(self) -> bool:
@@ -395,5 +424,6 @@ class KafkaSide:
 
     def close(self) -> None:
         """End every client, within some seconds."""
+        self.inbox.close()
         for part in (self._topics, self._brokers, self.reader, self.admin, self.outlet):
             part.close()

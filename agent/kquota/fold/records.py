@@ -1,8 +1,12 @@
 """The output of the reader of the usage topic: records as they are, and events about the reading itself."""
 
 from dataclasses import dataclass
+from sys import getsizeof
 
 from kquota.kafka.errors import KafkaFailure
+
+# A record of this module with its numbers, and the place of a header, take this in Python's memory.
+_RECORD_BYTES, _HEADER_BYTES = 300, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,12 @@ class TopicRecord:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """About the memory that it takes: headers of a few bytes take many times their length."""
+        headers = sum(_HEADER_BYTES + getsizeof(name) + getsizeof(value) for name, value in self.headers)
+        return _RECORD_BYTES + getsizeof(self.key) + getsizeof(self.value) + headers
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,20 +94,21 @@ class AuthorityFile:
         issued = self.certificate(der)
         return None if issued is None else issued.authority_end
 
+    def knows(self, der: bytes) -> bool:
+        """Return whether a certificate was verified or refused since the authorities have changed."""
+        self._follow_file()
+        return der in self._issued or hashlib.sha256(der).digest() in self._refused
+
     def certificate(self, der: bytes) -> IssuedCertificate | None:
         """Return the certificate; None where none of the authorities has issued it."""
-        authorities = self._file.content()
-        if authorities is not self._authorities:
-            self._authorities = authorities
-            self._issued.clear()
-            self._refused.clear()
+        self._follow_file()
         known = self._issued.get(der)
         if known is not None:
             return known
         mark = hashlib.sha256(der).digest()
         if mark in self._refused:
             return None
-        issued = _issued(der, authorities)
+        issued = _issued(der, self._authorities)
         if issued is None:
             if len(self._refused) >= MAX_CERTIFICATES:
                 self._refused.clear()
@@ -117,6 +118,13 @@ class AuthorityFile:
                 self._issued.clear()
             self._issued[der] = issued
         return issued
+
+    def _follow_file(self) -> None:
+        authorities = self._file.content()
+        if authorities is not self._authorities:
+            self._authorities = authorities
+            self._issued.clear()
+            self._refused.clear()
 
 
 def read_authorities(path: Path) -> tuple[x509.Certificate, ...]:
@@ -145,25 +153,29 @@ def _may_issue(certificate: x509.Certificate) -> bool:
 
 
 def _issued(der: bytes, authorities: tuple[x509.Certificate, ...]) -> IssuedCertificate | None:
-    """Return a certificate that one of the authorities has issued; whatever the bytes, it never raises."""
+    """Return a certificate that one of the authorities has issued; whatever the bytes, it never raises.
+
+    Nothing else in it is read before an authority's signature: a stranger's costs one verification, and not
+    a thousand names.
+    """
     try:
         certificate = x509.load_der_x509_certificate(der)
+        authority = next((one for one in authorities if has_issued(one, certificate)), None)
+        if authority is None:
+            return None
         key, names = usable(certificate.public_key()), uris(certificate)
     except Exception:  # the library raises many errors of its own for what strangers send
         return None
     if key is None:
         return None
-    for authority in authorities:
-        if has_issued(authority, certificate):
-            return IssuedCertificate(
-                fingerprint(certificate),
-                names,
-                max(certificate.not_valid_before_utc, authority.not_valid_before_utc),
-                min(certificate.not_valid_after_utc, authority.not_valid_after_utc),
-                key,
-                authority.not_valid_after_utc,
-            )
-    return None
+    return IssuedCertificate(
+        fingerprint(certificate),
+        names,
+        max(certificate.not_valid_before_utc, authority.not_valid_before_utc),
+        min(certificate.not_valid_after_utc, authority.not_valid_after_utc),
+        key,
+        authority.not_valid_after_utc,
+    )
 
 
 def has_issued(authority: x509.Certificate, certificate: x509.Certificate) -> bool:

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from kquota.cli import cluster_look
 from kquota.cli.cluster_look import ClusterLook
 from kquota.core.admission import Counters
 from kquota.core.timestamps import format_utc
+from kquota.daemon import kafka_side
 from kquota.daemon.orders_topic import OfOrders
 from kquota.daemon.signing import Seal
 from kquota.fold.records import CaughtUp, ReaderEvent, TopicRecord, TopicRestarted
@@ -144,6 +146,17 @@ def test_a_topic_is_explained_by_the_same_look_as_the_cluster(
         assert "topic_sentence" not in look.document(12)
         of_all = "PAUSE for 1 of 12 topics: " if scope == "volume" else "PAUSE: "
         assert look.document(12)["sentence"].startswith(of_all)
+
+
+def test_a_look_ends_whatever_comes_and_leaves_the_rest_to_the_next(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_side, "MAX_EVENTS_A_CYCLE", 10)
+    monkeypatch.setattr(cluster_look, "_TAKE_SECONDS", 0.0)
+    states = [shown.after(*(usage(50) for _ in range(25)), CaughtUp(25)), shown.after(), shown.after()]
+    assert states == ["PAUSE", "PAUSE", "OPEN"], "it is known once all is read"
+    monkeypatch.setattr(cluster_look, "_TAKE_SECONDS", 60.0)
+    assert shown.after(*(usage(50) for _ in range(25)), usage(15)) == "THROTTLE", "one call reads all it can"
 
 
 def test_who_signed_is_shown_and_what_was_refused(tmp_path: Path) -> None:

@@ -101,16 +101,21 @@ class Authorities:
 
     def __init__(self) -> None:
         self.asked = 0
+        self._known: set[bytes] = set()
         self.revoked_ones: frozenset[str] = frozenset()
 
     def revoked(self) -> frozenset[str]:
         return self.revoked_ones
+
+    def knows(self, der: bytes) -> bool:
+        return der in self._known
 
     def revoke(self, *signers: Signer) -> None:
         self.revoked_ones = frozenset(signer.fingerprint for signer in signers)
 
     def certificate(self, der: bytes) -> _Certificate | None:
         self.asked += 1
+        self._known.add(der)
         try:
             *names, authority, not_before_ms, not_after_ms = json.loads(der)
         except ValueError:

@@ -12,10 +12,11 @@ from queue import Empty
 import pytest
 
 from kquota.core.records import REGULAR
-from kquota.daemon.inbox import Inbox
+from kquota.daemon.inbox import Inbox, readable
 from kquota.daemon.kafka_side import KafkaSide
 from kquota.daemon.pace import REST_FROM_NEWS_SECONDS
 from kquota.fold.records import TopicRecord
+from tests.integration.waiting import eventually
 from tests.unit.daemon.configured import settings_in
 
 LONG_SECONDS = 60.0
@@ -96,6 +97,60 @@ def test_a_report_that_is_news_ends_a_long_rest_and_a_regular_one_does_not(tmp_p
         assert took >= 0.49, "news that were taken out end no other rest"
     finally:
         side.close()
+
+
+def writer_of(inbox: Inbox[str], *events: tuple[str, int]) -> threading.Thread:
+    """Another thread that hands over events of these sizes; the inbox counts as urgent once it waits."""
+
+    def write() -> None:
+        for event, size_bytes in events:
+            inbox.put(event, size_bytes)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_what_has_a_size_waits_for_room_and_nothing_else_does() -> None:
+    inbox: Inbox[str] = Inbox(10)
+    inbox.put("larger than the bound", 11)
+    thread = writer_of(inbox, ("next", 4), ("one more", 6), ("last", 1))
+    assert readable(LONG_SECONDS, inbox.urgent), "a writer that waits ends a rest"
+    inbox.put("without a size")
+    assert [inbox.get_nowait() for _ in range(2)] == ["larger than the bound", "without a size"]
+    taken: list[str] = []
+
+    def took_out(event: str) -> bool:
+        try:
+            taken.append(inbox.get_nowait())
+        except Empty:
+            return False
+        return taken[-1] == event
+
+    eventually(lambda: took_out("last"), "all come, in their order")
+    assert taken == ["next", "one more", "last"]
+    thread.join()
+
+
+def test_no_thread_waits_for_room_in_an_inbox_that_is_closed() -> None:
+    inbox: Inbox[str] = Inbox(10)
+    thread = writer_of(inbox, ("first", 10), ("in vain", 10), ("another", 1))
+    assert readable(LONG_SECONDS, inbox.urgent)
+    inbox.close()
+    thread.join(LONG_SECONDS)
+    assert not thread.is_alive()
+    assert inbox.get_nowait() == "first"
+    with pytest.raises(Empty):
+        inbox.get_nowait()
+
+
+def test_what_is_left_for_the_next_cycle_counts_as_urgent() -> None:
+    inbox: Inbox[str] = Inbox()
+    inbox.leave_the_rest()
+    assert not readable(0, inbox.urgent)
+    inbox.put("news")
+    inbox.leave_the_rest()
+    assert readable(0, inbox.urgent)
 
 
 def test_an_alarm_ends_the_wait(alarm: tuple[int, int]) -> None:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kquota.daemon.kafka_side import MAX_BYTES_A_CYCLE, KafkaSide
-from kquota.fold.records import TopicRecord, TopicRestarted
-from kquota.kafka.config import ConfigurationError
+from kquota.daemon.inbox import MAX_HELD_BYTES, Inbox, readable
+from kquota.daemon.kafka_side import MAX_BYTES_A_CYCLE, KafkaEvent, KafkaSide, hand_over, take_portion
+from kquota.daemon.orders_topic import OfOrders
+from kquota.fold import reader as reading
+from kquota.fold.followed_topic import ReadTopic
+from kquota.fold.records import CaughtUp, TopicRecord, TopicRestarted
+from kquota.kafka.config import ClientProperties, ConfigurationError
 from tests.integration.waiting import eventually
 from tests.unit.daemon.configured import settings_in
+from tests.unit.fold.scripted import Message, Script
+
+MEBIBYTE = 1_048_576
+NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 
 
 def client_threads() -> list[str]:
@@ -58,6 +67,79 @@ def test_large_records_are_folded_in_small_portions_and_none_is_lost(tmp_path: P
         assert keys == [b"%d" % offset for offset in range(10)]
     finally:
         side.close()
+
+
+@pytest.mark.accepts("F6")
+@pytest.mark.parametrize("wrapped", [lambda record: record, OfOrders], ids=["usage", "orders"])
+@pytest.mark.parametrize(
+    "record",
+    [
+        TopicRecord(0, 0, 0, b"k" * MEBIBYTE, None),
+        TopicRecord(0, 0, 0, b"1", None, (("name", b"v" * MEBIBYTE),)),
+        TopicRecord(0, 0, 0, b"1", None, (("n", b""),) * 10_000),
+    ],
+    ids=["key", "header", "many headers"],
+)
+def test_a_portion_counts_all_that_is_large_in_a_record(
+    tmp_path: Path, record: TopicRecord, wrapped: Callable[[TopicRecord], TopicRecord | OfOrders]
+) -> None:
+    side = KafkaSide(settings_in(tmp_path), 1, None)
+    try:
+        for _ in range(30):
+            side.inbox.put(wrapped(record))
+        assert 1 < len(side.gather(0)) <= -(-MAX_BYTES_A_CYCLE // record.size_bytes) < 30
+    finally:
+        side.close()
+
+
+class Large(Message):
+    """A record of a mebibyte."""
+
+    def value(self) -> bytes:
+        return super().value().ljust(MEBIBYTE)
+
+
+@pytest.mark.accepts("F6")
+def test_a_reader_waits_for_cycles_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    script, inbox, handed_over = Script(), Inbox[KafkaEvent](), list[KafkaEvent]()
+    monkeypatch.setattr(reading, "RotatingClient", script.make)
+
+    def sink(event: KafkaEvent) -> None:
+        hand_over(inbox, event)
+        handed_over.append(event)
+
+    def waiting() -> int:
+        return sum(isinstance(event, TopicRecord) for event in handed_over)
+
+    reader = reading.TopicReader(NOWHERE, script, ReadTopic("t", sink))  # type: ignore[arg-type]
+    room = MAX_HELD_BYTES // MEBIBYTE
+    script.ends = {0: 4 * room}
+    reader.start()
+    try:
+        eventually(lambda: script.assigned, "it begins to read")
+        script.say(*(Large(offset) for offset in range(4 * room)))
+        assert readable(60.0, inbox.urgent), "it waits for room"
+        assert waiting() == room - 1, "a record takes a little more than its value"
+        taken: list[KafkaEvent] = []
+
+        def caught_up() -> bool:
+            taken.extend(take_portion(inbox, None))
+            return CaughtUp(4 * room) in taken
+
+        eventually(caught_up, "all is read")
+        records = [
+            event for event in taken[: taken.index(CaughtUp(4 * room))] if isinstance(event, TopicRecord)
+        ]
+        assert [one.offset for one in records] == list(range(4 * room)), (
+            "caught up means that all came before"
+        )
+        handed_over.clear()
+        script.say(*(Large(offset) for offset in range(4 * room, 8 * room)))
+        eventually(lambda: waiting() == room - 1, "the inbox is full again")
+    finally:
+        inbox.close()
+        reader.close()
+    eventually(lambda: script.closed, "a reader that waits for room ends, too")
 
 
 def test_a_refusal_half_way_leaves_no_client_open(tmp_path: Path) -> None:

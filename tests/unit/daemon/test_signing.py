@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from kquota.core.admission import Admission, Counters, Signed
 from kquota.core.records import RawRecord, Refusal, TopicKind
 from kquota.core.signing import COUNTER_HEADER, REPORTS_TOLERANCE_MS, SigningMode, next_counter
 from kquota.core.view import FoldResult
+from kquota.daemon import kafka_side
 from kquota.daemon.cycle_messages import REFUSED_SECONDS, CycleMessages
 from kquota.daemon.inputs import Arrival
 from kquota.daemon.kafka_side import KafkaKnowledge, KafkaSide
@@ -31,13 +33,14 @@ from kquota.daemon.signing import (
 from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.misplaced import partition_of
 from kquota.fold.reader import TopicReader
-from kquota.fold.records import PartitionsChanged, ReadingFailed, TopicRecord
+from kquota.fold.records import CaughtUp, PartitionsChanged, ReadingFailed, TopicRecord
 from kquota.kafka.admin import AdminConnection
 from kquota.kafka.brokers import BrokerList
 from kquota.kafka.config import ClientProperties
 from kquota.settings import Settings, SettingsError
 from kquota.settings.model import SigningSection
-from kquota.signing.authorities import AuthorityFile
+from kquota.signing import authorities
+from kquota.signing.authorities import AuthorityFile, has_issued
 from kquota.signing.signer import fingerprint_in
 from tests.integration.waiting import eventually
 from tests.unit.daemon.configured import settings_in
@@ -303,6 +306,55 @@ def test_nothing_is_published_before_it_can_be_signed(authority: Authority) -> N
         ((key, value, headers),) = published
         judged = admission(authority).judge(RawRecord(key, value, None, 0, tuple(headers)), NOW)
         assert isinstance(judged, Signed)
+    finally:
+        side.close()
+
+
+def test_a_cycle_verifies_few_new_certificates_and_leaves_the_rest_to_later_ones(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verified: list[x509.Certificate] = []
+
+    def counted(issuer: x509.Certificate, certificate: x509.Certificate) -> bool:
+        verified.append(certificate)
+        return has_issued(issuer, certificate)
+
+    monkeypatch.setattr(authorities, "has_issued", counted)
+    monkeypatch.setattr(kafka_side, "MAX_NEW_CERTIFICATES_A_CYCLE", 10)
+    settings, admits = configured(authority, "kquota://*/agent/7"), admission(authority)
+    seal, now = seal_of(settings, at=NOW.timestamp()), NOW
+
+    def genuine() -> TopicRecord:
+        return TopicRecord(0, 0, None, b"7", b"{}", tuple(seal.headers(b"7", b"{}", CLUSTER, 1)))
+
+    def forged(number: int) -> TopicRecord:
+        name, certificate, counter = genuine().headers
+        assert certificate[1] is not None
+        last = (int.from_bytes(certificate[1][-4:], "big") ^ number).to_bytes(4, "big")
+        return TopicRecord(
+            0, 0, None, b"7", b"{}", (name, (certificate[0], certificate[1][:-4] + last), counter)
+        )
+
+    def is_genuine(one: Arrival) -> bool:
+        return isinstance(admits.judge(one.raw(), now), Signed)
+
+    side = KafkaSide(settings, 1, CLUSTER, admission=admits)
+    try:
+        for number in range(1, 36):  # one of ours, five new ones, one that was there before
+            for record in (genuine(), *(forged(5 * number + n) for n in range(5)), forged(5)):
+                side.inbox.put(record)
+        side.inbox.put(CaughtUp(245))
+        cycles = []
+        while not side.knowledge.caught_up:
+            before = len(verified)
+            cycles.append([is_genuine(one) for one in side.gather(0)])
+            assert len(verified) - before <= 10
+        assert [known for cycle in cycles for known in cycle] == ([True] + 6 * [False]) * 35
+        assert len(verified) == 1 + 5 * 35
+        for _ in range(100):
+            side.inbox.put(genuine())
+            side.inbox.put(forged(5))
+        assert [is_genuine(one) for one in side.gather(0)] == [True, False] * 100, "what is known costs none"
     finally:
         side.close()
 
