@@ -6,16 +6,33 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 _REPOSITORY = Path(__file__).resolve().parents[2]
-_NAVIGATION = yaml.safe_load(Path(__file__).with_name("navigation.yml").read_text("utf-8"))
+_PAGE = re.compile(r"\[([^\]]+)\]\(([^)\s#]+\.md)\)")
+# Pages that `make evidence` makes from the tests, and that the repository does not keep.
+_MADE = {
+    "Evidence": [
+        ("Statements", "docs/evidence/acceptance.md"),
+        ("Tests of statements", "docs/evidence/acceptance-tests.md"),
+        ("Failure modes", "docs/evidence/failure-modes.md"),
+        ("Attacks", "docs/evidence/attacks.md"),
+    ]
+}
 
 
-def _entry(entry: str | dict[str, str]) -> tuple[str, str]:
-    """Return a page of the navigation, and its title there if that is not the page's own."""
-    return (entry, "") if isinstance(entry, str) else next((page, title) for title, page in entry.items())
+def _navigation(index: Path) -> dict[str, list[tuple[str, str]]]:
+    """Return the headings of the index, and below each the pages that it links to, with their titles."""
+    parts = re.split(r"(?m)^## (.+)$", index.read_text("utf-8"))
+    return {
+        heading: [
+            (title, str((index.parent / page).resolve().relative_to(_REPOSITORY)))
+            for title, page in _PAGE.findall(text)
+        ]
+        + _MADE.get(heading, [])
+        for heading, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
 
+
+_NAVIGATION = _navigation(_REPOSITORY / "docs/index.md")
 
 project = "kquota"
 author = copyright = "The kquota authors"
@@ -27,8 +44,8 @@ extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}
 root_doc = "docs/index"
 language = "en"
-# A page in docs/ that the navigation does not lead to is a warning, and so an error.
-include_patterns = ["docs/**.md", *(page for part in _NAVIGATION.values() for page, _ in map(_entry, part))]
+# A page in docs/ that the index does not lead to is a warning, and so an error.
+include_patterns = ["docs/**.md", *(page for part in _NAVIGATION.values() for _, page in part)]
 exclude_patterns = [".*", "build", "dist", "callback/target"]
 
 # The text stays as it is written: quotes belong to commands.
@@ -62,9 +79,7 @@ def _prepare(_sphinx: Any, name: str, source: list[str]) -> None:
         source[0] = f"---\norphan: true\n---\n{source[0]}"
     if name == root_doc:
         for heading, part in _NAVIGATION.items():
-            pages = "\n".join(
-                f"{title} </{page}>" if title else f"/{page}" for page, title in map(_entry, part)
-            )
+            pages = "\n".join(f"{title} </{page}>" for title, page in part)
             source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n:maxdepth: 1\n\n{pages}\n```\n"
 
 
