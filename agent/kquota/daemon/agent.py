@@ -27,10 +27,10 @@ from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.pace import Pace
 from kquota.daemon.report import CycleReport
 from kquota.daemon.signing import (
+    OwnCertificate,
     Seal,
     admission_of,
-    authority_end,
-    is_revoked,
+    own_certificate,
     signer_of,
     signing_troubles,
 )
@@ -158,12 +158,13 @@ class Agent:
         if self._seal is not None:
             self._local.remember_counter(self._seal.last, moment)
         growing = self._growth.look(report)
-        standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles(moment)]
+        own = own_certificate(self._seal, self._kafka.knowledge.admission)
+        standing = [*self._messages.troubles(report), *growing.values(), *self._edge_troubles(moment, own)]
         standing += self._leaders.follow(report.applied, report.news)
         own_volumes = () if report.own is None else report.own.volumes
         standing += self._cordon.follow(own_volumes, self._local.remember_cordoned)
         self._metrics.present.cordoned = self._cordon.ours
-        entries = [*self._messages.changes(report), *self._edge_entries(moment), *self._cordon.entries()]
+        entries = [*self._messages.changes(report), *self._edge_entries(moment, own), *self._cordon.entries()]
         entries += self._troubles.follow(standing, moment.monotonic_seconds)
         self._metrics.show(report, frozenset(growing))
         self._metrics.present.contents = self._contents.contents
@@ -270,7 +271,7 @@ class Agent:
         kept = self._orders_counters.kept(since_ms, _MOST_ORDERS_KEPT)
         self._local.remember_orders(OrdersRead(cluster_id, kept))
 
-    def _edge_troubles(self, moment: Moment) -> Iterator[Trouble]:
+    def _edge_troubles(self, moment: Moment, own: OwnCertificate | None) -> Iterator[Trouble]:
         """Yield the troubles at the edges, outside the cycle itself."""
         kafka = self._kafka
         yield from kafka.knowledge.standing()
@@ -281,13 +282,13 @@ class Agent:
             yield Trouble.of("publish", usage, MessageId.PUBLISH_FAILED)
         if history is not None and history.kind is Kind.ACL_DENIED:  # others report shared failures
             yield Trouble.of("history", history)
-        yield from signing_troubles(self._seal, kafka.knowledge.admission, moment.wall)
+        yield from signing_troubles(self._seal, own, moment.wall)
         problems = {"read": self._state_problem, "write": self._states.problem, **self._local.problems}
         for what, problem in problems.items():
             if problem:
                 yield Trouble(MessageId.STATE_FILE_BROKEN, f"state file: {what}", "", problem)
 
-    def _edge_entries(self, moment: Moment) -> Iterator[Entry]:
+    def _edge_entries(self, moment: Moment, own: OwnCertificate | None) -> Iterator[Entry]:
         """Yield what happened at the edges, and show in the metrics how they are."""
         knowledge = self._kafka.knowledge
         usage, history = self._kafka.usage.state(), self._kafka.history.state()
@@ -296,12 +297,11 @@ class Agent:
             certificate = knowledge.certificate.certificate
             expires = None if certificate is None else certificate.not_after.timestamp()
             self._metrics.present.certificate_expiry_seconds = expires
-        admission = knowledge.admission
-        self._metrics.present.certificate_revoked = is_revoked(self._seal, admission)
-        end = authority_end(self._seal, admission)
+        self._metrics.present.certificate_revoked = None if own is None else own.revoked
+        end = None if own is None else own.authority_end
         self._metrics.present.authority_expiry_seconds = None if end is None else end.timestamp()
-        if admission is not None:
-            self._metrics.present.revoked_certificates = len(admission.authorities.revoked())
+        if knowledge.admission is not None:
+            self._metrics.present.revoked_certificates = len(knowledge.admission.authorities.revoked())
         self._metrics.file_write_errors.labels(FILE_NAME).inc(self._states.drain_failures())
         self._count_failures(usage, history)
         for reason in knowledge.drain_restarts():

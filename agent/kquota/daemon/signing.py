@@ -122,51 +122,57 @@ class Seal:
         return Claim(self.signer.sign(message), certificate, self.last).to_headers()
 
 
-def signing_troubles(seal: Seal | None, admission: Admission | None, now: datetime) -> Iterator[Trouble]:
-    """Yield what is wrong with the files of signatures, that the own certificate is revoked, and that its
-    authority ends soon.
+@dataclass(frozen=True, slots=True)
+class OwnCertificate:
+    """How the certificate that signs our records is, and the files by which others judge it.
+
+    ``authority_end`` is when its authority ends, None where that is not known.
     """
+
+    fingerprint: str
+    revoked: bool
+    authority_end: datetime | None
+    file_problems: tuple[str, ...]
+
+    def problems(self, now: datetime) -> Iterator[str]:
+        """Yield what is wrong: that it is revoked, with the files, and that its authority ends soon."""
+        if self.revoked:
+            yield revoked_sentence(self.fingerprint)
+        yield from self.file_problems
+        if self.authority_end is not None and self.authority_end - now < _AUTHORITY_ENDS_SOON:
+            yield authority_end_sentence(self.authority_end)
+
+
+def own_certificate(seal: Seal | None, admission: Admission | None) -> OwnCertificate | None:
+    """Return how the certificate that signs our records is; None where none is needed."""
     if seal is None or admission is None:
+        return None
+    return _judged(admission, seal.signer.certificate, seal.signer.fingerprint)
+
+
+def _judged(admission: Admission, certificate: bytes, fingerprint: str) -> OwnCertificate:
+    authorities = admission.authorities
+    revoked, end = fingerprint in authorities.revoked(), authorities.authority_end(certificate)
+    return OwnCertificate(fingerprint, revoked, end, tuple(authorities.problems))
+
+
+def signing_troubles(seal: Seal | None, own: OwnCertificate | None, now: datetime) -> Iterator[Trouble]:
+    """Yield what is wrong with the files of signatures, and with the own certificate."""
+    if seal is None or own is None:
         return
-    revoked = revoked_sentence(seal.signer.fingerprint) if is_revoked(seal, admission) else None
-    ends = _authority_ends(admission, seal.signer.certificate, now)
-    for sentence in (seal.signer.problem, revoked, *admission.authorities.problems, *ends):
+    for sentence in (seal.signer.problem, *own.problems(now)):
         if sentence is not None:
             yield Trouble(MessageId.CONFIGURATION_WARNING, f"signing: {sentence}", "", sentence)
 
 
-def authority_end(seal: Seal | None, admission: Admission | None) -> datetime | None:
-    """Return when the authority of the own certificate ends, None where that is not known."""
-    if seal is None or admission is None:
-        return None
-    return admission.authorities.authority_end(seal.signer.certificate)
-
-
-def _authority_ends(admission: Admission, certificate: bytes, now: datetime) -> Iterator[str]:
-    end = admission.authorities.authority_end(certificate)
-    if end is not None and end - now < _AUTHORITY_ENDS_SOON:
-        yield authority_end_sentence(end)
-
-
 def signing_problems(settings: Settings, admission: Admission | None, now: datetime) -> Iterator[str]:
     """Yield the same for people without an agent, who may not be able to read its certificate."""
-    certificate = settings.signing_file("certificate_file")
-    if admission is None or certificate is None:
+    file = settings.signing_file("certificate_file")
+    if admission is None or file is None:
         return
-    from kquota.signing.signer import certificate_in, fingerprint_in  # noqa: PLC0415 - see above
+    from kquota.signing.signer import certificate_in  # noqa: PLC0415 - see above
 
-    fingerprint = fingerprint_in(certificate)
-    if fingerprint in admission.authorities.revoked():
-        yield revoked_sentence(fingerprint)
-    yield from admission.authorities.problems
-    yield from _authority_ends(admission, certificate_in(certificate), now)
-
-
-def is_revoked(seal: Seal | None, admission: Admission | None) -> bool | None:
-    """Return whether the certificate that signs our records is revoked; None where none is needed."""
-    if seal is None or admission is None:
-        return None
-    return seal.signer.fingerprint in admission.authorities.revoked()
+    yield from _judged(admission, *certificate_in(file)).problems(now)
 
 
 class OrderNotSigned(Exception):

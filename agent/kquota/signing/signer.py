@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -121,20 +122,20 @@ class FileSigner:
         return identity
 
 
-def fingerprint_in(path: Path) -> str:
-    """Return the fingerprint of the first certificate in a PEM file; an empty text if it can't be read."""
-    try:
-        return fingerprint(x509.load_pem_x509_certificates(path.read_bytes())[0])
-    except (OSError, ValueError):
-        return ""
+class CertificateInFile(NamedTuple):
+    """A certificate as DER, and its fingerprint; both are empty where there is none."""
+
+    der: bytes
+    fingerprint: str
 
 
-def certificate_in(path: Path) -> bytes:
-    """Return the first certificate in a PEM file as DER; nothing if it can't be read."""
+def certificate_in(path: Path) -> CertificateInFile:
+    """Return the first certificate in a PEM file; an empty one if it can't be read."""
     try:
-        return x509.load_pem_x509_certificates(path.read_bytes())[0].public_bytes(Encoding.DER)
+        certificate = x509.load_pem_x509_certificates(path.read_bytes())[0]
+        return CertificateInFile(certificate.public_bytes(Encoding.DER), fingerprint(certificate))
     except (OSError, ValueError):
-        return b""
+        return CertificateInFile(b"", "")
 
 
 _PEM = "a file in PEM that the agent can read"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kquota.signing.revoked import read_revoked
-from kquota.signing.signer import fingerprint_in
+from kquota.signing.signer import certificate_in
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play, run_playbook
 from tests.unit.repository.tree import REPOSITORY
 from tests.unit.signing.issuing import Authority
@@ -82,8 +82,8 @@ def test_the_key_of_a_certificate_is_added_to_the_list_once(hosts: Hosts, tmp_pa
         found = lists[0].read_text("utf-8")
         assert found == lists[1].read_text("utf-8") == hosts.source.read_text("utf-8")
         assert found.startswith(LIST)
-        assert found.count(fingerprint_in(files.certificate)) == 1
-    assert read_revoked(lists[0]) == {"ab" * 32, "0f" * 32, fingerprint_in(files.certificate)}
+        assert found.count(certificate_in(files.certificate).fingerprint) == 1
+    assert read_revoked(lists[0]) == {"ab" * 32, "0f" * 32, certificate_in(files.certificate).fingerprint}
     assert "CN = kquota-agent" in found
     with pytest.raises(PlayFailed):
         hosts.revoke(kquota_revoke=str(files.key))

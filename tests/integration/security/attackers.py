@@ -16,7 +16,7 @@ from kquota.core.admission import Counters
 from kquota.core.signing import COUNTER_HEADER, Claim, signed_bytes
 from kquota.daemon.signing import Seal
 from kquota.fold.misplaced import partition_of
-from kquota.signing.signer import FileSigner, SigningFiles, fingerprint_in
+from kquota.signing.signer import FileSigner, SigningFiles, certificate_in
 from testbed.loopback.certificates import CertificateAuthority, Identity
 from testbed.loopback.node import node_name
 from testbed.loopback.plug_in import OPERATOR, agent_name
@@ -213,7 +213,7 @@ class Armoury:
         """Issue a certificate that is stolen, and revoke it: agents that start from now on know."""
         identity = self._authority.issue("revoked-agent-1", uris=[name_of("agent/1")])
         replacement = self.revoked.with_suffix(".new")
-        replacement.write_text(fingerprint_in(identity.certificate), "utf-8")
+        replacement.write_text(certificate_in(identity.certificate).fingerprint, "utf-8")
         replacement.replace(self.revoked)
         return Forger(identity), Forger(identity, is_twisted=True)
 

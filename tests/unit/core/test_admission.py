@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -20,12 +19,11 @@ from kquota.core.records import (
     TopicKind,
     UsageEvent,
 )
-from kquota.core.signing import MAX_COUNTER, ORDERS_TOLERANCE_MS, REPORTS_TOLERANCE_MS, SigningMode
-from kquota.core.usage import UsageRecord
-from kquota.core.view import ClusterView, FoldResult, NoRecord
+from kquota.core.signing import MAX_COUNTER, ORDERS_TOLERANCE_MS, REPORTS_TOLERANCE_MS
+from kquota.core.view import FoldResult, NoRecord
 from tests.unit.core.clusters import bounded
+from tests.unit.core.readings import counts, read, reading, value
 from tests.unit.core.signers import (
-    CLUSTER,
     NOW_MS,
     ORDERS_TOPIC,
     Authorities,
@@ -34,38 +32,14 @@ from tests.unit.core.signers import (
     agent,
     operator,
 )
-from tests.unit.core.situations import NOW, TOLERANCE, free, order, raw, usage
+from tests.unit.core.situations import NOW, TOLERANCE, order, raw
 
 OUR_ID, OWN_KEY = 7, b"7"
 GENUINE, STRANGER = agent(OUR_ID), agent(8)
 
 
-def value(gigabytes: int, instance: str = "a") -> bytes:
-    message = raw(usage(free(gigabytes), InstanceId=instance))
-    assert message is not None
-    return message
-
-
-def reading(mode: SigningMode = SigningMode.REQUIRED, authorities: Authorities | None = None) -> Reading:
-    found = Reading(TOLERANCE, admission(mode, authorities))
-    found.know(CLUSTER, frozenset({OUR_ID, 8}))
-    return found
-
-
 def orders_reading() -> Reading:
-    found = Reading(TOLERANCE, admission(topic=ORDERS_TOPIC))
-    found.know(CLUSTER, frozenset({OUR_ID}))
-    return found
-
-
-def read(into: Reading, records: Sequence[RawRecord], *, backlog: bool = False) -> list[FoldResult | None]:
-    events = into.read(records, NOW, backlog=backlog)
-    return [None if event is None else into.fold(event, NOW) for event in events]
-
-
-def figures(view: ClusterView, broker_id: int = OUR_ID) -> int | NoRecord:
-    record = view.record_of(broker_id, NOW)
-    return record.volumes[0].consumed_bytes if isinstance(record, UsageRecord) else record
+    return reading(topic=ORDERS_TOPIC)
 
 
 # Genuine records, and forgeries of an intruder with the keys of broker 8 and of an unknown authority.
@@ -117,7 +91,7 @@ def test_nobody_without_its_key_changes_what_is_counted_for_a_broker(
     read(found, records[cut:], backlog=backlog)
     expected = reading()
     read(expected, COPIES[: highest + 1][-1:])
-    assert figures(found.view) == figures(expected.view)
+    assert counts(found.view) == counts(expected.view)
     assert (found.view.orders.hold, found.view.orders.notes) == (None, {})
 
 
@@ -137,7 +111,7 @@ def test_of_an_agent_s_records_in_two_partitions_the_newest_counts_however_they_
     read(found, records[cut:], backlog=backlog)
     expected = reading()
     read(expected, COPIES[-1:])
-    assert figures(found.view) == figures(expected.view)
+    assert counts(found.view) == counts(expected.view)
 
 
 STEPS = st.tuples(st.sampled_from([GENUINE, operator(), STRANGER]), st.integers(0, 6), st.sampled_from("abt"))
@@ -157,7 +131,7 @@ def test_a_backlog_counts_what_the_same_records_do_one_by_one(
     read(found, records[:cut], backlog=True)
     read(found, records[cut:], backlog=True)
     read(expected, records)
-    assert figures(found.view) == figures(expected.view)
+    assert counts(found.view) == counts(expected.view)
     assert found.view.others_of(OUR_ID, NOW) == expected.view.others_of(OUR_ID, NOW)
 
 
@@ -168,7 +142,7 @@ def test_a_replay_never_counts(counters: list[int]) -> None:
         found = reading()
         records = [GENUINE.record(OWN_KEY, value(30 + n), NOW_MS + n) for n in counters]
         read(found, records, backlog=backlog)
-        assert figures(found.view) == (100 - 30 - max(counters)) * 10**9
+        assert counts(found.view) == 30 + max(counters)
 
 
 def test_a_replay_is_refused_and_a_record_that_lands_twice_is_no_news() -> None:
@@ -183,7 +157,7 @@ def test_garbage_in_a_backlog_does_not_hide_the_record_before_it() -> None:
     for records in ([COPIES[0], *garbage], [garbage[0], COPIES[0], garbage[1]]):
         found = reading()
         read(found, records, backlog=True)
-        assert figures(found.view) == 70 * 10**9
+        assert counts(found.view) == 30
 
 
 def test_an_older_record_of_another_instance_still_counts_in_a_backlog() -> None:
@@ -321,7 +295,7 @@ def test_while_the_topic_is_read_again_old_records_are_no_replays_and_no_news() 
     results = read(found, COPIES)
     assert results == [None, None, None, FoldResult.USAGE]
     found.reached_end(NOW)
-    assert figures(found.view) == 67 * 10**9
+    assert counts(found.view) == 33
     assert read(found, COPIES[:1]) == [FoldResult.REFUSED]
 
 
@@ -331,19 +305,19 @@ def test_a_copy_takes_no_place_that_compaction_has_cleared() -> None:
     found.begin_again(same_topic=True)
     assert read(found, [RawRecord(OWN_KEY, b"garbage", NOW_MS), COPIES[0]]) == [FoldResult.REFUSED, None]
     found.reached_end(NOW)
-    assert figures(found.view) == 67 * 10**9, "what was known before still is"
+    assert counts(found.view) == 33, "what was known before still is"
 
 
 def test_what_counted_unsigned_is_forgotten_where_a_reading_forgets() -> None:
-    for forget, left in ((False, 70 * 10**9), (True, NoRecord.MISSING)):
+    for forget, left in ((False, 30), (True, NoRecord.MISSING)):
         found = Reading(TOLERANCE)
         read(found, [RawRecord(OWN_KEY, value(30), NOW_MS)])
         found.admission = admission()
         found.begin_again(same_topic=True, forget=forget)
         read(found, [RawRecord(OWN_KEY, value(30), NOW_MS)])
-        assert figures(found.view) == 70 * 10**9, "until the topic has been read to its end"
+        assert counts(found.view) == 30, "until the topic has been read to its end"
         found.reached_end(NOW)
-        assert figures(found.view) == left
+        assert counts(found.view) == left
 
 
 def test_a_stranger_s_keys_are_ignored_unsigned_as_ever() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -17,9 +16,10 @@ from kquota.core.records import BrokerOrder, RawRecord, Refusal, RefusedEvent, T
 from kquota.core.sentences import decision_sentence
 from kquota.core.signing import REPORTS_TOLERANCE_MS, next_counter
 from kquota.core.status import status_document
-from kquota.core.usage import UsageRecord
 from kquota.core.view import ClusterView, FoldResult, NoRecord
 from tests.unit.core.clusters import bounded
+from tests.unit.core.readings import counts, read, value
+from tests.unit.core.readings import reading as signed_reading
 from tests.unit.core.signers import (
     CLUSTER,
     NOW_MS,
@@ -30,33 +30,17 @@ from tests.unit.core.signers import (
     agent,
     operator,
 )
-from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, free, order, raw, usage
+from tests.unit.core.situations import NOW, STALENESS, TOLERANCE, order, raw
 
 STOLEN, RENEWED, OTHER = agent(7), agent(7, not_before_ms=1), agent(8)
 THIEF, JANE = operator("thief"), operator("jane")
 KEY = b"7"
 
 
-def value(gigabytes: int, instance: str = "a") -> bytes | None:
-    return raw(usage(free(gigabytes), InstanceId=instance))
-
-
 def reading(authorities: Authorities) -> Reading:
-    found = Reading(TOLERANCE, admission(authorities=authorities))
-    found.know(CLUSTER, frozenset({7, 8}))
+    found = signed_reading(authorities=authorities)
     assert not found.take_revocations(), "the list of the start needs no second reading"
     return found
-
-
-def read(into: Reading, records: Sequence[RawRecord], *, backlog: bool = False) -> list[FoldResult | None]:
-    events = into.read(records, NOW, backlog=backlog)
-    return [None if event is None else into.fold(event, NOW) for event in events]
-
-
-def counts(view: ClusterView, broker_id: int = 7) -> int | NoRecord:
-    """How many GB of 100 are free, as far as the others know."""
-    record = view.record_of(broker_id, NOW)
-    return 100 - record.volumes[0].consumed_bytes // 10**9 if isinstance(record, UsageRecord) else record
 
 
 @pytest.mark.accepts("G12")
@@ -127,7 +111,10 @@ def test_a_revoked_agent_is_named_though_it_is_unknown_and_an_invented_broker_is
     found = reading(authorities)
     refused = [STOLEN.record(KEY, value(50)), invented.record(b"999", value(5))]
     assert read(found, refused) == [FoldResult.REFUSED] * 2
-    assert (counts(found.view), counts(found.view, 999)) == (NoRecord.REVOKED, NoRecord.MISSING)
+    assert (counts(found.view), counts(found.view, 999)) == (
+        NoRecord.REVOKED,
+        NoRecord.MISSING,
+    )
     decision = decide(
         found.view, Situation(frozenset({7})), PolicySettings(FallbackAction.BOUNDED, STALENESS), NOW
     )
@@ -217,9 +204,9 @@ WRITTEN = st.one_of(
 
 
 def known(found: Reading) -> object:
-    free_gigabytes = counts(found.view)
+    free = counts(found.view)
     return (
-        None if isinstance(free_gigabytes, NoRecord) else free_gigabytes,
+        None if isinstance(free, NoRecord) else free,
         found.view.hold_in_force(NOW),
         found.view.brokers_under(BrokerOrder.QUARANTINE, NOW),
     )

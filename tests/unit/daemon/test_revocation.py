@@ -20,8 +20,7 @@ from kquota.daemon.inputs import Arrival
 from kquota.daemon.signing import (
     Seal,
     admission_of,
-    authority_end,
-    is_revoked,
+    own_certificate,
     signing_problems,
     signing_troubles,
 )
@@ -190,31 +189,34 @@ def test_the_agent_of_a_revoked_certificate_says_so(tmp_path: Path) -> None:
     settings, files = configured(tmp_path, listed)
     seal = Seal(FileSigner(files), TOPIC, Counters())
 
-    def said(found: Admission | None) -> list[str]:
-        sentences = [trouble.sentence for trouble in signing_troubles(seal, found, NOW)]
-        assert list(signing_problems(settings, found, NOW)) == sentences, "the same words"
-        return sentences
+    def said() -> tuple[bool, list[str]]:
+        admission = admission_of(settings)
+        own = own_certificate(seal, admission)
+        assert own is not None
+        sentences = [trouble.sentence for trouble in signing_troubles(seal, own, NOW)]
+        assert list(signing_problems(settings, admission, NOW)) == sentences, "the same words"
+        return own.revoked, sentences
 
-    admission = admission_of(settings)
-    assert (is_revoked(seal, admission), said(admission)) == (False, [])
+    assert said() == (False, [])
     listed.write_text(seal.signer.fingerprint, "utf-8")
-    admission = admission_of(settings)
-    assert is_revoked(seal, admission)
-    (sentence,) = said(admission)
+    revoked, (sentence,) = said()
+    assert revoked
     assert sentence.startswith("the own certificate is revoked, so that no record of this agent counts")
     assert seal.signer.fingerprint in sentence
-    assert (is_revoked(None, None), list(signing_troubles(None, None, NOW))) == (None, [])
+    assert own_certificate(None, None) is None
+    assert not list(signing_troubles(None, None, NOW))
 
 
 def test_the_end_of_the_authority_is_named_a_month_before(tmp_path: Path) -> None:
     (listed := tmp_path / "revoked").write_text("", "utf-8")
     settings, files = configured(tmp_path, listed)
     seal, admission, end = Seal(FileSigner(files), TOPIC, Counters()), admission_of(settings), VALID[1]
-    assert authority_end(seal, admission) == end
-    assert authority_end(None, None) is None
+    own = own_certificate(seal, admission)
+    assert own is not None
+    assert own.authority_end == end
     for days, count in ((31, 0), (29, 1), (-1, 1)):
         now = end - timedelta(days=days)
-        said = [trouble.sentence for trouble in signing_troubles(seal, admission, now)]
+        said = [trouble.sentence for trouble in signing_troubles(seal, own, now)]
         assert len([one for one in said if f"ends at {format_utc(end)}" in one]) == count
         assert list(signing_problems(settings, admission, now)) == said
 

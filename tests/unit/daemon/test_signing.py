@@ -41,7 +41,7 @@ from kquota.settings import Settings, SettingsError
 from kquota.settings.model import SigningSection
 from kquota.signing import authorities
 from kquota.signing.authorities import AuthorityFile, has_issued
-from kquota.signing.signer import fingerprint_in
+from kquota.signing.signer import certificate_in
 from tests.integration.waiting import eventually
 from tests.unit.daemon.configured import settings_in
 from tests.unit.daemon.cycles import CLUSTER, NEWS, SETTINGS, Bench, arrival, state
@@ -242,7 +242,7 @@ def test_an_operator_whose_certificate_is_revoked_gives_no_order(
     jane = operator_files(authority, "kquota://*/operator/jane")
     seal = OrderSeal(agents, jane, SOURCE, b"hold", b"{}")
     assert seal.headers(CLUSTER, 1) != ()
-    listed.write_text(fingerprint_in(jane.certificate), "utf-8")
+    listed.write_text(certificate_in(jane.certificate).fingerprint, "utf-8")
     with pytest.raises(OrderNotSigned, match=rf"{SOURCE} names a certificate that {listed} revokes"):
         seal.headers(CLUSTER, 1)
     listed.write_text("nonsense", "utf-8")

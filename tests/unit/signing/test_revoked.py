@@ -13,7 +13,7 @@ from kquota.core.records import Refusal
 from kquota.signing.authorities import AuthorityFile
 from kquota.signing.live_file import FileProblem
 from kquota.signing.revoked import read_revoked
-from kquota.signing.signer import FileSigner, fingerprint_in
+from kquota.signing.signer import FileSigner, certificate_in
 from tests.unit.signing.issuing import Authority, twisted
 from tests.unit.signing.test_authorities import AGENT_7, Clock, judged
 
@@ -66,7 +66,7 @@ def test_a_replaced_list_is_in_force_within_a_second(tmp_path: Path) -> None:
     listed.write_text(signer.fingerprint, "utf-8")
     clock.seconds = 0.6
     assert judged(authorities, signer) is Refusal.REVOKED
-    assert fingerprint_in(files.certificate) in authorities.revoked()
+    assert certificate_in(files.certificate).fingerprint in authorities.revoked()
     listed.write_text("# it was a mistake", "utf-8")
     clock.seconds = 1.2
     assert judged(authorities, signer) == "agent/7"
