@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 from kquota_pipeline.forecast.conformal import TABLE_DAYS, Spread, spread_of, thinned, within_disk
 from kquota_pipeline.forecast.history import DAY_HOURS, Looks
 from kquota_pipeline.forecast.looks import looks_of, series_of
+from kquota_pipeline.forecast.places import followed, of_one
 from kquota_pipeline.forecast.probabilities import (
     WITHIN_DAYS,
     Outlook,
@@ -78,8 +79,8 @@ def forecast(hours: DataFrame, looks: DataFrame | None = None) -> DataFrame:
     and hard limit (input: series.hourly).
 
     With looks (looks.hourly_looks), forecasts are made of what expires, where agents have looked.
-    Volumes that the cluster has not heard of for a day (decommissioned, replaced under another name) have no
-    future, and no row.
+    A volume that went on under another name, or in another broker, has its whole history. Volumes that the
+    cluster has not heard of for a day (decommissioned, replaced) have no future, and no row.
     """
     rows = per_volume(hours, looks, _of_volume, _OF_VOLUME)
     newest = F.max("hour").over(Window.partitionBy("cluster_id"))
@@ -94,16 +95,17 @@ def per_volume(
     of_volume: Callable[[pd.DataFrame, Looks | None], pd.DataFrame],
     schema: StructType,
 ) -> DataFrame:
-    """Apply a function to the hours of each volume and its looks (None without them)."""
+    """Apply a function to the hours of each volume and its looks (None without them), wherever it was."""
+    hours, looks = followed(hours, looks)
     if looks is None:
         return hours.groupBy(*VOLUME).applyInPandas(
-            lambda own: of_volume(own.sort_values("hour"), None), schema
+            lambda own: of_volume(of_one(own).sort_values("hour"), None), schema
         )
 
     def of_both(own: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
         if own.empty:
             return pd.DataFrame(columns=schema.fieldNames())
-        return of_volume(own.sort_values("hour"), looks_of(seen))
+        return of_volume(of_one(own).sort_values("hour"), looks_of(of_one(seen)))
 
     return hours.groupBy(*VOLUME).cogroup(looks.groupBy(*VOLUME)).applyInPandas(of_both, schema)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -92,6 +92,17 @@ def _last(volume: MadeVolume, hours: int) -> dict[str, object]:
     return {name: getattr(whole, name)[-hours:] for name in ("hours", "crest_bytes", "held", "volume_ids")}
 
 
+def elsewhere(given: list[dict[str, object]], volume: MadeVolume) -> list[dict[str, object]]:
+    """Return rows of a disk that was in broker 1 until the middle of its history, and in broker 2 from then
+    on, both in the hour between.
+    """
+    hours = volume.known.hours
+    middle = datetime.fromtimestamp(int(hours[len(hours) // 2]) * 3600, UTC)
+    first = [row | {"volume_name": "left"} for row in given if row["at"] < middle + timedelta(hours=1)]  # type: ignore[operator]
+    then = [row | {"broker_id": 2, "volume_name": "moved"} for row in given if row["at"] >= middle]  # type: ignore[operator]
+    return [row | {"volume_id": "m"} for row in (*first, *then)]
+
+
 @pytest.fixture(scope="module")
 def found(spark: SparkSession, volumes: list[MadeVolume]) -> dict[str, Row]:
     looks = volumes[0].known_looks
@@ -99,15 +110,22 @@ def found(spark: SparkSession, volumes: list[MadeVolume]) -> dict[str, Row]:
     usage = rows(spark, USAGE, [row for volume in volumes for row in usage_rows(volume)])
     gone = [row | {"volume_name": "gone"} for row in usage_rows(volumes[0])[:-30]]
     usage = usage.union(rows(spark, USAGE, gone))
-    topics = rows(spark, TOPICS, topic_rows(volumes[0].name, looks))
-    expiry = rows(spark, EXPIRY, expiry_rows(volumes[0].name, looks))
+    # A disk that went to another broker, where another one was before. Its hour there counts twice.
+    usage = usage.union(rows(spark, USAGE, elsewhere(usage_rows(volumes[0]), volumes[0])))
+    before = [
+        row | {"broker_id": 2, "volume_name": "moved", "volume_id": "z"} for row in usage_rows(volumes[1])
+    ]
+    usage = usage.union(rows(spark, USAGE, before[: len(before) // 3]))
+    seen = topic_rows(volumes[0].name, looks), expiry_rows(volumes[0].name, looks)
+    topics = rows(spark, TOPICS, [*seen[0], *elsewhere(seen[0], volumes[0])])
+    expiry = rows(spark, EXPIRY, [*seen[1], *elsewhere(seen[1], volumes[0])])
     return {row.volume_name: row for row in forecast(hourly(usage), hourly_looks(expiry, topics)).collect()}
 
 
 def test_every_volume_of_the_last_day_has_a_row_with_all_columns(
     found: dict[str, Row], volumes: list[MadeVolume]
 ) -> None:
-    assert set(found) == {volume.name for volume in volumes}
+    assert set(found) == {*(volume.name for volume in volumes), "moved"}
     assert list(found["short"].asDict()) == FORECAST.fieldNames()
     assert [found[volume.name].basis for volume in volumes] == [Basis.EXPIRY, Basis.USAGE, None]
     short = found["short"]
@@ -126,6 +144,21 @@ def test_the_tables_lead_to_the_forecast_of_their_arrays(
     assert new.fastest_topic == "new"
     assert new.fastest_topic_bytes_per_day > 0
     assert found["plain"].fastest_topic is None
+
+
+def test_a_disk_that_went_on_elsewhere_has_its_whole_history(
+    found: dict[str, Row], volumes: list[MadeVolume]
+) -> None:
+    stayed, moved = (
+        {
+            name: value
+            for name, value in found[name].asDict().items()
+            if name not in ("broker_id", "volume_name")
+        }
+        for name in (volumes[0].name, "moved")
+    )
+    assert found["moved"].broker_id == 2
+    assert moved == stayed
 
 
 def test_probabilities_grow_with_the_days_and_crests_lie_in_their_interval(found: dict[str, Row]) -> None:
