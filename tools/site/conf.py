@@ -24,7 +24,10 @@ def _navigation(index: Path) -> dict[str, list[tuple[str, str]]]:
     parts = re.split(r"(?m)^## (.+)$", index.read_text("utf-8"))
     return {
         heading: [
-            (title, str((index.parent / page).resolve().relative_to(_REPOSITORY)))
+            (
+                title if title.startswith("kquota") else title[0].upper() + title[1:],
+                str((index.parent / page).resolve().relative_to(_REPOSITORY)),
+            )
             for title, page in _PAGE.findall(text)
         ]
         + _MADE.get(heading, [])
