@@ -135,6 +135,11 @@ mutants-java: deps ## Change the plug-in in small ways, and list what its packag
 .PHONY: lint
 lint: lint-python lint-fleet lint-prose ## Style, types, the direction of dependencies, roles and plays, and prose
 
+.PHONY: format
+format: deps ## Python as `make lint` wants it: the order of imports, what ruff can correct, and the layout
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
 .PHONY: lint-python
 lint-python: deps
 	.venv/bin/ruff check .
