@@ -160,7 +160,7 @@ def test_at_the_first_start_a_broken_server_properties_is_final(
     machine: Machine, capfd: pytest.CaptureFixture[str]
 ) -> None:
     machine.configure()
-    machine.server_properties.write_text("node.id=7\nlog.dirs=/a,/b,\n", "utf-8")
+    machine.server_properties.write_text("node.id=7\nlog.dirs=/a,${env:B}\n", "utf-8")
     assert run(machine.config, {}) == EXIT_CONFIGURATION
     assert "log.dirs" in capfd.readouterr().err
 
@@ -174,7 +174,7 @@ def test_a_start_that_fails_after_a_good_one_is_tried_again(
     good = machine.server_properties.read_text("utf-8")
     for damage, repair, said in (
         (
-            lambda: machine.server_properties.write_text("node.id=7\nlog.dirs=/a,/b,\n", "utf-8"),
+            lambda: machine.server_properties.write_text("node.id=7\nlog.dirs=/a,${env:B}\n", "utf-8"),
             lambda: machine.server_properties.write_text(good, "utf-8"),
             "log.dirs",
         ),
