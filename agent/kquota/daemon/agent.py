@@ -44,7 +44,14 @@ from kquota.publish.delivery import PublicationState
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
 from kquota.settings.problems import SettingsError
-from kquota.write.agent_state import FILE_NAME, ActiveBrokers, AgentState, AgentStateFile, OrdersRead
+from kquota.write.agent_state import (
+    FILE_NAME,
+    ActiveBrokers,
+    AgentState,
+    AgentStateFile,
+    GoodConfiguration,
+    OrdersRead,
+)
 
 _GOODBYE_SECONDS = 1.0
 # Until the first decision everything is news, including events that are no records.
@@ -128,6 +135,10 @@ class Agent:
         admissions = self._kafka.knowledge.admission, self._kafka.knowledge.orders.admission
         self._cycle.configure(settings, self._local, *admissions)
         self._history.sample_interval_seconds = settings.history_interval_seconds
+
+    def remember_configuration(self, good: GoodConfiguration) -> None:
+        """Have the configuration in force remembered: it answers a bad one at a restart."""
+        self._local.remember_configuration(good)
 
     def run_cycle(self) -> tuple[CycleReport, list[Entry]]:
         """Wait for news, at most one sampling interval or while all is calm a bit longer, then run a cycle.

@@ -16,14 +16,13 @@ from types import FrameType
 
 import kquota
 from kquota.daemon.agent import Agent
-from kquota.daemon.good_configuration import GoodConfiguration
+from kquota.daemon.configuration_file import ConfigurationFile
 from kquota.daemon.journal import Entry, Journal, MessageId
 from kquota.daemon.metrics import AgentMetrics
 from kquota.daemon.metrics_server import MetricsServer
 from kquota.daemon.notify import Notifier
 from kquota.kafka.config import ConfigurationError
 from kquota.observe.server_properties import BrokerProperties, BrokerPropertiesError, read_broker_properties
-from kquota.settings.last_good import ConfigurationFile
 from kquota.settings.model import Settings
 from kquota.settings.problems import SettingsError
 
@@ -77,7 +76,6 @@ class _Daemon:
         self._configuration, self._journal = configuration, journal
         self._notifier = Notifier(environ)
         self._metrics = AgentMetrics(kquota.__version__)
-        self._good = GoodConfiguration(configuration.remember, self._metrics)
         self._server: MetricsServer | None = None
         self._listening: object = None
         self._stop = self._reload = False
@@ -94,7 +92,6 @@ class _Daemon:
             finally:
                 self._notifier.stopping("the agent stops; its last decision holds until the lease ends")
                 agent.close()
-                self._good.close()
                 self._stop_serving()
                 self._log(MessageId.STOPPING, "stopped; the last decision holds until its lease ends")
 
@@ -117,7 +114,7 @@ class _Daemon:
                 time.sleep(_FAILED_CYCLE_PAUSE_SECONDS)
                 continue
             failed_cycles = 0
-            self._journal.write([*entries, *self._good.entries()])
+            self._journal.write(entries)
             if report.decision is not None and not self._ready:
                 self._ready = True
                 self._notifier.ready(report.sentence)
@@ -145,7 +142,7 @@ class _Daemon:
             self._refuse(error, "the configuration is bad, the last good one is used")
         else:
             self._in_force(settings, agent)
-            self._good.remember()
+            agent.remember_configuration(self._configuration.good(settings))
         return agent
 
     def _agent(self, settings: Settings) -> Agent:
@@ -176,7 +173,7 @@ class _Daemon:
             outcome = "the configuration is bad, the one in force stays"
             self._refuse(error, outcome)
         else:
-            self._good.remember()
+            agent.remember_configuration(self._configuration.good(settings))
             self._serve(settings)
             self._in_force(settings, agent)
             self._metrics.present.last_good = False

@@ -27,7 +27,7 @@ from kquota.observe.volume_watch import VolumeWatch, recorded_volumes
 from kquota.publish.delivery import Headers
 from kquota.publish.documents import to_json
 from kquota.settings.model import Settings
-from kquota.write.agent_state import ActiveBrokers, AgentState, EverListed, OrdersRead
+from kquota.write.agent_state import ActiveBrokers, AgentState, EverListed, GoodConfiguration, OrdersRead
 from kquota.write.decision_file import DecisionFile, lease_end_uptime_ms
 
 # The first look at the broker's process takes milliseconds; a command line may hang with its disk.
@@ -187,6 +187,11 @@ class LocalSide:
     def remember_cordoned(self, log_dirs: frozenset[str]) -> None:
         """Persist which log dirs the agent has cordoned."""
         self._remember(replace(self.state, cordoned_log_dirs=tuple(sorted(log_dirs))))
+
+    def remember_configuration(self, good: GoodConfiguration) -> None:
+        """Persist the configuration in force, where it changed."""
+        if good != self.state.good_configuration:
+            self._remember(replace(self.state, good_configuration=good))
 
     def close(self) -> None:
         """End the sampling."""

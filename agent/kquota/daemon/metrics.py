@@ -16,10 +16,9 @@ from kquota.core.view import FoldResult
 from kquota.daemon.present_metrics import PRESENT_NAMES, Present
 from kquota.daemon.report import CycleReport
 from kquota.kafka.errors import Kind, Operation
-from kquota.settings import last_good
 from kquota.write import agent_state
 
-STATE_FILES = agent_state.FILE_NAME, last_good.FILE_NAME
+STATE_FILES = (agent_state.FILE_NAME,)
 # A cycle is some milliseconds; beyond the interval it is late, beyond the lease it is too late.
 _CYCLE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 

@@ -205,3 +205,16 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
         if isinstance(value, Mapping) and isinstance(below.get(key), Mapping)
     }
     return {**below, **above, **both}
+
+
+def jsonable(value: Any) -> Any:
+    """Return a value of a good configuration in types of JSON; exact numbers are text, which is read back."""
+    match value:
+        case dict():
+            return {key: jsonable(entry) for key, entry in value.items()}
+        case list():
+            return [jsonable(entry) for entry in value]
+        case Decimal():
+            return f"{value:f}"
+        case _:
+            return value

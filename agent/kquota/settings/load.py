@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from kquota.settings.kafka_options import is_secret
-from kquota.settings.layers import EnvironmentLayer, FileLayer, merged, read_text
+from kquota.settings.layers import ENV_PREFIX, EnvironmentLayer, FileLayer, jsonable, merged, read_text
 from kquota.settings.model import Settings, SourceOf, Sources
 from kquota.settings.problems import REDACTED, Allowed, Problem, SettingsError, findings_of, show
 from kquota.settings.values import VOLUME_PATH
@@ -41,18 +41,53 @@ def load_text(text: str, path: Path, environ: Mapping[str, str]) -> Settings:
     def source_of(location: Sequence[str]) -> str:
         return environment.source_of(location) or file.source_of(location)
 
+    document = merged(file.document, environment.document)
+    settings = _validated(document, path, environ, source_of, environment.problems)
+    open_variables = {name: value for name, value in environ.items() if not _holds_secret(name, value)}
+    remembered = jsonable(merged(file.document, EnvironmentLayer(open_variables).document))
+    settings._sources = Sources(source_of, remembered)
+    return settings
+
+
+def load_document(document: Mapping[str, Any], path: Path, environ: Mapping[str, str]) -> Settings:
+    """Return the settings of a :attr:`Settings.document` of before, with today's secrets of ``environ``.
+
+    Raises:
+        SettingsError: with every problem found.
+    """
+    secret = EnvironmentLayer({name: text for name, text in environ.items() if _holds_secret(name, text)})
+
+    def source_of(_location: Sequence[str]) -> str:
+        return "the last good configuration"
+
+    settings = _validated(merged(document, secret.document), path, environ, source_of, [])
+    settings._sources = Sources(source_of, document)
+    return settings
+
+
+def _validated(
+    document: Mapping[str, Any],
+    path: Path,
+    environ: Mapping[str, str],
+    source_of: SourceOf,
+    more_problems: Sequence[Problem],
+) -> Settings:
     secrets: dict[str, str] = {}
     context = {"credentials": _credentials_directory(path, environ), "secrets": secrets}
     try:
-        settings = Settings.model_validate(merged(file.document, environment.document), context=context)
+        settings = Settings.model_validate(document, context=context)
     except ValidationError as error:
-        found = problems_of(error, Settings, source_of)
-        raise SettingsError([*found, *environment.problems]) from None
-    if environment.problems:
-        raise SettingsError(environment.problems)
+        raise SettingsError([*problems_of(error, Settings, source_of), *more_problems]) from None
+    if more_problems:
+        raise SettingsError(more_problems)
     settings._secrets.update(secrets)
-    settings._sources = Sources(source_of)
     return settings
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    if name.removeprefix(ENV_PREFIX) == "KAFKA":  # the whole section as JSON
+        return is_secret(value.replace('"', " "))
+    return name.startswith(f"{ENV_PREFIX}KAFKA__") and is_secret(name.replace("_", "."))
 
 
 def _layers(text: str, path: Path, environ: Mapping[str, str]) -> tuple[FileLayer, EnvironmentLayer]:

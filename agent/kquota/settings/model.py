@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -193,9 +193,10 @@ class LogSection(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where each key is from; the same values from elsewhere are the same configuration."""
+    """The document that was read, and the place of each key; equal values from elsewhere are equal."""
 
     of: SourceOf = field(compare=False)
+    document: Mapping[str, Any] = field(compare=False)
 
 
 class Settings(BaseModel):
@@ -240,7 +241,7 @@ class Settings(BaseModel):
     log: LogSection = LogSection()
 
     _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
-    _sources: Sources = PrivateAttr(default_factory=lambda: Sources(lambda _key: "the configuration"))
+    _sources: Sources = PrivateAttr(default_factory=lambda: Sources(lambda _key: "the configuration", {}))
 
     @model_validator(mode="after")
     def _keys_fit_together(self) -> Self:
@@ -295,6 +296,11 @@ class Settings(BaseModel):
     def librdkafka(self) -> KafkaOptions:
         """Return what the operator chose for every Kafka client, secrets from files included."""
         return KafkaOptions({**self.kafka, **self._secrets})
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The document that was read, in the keys of ``agent.yml``, without the environment's secrets."""
+        return self._sources.document
 
     def secret_values(self) -> frozenset[str]:
         """Return every value that must not be shown or logged."""

@@ -26,7 +26,7 @@ FILE_NAME = "state.json"
 """Its name in the state directory."""
 
 _MODE = 0o600
-_MAX_BYTES = 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 _SCHEMA_VERSION = 1
 
 Time = Annotated[datetime, PlainValidator(parse_utc), PlainSerializer(format_utc)]
@@ -69,6 +69,14 @@ class OrdersRead:
 
 
 @dataclass(frozen=True, slots=True)
+class GoodConfiguration:
+    """The last configuration that the agent ran with: its file, and what was in force, in its keys."""
+
+    path: str
+    document: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
 class AgentState:
     """Everything remembered; the empty state is a first start's.
 
@@ -86,6 +94,7 @@ class AgentState:
     ever_listed: EverListed | None = None
     cordoned_log_dirs: tuple[str, ...] = ()
     orders_read: OrdersRead | None = None
+    good_configuration: GoodConfiguration | None = None
 
     def granted_for(self, broker_id: int) -> str | None:
         """Return the id of the cluster that enforcing was granted for to this broker's agent, if it was."""

@@ -7,8 +7,8 @@ from collections import defaultdict
 import pytest
 
 from kquota.daemon.daemon import EXIT_CONFIGURATION
-from kquota.settings.last_good import FILE_NAME
 from kquota.settings.model import MAX_SAMPLE_INTERVAL_SECONDS, Settings
+from kquota.write.agent_state import FILE_NAME
 from tests.unit.repository.tree import REPOSITORY
 
 UNITS = {

@@ -15,6 +15,7 @@ from kquota.write.agent_state import (
     AgentStateFile,
     EnforceGrant,
     EverListed,
+    GoodConfiguration,
     OrdersRead,
 )
 
@@ -240,6 +241,7 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         ever_listed=EverListed("c", (0, 7)),
         cordoned_log_dirs=("/data/1",),
         orders_read=OrdersRead("c", (KeptCounter("hold", "operator/jane", 5, "ab"),)),
+        good_configuration=GoodConfiguration("/etc/kquota/agent.yml", {"mode": "enforce"}),
     )
     file.save(state)
     assert file.load() == (state, None)
@@ -247,6 +249,7 @@ def test_the_file_can_be_read_by_people_and_by_later_versions(file: AgentStateFi
         "schema_version": 1,
         "remembered_volumes": {},
         "bound_limits": {"/data": ["an id"]},
+        "good_configuration": {"path": "/etc/kquota/agent.yml", "document": {"mode": "enforce"}},
         "enforce_grant": {"granted_at": "2026-11-20T10:15:30.123Z", "cluster_id": "c", "broker_id": 0},
         "active_brokers": {"cluster_id": "c", "broker_ids": [0], "seen_at": "2026-11-20T10:15:30.123Z"},
         "signing_counter": 0,

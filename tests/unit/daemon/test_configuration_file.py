@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kquota.core.decision import Mode
+from kquota.daemon.configuration_file import ConfigurationFile
 from kquota.settings import Settings, SettingsError
-from kquota.settings.last_good import FILE_NAME, ConfigurationFile
+from kquota.write.agent_state import FILE_NAME, AgentState, AgentStateFile
 
 pytestmark = pytest.mark.accepts("F34")
 
@@ -40,8 +41,14 @@ def load_or_last_good(file: Path, environ: Mapping[str, str]) -> tuple[Settings,
         if last_good is None:
             raise
         return last_good, error
-    configuration.remember()
+    remember(configuration, settings)
     return settings, None
+
+
+def remember(configuration: ConfigurationFile, settings: Settings) -> None:
+    """Have the state file hold it, as the agent does."""
+    state = AgentState(good_configuration=configuration.good(settings))
+    AgentStateFile(settings.state_dir / FILE_NAME, take_over=True).save(state)
 
 
 @pytest.fixture
@@ -130,36 +137,33 @@ def test_a_damaged_memory_is_no_memory(place: Place) -> None:
     file = place.state / FILE_NAME
     document = json.loads(file.read_text())
     place.configure("mode: maybe\n")
-    for damage in ({"text": document["text"] + "mode: enforce\n"}, {"path": "/etc/other.yml"}, {"text": 7}):
-        file.write_text(json.dumps(document | damage))
-        with pytest.raises(SettingsError):
+    for damage in ({"path": "/etc/other.yml"}, {"document": 7}, {"document": {"mode": "enforce"}}):
+        good = document["good_configuration"] | damage
+        file.write_text(json.dumps(document | {"good_configuration": good}))
+        with pytest.raises(SettingsError, match="mode is 'maybe'"):
             load_or_last_good(place.file, {})
     for content in ("", "[]", "{"):
         file.write_text(content)
-        with pytest.raises(SettingsError):
+        with pytest.raises(SettingsError, match="mode is 'maybe'"):
             load_or_last_good(place.file, {})
 
 
-def test_what_can_not_be_remembered_is_returned_and_can_be_tried_again(place: Place) -> None:
-    place.state.rmdir()
-    place.configure()
-    configuration = ConfigurationFile(place.file, {})
-    good = configuration.load()
-    unremembered = configuration.remember()
-    assert unremembered is not None
-    file = place.state / FILE_NAME
-    assert unremembered.sentence == (
-        f"the good configuration can't be remembered in {file}: No such file or directory"
-    )
-    with pytest.raises(OSError, match="No such file"):
-        unremembered.write()
-    place.state.mkdir()
-    place.configure("mode: maybe\n")  # what is written is what was good
-    with pytest.raises(SettingsError):
-        configuration.load()
-    unremembered.write()
-    assert configuration.last_good() == good
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+@pytest.mark.parametrize(
+    "more",
+    [
+        "release_margin_ratio: 0.12345678901234567\n",
+        "limits: {hard: {type: MinFreePercentage, level: 2.5}, volumes: {/data: {soft: {type: ConsumedSpace,"
+        " level: 1_000}}}}\n",
+        "relief_protected: [pay*]\ntopics: {usage: {partitions: null}}\n",
+    ],
+)
+def test_what_is_remembered_is_exactly_what_was_in_force(place: Place, more: str) -> None:
+    place.configure(more)
+    environ = {"KQUOTA_LIMITS__SOFT": '{"type": "ConsumedSpace", "level": 7.5}'}
+    good, _ = load_or_last_good(place.file, environ)
+    place.configure("mode: maybe\n")
+    settings, _ = load_or_last_good(place.file, {})
+    assert settings == good
 
 
 def test_a_memory_that_can_not_be_used_shows_that_there_was_a_good_start(place: Place) -> None:
@@ -177,10 +181,12 @@ def test_a_memory_that_can_not_be_used_shows_that_there_was_a_good_start(place: 
     assert remembers()
     file = place.state / FILE_NAME
     document = json.loads(file.read_text())
-    for damaged in ("", "[]", json.dumps(document | {"text": "no longer"})):
+    unusable = document | {"good_configuration": document["good_configuration"] | {"document": {}}}
+    for damaged in ("", "[]", json.dumps(unusable)):
         file.write_text(damaged)
         assert remembers()
-    file.write_text(json.dumps(document | {"path": "/etc/other.yml"}))
+    other = document["good_configuration"] | {"path": "/etc/other.yml"}
+    file.write_text(json.dumps(document | {"good_configuration": other}))
     assert not remembers(), "another agent's"
 
 
@@ -191,3 +197,23 @@ def test_a_directory_that_can_not_be_looked_into_shows_no_good_start(place: Plac
         configuration.load()
     assert configuration.last_good() is None
     assert not configuration.was_good()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_kept"),
+    [
+        ("KQUOTA_KAFKA", json.dumps({"bootstrap.servers": "h:1", "ssl.key.password": SECRET}), False),
+        ("KQUOTA_KAFKA__SSL_KEY_PASSWORD", SECRET, False),
+        ("KQUOTA_KAFKA", json.dumps({"bootstrap.servers": "h:1"}), True),
+        ("KQUOTA_KAFKA__CLIENT_RACK", "rack-7", True),
+    ],
+)
+def test_of_the_environment_all_but_secrets_is_kept(
+    place: Place, name: str, value: str, is_kept: bool
+) -> None:
+    place.configure()
+    configuration = ConfigurationFile(place.file, {name: value, "PATH": "/bin"})
+    kafka = configuration.good(configuration.load()).document["kafka"]
+    shown = json.dumps(kafka)
+    assert SECRET not in shown
+    assert ("h:1" in shown or "rack-7" in shown) == is_kept
