@@ -78,7 +78,10 @@ def raw_properties(path: Path) -> Mapping[str, str]:
             content = file.read(LARGEST_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BrokerPropertiesError(f"{path}: can't be read: {reason}") from error
+        allowed = "the properties file that the broker was started with"
+        raise BrokerPropertiesError(
+            f"{path}: can't be read: {reason}; allowed in broker.server_properties: {allowed}"
+        ) from error
     return _parse(content, path)
 
 
