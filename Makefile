@@ -53,10 +53,10 @@ test-spark-long: deps-pipeline ## Its campaigns
 	$(PIPELINE_PY) -m pytest tests/spark -m long $(PYTEST_ARGS)
 
 .PHONY: test-long
-test-long: deps-test deps-pipeline ## The campaigns that take minutes each, in streams side by side (STREAMS="scenarios": these alone)
+test-long: deps-test deps-pipeline ## The campaigns that take minutes each, one stream after the other (STREAMS="scenarios": these alone; JOBS=2: two at a time)
 	@$(AS_ROOT) true
 	@rm -f build/$@/*.result
-	@$(MAKE) --no-print-directory -j$(or $(JOBS),2) -f tools/streams.mk PLAN=$@ PY=$(PY) AS_ROOT='$(AS_ROOT)'
+	@$(MAKE) --no-print-directory -j$(or $(JOBS),1) -f tools/streams.mk PLAN=$@ PY=$(PY) AS_ROOT='$(AS_ROOT)'
 
 .PHONY: test-scenario
 test-scenario: ## A rollout on three hosts with a systemd of their own

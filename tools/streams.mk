@@ -1,4 +1,4 @@
-# What `make test` and `make test-long` run side by side (CONTRIBUTING.md, "Streams"): a target for each stream, with
+# What `make test` runs side by side and `make test-long` in turn (CONTRIBUTING.md, "Streams"): a target for each stream, with
 # its targets of the Makefile in order, or its Python tests: each belongs to the stream that names the nearest folder.
 # Streams begin in the order of ALL, at most JOBS at once.
 ifeq ($(PLAN),test)
