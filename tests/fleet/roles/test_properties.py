@@ -211,7 +211,8 @@ def test_installing_and_removing_the_fence_each_need_one_restart(
 def test_the_roles_read_the_file_as_java_does(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
-        "broker.id 3\nlog.dirs \\\n  /data/1, \\\n  /data/\\u0032\nlisteners SASL\\://a:1,b\\://:2\n"
+        "broker.id 3\nlog.dirs \\\n  /data/1,, \\\n  /data/\\u0032\\u00a0,/data/1 \\u001f\n"
+        "listeners SASL\\://a:1,b\\://:2\n"
         "remote.log.storage.system.enable TRUE\nclient.quota.callback.class\torg.example.Callback\nx=\\\n"
     )
     wanted = {
@@ -235,7 +236,7 @@ def test_the_roles_read_the_file_as_java_does(tmp_path: Path) -> None:
         "callback": "org.example.Callback",
         "tiered": True,
         "unfinished": True,
-        "log_dirs": ["/data/1", "/data/2"],
+        "log_dirs": ["/data/1", "/data/2\u00a0"],
         "listeners": ["SASL", "B"],
     }
 
