@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from kquota.daemon.inbox import Inbox, readable
+from kquota.daemon.kafka_side import KafkaEvent, hand_over, take_portion
 from kquota.fold.followed_topic import ReadTopic
 from kquota.fold.reader import TopicReader
-from kquota.fold.records import CaughtUp, PartitionsChanged, TopicRecord, TopicRestarted
+from kquota.fold.records import CaughtUp, PartitionsChanged, ReadingFailed, TopicRecord, TopicRestarted
 from kquota.kafka.admin import AdminConnection, TopicFacts
 from kquota.kafka.config import ClientProperties
 from kquota.kafka.errors import Kind
@@ -247,6 +250,37 @@ def test_oversized_records_neither_stop_nor_stall_the_reader(
     # A new reader gets past them as well.
     _, again = read_all(properties, topic_name, admin, closing)
     assert [len(value or b"") for value in again.values] == sizes
+
+
+@pytest.mark.accepts("F6")
+def test_a_reader_that_waits_for_room_goes_on_where_it_was(
+    properties: ClientProperties,
+    admin: AdminConnection,
+    super_admin: AdminClient,
+    writer: Producer,
+    topic_name: str,
+    closing: Close,
+) -> None:
+    create_topic(super_admin, topic_name, [[1, 2]], COMPACT)
+    write(writer, topic_name, [(b"%d" % number, bytes(700_000)) for number in range(40)])
+    inbox: Inbox[KafkaEvent] = Inbox(2_000_000)
+    reader = closing(TopicReader(properties, admin, ReadTopic(topic_name, partial(hand_over, inbox))))
+    closing(inbox)
+    reader.start()
+    assert readable(PATIENCE_SECONDS, inbox.urgent), "it waits for room"
+    portions: list[list[KafkaEvent]] = []
+
+    def has_caught_up() -> bool:
+        portions.append(list(take_portion(inbox, None)))
+        return CaughtUp(40) in portions[-1]
+
+    eventually(has_caught_up, "the reader has caught up")
+    records = [[one for one in portion if isinstance(one, TopicRecord)] for portion in portions]
+    assert max(len(portion) for portion in records) <= 3, (
+        "the next one may take the place of one that was taken"
+    )
+    assert [one.offset for portion in records for one in portion] == list(range(40))
+    assert not [one for portion in portions for one in portion if isinstance(one, ReadingFailed)]
 
 
 def test_a_receiver_that_fails_does_not_end_the_reading(

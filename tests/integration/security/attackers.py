@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kquota.core.admission import Counters
-from kquota.core.signing import COUNTER_HEADER, Claim, signed_bytes
+from kquota.core.signing import COUNTER_HEADER, MAX_CERTIFICATE_BYTES, Claim, signed_bytes
 from kquota.daemon.signing import Seal
 from kquota.fold.misplaced import partition_of
 from kquota.signing.signer import FileSigner, SigningFiles, certificate_in
@@ -204,6 +205,18 @@ class Armoury:
             case "issuer":
                 return Attacker(self, OPERATOR, [self.forger("operator/invented"), None])
         raise LookupError(kind)
+
+    def forgeries(self, writer: str, many: int) -> Iterator[list[tuple[str, bytes]]]:
+        """Yield headers of as many records, each with a new certificate of many names."""
+        names = [name_of(writer), *(f"name:{number}" for number in range(700))]
+        identity = self._other.issue(f"forged-{writer.replace('/', '-')}", uris=names)
+        certificate = FileSigner(
+            SigningFiles(identity.certificate, identity.key, identity.certificate)
+        ).certificate
+        assert MAX_CERTIFICATE_BYTES / 2 < len(certificate) <= MAX_CERTIFICATE_BYTES
+        for _ in range(many):
+            forged = certificate[:-16] + os.urandom(16)  # of the authority's signature
+            yield list(Claim(os.urandom(64), forged, round(time.time() * 1000)).to_headers())
 
     def owner(self, writer: str) -> Attacker:
         """Return a genuine writer, as a client that may do anything with the topics."""

@@ -16,6 +16,7 @@ from tests.integration.spine.fleet import ORDERS_TOPIC, USAGE_TOPIC
 
 OWN, VICTIM, DOWN, INVENTED = 1, 3, 77, 999_999
 """The broker whose agent's key was stolen; another one; a full one that is down; one that never was."""
+MANY_CERTIFICATES = 3000
 HUNDRED, ELSEWHERE, INTRUDER = 100, "another-cluster-here-00", "an intruder"
 
 Write = Callable[[Attacker], None]
@@ -87,6 +88,13 @@ def _(attacker: Attacker) -> None:
     attacker.write(str(VICTIM), full)
     genuine = attacker.genuine(VICTIM)[-1]
     attacker.append(str(VICTIM), json.dumps(full).encode(), genuine.headers() or [])
+
+
+@_in("healthy", "many-certificates")
+def _(attacker: Attacker) -> None:
+    full = json.dumps(attacker.report(VICTIM, full=True, InstanceId=INTRUDER)).encode()
+    for signed in attacker.armoury.forgeries(f"agent/{VICTIM}", MANY_CERTIFICATES):
+        attacker.append(str(VICTIM), full, signed)
 
 
 @_in("healthy", "tombstone")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError
 
+from kquota.daemon.inbox import MAX_HELD_BYTES
 from kquota.fold import followed_topic
 from kquota.fold import reader as reading
 from kquota.fold.followed_topic import ReadTopic
@@ -24,11 +25,13 @@ from kquota.kafka.config import ClientProperties, Role
 from kquota.kafka.errors import KafkaFailure, Kind, Operation
 from tests.integration.waiting import eventually
 from tests.unit.fold.scripted import Message, Script, facts
+from tests.unit.repository.tree import REPOSITORY
 
 NOWHERE = ClientProperties({"bootstrap.servers": "127.0.0.1:1"}, node=1)
 DENIED = KafkaFailure(Kind.ACL_DENIED, "denied")
 DOWN = KafkaFailure(Kind.UNREACHABLE, "down")
 EOF = KafkaError._PARTITION_EOF
+KAFKAS_SOCKET_REQUEST_MAX_BYTES = 104_857_600
 
 
 @pytest.fixture
@@ -53,6 +56,20 @@ def seen(script: Script) -> Iterator[list[Any]]:
     yield seen
     reader.close()
     assert script.closed
+
+
+@pytest.mark.accepts("F6")
+@pytest.mark.parametrize("unit", ["kquota-agent.service", "kquota-agent@.service"])
+def test_the_largest_records_that_brokers_take_fit_the_memory_of_the_unit(
+    script: Script, seen: list[Any], unit: str
+) -> None:
+    _, _, _, settings, _ = script.made_with
+    text = (REPOSITORY / "packaging/systemd" / unit).read_text("utf-8")
+    memory_gib = int(text.partition("\nMemoryMax=")[2].partition("G\n")[0])
+    largest_bytes = int(settings["receive.message.max.bytes"])
+    assert largest_bytes > KAFKAS_SOCKET_REQUEST_MAX_BYTES, "what a broker has taken can be read"
+    assert 4 * largest_bytes <= memory_gib * 2**30 / 2, "received, taken in, waiting and in a cycle"
+    assert int(settings["queued.max.messages.kbytes"]) * 1024 <= MAX_HELD_BYTES / 2
 
 
 def of(seen: list[Any], *kinds: type) -> list[Any]:
