@@ -32,8 +32,9 @@ bom_of_java() { # FOLDER_OF_POM NAME
   cp "$work/$2/target/bom.json" "$out/$2.cdx.json"
 }
 
-echo "Sources"
-git archive --format=tar --prefix="kquota-$version/" HEAD | gzip -9n > "$out/kquota-$version.tar.gz"
+# All that is committed, and nothing else.
+mkdir "$work/source"
+git archive HEAD | tar --extract --directory "$work/source"
 
 echo "The plug-in"
 tools/maven/mvn -q -B -ntp -f callback/pom.xml clean package -DskipTests
@@ -42,13 +43,12 @@ cp "callback/target/kquota-callback-$version.jar" "$out/"
 echo "The packages"
 KQUOTA_DIST=$out tools/packages/build.sh bookworm trixie noble el9 el10
 
-echo "The wheels"
+echo "The sources and the wheels"
 hatchling="$(pwd)/.venv/bin/hatchling"
-for folder in . spark; do (cd $folder && "$hatchling" build --target wheel --directory "$out" >/dev/null 2>&1); done
+for folder in . spark; do (cd "$work/source/$folder" && "$hatchling" build --directory "$out" >/dev/null); done
 
 echo "The collection"
-mkdir "$work/source" "$work/collection"
-git archive HEAD | tar --extract --directory "$work/source"
+mkdir "$work/collection"
 .venv-fleet/bin/ansible-galaxy collection build --output-path "$work" "$work/source" >/dev/null
 tar --extract --gzip --file "$work/kquota-kquota-$version.tar.gz" --directory "$work/collection"
 python3 tools/release/collection.py "$work/collection"

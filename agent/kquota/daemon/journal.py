@@ -16,9 +16,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TextIO
 
-from systemd.journal import JournalHandler
-
 from kquota.settings.problems import REDACTED
+
+try:
+    from systemd.journal import JournalHandler
+except ModuleNotFoundError:  # of the extra agent; without it journald still reads standard error
+    JournalHandler = None
 
 _log = logging.getLogger("kquota")
 # Replacing shorter ones would riddle sentences with holes and protect nothing.
@@ -95,7 +98,7 @@ class Journal:
     def __init__(self, environ: Mapping[str, str], level: str = "INFO", stream: TextIO | None = None) -> None:
         """Log to journald where ``stream`` (default: standard error) leads there, else to the stream."""
         stream = stream or sys.stderr
-        self.to_journald = _is_journal(stream, environ)
+        self.to_journald = JournalHandler is not None and _is_journal(stream, environ)
         self._annotations = _Annotations()
         self._handler: logging.Handler
         if self.to_journald:

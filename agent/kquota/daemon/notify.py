@@ -7,7 +7,10 @@ import os
 import time
 from collections.abc import Mapping
 
-from systemd import daemon
+try:
+    from systemd import daemon
+except ModuleNotFoundError:  # of the extra agent; commands and an agent in a terminal do without
+    daemon = None
 
 _log = logging.getLogger("kquota")
 
@@ -16,8 +19,16 @@ class Notifier:
     """The agent's side of Type=notify; without NOTIFY_SOCKET every call does nothing."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Read from the environment whether systemd wants notifications, and how often its watchdog."""
+        """Read from the environment whether systemd wants notifications, and how often its watchdog.
+
+        Raises:
+            ModuleNotFoundError: systemd waits for them, and what they are sent with is not installed.
+        """
         self._listening = bool(environ.get("NOTIFY_SOCKET"))
+        if self._listening and daemon is None:
+            raise ModuleNotFoundError(
+                "NOTIFY_SOCKET is set: under systemd the agent needs systemd-python; install kquota[agent]"
+            )
         self.watchdog_seconds = _watchdog_seconds(environ)
 
     def ready(self, sentence: str) -> None:

@@ -17,7 +17,7 @@ def canonical(name: str) -> str:
 
 def test_the_agent_imports_each_of_its_requirements() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    requirements = project["optional-dependencies"]["agent"]
+    requirements = project["dependencies"] + project["optional-dependencies"]["agent"]
     required = {canonical(re.split(r"[^A-Za-z0-9._-]", one)[0]) for one in requirements}
     modules = set()
     for path in (REPOSITORY / "agent").rglob("*.py"):
