@@ -364,6 +364,7 @@ packages: deps callback ## Build the packages into dist/ (SUITES="bookworm trixi
 
 .PHONY: release
 release: deps-fleet deps-docs ## Everything of a release into dist/release, built twice and compared; KQUOTA_RELEASE_KEY=FILE signs its list
+	@tools/system-packages.sh release
 	@tools/virtual-environment.sh release
 	tools/release/release.sh
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # system-packages.sh [PURPOSE…]: installs the Debian packages that the make targets need and that are missing here; reports them and
 # stops where it may not. Purposes: fleet, for throw-away hosts with systemd; browser, to look at pages and photograph them; packages, to build
-# the .deb of this machine's Debian suite; other-suites, also those of others; rpm, to read and install an .rpm.
+# the .deb of this machine's Debian suite; other-suites, also those of others; rpm, to read and install an .rpm; release, to check packages.
 set -eu
 
 # Tests run in parallel, and apt serves one at a time. Its callers here hold this lock.
@@ -56,7 +56,8 @@ for purpose; do
     packages) need_packages ;;
     other-suites) have debootstrap || need debootstrap ;;
     rpm) have rpm || need rpm ;;
-    *) echo "usage: $0 [fleet] [browser] [packages] [other-suites] [rpm]" >&2; exit 2 ;;
+    release) for checker in lintian rpmlint; do have $checker || need $checker; done ;;
+    *) echo "usage: $0 [fleet] [browser] [packages] [other-suites] [rpm] [release]" >&2; exit 2 ;;
   esac
 done
 

@@ -23,7 +23,10 @@ KQUOTA_ARCH=${KQUOTA_ARCH:-$(dpkg --print-architecture)}
 case $KQUOTA_ARCH in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; *) machine=$(uname -m) ;; esac
 # The same sources give the same packages: everything bears the time of the last change.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
-export KQUOTA_JAR_VERSION KQUOTA_JAR KQUOTA_ARCH SOURCE_DATE_EPOCH
+of_project() { .venv/bin/python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; print($1)"; }
+KQUOTA_HOME=$(of_project "p['urls']['Homepage']")
+KQUOTA_MAINTAINER=$(of_project "'{name} <{email}>'.format_map(p['authors'][0])")
+export KQUOTA_JAR_VERSION KQUOTA_JAR KQUOTA_ARCH SOURCE_DATE_EPOCH KQUOTA_HOME KQUOTA_MAINTAINER
 umask 022
 
 work=$(mktemp -d)
@@ -33,6 +36,11 @@ mkdir -p "$dist"
 
 wheel() {
   .venv/bin/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir "$1" .
+}
+
+changes() { # PACKAGE VERSION: prints the change log that Debian asks for
+  printf '%s (%s) stable; urgency=medium\n\n  * See %s\n\n -- %s  %s\n' "$1" "$2" "$KQUOTA_HOME" "$KQUOTA_MAINTAINER" \
+    "$(LC_ALL=C date --utc --rfc-email --date "@$SOURCE_DATE_EPOCH")" | gzip -9n
 }
 
 texts() {
@@ -83,6 +91,7 @@ agent() { # DISTRIBUTION
   $in_suite "$work/build-wheels.sh" "$here" "$here/wheels"
   $in_suite "$work/stage-agent.sh" "$here" "$KQUOTA_STAGE" "$KQUOTA_PYTHON" "$machine" "$systemd"
   texts "$KQUOTA_STAGE"
+  changes kquota "$KQUOTA_VERSION-$KQUOTA_RELEASE" > "$KQUOTA_STAGE/changelog.gz"
   find "$KQUOTA_STAGE" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
   "$nfpm" package --config packaging/nfpm/agent.yml --packager "$format" --target "$dist/"
 }
@@ -94,5 +103,7 @@ for suite in $suites; do
 done
 
 unset KQUOTA_RELEASE
-export KQUOTA_VERSION="$KQUOTA_JAR_VERSION"
+export KQUOTA_VERSION="$KQUOTA_JAR_VERSION" KQUOTA_CHANGES="$work/changelog.gz"
+changes kquota-callback "$KQUOTA_VERSION" > "$KQUOTA_CHANGES"
+touch --date "@$SOURCE_DATE_EPOCH" "$KQUOTA_CHANGES"
 for format in $formats; do "$nfpm" package --config packaging/nfpm/callback.yml --packager "$format" --target "$dist/"; done

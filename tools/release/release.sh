@@ -1,5 +1,5 @@
 #!/bin/sh
-# release.sh: a release into dist/release, built twice; fails where the two differ.
+# release.sh: a release into dist/release, built twice; fails where the two differ, or where a checker finds something.
 set -eu
 cd "$(dirname "$0")/../.."
 [ -z "$(git status --porcelain)" ] || { echo "There are changes that are not committed: a release is built from commits." >&2; exit 1; }
@@ -12,6 +12,7 @@ fi
 first=dist/release second=dist/release-built-again
 rm -rf $first $second
 tools/release/build.sh $first
+tools/release/check.sh $first
 echo "Everything again"
 tools/release/build.sh $second
 if ! diff $first/SHA256SUMS $second/SHA256SUMS; then
@@ -25,4 +26,5 @@ else
   echo "note: KQUOTA_RELEASE_KEY names no key, so that $first/SHA256SUMS is not signed" >&2
 fi
 echo "The same bytes twice. In $first:"
-cat $first/SHA256SUMS
+(cd $first && stat --format='%10s  %n' ./* | sed 's,\./,,')
+echo "To verify it, there: sha256sum --check SHA256SUMS, and the signature as in docs/packages.md"
