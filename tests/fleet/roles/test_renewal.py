@@ -103,6 +103,7 @@ def signer(folder: Path, host: str, broker_id: int) -> FileSigner:
 def test_the_service_renews_before_the_last_third_and_agents_take_it_while_they_run(tmp_path: Path) -> None:
     run_tasks(tmp_path, ISSUE, {**variables_for(tmp_path), "kquota_tls_ca_passphrase": PASSPHRASE})
     inventory = write_inventory(tmp_path)
+    (tmp_path / "kquota-agents.txt").write_text("1 due\n2 kept\n")
     units = write_units(tmp_path, inventory, 0o600)
     timer = subprocess.run(
         ["systemd-analyze", "verify", units / "kquota-renewal.timer"],

@@ -175,7 +175,7 @@ def checked(site: Site, certificate: str, former: str = "missing") -> tuple[int,
         (site.folder / "root.pem").read_text(),
         (site.folder / "issuer.pem").read_text(),
         "/O=Example/CN=kquota-agent",
-        pattern.replace("{{ kquota_tls_node_id }}", "1"),
+        pattern.replace("{{ kquota_tls_node_id | regex_escape }}", "1"),
         "URI:kquota://*/agent/1",
     ]
     command = [*check["ansible.builtin.command"]["argv"][:4], *given]
