@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from kquota.settings import load
-from tests.fleet.roles.plays import PlayFailed, run_play
+from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play
 from tests.unit.repository.tree import REPOSITORY
 
 ROLE = REPOSITORY / "roles/kquota_agent"
@@ -65,6 +66,45 @@ def test_a_secret_becomes_a_file_and_a_credential_stays_where_it_is(tmp_path: Pa
     (credentials / "key-password").chmod(0o400)
     read = load(configuration, {"CREDENTIALS_DIRECTORY": str(credentials)}).librdkafka()
     assert (read["sasl.password"], read["ssl.key.password"]) == (PASSWORD, "another")
+
+
+def encrypted(password_file: Path, value: str) -> str:
+    """The value as ansible-vault writes it for YAML."""
+    command = [PROGRAMS / "ansible-vault", "encrypt_string", "--vault-password-file", password_file]
+    done = subprocess.run([*command, value], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def test_what_the_vault_has_encrypted_and_what_looks_like_something_else_arrive_as_they_are(
+    tmp_path: Path,
+) -> None:
+    vault, inventory = tmp_path / "vault", tmp_path / "given.yml"
+    vault.write_text("a password of the vault\n")
+    name = encrypted(vault, "kquota-agent")
+    passwords = {
+        "sasl.password": encrypted(vault, " a leading space"),
+        "ssl.key.password": '" 0x1F"\n',
+        "ssl.keystore.password": "'[1, 2]'\n",
+    }
+    inventory.write_text(
+        f"kquota_kafka:\n  bootstrap.servers: a:1\n  sasl.username: {name}"
+        "kquota_kafka_secrets:\n" + "".join(f"  {key}: {value}" for key, value in passwords.items())
+    )
+    secrets = named("configure.yml", "Write the secrets")
+    secrets["ansible.builtin.copy"] |= {"owner": "root", "group": "root"}  # there is no group kquota here
+    template = {"src": str(ROLE / "templates/agent.yml.j2"), "dest": f"{tmp_path}/agent.yml"}
+    run_play(
+        tmp_path,
+        [KNOWN, secrets, {"ansible.builtin.template": template}],
+        {"kquota_agent_secrets_dir": str(tmp_path)},
+        *("-e", f"@{inventory}", "--vault-password-file", str(vault)),
+    )
+    assert "kquota-agent" in (tmp_path / "agent.yml").read_text("utf-8")
+    read = load(tmp_path / "agent.yml", {}).librdkafka()
+    assert read["sasl.username"] == "kquota-agent"
+    assert read["sasl.password"] == " a leading space"
+    assert read["ssl.key.password"] == " 0x1F"
+    assert read["ssl.keystore.password"] == "[1, 2]"
 
 
 def test_a_configuration_with_credentials_is_checked_by_a_unit_that_gets_them(tmp_path: Path) -> None:
