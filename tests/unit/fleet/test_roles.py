@@ -223,3 +223,10 @@ def test_an_example_inventory_sets_what_the_roles_know(inventory: Path) -> None:
         for variables in group.get("hosts", {}).values():
             given |= set(variables or {})
     assert {name for name in given if name.startswith("kquota_")} - known == set()
+
+
+def test_plays_say_whether_they_gather_facts() -> None:
+    # By default the control host's configuration decides (gathering).
+    for path in REPOSITORY.glob("playbooks/*.yml"):
+        for play in read(path):
+            assert "hosts" not in play or "gather_facts" in play, (path.name, play["name"])
