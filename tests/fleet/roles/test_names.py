@@ -13,6 +13,8 @@ import pytest
 import yaml
 from cryptography import x509
 
+from kquota.core.signing import writer_of
+from kquota.signing.keys import uris
 from tests.fleet.roles.authority import PASSPHRASE
 from tests.fleet.roles.plays import PlayFailed, run_play, run_playbook
 from tests.fleet.roles.test_authority import OWN_NAME
@@ -214,6 +216,31 @@ def test_only_a_rollout_adds_a_host(hosts: Hosts) -> None:
     hosts.issue()
     assert hosts.lines() == ["1 unknown", "2 known"]
     assert hosts.named("unknown") == ["kquota://*/agent/1"]
+
+
+def test_certificates_count_in_the_cluster_that_the_inventory_names_alone(hosts: Hosts) -> None:
+    hosts.write({"first": "1"})
+    hosts.issue()
+    assert hosts.named("first") == ["kquota://*/agent/1"]
+    cluster_id = "KNFZgGqwTBmh-wGvSa_PZw"
+    hosts.issue(kquota_cluster_id=cluster_id)
+    names = hosts.named("first")
+    assert names == [f"kquota://{cluster_id}/agent/1"]
+    assert writer_of(names, cluster_id, b"1", tombstone=False) == "agent/1"
+    assert writer_of(names, "another", b"1", tombstone=False) is None
+    kept = hosts.certificate("first")
+    hosts.issue(kquota_cluster_id=cluster_id)
+    assert hosts.certificate("first") == kept
+    hosts.play("operator_certificate", kquota_operator="jane", kquota_cluster_id=cluster_id)
+    jane = x509.load_pem_x509_certificates((hosts.folder / "kquota-operators/jane.pem").read_bytes())[0]
+    assert uris(jane) == (f"kquota://{cluster_id}/operator/jane",)
+    wrong = {"kquota_cluster_id": "a/operator/evil,URI:kquota://*"}
+    with pytest.raises(PlayFailed, match=r"kquota_cluster_id\s+is\s+'a/operator/evil"):
+        hosts.issue(**wrong)
+    with pytest.raises(PlayFailed, match=r"kquota_cluster_id\s+is\s+'a/operator/evil"):
+        hosts.play("operator_certificate", kquota_operator="joe", **wrong)
+    assert hosts.certificate("first") == kept
+    assert not (hosts.folder / "kquota-operators/joe.pem").exists()
 
 
 LIAR = """#!/bin/sh

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID as Use
+from jinja2 import Environment
 
 from kquota.signing.signer import FileSigner, SigningFiles
 from tests.fleet.roles.plays import PROGRAMS, PlayFailed, run_play
@@ -162,12 +163,13 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def checked(site: Site, certificate: str, former: str = "missing") -> tuple[int, str]:
+def checked(site: Site, certificate: str, former: str = "missing", **cluster: str) -> tuple[int, str]:
     """Run the role's check of a certificate, for the key in the site's folder; return status and sentence."""
     role = REPOSITORY / "roles/kquota_tls"
     tasks = yaml.safe_load((role / "tasks/install_requested.yml").read_text())
     (check,) = [task for task in tasks if task["name"] == "Request | Check the certificate with the key"]
-    pattern = yaml.safe_load((role / "vars/main.yml").read_text())["kquota_tls_agent_uri_pattern"]
+    whole = yaml.safe_load((role / "vars/main.yml").read_text())["kquota_tls_agent_uri_pattern"]
+    pattern = Environment().from_string(whole.replace(" | regex_escape", ""))
     given = [
         certificate,
         str(site.folder),
@@ -175,7 +177,7 @@ def checked(site: Site, certificate: str, former: str = "missing") -> tuple[int,
         (site.folder / "root.pem").read_text(),
         (site.folder / "issuer.pem").read_text(),
         "/O=Example/CN=kquota-agent",
-        pattern.replace("{{ kquota_tls_node_id | regex_escape }}", "1"),
+        pattern.render(kquota_tls_node_id="1", **cluster),
         "URI:kquota://*/agent/1",
     ]
     command = [*check["ansible.builtin.command"]["argv"][:4], *given]
@@ -212,6 +214,9 @@ def test_a_certificate_fits_with_the_cluster_s_id_and_is_the_former_one_if_that_
 ) -> None:
     asked.sign("kafka-1", uri="kquota://KNFZgGqwTBmh-wGvSa_PZw/agent/1")
     assert checked(asked, (asked.requests / "kafka-1.pem").read_text()) == (0, "")
+    fits = (asked.requests / "kafka-1.pem").read_text()
+    assert checked(asked, fits, kquota_tls_cluster_id="KNFZgGqwTBmh-wGvSa_PZw")[0] == 0
+    assert checked(asked, fits, kquota_tls_cluster_id="another")[0] == 3
     assert checked(asked, "PKCS7") == (3, "it is no certificate in PEM")
     asked.sign("kafka-1", key=OTHERS_KEY)
     former = (asked.requests / "kafka-1.pem").read_text()
