@@ -112,8 +112,8 @@ def test_every_module_of_the_agent_and_every_command_works_without_what_is_left_
         result = host.run("kquota", *path, "--help")
         assert "Usage:" in result.stdout
         if not path or "COMMAND" in result.stdout.splitlines()[0]:
-            listed = result.stdout.partition("Commands:\n")[2]
-            commands += [[*path, line.split()[0]] for line in listed.splitlines() if line[2:3].isalpha()]
+            listed = re.findall(r"^  ([a-z][a-z-]*)  ", result.stdout, re.MULTILINE)
+            commands += [[*path, name] for name in listed]
     assert len(commands) > 20
     assert "No such command" in host.run("kquota", "nonsense", code=2).stderr
 
