@@ -10,7 +10,7 @@ import pytest
 from kquota.observe.observation import LimitsProblem
 from kquota.observe.probe import LogDirLook
 from kquota.observe.volume_limits import BoundLimits, bind_limits, bound_from_json, refuse_limits
-from kquota.settings import Settings, SettingsError
+from kquota.settings import SettingsError, load
 from kquota.settings.model import LimitsSection
 from tests.unit.observe.test_volumes import MOUNTS, UUID_1, UUID_2, look, resolved
 
@@ -117,9 +117,7 @@ def test_a_configuration_is_refused_with_every_problem(tmp_path: Any) -> None:
         "broker: {server_properties: /etc/kafka/server.properties}\n"
         "kafka: {bootstrap.servers: 'localhost:9093'}\nlimits: {volumes: {/a: {}, /b: {}}}\n"
     )
-    from kquota.settings.last_good import ConfigurationFile
-
-    settings: Settings = ConfigurationFile(file, {}).load()
+    settings = load(file, {})
     refuse_limits(settings, [])
     problems = [LimitsProblem("/a", "is wrong", "this"), LimitsProblem("/b", "is worse", "that")]
     with pytest.raises(SettingsError) as refused:
