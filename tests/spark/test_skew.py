@@ -42,8 +42,8 @@ def test_a_move_gains_no_more_than_the_second_fullest_allows(spark: SparkSession
 def test_a_brokers_skew_is_its_fullest_less_its_emptiest_volume(spark: SparkSession) -> None:
     frame = volumes(spark, (1, "a", 100, 90), (1, "b", 100, 50), (2, "a", 200, 60))
     expected = spark.createDataFrame(
-        [("c", 1, 2, 200, 140, 0.9, 0.5, 0.7, 0.4), ("c", 2, 1, 200, 60, 0.3, 0.3, 0.3, 0.0)],
-        "cluster_id string, broker_id int, volumes long, capacity_bytes long, consumed_bytes long, "
+        [("c", 1, 2, 200.0, 140.0, 0.9, 0.5, 0.7, 0.4), ("c", 2, 1, 200.0, 60.0, 0.3, 0.3, 0.3, 0.0)],
+        "cluster_id string, broker_id int, volumes long, capacity_bytes double, consumed_bytes double, "
         "fullest_ratio double, emptiest_ratio double, used_ratio double, spread_ratio double",
     )
     assertDataFrameEqual(broker_skew(frame), expected)
