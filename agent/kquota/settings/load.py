@@ -43,9 +43,13 @@ def load_text(text: str, path: Path, environ: Mapping[str, str]) -> Settings:
 
     document = merged(file.document, environment.document)
     settings = _validated(document, path, environ, source_of, environment.problems)
-    open_variables = {name: value for name, value in environ.items() if not _holds_secret(name, value)}
-    remembered = jsonable(merged(file.document, EnvironmentLayer(open_variables).document))
-    settings._sources = Sources(source_of, remembered)
+
+    def without_secrets() -> Mapping[str, Any]:  # the agent alone asks for it, no command
+        open_variables = {name: text for name, text in environ.items() if not _holds_secret(name, text)}
+        kept: Mapping[str, Any] = jsonable(merged(file.document, EnvironmentLayer(open_variables).document))
+        return kept
+
+    settings._sources = Sources(source_of, without_secrets)
     return settings
 
 
@@ -61,7 +65,7 @@ def load_document(document: Mapping[str, Any], path: Path, environ: Mapping[str,
         return "the last good configuration"
 
     settings = _validated(merged(document, secret.document), path, environ, source_of, [])
-    settings._sources = Sources(source_of, document)
+    settings._sources = Sources(source_of, lambda: document)
     return settings
 
 

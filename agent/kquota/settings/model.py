@@ -196,7 +196,7 @@ class Sources:
     """The document that was read, and the place of each key; equal values from elsewhere are equal."""
 
     of: SourceOf = field(compare=False)
-    document: Mapping[str, Any] = field(compare=False)
+    document: Callable[[], Mapping[str, Any]] = field(compare=False)
 
 
 class Settings(BaseModel):
@@ -241,7 +241,7 @@ class Settings(BaseModel):
     log: LogSection = LogSection()
 
     _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
-    _sources: Sources = PrivateAttr(default_factory=lambda: Sources(lambda _key: "the configuration", {}))
+    _sources: Sources = PrivateAttr(default_factory=lambda: Sources(lambda _key: "the configuration", dict))
 
     @model_validator(mode="after")
     def _keys_fit_together(self) -> Self:
@@ -300,7 +300,7 @@ class Settings(BaseModel):
     @property
     def document(self) -> Mapping[str, Any]:
         """The document that was read, in the keys of ``agent.yml``, without the environment's secrets."""
-        return self._sources.document
+        return self._sources.document()
 
     def secret_values(self) -> frozenset[str]:
         """Return every value that must not be shown or logged."""
